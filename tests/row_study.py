@@ -23,8 +23,9 @@ CARD = "---\n{{configs}}\n{{dataset_info}}\n---\n\n{{tables}}\n"
 SHARES = dict(zip(FAULTS, (0.08, 0.03, 0.015, 0.015, 0.01, 0.0, 0.0), strict=True))
 CAUSES = dict(zip(RECOVERIES, ("transient", "rate_limit", "stale_read", "truncation"), strict=True))
 STEPS = tuple(range(0, 301, 20))
-# What only the runs of language models have.
+# What only the runs of language models have, or only studies that others ran.
 UNTOLD = (
+    *("score", "missing", "excluded", "cost"),
     *("recipe_sha256", "tokens", "importance_weights"),
     *("stack", "accelerator", "processes", "kernels", "step_seconds", "generation_seconds"),
 )

@@ -144,6 +144,8 @@ def notes(decisions: Sequence[Decision]) -> list[str]:
             lines.append(f"{decision.rule}: rests on rules {done} by amendment {', '.join(refs)}")
         if decision.missing and decision.verdict != "not_run":
             lines.append(f"{decision.rule}: missing {'; '.join(decision.missing)}")
+        if decision.bounds:
+            lines.append(f"{decision.rule}: {decision.bounds.in_words}")
         lines += [f"{decision.rule}: CLOSE CALL: {call}" for call in decision.close_calls]
         lines += [f"{decision.rule}: {c.id}: {caution}" for c in decision.criteria for caution in c.cautions]
     return lines + _origins(decisions)
@@ -279,6 +281,8 @@ def _estimate_lines(decision: Decision, shown: dict[str, Any]) -> Iterator[str]:
     if isinstance(decision.interval, Interval):
         yield f"Interval   {interval_text(decision)}, {decision.interval.origin}: {decision.interval.method}"
         yield f"Evidence   {shown['evidence'].replace('_', ' ')}"
+    if decision.bounds:
+        yield f"Missing    {decision.bounds.in_words}"
     for call in decision.close_calls:
         yield f"CLOSE CALL {call}"
     for reading, verdict in shown.get("readings", {}).items():

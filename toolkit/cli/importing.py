@@ -23,21 +23,36 @@ MOST_NAMES = 5
 @click.option(
     "--mapping", type=FILE, help="File that says how to read the table; mappings/STUDY.toml if left out."
 )
+@click.option(
+    "--replace",
+    "reason",
+    metavar="REASON",
+    help="Why registers that were decided on get other rows; recorded.",
+)
 @check_option
 @json_option
 def import_registers(
-    *, study: str, sources: tuple[str, ...], mapping: Path | None, check: bool, as_json: bool
+    *,
+    study: str,
+    sources: tuple[str, ...],
+    mapping: Path | None,
+    reason: str | None,
+    check: bool,
+    as_json: bool,
 ) -> None:
     """Make the registers of STUDY from its own log of episodes: a SOURCE is a file, a folder or a pattern.
 
     A mapping says which of its columns is which; `toolkit new-study STUDY --table SOURCE` writes one. The
     registration that it names has to be frozen. Rows are converted exactly or refused, with their number;
-    the registers are verified and decided on before they are put in place.
+    the registers are verified and decided on before they are put in place. Other rows over decided ones are
+    refused without a reason, which is recorded with what was there: `source/versions.json`.
 
     \b
     Examples:
       toolkit registers import my-study episodes.csv
       toolkit registers import my-study episodes.parquet --mapping elsewhere.toml --json
+      toolkit registers import my-study 'logs/*.eval'
+      toolkit registers import my-study episodes.csv --replace 'seed 3 was logged twice'
       toolkit registers import my-study episodes.csv --check
     """
     from toolkit.files import hold
@@ -58,7 +73,7 @@ def import_registers(
         else:
             home.registers.mkdir(parents=True, exist_ok=True)
             with hold(home.registers, f".{study}.lock", "study's registers"):
-                done = import_study(wanted, folder, progress)
+                done = import_study(wanted, folder, progress, reason)
     outcome = "identical" if check else "written"
     if as_json:
         print_json(_document(done, folder, outcome))
@@ -99,6 +114,7 @@ def _document(done: Imported, folder: Path, outcome: str) -> dict[str, object]:
         "logical_sha256": done.manifest.logical_sha256,
         "registered_runs": {"present": list(done.present), "absent": list(done.absent)},
         "unregistered_runs": list(done.unregistered),
+        "notes": list(done.said),
         "verdicts": done.decided,
     }
 
@@ -114,5 +130,7 @@ def _show(done: Imported, folder: Path, outcome: str) -> None:
         if names:
             more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
             say_line(f"  {what}: {', '.join(names[:MOST_NAMES])}{more}")
+    for said in done.said:
+        say_line(f"  {said}")
     for rule, verdict in done.decided.items():
         click.echo(f"  {rule} {styled(verdict)}")

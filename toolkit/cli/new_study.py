@@ -13,9 +13,13 @@ from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from toolkit.registers.imported.log import Log
+    from toolkit.study.new.outline import Outline
 
 TARGETS = {"success": "true_success"}
+NO_TIMES = "no launch times: nothing will show that the runs came after the registration"
 NAME = "letters, digits, hyphens and underscores, a letter or digit first, at most 64"
 
 
@@ -76,7 +80,7 @@ def new_study(
     outline = blank(name) if log is None else outlined(name, log, given)
     files = {path: text for path, text in scaffold(outline, repository).items() if _is_new(root / path)}
     write_all(root, {path: text.encode() for path, text in files.items()})
-    problem = _problem(files.get(f"mappings/{name}.toml"), log)
+    problem = _problem(files, name, log)
     if as_json:
         print_json(
             {
@@ -93,20 +97,7 @@ def new_study(
     for path in sorted(files):
         click.echo(f"  {path}")
     if log:
-        for target, column in outline.columns.items():
-            click.echo(f"  {target} is the log's {column!r}")
-        if outline.unused:
-            click.echo(f"  not used: {', '.join(outline.unused)}")
-        click.echo("  guessed by name: look the mapping over")
-        first, second, *others = outline.arms
-        click.echo(
-            f"  the rules compare {first} minus {second}, condition {outline.conditions[0]}, pool "
-            f"{outline.pools[0]}, regime {outline.regimes[0]}: the first by name; change what is others"
-        )
-        if others or len(outline.conditions) * len(outline.pools) * len(outline.regimes) > 1:
-            click.echo(
-                "  the table has more of them: declare an endpoint and a rule for each that is to decide"
-            )
+        _show_guesses(outline, log)
     if problem:
         click.echo(f"  NOT YET IMPORTABLE: {problem}")
     click.echo("next: fill in what says FILL IN, then")
@@ -120,15 +111,39 @@ def new_study(
         click.echo(f"  toolkit {command}")
 
 
-def _problem(mapping: str | None, log: Log | None) -> str | None:
-    """Return what would keep the table from being imported as it is mapped: better said before a freeze."""
+def _show_guesses(outline: Outline, log: Log) -> None:
+    """Say what was read off a log, and what was not."""
+    for target, column in outline.columns.items():
+        click.echo(f"  {target} is the log's {column!r}")
+    if outline.unused:
+        click.echo(f"  not used: {', '.join(outline.unused)}")
+    if log.left_out:
+        click.echo(f"  left out: {'; '.join(log.left_out)}")
+    if "launched_at" not in outline.columns:
+        click.echo(f"  {NO_TIMES}")
+    click.echo("  guessed by name: look the mapping over")
+    first, second, *others = outline.arms
+    click.echo(
+        f"  the rules compare {first} minus {second}, condition {outline.conditions[0]}, pool "
+        f"{outline.pools[0]}, regime {outline.regimes[0]}: the first by name; change what is others"
+    )
+    if others or len(outline.conditions) * len(outline.pools) * len(outline.regimes) > 1:
+        click.echo("  the log has more of them: declare an endpoint and a rule for each that is to decide")
+
+
+def _problem(files: Mapping[str, str], name: str, log: Log | None) -> str | None:
+    """Return what would keep the log from being imported as it is mapped: better said before a freeze."""
+    from toolkit.decisions.rulebook import load_rulebook
     from toolkit.registers.imported.mapping import parse_mapping
     from toolkit.registers.imported.tables import tables_of
 
-    if mapping is None or log is None:
+    mapping, rules = files.get(f"mappings/{name}.toml"), files.get(f"prereg/{name}/rules.toml")
+    if mapping is None or rules is None or log is None:
         return None
     try:
-        tables_of(log.table, parse_mapping(mapping))
+        terms = load_rulebook(rules).terms
+        declared = terms.scores, terms.missing
+        tables_of(log.table, parse_mapping(mapping), *declared)
     except DamagedError as error:
         return str(error)
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import lcm
+from math import fsum, isclose, lcm
 from typing import TYPE_CHECKING
 
 from toolkit.decisions.endpoints import OVER_TASKS, Endpoint, IntervalSpec, Rate
@@ -15,7 +15,13 @@ from toolkit.decisions.plan import Plan
 from toolkit.decisions.taskwise import Draws, interval_over_tasks
 from toolkit.decisions.values import Missing, together
 from toolkit.errors import DamagedError
-from toolkit.estimators import auc_weights, counted_bootstrap, draw_weights, nested_bootstrap
+from toolkit.estimators import (
+    auc_weights,
+    counted_bootstrap,
+    crossed_bootstrap,
+    draw_weights,
+    nested_bootstrap,
+)
 from toolkit.estimators.bootstrap import SMALLEST_SAMPLE, BootstrapInterval, BootstrapWeights
 
 if TYPE_CHECKING:
@@ -23,8 +29,14 @@ if TYPE_CHECKING:
 
 RESAMPLED = ("seed pairs", "tasks with all their schedules")
 EPISODES = "episodes"
+# Of scores and costs, whose sums over tasks are rounded; counts are exact.
+TOLERANCE = 1e-9
 # What a count of `evaluations` counts, as a column of `episodes`.
-COLUMNS = {"successes": "true_success", "observed_successes": "observed_reward"}
+COLUMNS = {
+    "successes": "true_success",
+    "observed_successes": "observed_reward",
+    **{name: name for name in ("score", "calls", "tokens", "cost")},
+}
 _IN_EPISODES = ("phase", "pool", "regime")
 
 
@@ -75,6 +87,8 @@ class Resampler:
         if isinstance(counts, Missing):
             return counts
         numerators, denominator = _differences(endpoint, run_ids, counts)  # 4
+        if len(numerators[0]) < SMALLEST_SAMPLE:
+            return unavailable(f"of the tasks of {endpoint.id}, fewer than two are left: nothing to resample")
         if spec.method in OVER_TASKS:  # 5
             return interval_over_tasks(spec, numerators, denominator, self._drawn)
         drawn = self._resampled(spec, numerators, denominator)
@@ -101,8 +115,8 @@ class Resampler:
         if isinstance(row, Missing):
             return "; ".join(row.reasons)
         count, of = endpoint.outcome.columns
-        counted = (sum(t.successes for t in tasks.values()), sum(t.episodes for t in tasks.values()))
-        if counted != (row[count], row[of]):
+        counted = (fsum(t.successes for t in tasks.values()), sum(t.episodes for t in tasks.values()))
+        if counted[1] != row[of] or not isclose(counted[0], row[count], rel_tol=TOLERANCE, abs_tol=TOLERANCE):
             raise DamagedError(
                 f"{EPISODES} contradicts {endpoint.register}",
                 expected=f"{row[count]} {count} of {row[of]} {of}, as in {endpoint.register}",
@@ -112,12 +126,13 @@ class Resampler:
             )
         registered = (endpoint.schedules, endpoint.schedules - 1)
         whole = all((t.episodes, t.last_schedule) == registered for t in tasks.values())
-        if len(tasks) != endpoint.tasks or not whole:
+        left_out = (row.get("excluded") or 0) // endpoint.schedules
+        if len(tasks) + left_out != endpoint.tasks or not whole:
             return f"{EPISODES} of {row_key} are not {endpoint.tasks} tasks × {endpoint.schedules} schedules"
         return ""
 
     def _resampled(
-        self, spec: IntervalSpec, numerators: Sequence[Sequence[int]], denominator: int
+        self, spec: IntervalSpec, numerators: Sequence[Sequence[int | float]], denominator: int
     ) -> BootstrapInterval:
         level = float(spec.level)
         if spec.crossing == "nested":
@@ -126,6 +141,9 @@ class Resampler:
         key = (len(numerators), len(numerators[0]), spec.resamples, spec.rng_seed)
         if key not in self._weights:
             self._weights[key] = draw_weights(*key)
+        if not all(isinstance(n, int) for row in numerators for n in row):
+            table = [[n / denominator for n in row] for row in numerators]
+            return crossed_bootstrap(table, self._weights[key], level)
         return counted_bootstrap(numerators, denominator, self._weights[key], level)
 
 
@@ -180,13 +198,13 @@ def step_weights(endpoint: Endpoint) -> tuple[Fraction, ...]:
 
 def _differences(
     endpoint: Endpoint, runs: Mapping[tuple[str, int], str], counts: Counts
-) -> tuple[list[list[int]], int]:
-    """Return the difference of each seed and task as whole numbers over one denominator; exact."""
+) -> tuple[list[list[int | float]], int]:
+    """Return the difference of each seed and task over one denominator: of counts, as whole numbers."""
     weights = step_weights(endpoint)
     scale = lcm(*(weight.denominator for weight in weights))
     whole = [int(weight * scale) for weight in weights]
     tasks = sorted(counts[runs[endpoint.arms[0], endpoint.seeds[0]], endpoint.steps[0]])
-    table = [[0] * len(tasks) for _ in endpoint.seeds]
+    table: list[list[int | float]] = [[0] * len(tasks) for _ in endpoint.seeds]
     for sign, arm in zip((1, -1), endpoint.arms, strict=False):
         for row, seed in zip(table, endpoint.seeds, strict=True):
             for weight, step in zip(whole, endpoint.steps, strict=True):

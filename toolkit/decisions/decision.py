@@ -89,6 +89,32 @@ class Exploratory:
 
 
 @dataclass(frozen=True)
+class Bounds:
+    """What the episodes without an outcome could turn.
+
+    Args:
+        counts_as: what they count as, as registered.
+        all_fail, all_succeed: the verdict with all of them failures, and with all of them successes.
+    """
+
+    counts_as: str
+    all_fail: str
+    all_succeed: str
+
+    @property
+    def in_words(self) -> str:
+        """The two verdicts, in words."""
+        fail, succeed = (verdict.replace("_", " ") for verdict in (self.all_fail, self.all_succeed))
+        return f"with every episode without an outcome a failure {fail}, with every one a success {succeed}"
+
+    @property
+    def verdict(self) -> str:
+        """The verdict that stands: none where the bounds are registered to agree, and do not."""
+        agree = self.counts_as != "bounds" or self.all_fail == self.all_succeed
+        return self.all_fail if agree else "not_evaluable"
+
+
+@dataclass(frozen=True)
 class RegisterRef:
     """A table that was read, with the hashes that were computed when it was.
 
@@ -133,6 +159,7 @@ class Decision:
         standing: what the registration stands on.
         exploratory: what the rule would say as changed after the runs.
         is_exploratory: whether the rule itself was added after the runs: its verdict binds nothing.
+        bounds: what the episodes without an outcome could turn; None where there are none.
     """
 
     rule: str
@@ -164,6 +191,7 @@ class Decision:
     exploratory: tuple[Exploratory, ...] = ()
     is_exploratory: bool = False
     statistics: tuple[str, ...] = ()
+    bounds: Bounds | None = None
 
     @property
     def readings_agree(self) -> bool:
@@ -198,6 +226,8 @@ class Decision:
             document |= {"original_verdict": self.original_verdict, "superseded": self.superseded}
         if self.missing:
             document["missing"] = list(self.missing)
+        if self.bounds:
+            document["missing_data"] = asdict(self.bounds)
         if self.close_calls:
             document["close_calls"] = list(self.close_calls)
         name, sha256 = self.registration

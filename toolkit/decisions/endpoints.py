@@ -66,7 +66,7 @@ class EvaluationSet:
 
 @dataclass(frozen=True)
 class Rate:
-    """A rate of two counts."""
+    """A rate of two counts, or of what was added up over a count."""
 
     count: str
     of: str
@@ -111,6 +111,7 @@ class Endpoint:
         unit: unit of the values.
         low, high: smallest and largest value it can take.
         tasks, schedules: size of the evaluation set; 0 where none was registered.
+        most_missing: share of an evaluation's episodes that may be without an outcome.
         spans: names of the spans of a frozen document that it restates.
     """
 
@@ -134,6 +135,7 @@ class Endpoint:
     high: Fraction
     tasks: int = 0
     schedules: int = 0
+    most_missing: Fraction = Fraction(0)
     spans: tuple[str, ...] = ()
 
     def covers(self, other: "Endpoint") -> bool:
@@ -253,6 +255,7 @@ def read_endpoint(
         high=high,
         tasks=chosen.tasks,
         schedules=chosen.schedules,
+        most_missing=terms.missing.most if terms.missing else Fraction(0),
         spans=section.texts("spans", ()),
     )
     section.done()
@@ -308,6 +311,8 @@ def _outcome(section: Section, register: str) -> Rate | Figure:
     outcome: Rate | Figure
     if "count" in content:
         outcome = Rate(inner.text("count"), inner.text("of"))
+    elif "sum" in content:
+        outcome = Rate(inner.text("sum"), inner.text("of"))
     else:
         outcome = Figure(inner.text("figure"), inner.text("over", "") or None)
     inner.done()
@@ -374,7 +379,24 @@ def _check_fit(endpoint: Endpoint, section: Section, terms: Terms) -> None:
         (any(number < 0 for number in (*endpoint.steps, *endpoint.seeds)), "has a negative step or seed"),
         (not {*endpoint.arms} <= {*terms.arms}, f"has arms other than {', '.join(terms.arms)}"),
         (any(len(set(names)) != len(names) for names in lists), "names something twice"),
+        (_is_score(endpoint) and terms.scores is None, "reads scores, and [scores] does not say their range"),
+        (_leaves_scores(endpoint, terms), "has a range that its scores cannot have"),
     )
     for wrong, problem in problems:
         if wrong:
             raise section.wrong(f"an endpoint by {endpoint.by} {problem}")
+
+
+def _is_score(endpoint: Endpoint) -> bool:
+    return isinstance(endpoint.outcome, Rate) and endpoint.outcome.count == "score"
+
+
+def _leaves_scores(endpoint: Endpoint, terms: Terms) -> bool:
+    if not _is_score(endpoint) or terms.scores is None or endpoint.threshold is not None:
+        return False
+    low, high = terms.scores
+    if endpoint.over_steps == "auc_gain":  # an area less a point
+        low, high = low - high, high - low
+    if endpoint.by == "seed" and len(endpoint.arms) > 1:  # first minus second
+        low, high = low - high, high - low
+    return endpoint.low < low or endpoint.high > high

@@ -3,11 +3,13 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, cast
 
+from toolkit.decisions.bounds import AllSucceed, lack_outcomes
 from toolkit.decisions.computed import EPISODES, Resampler
 from toolkit.decisions.criteria import Measured, close_calls, judge, verdict_of
-from toolkit.decisions.decision import AmendmentRef, Decision, Estimate, RegisterRef
+from toolkit.decisions.decision import AmendmentRef, Bounds, Decision, Estimate, RegisterRef
 from toolkit.decisions.endpoints import BY_SEED, Endpoint, IntervalSpec
 from toolkit.decisions.evaluation import evaluate
 from toolkit.decisions.expressions import names_in
@@ -59,13 +61,28 @@ class Engine:
         """What is decided on."""
         return self._registers
 
+    @cached_property
+    def _had_they_succeeded(self) -> "Engine | None":
+        """What decides, had every episode without an outcome succeeded; None where all have one."""
+        if not lack_outcomes(self._registers):
+            return None
+        lifted = AllSucceed(self._registers, self._book.terms.scores)
+        return Engine(self._book, self._registration, lifted, self._amendments)
+
+    def _bounds(self, rule_id: str, reached: str) -> Bounds | None:
+        other, missing = self._had_they_succeeded, self._book.terms.missing
+        if other is None or missing is None:
+            return None
+        return Bounds(missing.counts_as, reached, other.decide(rule_id).verdict)
+
     def decide(self, rule_id: str) -> Decision:
         """Decide one rule.
 
         1. Measure what it reads: endpoints, intervals, and the rules that it rests on.
         2. Evaluate every criterion.
         3. Combine the criteria of each reading into a verdict; the binding reading's counts.
-        4. Say what it rests on: registers, amendments, and what other random numbers could turn.
+        4. Say what it rests on: registers, amendments, what other random numbers could turn, and what the
+           episodes without an outcome could.
         5. Hold it against the decision that the study keeps.
 
         Raises:
@@ -114,6 +131,9 @@ class Engine:
             added_by=self._reference(change.added_by, "adds") if change and change.added_by else None,
             origin=self._registers.origin,
         )
+        bounds = self._bounds(rule_id, decision.verdict)
+        if bounds:
+            decision = replace(decision, bounds=bounds, verdict=bounds.verdict)
         if self._stored is not None:  # 5
             self._stored.check(decision)
         self._decided[rule_id] = decision

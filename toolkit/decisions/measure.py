@@ -215,12 +215,36 @@ def _row(endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, object]) 
         return Missing(not_run=False, reasons=(f"{endpoint.register} has no row with {where}",))
     if len(matching) > 1:
         raise _several(endpoint, matching, where)
+    found = _with_excluded(endpoint, matching[0])
     short = [
-        f"expected {expected} {column}, found {matching[0][column]} at {where}"
+        f"expected {expected} {column}, found {found[column]} at {where}"
         for column, expected in {**endpoint.expect, **_whole_set(endpoint, matching[0])}.items()
-        if matching[0][column] != expected
+        if found[column] != expected
     ]
+    short += _too_many_missing(endpoint, matching[0], where)
     return Missing(not_run=False, reasons=tuple(short)) if short else matching[0]
+
+
+def _with_excluded(endpoint: Endpoint, row: Row) -> Row:
+    """Return an evaluation as large as it was with the episodes that were left out as registered."""
+    if not row.get("excluded"):
+        return row
+    whole = {"episodes": row["episodes"] + row["excluded"]}
+    if endpoint.schedules and "tasks" in row:
+        whole["tasks"] = row["tasks"] + row["excluded"] // endpoint.schedules
+    return {**row, **whole}
+
+
+def _too_many_missing(endpoint: Endpoint, row: Row, where: str) -> list[str]:
+    """Return that more of an evaluation's episodes have no outcome than is registered."""
+    lacking = (row.get("missing") or 0) + (row.get("excluded") or 0)
+    if not lacking:
+        return []
+    played = row["episodes"] + (row.get("excluded") or 0)
+    if Fraction(lacking, played) <= endpoint.most_missing:
+        return []
+    registered = f"at most {float(endpoint.most_missing):.1%} may be"
+    return [f"{lacking} of {played} episodes are missing or left out at {where}, and {registered}"]
 
 
 def _whole_set(endpoint: Endpoint, row: Row) -> dict[str, int]:

@@ -126,7 +126,7 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
         inner.texts(SPANS, ())
         inner.done()
     cells = section.tables("matrix")
-    terms = read_terms(section.table("words"), cells)
+    terms = read_terms(section.table("words"), cells, section.table("scores"), section.table("missing"))
     training, recipe = section.table("training"), section.table("recipe")
     plan = read_plan(section.texts("deciding_roles"), training, cells, terms, recipe)
     spans = read_spans(section.table(SPANS))

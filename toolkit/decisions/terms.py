@@ -1,11 +1,13 @@
 """The words that a registration speaks: its own arms, regimes and pools, or those of the toolkit."""
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from toolkit.decisions.section import IDENTIFIER, Section
 from toolkit.errors import RuleError
 from toolkit.registers.columns import WORDS, Table
+from toolkit.registers.missing_data import ATTEMPTS, TREATMENTS, MissingData
 from toolkit.registers.schema import TABLES
 
 SCALED = "group"
@@ -18,12 +20,16 @@ class Terms:
 
     Args:
         words: column → its words; the columns left out have the toolkit's.
+        scores: the lowest and the highest score of an episode, where the study has scores.
+        missing: what becomes of episodes without an outcome; None where every one has its own.
         scaling: how rewards are scaled where an endpoint does not say it; empty where no run of the
             registered matrix says how, because the study has no such thing.
     """
 
     words: dict[str, tuple[str, ...]] = field(default_factory=dict)
     scaling: str = SCALED
+    scores: tuple[Fraction, Fraction] | None = None
+    missing: MissingData | None = None
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -38,12 +44,19 @@ class Terms:
 OF_TOOLKIT = Terms()
 
 
-def read_terms(content: dict[str, Any], cells: list[Any]) -> Terms:
+def read_terms(
+    content: dict[str, Any],
+    cells: list[Any],
+    scores: dict[str, Any] | None = None,
+    missing: dict[str, Any] | None = None,
+) -> Terms:
     """Read the words that a registration declares.
 
     Args:
         content: the section `words`, column → list of words; empty where it has none.
         cells: the lines of the matrix.
+        scores: the section `scores`, with their range; empty where it has none.
+        missing: the section `missing`; empty where every episode has an outcome of its own.
 
     Raises:
         RuleError: another column than those that can have own words, or what is no word.
@@ -62,4 +75,30 @@ def read_terms(content: dict[str, Any], cells: list[Any]) -> Terms:
                 where="words",
             )
     scaled = any(isinstance(cell, dict) and "scale_rewards" in cell for cell in cells)
-    return Terms(words, SCALED if scaled else "")
+    return Terms(
+        words,
+        SCALED if scaled else "",
+        _range(scores) if scores else None,
+        _missing_data(missing) if missing else None,
+    )
+
+
+def _range(scores: dict[str, Any]) -> tuple[Fraction, Fraction]:
+    section = Section(scores, "scores")
+    ends = section.range("range")
+    section.done()
+    return ends
+
+
+def _missing_data(missing: dict[str, Any]) -> MissingData:
+    section = Section(missing, "missing")
+    most = section.exact("most")
+    read = MissingData(
+        section.choice("counts_as", tuple(TREATMENTS)),
+        Fraction(0) if most is None else most,
+        section.choice("attempts", tuple(ATTEMPTS), next(iter(ATTEMPTS))),
+    )
+    section.done()
+    if not 0 <= read.most < 1:
+        raise section.wrong("the share that may be missing is at least 0, and below 1", found=read.most)
+    return read

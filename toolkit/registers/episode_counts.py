@@ -7,6 +7,7 @@ it is one, too.
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,12 @@ _WORDS = ("phase", "pool", "regime")
 _KEY = (*PLACE, "task", "schedule")
 _SEED = "schedule_seed"
 _MOST = 2**16  # tasks, schedules and steps are smaller
-COUNTED = (*_KEY, _SEED, "true_success", "observed_reward", "calls", "ended", *FAULTS)
+OUTCOMES = ("true_success", "score")
+"""Columns with what an episode came to: a study has one of them at least."""
+COUNTED = (
+    *(*_KEY, _SEED, *OUTCOMES, "missing", "excluded", "observed_reward"),
+    *("calls", "tokens", "cost", "ended", *FAULTS),
+)
 """Columns of `episodes` that are counted."""
 
 
@@ -35,12 +41,12 @@ class TaskCount(NamedTuple):
     Args:
         episodes: how many there are, each under a schedule of its own.
         last_schedule: the largest index among their schedules.
-        successes: how many succeeded.
+        successes: how many succeeded; of another column than successes, what it adds up to.
     """
 
     episodes: int
     last_schedule: int
-    successes: int
+    successes: int | float
 
 
 Counts = dict[tuple[str, int], dict[int, TaskCount]]
@@ -56,24 +62,26 @@ class CountedRun:
         evaluations: its rows of `evaluations`: phase, pool, regime, step, and counts.
         columns: column of `episodes` → its values, as arrays; words as their positions in a list of words.
         stretches: evaluation → its rows, from the first to before the last.
+        left_out: how many further episodes were played and are left out, as registered.
     """
 
     run: str
     evaluations: tuple[dict[str, Any], ...]
     columns: Mapping[str, Any]
     stretches: Mapping[Place, slice]
+    left_out: int = 0
 
     @property
     def episodes(self) -> int:
-        """How many episodes there are."""
-        return len(self.columns["task"])
+        """How many episodes there are, with those that are left out."""
+        return len(self.columns["task"]) + self.left_out
 
     def tasks(self, at: Place, column: str) -> dict[int, TaskCount]:
         """Return the episodes of an evaluation by task; nothing where there is none.
 
         Args:
             at: the evaluation.
-            column: what counts as a success: `true_success` or `observed_reward`.
+            column: what is added up, as `true_success`.
         """
         rows = self.stretches.get(at)
         if rows is None:
@@ -82,8 +90,7 @@ class CountedRun:
         starts = _starts(task)
         episodes = np.diff(np.append(starts, len(task)))
         last = np.maximum.reduceat(self.columns["schedule"][rows], starts)
-        successes = np.add.reduceat(self.columns[column][rows].astype(np.int64), starts)
-        counted = zip(episodes.tolist(), last.tolist(), successes.tolist(), strict=True)
+        counted = zip(episodes.tolist(), last.tolist(), _sum(self.columns[column][rows], starts), strict=True)
         return dict(zip(task[starts].tolist(), map(TaskCount._make, counted), strict=True))
 
     def identities(self, at: Place) -> NDArray[np.int64]:
@@ -104,7 +111,7 @@ def identity(task: ArrayLike, schedule: ArrayLike) -> NDArray[np.int64]:
 def count_run(run: str, episodes: Any, names: Collection[str]) -> CountedRun:
     """Count the episodes of a run.
 
-    1. No value is absent, and every row is the run's.
+    1. No value is absent, and every row is the run's; rows that are left out are counted as such alone.
     2. Every row is greater than the one before it, so that none is there twice.
     3. Each evaluation is counted.
 
@@ -124,6 +131,9 @@ def count_run(run: str, episodes: Any, names: Collection[str]) -> CountedRun:
     rising = (key[1:] > key[:-1]) | ((key[1:] == key[:-1]) & (episode[1:] > episode[:-1]))
     if not rising.all():  # 2
         raise _disorder(run, columns, words, int(np.flatnonzero(~rising)[0]))
+    left_out = np.asarray(columns.get("excluded", np.zeros(len(key))), bool)
+    out_of = key[left_out]
+    key, columns = key[~left_out], {name: values[~left_out] for name, values in columns.items()}
     starts = _starts(key)  # 3
     ends = np.append(starts[1:], len(key))
     places: list[Place] = [
@@ -133,6 +143,8 @@ def count_run(run: str, episodes: Any, names: Collection[str]) -> CountedRun:
     counts = {
         name: count(columns, words, starts) for name, count in _counting(columns).items() if name in names
     }
+    if "excluded" in columns and "excluded" in names:
+        counts["excluded"] = [int((out_of == key[start]).sum()) for start in starts.tolist()]
     evaluations = tuple(
         dict(zip(PLACE, place, strict=True)) | {name: values[at] for name, values in counts.items()}
         for at, place in enumerate(places)
@@ -141,7 +153,7 @@ def count_run(run: str, episodes: Any, names: Collection[str]) -> CountedRun:
         place: slice(start, end)
         for place, start, end in zip(places, starts.tolist(), ends.tolist(), strict=True)
     }
-    return CountedRun(run, evaluations, columns, stretches)
+    return CountedRun(run, evaluations, columns, stretches, len(out_of))
 
 
 def success_counts(
@@ -151,7 +163,7 @@ def success_counts(
 
     Args:
         runs: the runs.
-        column: what counts as a success: `true_success` or `observed_reward`.
+        column: what is added up, as `true_success`.
         where: phase, pool and regime.
         steps: training steps.
 
@@ -275,9 +287,17 @@ def _episodes(columns: Mapping[str, Any], _: object, starts: Any) -> list[int]:
     return counted
 
 
-def _sum(values: Any, starts: Any) -> list[int]:
+def _sum(values: Any, starts: Any) -> list[Any]:
+    """Return the sum of each stretch: of counts exactly, of others rounded once, whatever their order."""
+    if values.dtype.kind == "f":
+        ends = np.append(starts[1:], len(values))
+        return [fsum(values[start:end].tolist()) for start, end in zip(starts, ends, strict=True)]
     summed: list[int] = np.add.reduceat(values.astype(np.int64), starts).tolist() if len(starts) else []
     return summed
+
+
+def _added_up(name: str) -> _Count:
+    return lambda columns, _, starts: _sum(columns[name], starts)
 
 
 def _exposed(columns: Mapping[str, Any]) -> Any:
@@ -311,19 +331,26 @@ def _of_tasks(summary: Callable[[Sequence[int], Sequence[int]], object]) -> _Cou
 
 _COUNTING: dict[str, _Count] = {
     "episodes": _episodes,
-    "successes": lambda columns, _, starts: _sum(columns["true_success"], starts),
-    "observed_successes": lambda columns, _, starts: _sum(columns["observed_reward"], starts),
+    "successes": _added_up("true_success"),
+    "score": _added_up("score"),
+    "missing": _added_up("missing"),
+    "observed_successes": _added_up("observed_reward"),
     "flipped": lambda columns, _, starts: _sum(columns["true_success"] & ~columns["observed_reward"], starts),
     "exposed": lambda columns, _, starts: _sum(_exposed(columns), starts),
     "recovered": _recovered,
     "finished": _ended("finished"),
     "budget_exceeded": _ended("budget_exceeded"),
-    "calls": lambda columns, _, starts: _sum(columns["calls"], starts),
+    "calls": _added_up("calls"),
+    "tokens": _added_up("tokens"),
+    "cost": _added_up("cost"),
     "tasks": _of_tasks(lambda tasks, _: len(tasks)),
     "episodes_per_task": _of_tasks(lambda _, times: max(times)),
     "task_set": _of_tasks(lambda tasks, _: task_set_sha256(tasks)),
 }
 _NEEDED = {
+    "successes": ("true_success",),
+    "score": ("score",),
+    "missing": ("missing",),
     "observed_successes": ("observed_reward",),
     "flipped": ("observed_reward",),
     "exposed": FAULTS,
@@ -331,4 +358,8 @@ _NEEDED = {
     "finished": ("ended",),
     "budget_exceeded": ("ended",),
     "calls": ("calls",),
+    "tokens": ("tokens",),
+    "cost": ("cost",),
 }
+FOLLOWING = frozenset({*_COUNTING, "excluded"})
+"""Columns of `evaluations` that follow from episodes, where these say them."""

@@ -95,13 +95,19 @@ EPISODES = c.Table(
         *c.optional(
             c.seed("schedule_seed", "Seed of the schedule ω: the same for every arm and checkpoint.")
         ),
-        c.bit(
-            "true_success",
-            "Whether the episode truly succeeded; in the back office: the final world is the expected one.",
-        ),
         *c.optional(
+            c.bit(
+                "true_success",
+                "Whether the episode truly succeeded; in the back office: the final world is the expected "
+                "one.",
+            ),
+            c.real("score", "What it scored, where that is more than yes or no.", unit="score"),
+            c.bit("missing", "Whether it has no outcome of its own, and counts as the registration says."),
+            c.bit("excluded", "Whether it is left out, as the registration says: its task lacks an episode."),
             c.bit("observed_reward", "Whether the grader reported a success.", at_most=("true_success",)),
             c.short("calls", "Calls charged to the budget.", unit="calls"),
+            c.count("tokens", "Tokens that the episode took.", unit="tokens"),
+            c.real("cost", "What the episode cost.", unit="cost", low=0),
             c.text("ended", "What ended the episode.", choices=ENDINGS),
             c.bit("world_changed", "Whether the world changed at all."),
             *(c.short(fault, f"Faults of type {fault} that landed.", unit="faults") for fault in FAULTS),

@@ -76,7 +76,10 @@ class EvaluationRow(_OfCell):
     regime: str
     step: int
     episodes: int
-    successes: int
+    successes: NotRequired[int]
+    score: NotRequired[float]
+    missing: NotRequired[int]
+    excluded: NotRequired[int]
     observed_successes: NotRequired[int]
     flipped: NotRequired[int]
     exposed: NotRequired[int]
@@ -84,6 +87,8 @@ class EvaluationRow(_OfCell):
     finished: NotRequired[int]
     budget_exceeded: NotRequired[int]
     calls: NotRequired[int]
+    tokens: NotRequired[int]
+    cost: NotRequired[float]
     tasks: NotRequired[int]
     episodes_per_task: NotRequired[int]
     task_set: NotRequired[str]
@@ -233,9 +238,14 @@ class EpisodeRow(_OfRun):
     task: int
     schedule: int
     schedule_seed: NotRequired[int]
-    true_success: bool
+    true_success: NotRequired[bool]
+    score: NotRequired[float]
+    missing: NotRequired[bool]
+    excluded: NotRequired[bool]
     observed_reward: NotRequired[bool]
     calls: NotRequired[int]
+    tokens: NotRequired[int]
+    cost: NotRequired[float]
     ended: NotRequired[str]
     world_changed: NotRequired[bool]
     transient: NotRequired[int]

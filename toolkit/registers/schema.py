@@ -4,12 +4,13 @@ The Arrow schema, the `dataset_info` of the cards, the tables of the documentati
 derive from here. A change of meaning is a new major version, and its registers are not comparable.
 """
 
+from dataclasses import replace
 from functools import partial
 
 from toolkit.registers import columns as c
 from toolkit.registers import probe_tables, row_tables
 
-SCHEMA_VERSION = "1.7.0"
+SCHEMA_VERSION = "1.8.0"
 
 # Episodes of an evaluation, and groups of a run, that something holds of.
 _episodes = partial(c.count, unit="episodes", at_most=("episodes",))
@@ -84,8 +85,16 @@ EVALUATIONS = c.Table(
         c.text("regime", "Noise of the evaluation.", choices=c.REGIMES),
         c.count("step", "Training step of the evaluated policy."),
         c.count("episodes", "Episodes played.", unit="episodes", low=1),
-        _episodes("successes", "Episodes with true success."),
         *c.optional(
+            _episodes("successes", "Episodes with true success."),
+            c.real("score", "Scores of the episodes, added up and rounded once.", unit="score"),
+            _episodes(
+                "missing",
+                "Episodes without an outcome of their own, that count as the registration says.",
+            ),
+            _episodes(
+                "excluded", "Episodes left out, as the registration says, because their task lacks one."
+            ),
             _episodes(
                 "observed_successes",
                 "Episodes whose observed reward is 1: a flip makes it less than the successes.",
@@ -102,6 +111,8 @@ EVALUATIONS = c.Table(
             _episodes("finished", "Episodes ended by the policy itself."),
             _episodes("budget_exceeded", "Episodes ended by the call budget."),
             c.count("calls", "Tool calls over all episodes.", unit="calls"),
+            replace(c.count("tokens", "Tokens over all episodes.", unit="tokens"), type=c.Type.INT64),
+            c.real("cost", "Costs of the episodes, added up and rounded once.", unit="cost", low=0),
             c.count("tasks", "Different tasks played.", unit="tasks", low=1, at_most=("episodes",)),
             _episodes("episodes_per_task", "Episodes of the task that has most of them.", low=1),
             c.text(

@@ -245,7 +245,7 @@ class Study:
         """Count the episodes of some runs by task.
 
         Args:
-            column: what counts as a success: `true_success` or `observed_reward`.
+            column: what is added up, as `true_success`.
             runs: the runs.
             where: phase, pool and regime.
             steps: training steps.

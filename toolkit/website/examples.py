@@ -14,7 +14,7 @@ SLOW = 100_000  # rows that a browser reads in half a second
 # What is asked of an episode, as far as the study recorded it.
 EPISODE_COLUMNS = (
     *("phase", "pool", "regime", "step", "task", "schedule"),
-    *("true_success", "observed_reward", "calls", "ended"),
+    *("true_success", "score", "observed_reward", "calls", "ended"),
 )
 
 
@@ -24,6 +24,17 @@ SUCCESS = (
         "SELECT condition, pool, regime, arm, step, SUM(episodes) AS played, SUM(successes) AS solved,\n"
         "  ROUND(1.0 * SUM(successes) / SUM(episodes), 4) AS success\n"
         "FROM evaluations\nWHERE phase = 'periodic'\n"
+        "GROUP BY condition, pool, regime, arm, step\nORDER BY condition, pool, regime, arm, step"
+    ),
+)
+
+
+SCORES = (
+    "Mean score by regime, arm and step",
+    (
+        "SELECT condition, pool, regime, arm, step, SUM(episodes) AS played,\n"
+        "  ROUND(SUM(score) / SUM(episodes), 4) AS score\n"
+        "FROM evaluations\n"
         "GROUP BY condition, pool, regime, arm, step\nORDER BY condition, pool, regime, arm, step"
     ),
 )
@@ -55,7 +66,7 @@ def examples(study: Study, case: Case | None = None) -> list[dict[str, str]]:
 
 def _questions(study: Study, case: Case | None, held: set[str]) -> Iterator[tuple[str, str]]:
     if "evaluations" in held:
-        yield SUCCESS
+        yield SUCCESS if study.table("evaluations").column("successes") else SCORES
         yield from _of_first_hypothesis(case)
     if {"episodes", "runs"} <= held:
         yield from _of_episodes(study)
@@ -106,14 +117,12 @@ def _of_episodes(study: Study) -> Iterator[tuple[str, str]]:
     columns = ", ".join(name for name in EPISODE_COLUMNS if name in held)
     where = f"WHERE run_id = {quoted(run)}\nORDER BY phase, regime, step, task, schedule"
     yield f"The episodes of one run, {run}", f"SELECT {columns}\nFROM episodes\n{where}"
+    outcome = "SUM(true_success) AS solved" if "true_success" in held else "AVG(score) AS score"
     total = study.manifest.tables["episodes"].rows
     slow = " (takes some seconds)" if total > SLOW else ""
     yield (
         f"All {total:,} episodes, by regime{slow}",
-        (
-            "SELECT regime, COUNT(*) AS played, SUM(true_success) AS solved\nFROM episodes\n"
-            "GROUP BY regime\nORDER BY regime"
-        ),
+        (f"SELECT regime, COUNT(*) AS played, {outcome}\nFROM episodes\nGROUP BY regime\nORDER BY regime"),
     )
 
 

@@ -25,6 +25,7 @@ def decision_view(decision: Decision) -> dict[str, Any]:
         "close_calls": [],
         "exploratory": [],
         "is_exploratory": False,
+        "bounds": decision.bounds.in_words if decision.bounds else "",
         "interval_origin": decision.interval.origin if isinstance(decision.interval, Interval) else "",
         **decision.as_dict(),
     }

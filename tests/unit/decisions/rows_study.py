@@ -30,7 +30,10 @@ ROW_RULES = RULES.replace(
     'resampled = ["seed pairs"]', 'resampled = ["seed pairs", "tasks with all their schedules"]'
 )
 # What a study of the toolkit does not say of its evaluations.
-UNTOLD = ("tasks", "episodes_per_task", "task_set")
+UNTOLD = (
+    *("score", "missing", "excluded", "tokens", "cost"),
+    *("tasks", "episodes_per_task", "task_set"),
+)
 
 
 @dataclass(frozen=True)

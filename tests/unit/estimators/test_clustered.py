@@ -66,7 +66,7 @@ def test_a_bca_interval_of_own_resamples_is_near_that_of_scipys_own() -> None:
 
 
 def test_the_errors_of_the_ends_are_how_much_other_random_numbers_move_them() -> None:
-    """At 80 %, where an end's error is a fifth less than if bias and share were found from other resamples."""
+    """At 80 %, where an end's error is a fifth less than if bias and share came from other resamples."""
     values = np.random.default_rng(4).uniform(size=40)
     made = [clustered_bca_interval(values, 1, draw_tasks(40, 4000, seed), 0.8) for seed in range(400)]
     found = [interval for interval in made if interval]

@@ -1,6 +1,7 @@
 """Episodes counted by task: every row once, one noise for all, from files that are the manifest's."""
 
 import hashlib
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,8 @@ def made() -> list[dict[str, Any]]:
                 row = dict.fromkeys(COUNTED, 0) | WHERE | {"run_id": "r", "step": step, "task": task}
                 row |= {"schedule": schedule, "schedule_seed": 9 * task + schedule, "calls": 3 + task}
                 row |= {"true_success": success, "observed_reward": success and not schedule}
+                row |= {"score": 0.1 * task + 1e-9 * schedule, "missing": task == 1, "tokens": 7 * task}
+                row |= {"cost": 0.1, "excluded": step == 20 and task == 1}
                 row |= {
                     "transient": step and task % 2,
                     "ended": "finished" if task > 1 else "budget_exceeded",
@@ -142,7 +145,8 @@ def made() -> list[dict[str, Any]]:
 def test_evaluations_are_counted_as_loops_count_them() -> None:
     rows, expected = made(), []
     for step in (0, 20):
-        mine = [row for row in rows if row["step"] == step]
+        there = [row for row in rows if row["step"] == step]
+        mine = [row for row in there if not row["excluded"]]
         exposed = [row for row in mine if sum(row[fault] for fault in FAULTS)]
         tasks = sorted({row["task"] for row in mine})
         expected.append(
@@ -151,6 +155,11 @@ def test_evaluations_are_counted_as_loops_count_them() -> None:
                 "step": step,
                 "episodes": len(mine),
                 "successes": sum(row["true_success"] for row in mine),
+                "score": float(sum(Fraction(row["score"]) for row in mine)),
+                "missing": sum(row["missing"] for row in mine),
+                "excluded": len(there) - len(mine),
+                "tokens": sum(row["tokens"] for row in mine),
+                "cost": float(sum(Fraction(row["cost"]) for row in mine)),
                 "observed_successes": sum(row["observed_reward"] for row in mine),
                 "flipped": sum(row["true_success"] and not row["observed_reward"] for row in mine),
                 "exposed": len(exposed),
@@ -167,11 +176,14 @@ def test_evaluations_are_counted_as_loops_count_them() -> None:
     assert list(run.evaluations) == expected
     assert expected[0]["recovered"] is None
     assert expected[1]["flipped"]
+    assert expected[1]["excluded"]
     assert run.episodes == len(rows)
 
 
 def test_what_episodes_do_not_say_is_not_counted() -> None:
-    rows = pa.Table.from_pylist(made()).drop_columns(["observed_reward", "ended", "calls", "rate_limit"])
+    rows = pa.Table.from_pylist(made()).drop_columns(
+        ["observed_reward", "ended", "calls", "rate_limit", "score", "missing", "excluded", "tokens", "cost"]
+    )
     (first, _) = count_run("r", rows, EVALUATIONS.column_names).evaluations
     assert list(first) == [*PLACE, "episodes", "successes", "tasks", "episodes_per_task", "task_set"]
 

@@ -30,6 +30,7 @@ EPISODES: list[dict[str, Any]] = [
         "Question ID": question,
         "correct": (seed + step + question) % 2,
         "tokens": 17,
+        "mood": "calm",
     }
     for method in ("chain of thought", "3-shot", "plain")
     for seed in (0, 7)
@@ -50,12 +51,13 @@ def test_a_study_is_read_off_its_table() -> None:
         "seed": "run seed",
         "step": "global-step",
         "task": "Question ID",
+        "tokens": "tokens",
         "true_success": "correct",
     }
     assert outline.arms == ("arm_3_shot", "chain_of_thought", "plain")
     assert outline.values == {"arm": {"3-shot": "arm_3_shot", "chain of thought": "chain_of_thought"}}
     assert (outline.seeds, outline.steps, outline.tasks, outline.schedules) == ((0, 7), (0, 50), 4, 3)
-    assert outline.unused == ("tokens",)
+    assert outline.unused == ("mood",)
 
 
 def test_what_is_written_can_be_read() -> None:
@@ -82,9 +84,9 @@ def test_a_blank_study_can_be_read_and_says_what_to_fill_in() -> None:
     assert tomllib.loads(files["prereg/mine/rules.toml"])["words"]["arm"] == ["treatment", "control"]
 
 
-def with_steps(steps: tuple[int, ...], seeds: tuple[int, ...] = (0, 1, 2, 3, 4)) -> RuleBook:
-    """Return the rules of a new study with so many seeds on 200 tasks."""
-    outline = replace(blank("mine"), seeds=seeds, steps=steps, tasks=200)
+def with_steps(*steps: int) -> RuleBook:
+    """Return the rules of a new study of five seeds on 200 tasks."""
+    outline = replace(blank("mine"), seeds=(0, 1, 2, 3, 4), steps=steps, tasks=200)
     return load_rulebook(scaffold(outline, "me/mine")["prereg/mine/rules.toml"])
 
 
@@ -97,7 +99,7 @@ def simulated(book: RuleBook, effect: float, seed_sd: float) -> Power:
 
 def test_evaluated_policies_are_compared_over_tasks_and_the_effect_is_found() -> None:
     """Two arms, five seeds, 200 tasks: six points are found in four studies of five, at the level said."""
-    book = with_steps((0,))
+    book = with_steps(0)
     assert book.intervals["gap_95"].method == "t over tasks"
     found = simulated(book, 0.06, 0.0)
     assert found.pass_probability >= 0.8
@@ -107,7 +109,7 @@ def test_evaluated_policies_are_compared_over_tasks_and_the_effect_is_found() ->
 
 def test_training_runs_are_compared_over_seeds_at_the_level_said() -> None:
     """Where the runs of an arm differ, an interval over tasks says more than it knows."""
-    book = with_steps((0, 50))
+    book = with_steps(0, 50)
     assert book.intervals["gap_95"].method == "t over seeds"
     assert simulated(book, 0.06, 0.03).level_missed == 0
     over_tasks = replace(book.intervals["gap_95"], method="t over tasks")
@@ -115,18 +117,16 @@ def test_training_runs_are_compared_over_seeds_at_the_level_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seeds", "steps", "why"),
+    ("design", "why"),
     [
-        ((0,), (0, 50), "one seed"),
-        ((0, 1), (0,), "No training"),
-        ((0, 1), (0, 50), "training run of its own"),
+        ({"seeds": (0,), "steps": (0, 50)}, "one seed"),
+        ({"seeds": (0, 1)}, "No training"),
+        ({"seeds": (0, 1), "tasks": 1, "schedules": 50}, "one task"),
+        ({"seeds": (0, 1), "steps": (0, 50)}, "training run of its own"),
     ],
 )
-def test_the_rules_say_why_the_interval_is_made_so(
-    seeds: tuple[int, ...], steps: tuple[int, ...], why: str
-) -> None:
-    outline = replace(blank("mine"), seeds=seeds, steps=steps)
-    text = scaffold(outline, "me/mine")["prereg/mine/rules.toml"]
+def test_the_rules_say_why_the_interval_is_made_so(design: dict[str, Any], why: str) -> None:
+    text = scaffold(replace(blank("mine"), **design), "me/mine")["prereg/mine/rules.toml"]
     check_decidable(load_rulebook(text))
     check_not_vacuous(load_rulebook(text))
     before = text.partition("[intervals.gap_95]")[0].splitlines()

@@ -9,6 +9,7 @@ from typing import Any
 from toolkit.errors import DamagedError
 from toolkit.files import read_text
 from toolkit.registers.columns import Column
+from toolkit.registers.episode_counts import OUTCOMES
 from toolkit.registers.manifest import STUDY_NAME
 from toolkit.registers.row_tables import EPISODES, TASK_POOLS
 from toolkit.registers.schema import RUNS
@@ -19,12 +20,10 @@ REQUIRED = (
     *("phase", "pool", "regime", "step", "task"),
 )
 """What a mapping has to say; run names and schedules follow from the rest where it does not say them."""
-OUTCOMES = ("true_success",)
-"""What an episode came to: one of them at least."""
 
-COMPUTED = ("episodes",)
-OF_RUNS = {column.name: column for column in RUNS.columns if column.name not in COMPUTED}
-OF_EPISODES = {column.name: column for column in EPISODES.columns if column.name != "run_id"}
+COMPUTED = ("episodes", "run_id", "missing", "excluded")
+OF_RUNS = {column.name: column for column in RUNS.columns if column.name != "episodes"}
+OF_EPISODES = {column.name: column for column in EPISODES.columns if column.name not in COMPUTED}
 OF_TASKS = {name: column for name in ("prompt",) if (column := TASK_POOLS.column(name))}
 TARGETS: Mapping[str, Column] = {**OF_TASKS, **OF_EPISODES, **OF_RUNS}
 """The columns of registers that can be taken from a table."""

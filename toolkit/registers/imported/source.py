@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -247,23 +248,52 @@ def converted(table: pl.DataFrame, column: Column, source: str, words: Mapping[s
             found=cells.dtype,
             expected="text, numbers, truth values or times",
         )
-    if words:
-        cells = cells.cast(pl.String, strict=False).replace(words)
-    values = _cast(cells, column.type).alias(column.name)
+    values = _each_once(cells, partial(_translated, words=words, kind=column.type)).alias(column.name)
     lost = values.is_null() & cells.is_not_null()
     if lost.any():
         raise _refused(table, lost, column, source, EXPECTED[column.type])
+    low, high = column.low, column.high
+    outside = (values < low) | (values > high) if low is not None and high is not None else None
+    if outside is not None and outside.any():
+        raise _refused(table, outside.fill_null(value=False), column, source, f"{low:g} to {high:g}")
     if values.is_null().any() and not column.nullable:
         raise _refused(table, values.is_null(), column, source, "a value in every row")
     return values
+
+
+def _each_once(cells: pl.Series, convert: Callable[[pl.Series], pl.Series]) -> pl.Series:
+    """Return cells converted, each different text of them once: a log says few things often."""
+    import polars as pl
+
+    if cells.dtype != pl.String:
+        return convert(cells)
+    encoded = cells.to_arrow().dictionary_encode()
+    texts, places = pl.Series(encoded.dictionary, dtype=pl.String), pl.Series(encoded.indices)
+    return convert(texts).gather(places)
+
+
+def _translated(cells: pl.Series, words: Mapping[str, str], kind: Type) -> pl.Series:
+    import polars as pl
+
+    return _cast(cells.cast(pl.String, strict=False).replace(words) if words else cells, kind)
+
+
+def as_words(cells: pl.Series) -> pl.Series:
+    """Return texts as their places in a sorted list of them: where they are few, a fraction of the memory."""
+    import polars as pl
+
+    return cells.cast(pl.Enum(cells.drop_nulls().unique().sort()))
 
 
 def _cast(cells: pl.Series, kind: Type) -> pl.Series:
     """Return cells in a type; null where one is no value of it."""
     import polars as pl
 
-    text = cells.cast(pl.String, strict=False).str.strip_chars()
     whole = {Type.INT16: pl.Int16, Type.INT32: pl.Int32, Type.INT64: pl.Int64, Type.UINT64: pl.UInt64}
+    as_it_is = whole.get(kind) if cells.dtype.is_integer() else None
+    if as_it_is or (cells.dtype == pl.Boolean and kind is Type.BOOL):
+        return cells.cast(as_it_is or pl.Boolean, strict=False)
+    text = cells.cast(pl.String, strict=False).str.strip_chars()
     if kind in whole:
         # Other tools write whole numbers of a column with gaps as 3.0.
         return text.str.replace(r"\.0+$", "").cast(whole[kind], strict=False)
@@ -275,9 +305,7 @@ def _cast(cells: pl.Series, kind: Type) -> pl.Series:
     if kind is Type.DECIMAL:
         exact = text.str.contains(rf"^-?\d{{1,3}}(\.\d{{1,{_DIGITS}}})?$")
         return text.set(~exact, None).cast(pl.Decimal(9, _DIGITS), strict=False)
-    if kind is Type.TIMESTAMP:
-        return _times(cells, text)
-    return cells.cast(pl.String, strict=False)
+    return _times(cells, text) if kind is Type.TIMESTAMP else cells.cast(pl.String, strict=False)
 
 
 def _times(cells: pl.Series, text: pl.Series) -> pl.Series:

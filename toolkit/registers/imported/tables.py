@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
-from toolkit.registers.arrow import Row, parquet_bytes, shape
+from toolkit.registers.arrow import Row, parquet_bytes, shape, to_arrow
 from toolkit.registers.cards.documents import repository_documents
 from toolkit.registers.columns import WORDS, Column, Table, Type
-from toolkit.registers.episode_counts import task_set_sha256
+from toolkit.registers.episode_counts import OUTCOMES, count_run
+from toolkit.registers.imported.attempts import (
+    MOST_EPISODES,
+    MOST_TASKS,
+    Scores,
+    check_unique,
+    completed,
+    identities,
+)
 from toolkit.registers.imported.mapping import OF_RUNS, OF_TASKS, TARGETS, TableMapping
-from toolkit.registers.imported.source import ROW, converted
+from toolkit.registers.imported.source import ROW, as_words, converted
 from toolkit.registers.manifest import Manifest, RegistrationRef
+from toolkit.registers.missing_data import MissingData
 from toolkit.registers.row_tables import EPISODES, TASK_POOLS
 from toolkit.registers.schema import EVALUATIONS, RUNS, TABLES
 from toolkit.registers.writer import table_files, write_study
@@ -22,48 +32,92 @@ from toolkit.registers.writer import table_files, write_study
 if TYPE_CHECKING:
     import polars as pl
 
-MOST_TASKS = MOST_EPISODES = 2**15
 _TASK_NAME = Column("task", "Name of a task in the table.", Type.STRING)
 _RUN_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
-_EVALUATION = ("run_id", "condition", "arm", "seed", "phase", "pool", "regime", "step")
 
 
-def tables_of(source: pl.DataFrame, mapping: TableMapping) -> dict[str, pl.DataFrame]:
-    """Return the tables of a study by name, each sorted by its key.
+def rows_of(
+    source: pl.DataFrame,
+    mapping: TableMapping,
+    scores: Scores | None = None,
+    missing: MissingData | None = None,
+) -> pl.DataFrame:
+    """Return the rows of a log in the registers' types; words as their places among the words of a column.
 
     1. Every mapped column is converted, and every constant put beside them.
     2. Runs and schedules that the mapping does not name are named: a run by condition, arm and seed, a
        schedule by the order in which a task's episodes stand in the table.
-    3. Tasks are numbered within their pool.
-    4. Runs, evaluations and tasks are counted from the episodes.
 
     Args:
-        source: the table, as `read_source` returns it.
+        source: the table, as `read_log` returns it.
         mapping: how it is to be read.
+        scores: the registered range of scores, where there are any.
+        missing: what is registered of episodes without an outcome.
 
     Raises:
-        DamagedError: a column is missing, a cell is no value of its column, a run contradicts itself, or an
-            episode is there twice.
+        DamagedError: a column is missing, or a cell is no value of its column.
+    """
+    return _named(_converted(source, mapping, scores, missing), mapping)
+
+
+def tables_of(
+    source: pl.DataFrame,
+    mapping: TableMapping,
+    scores: Scores | None = None,
+    missing: MissingData | None = None,
+) -> dict[str, pl.DataFrame]:
+    """Return the tables of a study, as `counted` does; arguments and errors as those of `rows_of` as well."""
+    return counted(rows_of(source, mapping, scores, missing), scores, missing)
+
+
+def counted(
+    rows: pl.DataFrame, scores: Scores | None = None, missing: MissingData | None = None
+) -> dict[str, pl.DataFrame]:
+    """Return the tables of a study by name, each sorted by its key.
+
+    1. Tasks are numbered within their pool.
+    2. Of several attempts one counts, and what has no outcome counts as registered.
+    3. Runs, evaluations and tasks are counted from the episodes.
+
+    Args:
+        rows: as `rows_of` returns them.
+        scores: as for `rows_of`.
+        missing: as for `rows_of`.
+
+    Raises:
+        DamagedError: a run contradicts itself, or an episode is there twice.
     """
     import polars as pl
 
-    rows = _named(_converted(source, mapping), mapping)  # 1, 2
-    tasks = _tasks(rows)  # 3
-    rows = rows.join(tasks.select("pool", "task", "index"), on=["pool", "task"], how="left")
-    rows = rows.drop("task").rename({"index": "task"})
-    _check_unique(rows)
-    tables = {  # 4
-        RUNS.name: _runs(rows),
-        EPISODES.name: rows.select(name for name in EPISODES.column_names if name in rows.columns),
-        EVALUATIONS.name: _evaluations(rows),
+    tasks = _tasks(rows)  # 1
+    rows = rows.with_columns(_joined(rows, tasks, ["pool", "task"], "index").alias("task"))
+    if missing is None:
+        check_unique(rows)
+    else:
+        rows = completed(rows, missing, scores)  # 2
+    names = [name for name in EPISODES.column_names if name in rows.columns]
+    episodes = rows.select(names)[identities(rows).arg_sort()]
+    runs = _runs(rows)
+    tables = {  # 3
+        RUNS.name: runs,
+        EPISODES.name: episodes,
+        EVALUATIONS.name: _evaluations(episodes, runs),
         TASK_POOLS.name: tasks.select(
-            "pool", "index", pl.col("task").alias("task_id"), *(n for n in OF_TASKS if n in tasks.columns)
+            "pool",
+            "index",
+            pl.col("task").cast(pl.String).alias("task_id"),
+            *(n for n in OF_TASKS if n in tasks.columns),
         ),
     }
-    return {name: table.sort(TABLES[name].key) for name, table in tables.items()}
+    return {
+        name: table if name == EPISODES.name else table.sort(TABLES[name].key)
+        for name, table in tables.items()
+    }
 
 
-def _converted(source: pl.DataFrame, mapping: TableMapping) -> pl.DataFrame:
+def _converted(
+    source: pl.DataFrame, mapping: TableMapping, scores: Scores | None, missing: MissingData | None
+) -> pl.DataFrame:
     import polars as pl
 
     absent = [name for name in mapping.columns.values() if name not in source.columns]
@@ -77,14 +131,27 @@ def _converted(source: pl.DataFrame, mapping: TableMapping) -> pl.DataFrame:
     columns = [source[ROW]]
     for target in mapping.targets:
         column = _TASK_NAME if target == _TASK_NAME.name else TARGETS[target]
+        if target in OUTCOMES and missing:
+            column = replace(column, nullable=True)
+        if target == "score" and scores:
+            column = replace(column, low=float(scores[0]), high=float(scores[1]))
         if target in constants:
             constant = pl.DataFrame({ROW: ["constant"], target: constants[target]})
-            value = converted(constant, column, target, {})
-            columns.append(pl.Series(target, value.extend_constant(value[0], source.height - 1)))
+            cells = as_words_or_numbers(converted(constant, column, target, {}))
+            cells = cells.new_from_index(0, source.height).alias(target)
         else:
             words = mapping.values.get(target, {})
-            columns.append(converted(source, column, mapping.columns[target], words))
+            cells = converted(source, column, mapping.columns[target], words)
+            cells = cells if target in OF_TASKS else as_words_or_numbers(cells)
+        columns.append(cells)
     return pl.DataFrame(columns)
+
+
+def as_words_or_numbers(cells: pl.Series) -> pl.Series:
+    """Return a column of words as their places among them, and another as it is."""
+    import polars as pl
+
+    return as_words(cells) if cells.dtype == pl.String else cells
 
 
 def _named(rows: pl.DataFrame, mapping: TableMapping) -> pl.DataFrame:
@@ -92,9 +159,10 @@ def _named(rows: pl.DataFrame, mapping: TableMapping) -> pl.DataFrame:
     import polars as pl
 
     if "run_id" not in mapping.targets:
-        rows = rows.with_columns(
-            run_id=pl.format("{}-{}-s{}", pl.col("condition"), pl.col("arm"), pl.col("seed"))
-        )
+        place = ["condition", "arm", "seed"]
+        named = rows.select(place).unique().with_columns(run_id=pl.format("{}-{}-s{}", *place))
+        named = named.with_columns(as_words(named["run_id"]))
+        rows = rows.with_columns(_joined(rows, named, place, "run_id"))
     odd = [name for name in rows["run_id"].unique() if not _RUN_NAME.fullmatch(name)]
     if odd:
         raise DamagedError(
@@ -117,6 +185,12 @@ def _named(rows: pl.DataFrame, mapping: TableMapping) -> pl.DataFrame:
     return rows
 
 
+def _joined(rows: pl.DataFrame, other: pl.DataFrame, on: list[str], name: str) -> pl.Series:
+    """Return a column of another table beside the rows, which are not copied."""
+    joined = rows.select(on).join(other.select(*on, name), on=on, how="left", maintain_order="left")
+    return joined[name]
+
+
 def _tasks(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the tasks by pool, numbered: by their number where all have one, else by their name."""
     import polars as pl
@@ -130,30 +204,14 @@ def _tasks(rows: pl.DataFrame) -> pl.DataFrame:
             expected="one text a task",
             found=f"task {twice['task'][0]!r} of pool {twice['pool'][0]!r}",
         )
-    tasks = tasks.sort("pool", pl.col("task").cast(pl.Int64, strict=False), "task", nulls_last=True)
+    name = pl.col("task").cast(pl.String)
+    tasks = tasks.sort("pool", name.cast(pl.Int64, strict=False), name, nulls_last=True)
     tasks = tasks.with_columns(index=(pl.col("task").cum_count().over("pool") - 1).cast(pl.Int32))
     if tasks["index"].max() >= MOST_TASKS:  # type: ignore[operator]
         raise DamagedError(
             "a pool has more tasks than a register can number", expected=f"at most {MOST_TASKS}"
         )
     return tasks
-
-
-def _check_unique(rows: pl.DataFrame) -> None:
-    """Check that every episode is there once."""
-    key = list(EPISODES.key)
-    twice = rows.filter(rows.select(key).is_duplicated()).sort(*key, ROW)
-    if twice.height:
-        first = twice.row(0, named=True)
-        numbers = twice.filter(*(twice[name] == first[name] for name in key))[ROW].to_list()
-        raise DamagedError(
-            "an episode is in the table twice",
-            expected="one row a run, evaluation, task and schedule",
-            found=f"rows {' and '.join(map(str, numbers[:5]))}: "
-            + ", ".join(f"{name}={first[name]}" for name in key),
-            remedy="map the column that tells them apart: schedule, or condition, regime, step; if they are "
-            "repetitions that no column tells apart, leave schedule out to have them numbered",
-        )
 
 
 def _runs(rows: pl.DataFrame) -> pl.DataFrame:
@@ -177,39 +235,39 @@ def _runs(rows: pl.DataFrame) -> pl.DataFrame:
     return runs.select(name for name in RUNS.column_names if name in runs.columns)
 
 
-def _tasks_met(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return which tasks every evaluation met, and how often the one that it met most."""
+def _evaluations(episodes: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
+    """Return one row an evaluation, counted as whoever verifies them counts."""
+    place = {run["run_id"]: run for run in runs.select("run_id", "condition", "arm", "seed").to_dicts()}
+    evaluations = [
+        place[run] | row
+        for run, part in _by_run(episodes)
+        for row in count_run(run, part, EVALUATIONS.column_names).evaluations
+    ]
+    return frame(EVALUATIONS.narrowed(evaluations[0]), evaluations)
+
+
+def _by_run(episodes: pl.DataFrame) -> Iterator[tuple[str, Any]]:
+    """Yield the rows of each run as the registers have them, a `pyarrow.Table`."""
+    table = EPISODES.narrowed(episodes.columns)
+    for part in episodes.partition_by("run_id", maintain_order=True):
+        yield part["run_id"][0], shape(table, _in_texts(part).to_arrow())
+
+
+def _in_texts(rows: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+    from polars import selectors
+
+    return rows.with_columns(selectors.enum().cast(pl.String))
+
+
+def frame(table: Table, rows: Sequence[Row]) -> pl.DataFrame:
+    """Return rows of a register as a frame."""
     import polars as pl
 
-    by_task = rows.group_by(*_EVALUATION, "task").agg(met=pl.len()).sort("task")
-    met = by_task.group_by(_EVALUATION).agg(
-        tasks=pl.len().cast(pl.Int32),
-        episodes_per_task=pl.col("met").max().cast(pl.Int32),
-        task_set=pl.col("task").sort(),
-    )
-    sets = [task_set_sha256(tasks) for tasks in met["task_set"].to_list()]
-    return met.with_columns(pl.Series("task_set", sets, pl.String))
-
-
-def _evaluations(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return one row an evaluation, counted."""
-    import polars as pl
-
-    have = set(rows.columns)
-    counts = {"episodes": pl.len(), "successes": pl.col("true_success").sum()}
-    if "observed_reward" in have:
-        counts["observed_successes"] = pl.col("observed_reward").sum()
-        counts["flipped"] = (pl.col("true_success") & ~pl.col("observed_reward")).sum()
-    if "ended" in have:
-        counts["finished"] = (pl.col("ended") == "finished").sum()
-        counts["budget_exceeded"] = (pl.col("ended") == "budget_exceeded").sum()
-    if "calls" in have:
-        counts["calls"] = pl.col("calls").cast(pl.Int64).sum()
-    counted = rows.group_by(_EVALUATION).agg(
-        expression.cast(pl.Int32).alias(name) for name, expression in counts.items()
-    )
-    counted = counted.join(_tasks_met(rows), on=_EVALUATION)
-    return counted.select(name for name in EVALUATIONS.column_names if name in counted.columns)
+    made = pl.from_arrow(to_arrow(table, rows))
+    if not isinstance(made, pl.DataFrame):
+        raise TypeError(made)
+    return made
 
 
 LISTED_WORDS = 5
@@ -217,13 +275,14 @@ LISTED_WORDS = 5
 
 def write_imported(
     folder: Path,
-    tables: Mapping[str, pl.DataFrame],
+    files: Mapping[str, Mapping[str, bytes]],
     *,
     study: str,
     registration: RegistrationRef,
     words: Mapping[str, tuple[str, ...]],
     documents: Mapping[str, bytes],
     card: str | None = None,
+    runs: Sequence[Row] = (),
     outcomes: Sequence[Row] = (),
     standing: str = "",
     findings: str = "",
@@ -232,26 +291,24 @@ def write_imported(
 
     Args:
         folder: the repository; an earlier import of the same study is replaced.
-        tables: the study's tables by name, as `tables_of` makes them.
+        files: table → its Parquet files by name, as `files_of` makes them.
         study: name of the study.
         registration: the registration that it belongs to.
         words: the words that the registration declares, by column.
         documents: other files of the repository by name.
         card: source of the dataset card; none is written where there is none.
+        runs: rows of `runs` for the card.
         outcomes: rows of `decisions` for the card, each with the rule's `title`.
         standing: what the registration stands on, in words, for the card.
         findings: what was found, for the card.
 
     Raises:
         IncompleteError: the folder holds something else, or cannot be written.
-        DamagedError: a row contradicts the schema, or says a word that the registration does not declare;
-            what was in the folder is left.
+        DamagedError: a row contradicts the schema; what was in the folder is left.
     """
-    _check_words(tables[EPISODES.name], tables[RUNS.name], words)
-    files = {name: _files(TABLES[name].with_words(words), table) for name, table in tables.items()}
     described = {}
     if card is not None:
-        rows = {"runs": tables[RUNS.name].to_dicts(), "decisions": outcomes}
+        rows = {"runs": runs, "decisions": outcomes}
         described = repository_documents(
             card,
             files,
@@ -270,6 +327,22 @@ def write_imported(
         documents={**documents, **described},
         words=words,
     )
+
+
+def files_of(
+    tables: Mapping[str, pl.DataFrame], words: Mapping[str, tuple[str, ...]]
+) -> dict[str, dict[str, bytes]]:
+    """Return the Parquet files of a study by table and name.
+
+    Args:
+        tables: as `tables_of` makes them.
+        words: the words that the registration declares, by column.
+
+    Raises:
+        DamagedError: a row says a word that the registration does not declare.
+    """
+    _check_words(tables[EPISODES.name], tables[RUNS.name], words)
+    return {name: _files(TABLES[name].with_words(words), table) for name, table in tables.items()}
 
 
 def _check_words(episodes: pl.DataFrame, runs: pl.DataFrame, words: Mapping[str, tuple[str, ...]]) -> None:
@@ -292,8 +365,5 @@ def _files(table: Table, rows: pl.DataFrame) -> dict[str, bytes]:
     """Return a table's files by name, in the order of its rows: one a run for episodes."""
     table = table.narrowed(rows.columns)
     if table.name != EPISODES.name:
-        return table_files(table.name, shape(table, rows.to_arrow()))
-    return {
-        f"{table.name}/{part['run_id'][0]}.parquet": parquet_bytes(table.name, shape(table, part.to_arrow()))
-        for part in rows.partition_by("run_id", maintain_order=True)
-    }
+        return table_files(table.name, shape(table, _in_texts(rows).to_arrow()))
+    return {f"{table.name}/{run}.parquet": parquet_bytes(table.name, part) for run, part in _by_run(rows)}

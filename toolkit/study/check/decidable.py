@@ -10,6 +10,7 @@ several studies.
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property, partial
 from itertools import product
 from typing import Any, NamedTuple
@@ -33,6 +34,7 @@ from toolkit.study.probing.run import BASE
 from toolkit.training.specification import Specification
 
 Row = dict[str, Any]
+Scores = tuple[Fraction, Fraction] | None
 
 LEARNING = ((0.3, 0.6), (0.1, 1.0), (0.7, 0.2))
 """Success before training and at the end of it, study by study: all succeed at the end of one."""
@@ -143,15 +145,12 @@ class _Study:
         return self._tables[table]
 
     def success_counts(
-        self,
-        column: str,  # noqa: ARG002
-        runs: Sequence[str],
-        where: Mapping[str, str],
-        steps: Sequence[int],
+        self, column: str, runs: Sequence[str], where: Mapping[str, str], steps: Sequence[int]
     ) -> Counts:
         """Successes by run and step, then by task."""
+        scores = self.book.terms.scores
         return {
-            place: counted
+            place: {task: _added_up(column, count, scores) for task, count in counted.items()}
             for place in product(runs, steps)
             for row, counted in self._tasks.get(place, ())
             if where.items() <= row.items()
@@ -211,7 +210,10 @@ class _Study:
                 length = run.specification.steps if run.specification else last
                 success = self.start + (self.end - self.start) * (step / length if length else 0)
                 row = _blank("evaluations") | _cell_of(run.row) | place
-                found.append(_played(row, success, tasks, schedules, len(found)))
+                made = _played(row, success, tasks, schedules, len(found))
+                if run.specification is None:
+                    made[0].update(_elsewhere(made[1].values(), self.book.terms.scores))
+                found.append(made)
                 played.append(found[-1][0])
         return tuple(found)
 
@@ -328,6 +330,22 @@ def _played(
         "episodes_per_task": schedules,
         "task_set": task_set_sha256(tasks),
     }, counted
+
+
+def _elsewhere(tasks: Collection[TaskCount], scores: Scores) -> Row:
+    """Return what only evaluations have that are played elsewhere."""
+    names = ("score", "tokens", "cost")
+    return {name: sum(_added_up(name, count, scores).successes for count in tasks) for name in names}
+
+
+def _added_up(column: str, count: TaskCount, scores: Scores) -> TaskCount:
+    """Return the made-up successes of a task as another column adds up: failures have the lowest score."""
+    if column in {"true_success", "observed_reward"}:
+        return count
+    if column != "score":
+        return count._replace(successes=count.episodes)
+    low, high = scores or (Fraction(0), Fraction(1))
+    return count._replace(successes=float(low * count.episodes + (high - low) * count.successes))
 
 
 def _is_left(run: Specification | None, endpoint: Endpoint, step: Row) -> bool:

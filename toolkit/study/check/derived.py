@@ -14,7 +14,7 @@ from toolkit.prereg.registration import Registration
 from toolkit.registers import arrow, group_counts
 from toolkit.registers.arrow import Row
 from toolkit.registers.derivation import compare
-from toolkit.registers.episode_counts import CountedRun
+from toolkit.registers.episode_counts import FOLLOWING, CountedRun
 from toolkit.registers.row_tables import LUCK_SHARE
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study
@@ -142,7 +142,10 @@ class DerivedRegisters:
             return [self._run_row(run)]
         place = {name: self._run(run)[name] for name in _PLACE}
         if table == "evaluations":
-            return summaries.evaluations(place, self._counted(run))
+            # What should follow and does not, because the episodes do not say it, is no more than absent.
+            following = FOLLOWING.intersection(self._study.table(table).column_names)
+            rows = summaries.evaluations(place, self._counted(run))
+            return [dict.fromkeys(following) | row for row in rows]
         if table == "groups_summary":
             return summaries.groups_summary(
                 place, self._tables(run, {"groups": group_counts.COUNTED}).get("groups")

@@ -8,10 +8,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,11 +24,14 @@ from toolkit.decisions.case import Case
 from toolkit.decisions.plan import Plan, place_of
 from toolkit.findings import card_text, read_findings
 from toolkit.prereg.registration import Registration
-from toolkit.registers import arrow, row_tables, writer
+from toolkit.registers import row_tables, writer
+from toolkit.registers.arrow import Row
 from toolkit.registers.imported.log import Log, read_log
-from toolkit.registers.imported.mapping import read_mapping
-from toolkit.registers.imported.tables import tables_of, write_imported
-from toolkit.registers.manifest import Manifest, RegistrationRef
+from toolkit.registers.imported.mapping import TableMapping, read_mapping
+from toolkit.registers.imported.source import ROW
+from toolkit.registers.imported.tables import counted, files_of, rows_of, write_imported
+from toolkit.registers.manifest import MANIFEST_NAME, Manifest, RegistrationRef
+from toolkit.registers.missing_data import MissingData
 from toolkit.registers.study import Study, open_study
 
 if TYPE_CHECKING:
@@ -34,6 +39,7 @@ if TYPE_CHECKING:
 
 MAPPING = "source/mapping.toml"
 ORIGIN = "source/table.json"
+VERSIONS = "source/versions.json"
 REGISTRATION = "prereg"
 
 
@@ -66,6 +72,7 @@ class Imported:
         present: registered runs that are there.
         absent: registered runs that are not: condition, arm and seed, in words.
         unregistered: runs that are there, and that no line of the registered matrix has.
+        said: what a reader has to know of the log: what was left out, what is missing.
     """
 
     manifest: Manifest
@@ -73,17 +80,22 @@ class Imported:
     present: tuple[str, ...]
     absent: tuple[str, ...]
     unregistered: tuple[str, ...]
+    said: tuple[str, ...] = ()
 
 
-def import_study(wanted: Import, folder: Path, progress: Callable[[str], None]) -> Imported:
+def import_study(
+    wanted: Import, folder: Path, progress: Callable[[str], None], reason: str | None = None
+) -> Imported:
     """Import a study; the same files give the same bytes.
 
     Args:
         wanted: what to import.
-        folder: the study's repository; an earlier import of the same study is replaced.
+        folder: the study's repository.
         progress: told what is being done.
+        reason: why decided registers are replaced by others: recorded with what they were, unless empty.
 
     Raises:
+        UsageError: there are registers on which was decided, with other rows, and no reason to replace them.
         IncompleteError: a file is missing, or the folder holds something else.
         DamagedError: the table, the mapping, the card or the rules do not fit each other.
     """
@@ -99,12 +111,18 @@ def import_study(wanted: Import, folder: Path, progress: Callable[[str], None]) 
         )
     log = read_log(wanted.sources)
     progress("converting rows")
-    tables = tables_of(log.table, mapping)  # 2
-    amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
     book = rulebook.rulebook_of(registration)
+    origin, declared = _origin(log), (book.terms.scores, book.terms.missing)
+    rows = rows_of(log.table, mapping, *declared)  # 2
+    log = replace(log, table=log.table.clear())  # nothing is held twice
+    tables = counted(rows, *declared)
+    del rows
+    made = files_of(tables, book.terms.words)
+    tables = {name: table for name, table in tables.items() if name != row_tables.EPISODES.name}
+    amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
     documents = {
         MAPPING: mapping.text.encode(),
-        ORIGIN: _origin(log),
+        ORIGIN: origin,
         **_registered(registration),
     }
 
@@ -117,24 +135,82 @@ def import_study(wanted: Import, folder: Path, progress: Callable[[str], None]) 
     )
     with tempfile.TemporaryDirectory() as scratch:
         progress("writing registers")
-        write(Path(scratch) / mapping.study, tables)  # 3
+        write(Path(scratch) / mapping.study, made)  # 3
         progress("deciding")
         study = open_study(Path(scratch) / mapping.study)
         case = wanted.open_case(study, registration)  # 4
         decisions = case.binding
-        rows = stored.decision_rows(decisions, stored.inputs_sha256(study))
+        decided = stored.decision_rows(decisions, stored.inputs_sha256(study))
         compared = _compared(book.plan, study)
         found = card_text(read_findings(wanted.card.parent, [case], holding_alone=True), mapping.study)
     progress("writing registers")
+    documents |= _versions(folder, made, decided, reason)
     manifest = write(
         folder,
-        {**tables, row_tables.DECISIONS.name: _frame(rows)},
+        made | writer.rows_files({row_tables.DECISIONS.name: decided}),
         card=card,
-        outcomes=[row | {"title": made.title} for row, made in zip(rows, decisions, strict=True)],
+        runs=tables["runs"].to_dicts(),
+        outcomes=[row | {"title": made.title} for row, made in zip(decided, decisions, strict=True)],
         standing=str(case.standing),
         findings=found,
     )
-    return Imported(manifest, {decision.rule: decision.verdict for decision in decisions}, *compared)
+    verdicts = {decision.rule: decision.verdict for decision in decisions}
+    return Imported(manifest, verdicts, *compared, _said(log, mapping, tables, book.terms.missing))
+
+
+def _versions(
+    folder: Path, made: Mapping[str, Mapping[str, bytes]], decided: Sequence[Row], reason: str | None
+) -> dict[str, bytes]:
+    """Return what is recorded of the registers that an import replaces: nothing where it changes none.
+
+    Args:
+        folder: where the study lies, or will.
+        made: table → its new files.
+        decided: the new rows of `decisions`.
+        reason: why rows that were decided on are replaced.
+    """
+    if not (folder / MANIFEST_NAME).is_file():
+        return {}
+    study = open_study(folder)
+    recorded = folder / VERSIONS
+    earlier: list[Any] = json.loads(files.read_text(recorded)) if VERSIONS in study.manifest.files else []
+    new = {
+        name: hashlib.sha256(content).hexdigest()
+        for parts in made.values()
+        for name, content in parts.items()
+    }
+    old = {name: entry.sha256 for name, entry in study.manifest.files.items() if name.endswith(".parquet")}
+    changed = sorted(
+        name for name in {*new, *old} if new.get(name) != old.get(name) and "decisions/" not in name
+    )
+    if changed and study.has(row_tables.DECISIONS.name):
+        before = {row["rule"]: row["verdict"] for row in study.rows(row_tables.DECISIONS.name)}
+        turned = {
+            row["rule"]: [before.get(row["rule"]), row["verdict"]]
+            for row in decided
+            if before.get(row["rule"]) != row["verdict"]
+        }
+        if reason is None:
+            said = "; ".join(f"{rule}: {was} becomes {now}" for rule, (was, now) in turned.items())
+            raise errors.UsageError(
+                f"study {study.name!r} was decided on other rows",
+                expected="the same log",
+                found=f"{len(changed)} files change; {said or 'no verdict changes'}",
+                where=folder,
+                remedy="say why, and it is recorded: --replace 'REASON'",
+            )
+        if reason:
+            earlier.append(
+                {
+                    "logical_sha256": study.manifest.logical_sha256,
+                    "files": {name: old[name] for name in changed if name in old},
+                    "verdicts": before,
+                    "turned": turned,
+                    "reason": reason,
+                }
+            )
+    text = json.dumps(earlier, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    return {VERSIONS: text.encode()} if earlier else {}
 
 
 def check_import(wanted: Import, folder: Path, progress: Callable[[str], None]) -> Imported:
@@ -144,18 +220,11 @@ def check_import(wanted: Import, folder: Path, progress: Callable[[str], None]) 
         VerificationError: a file differs.
     """
     with tempfile.TemporaryDirectory() as scratch:
-        done = import_study(wanted, Path(scratch) / folder.name, progress)
-        writer.compare_built(folder, Path(scratch) / folder.name, done.manifest, "import the table again")
+        there = Path(scratch) / folder.name
+        shutil.copytree(folder, there)  # what was replaced before is recorded in it
+        done = import_study(wanted, there, progress, reason="")
+        writer.compare_built(folder, there, done.manifest, "import the table again")
     return done
-
-
-def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    import polars as pl
-
-    frame = pl.from_arrow(arrow.to_arrow(row_tables.DECISIONS, rows))
-    if not isinstance(frame, pl.DataFrame):
-        raise TypeError(frame)
-    return frame
 
 
 def _origin(log: Log) -> bytes:
@@ -169,6 +238,25 @@ def _origin(log: Log) -> bytes:
         "rows": log.table.height,
     }
     return (json.dumps(document, indent=2, sort_keys=True) + "\n").encode()
+
+
+def _said(
+    log: Log, mapping: TableMapping, tables: Mapping[str, pl.DataFrame], missing: MissingData | None
+) -> tuple[str, ...]:
+    """Return what no row says: columns that were left out, episodes without an outcome, no launch times."""
+    unused = [name for name in log.table.columns if name not in {ROW, *mapping.columns.values()}]
+    evaluations = tables["evaluations"]
+    lacking = {
+        name: int(evaluations[name].sum()) for name in ("missing", "excluded") if name in evaluations.columns
+    }
+    said = [f"columns that no register takes: {', '.join(unused)}"] if unused else []
+    said += [f"left out: {what}" for what in log.left_out]
+    if missing and any(lacking.values()):
+        found = " and ".join(f"{count:,} {name}" for name, count in lacking.items() if count)
+        said.append(f"episodes: {found}. {missing.in_words}")
+    if "launched_at" not in mapping.targets:
+        said.append("no launch times: nothing shows that the runs came after the registration")
+    return tuple(said)
 
 
 def _registered(registration: Registration) -> dict[str, bytes]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
+from math import ceil, floor
 from typing import TYPE_CHECKING
 
 from toolkit.decisions.endpoints import T_OVER_SEEDS, T_OVER_TASKS
@@ -34,6 +35,8 @@ NAMES = {
     "score": ("score", "reward", "accuracy", "acc", "value"),
     "observed_reward": ("observed_reward", "graded", "observed_success"),
     "calls": ("calls", "tool_calls", "n_calls"),
+    "tokens": ("tokens", "total_tokens", "n_tokens"),
+    "cost": ("cost", "total_cost", "cost_usd"),
     "launched_at": ("launched_at", "started_at", "started", "start_time"),
     "prompt": ("prompt", "question_text"),
 }
@@ -76,6 +79,8 @@ class Outline:
         tasks: tasks of an evaluation.
         schedules: episodes of an evaluation on each task.
         unused: columns of the table that are none of the registers', as far as their names say.
+        scores: lowest and highest score, where an episode has more than a success: whole numbers around those
+            of the log.
     """
 
     name: str
@@ -91,6 +96,7 @@ class Outline:
     tasks: int
     schedules: int
     unused: tuple[str, ...] = ()
+    scores: tuple[int, int] | None = None
 
 
 def blank(name: str) -> Outline:
@@ -157,6 +163,7 @@ def outlined(name: str, log: Log, given: Mapping[str, str] | None = None) -> Out
         steps=_numbers(table, columns, "step") if "step" in columns else (0,),
         tasks=int(str(tasks)),
         schedules=int(str(trials)),
+        scores=_range(table[columns["score"]]) if "score" in columns else None,
         unused=tuple(name for name in table.columns if name not in {source.ROW, *columns.values()}),
     )
 
@@ -237,6 +244,23 @@ def _choose_outcome(table: pl.DataFrame, columns: dict[str, str], given: Mapping
         columns["true_success" if source.is_truth(table[column]) else "score"] = column
 
 
+def _range(cells: pl.Series) -> tuple[int, int]:
+    """Return whole numbers that hold the scores of a column, 0 and 1 where these do."""
+    import polars as pl
+
+    numbers = cells.cast(pl.String, strict=False).cast(pl.Float64, strict=False).drop_nulls()
+    finite = numbers.filter(numbers.is_finite())
+    if not len(finite):
+        raise UsageError(
+            f"column {cells.name!r} does not hold the scores of a study",
+            expected="numbers",
+            found=", ".join(map(str, cells.head(3).to_list())),
+            remedy="say which column it is: --score COLUMN",
+        )
+    low, high = float(str(finite.min())), float(str(finite.max()))
+    return min(0, floor(low)), max(1, ceil(high))
+
+
 def _names_runs(table: pl.DataFrame, columns: dict[str, str]) -> bool:
     """Whether the column taken for the runs' names tells them apart: others call a repetition a run."""
     import polars as pl
@@ -311,6 +335,8 @@ def _template(name: str) -> str:
 
 def _interval(outline: Outline) -> tuple[str, str]:
     """Return the method whose level holds for the design, and why, as measured in the estimators' README."""
+    if outline.tasks < _SEVERAL <= len(outline.seeds):
+        return T_OVER_SEEDS, "There is one task: seeds are the sample, and nothing is said of other tasks."
     if len(outline.seeds) < _SEVERAL:
         return T_OVER_TASKS, "There is one seed: tasks are the sample, and nothing is said of other seeds."
     if len(outline.steps) < _SEVERAL:
@@ -329,7 +355,12 @@ def _rules(outline: Outline) -> str:
     arms, condition = outline.arms[:2], outline.conditions[0]
     several = len(outline.steps) >= _SEVERAL
     over_steps = 'over_steps = "auc"\n' if several else ""
-    what = "AUC of success over the steps" if several else "Success"
+    measured = "score" if outline.scores else "success"
+    what = f"AUC of {measured} over the steps" if several else measured.capitalize()
+    low, high = outline.scores or (0, 1)
+    scores = (
+        f'# What an episode can score.\n[scores]\nrange = ["{low}", "{high}"]\n\n' if outline.scores else ""
+    )
     return _template("rules").format(
         name=outline.name,
         arms=_list(outline.arms),
@@ -354,6 +385,14 @@ def _rules(outline: Outline) -> str:
         over_steps=over_steps,
         method=method,
         why=why,
+        scores=scores,
+        outcome='{ sum = "score", of = "episodes" }'
+        if scores
+        else '{ count = "successes", of = "episodes" }',
+        unit="score/episodes" if scores else "fraction",
+        low=low - high,
+        high=high - low,
+        threshold=f"{(high - low) / 20:g}",
     )
 
 

@@ -35,6 +35,9 @@ COUNTS = {
     "step": "step",
     "episodes": "episodes",
     "successes": "true successes",
+    "score": "score, added up",
+    "missing": "without an outcome",
+    "excluded": "left out",
     "observed_successes": "observed",
     "exposed": "met a fault",
     "recovered": "of these succeeded",
@@ -154,6 +157,7 @@ def _context(
     shown_here = file is not None and carried(study, "episodes")
     described = {column.name: column for column in study.table("runs").columns if column.name not in SAID}
     shown = {key: run[key] for key in described if run.get(key) is not None}
+    points = _points(evaluations)
     return {
         "study": study.name,
         "is_summary": study.is_summary,
@@ -164,7 +168,7 @@ def _context(
         "specification": _specification(run.get(SPECIFIED)),
         "readers": [reader for reader in readers if not reader.is_not_run],
         "would_read": [reader for reader in readers if reader.is_not_run],
-        "chart_drawn": success_by_step(_points(evaluations), name[:80]) if evaluations else None,
+        "chart_drawn": success_by_step(points, name[:80]) if points else None,
         "sets": _sets(evaluations, linked=shown_here),
         "columns": [
             (column, title) for column, title in COUNTS.items() if any(column in row for row in evaluations)
@@ -207,9 +211,15 @@ def _evaluation(row: Row, *, linked: bool) -> Row:
     return {
         "set": " ".join(row[name].replace("_", " ") for name in SET),
         "counts": [row[column] for column in COUNTS if column in row],
-        "rate": f"{row['successes'] / row['episodes']:.1%}",
+        "rate": _rate(row),
         "fragment": urlencode(filters) if linked else "",
     }
+
+
+def _rate(row: Row) -> str:
+    if "successes" in row:
+        return f"{row['successes'] / row['episodes']:.1%}"
+    return f"{row['score'] / row['episodes']:.4g}"
 
 
 def _points(evaluations: Sequence[EvaluationRow]) -> tuple[tuple[str, int, int, int], ...]:
@@ -225,7 +235,9 @@ def _points(evaluations: Sequence[EvaluationRow]) -> tuple[tuple[str, int, int, 
     ordered = sorted(
         evaluations, key=lambda row: (PHASES.index(row["phase"]), row["regime"], row["pool"], row["step"])
     )
-    return tuple((name(row), row["step"], row["successes"], row["episodes"]) for row in ordered)
+    # What has no successes has scores, of whatever range.
+    drawn = [row for row in ordered if "successes" in row]
+    return tuple((name(row), row["step"], row["successes"], row["episodes"]) for row in drawn)
 
 
 def _steps(rows: Sequence[StepRow], launches: Sequence[LaunchRow]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.registers.imported import source as module
 from toolkit.registers.imported.mapping import parse_mapping
 from toolkit.registers.imported.source import read_source
-from toolkit.registers.imported.tables import tables_of, write_imported
+from toolkit.registers.imported.tables import files_of, tables_of, write_imported
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import Study, open_study
 from toolkit.registers.verified import verify_study
@@ -52,7 +52,8 @@ def with_column(ours: str, theirs: str) -> str:
 def written(folder: Path, made: dict[str, pl.DataFrame], words: dict[str, tuple[str, ...]]) -> Study:
     write_imported(
         folder,
-        made,
+        files_of(made, words),
+        runs=made["runs"].to_dicts(),
         study="mine",
         registration=REF,
         words=words,

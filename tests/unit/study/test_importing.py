@@ -1,0 +1,274 @@
+"""A log becomes a study: scores, costs, missing data as registered, and nothing is replaced in silence."""
+
+import csv
+import json
+import random
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from tests.conftest import run
+from toolkit.places import HOME_VARIABLE
+
+Row = dict[str, Any]
+Change = Callable[[list[Row]], list[Row]]
+TASKS, SEEDS, ARMS = 12, 3, ("careful", "plain")
+LAUNCHED = "2999-01-01T00:00:00Z"
+
+
+def episodes(seed: int = 1) -> list[Row]:
+    """Return a log: the careful arm scores higher, and costs more."""
+    draw = random.Random(seed)  # noqa: S311 - a test's numbers
+    return [
+        {
+            "strategy": arm,
+            "seed": number,
+            "task": f"t{task}",
+            "score": round(draw.uniform(0, 4) + (arm == "careful"), 3),
+            "success": draw.random() < 0.5,
+            "tokens": 100 + task,
+            "cost": 0.1,
+            "started_at": LAUNCHED,
+        }
+        for arm in ARMS
+        for number in range(SEEDS)
+        for task in range(TASKS)
+    ]
+
+
+def write(path: Path, rows: list[Row], *left_out: str) -> Path:
+    names = [name for name in rows[0] if name not in left_out]
+    with path.open("w", newline="", encoding="utf-8") as opened:
+        writer = csv.DictWriter(opened, names, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def begun(project: Path, *left_out: str, **changes: str) -> None:
+    """Begin a study of these logs, and freeze its rules with some words replaced by others."""
+    write(project / "pilot.csv", episodes(), *left_out)
+    assert run("new-study", "mine", "--table", "pilot.csv", "--into", ".").code == 0
+    for path in [*project.glob("prereg/mine/*"), project / "cards" / "mine.md"]:
+        text = path.read_text(encoding="utf-8").replace("FILL IN", "said")
+        for old, new in changes.values():
+            text = text.replace(old, new)
+        path.write_text(text, encoding="utf-8")
+    assert run("freeze", "mine", "--demonstration").code == 0
+
+
+def imported(project: Path, rows: list[Row], *options: str, left_out: tuple[str, ...] = ()) -> Any:
+    write(project / "log.csv", rows, *left_out)
+    return run("registers", "import", "mine", "log.csv", "--json", *options)
+
+
+def decided() -> Row:
+    (decision,) = run("decide", "H1", "--study", "mine", "--json").json()
+    found: Row = decision
+    return found
+
+
+def gaps(rows: list[Row], column: str) -> dict[str, Fraction]:
+    """Return careful minus plain, seed by seed, of the mean of a column."""
+    sums = {
+        (arm, seed): sum(
+            Fraction(str(float(row[column] or 0)))
+            for row in rows
+            if (row["strategy"], row["seed"]) == (arm, seed)
+        )
+        for arm in ARMS
+        for seed in range(SEEDS)
+    }
+    return {str(s): (sums["careful", s] - sums["plain", s]) / TASKS for s in range(SEEDS)}
+
+
+def test_a_score_is_decided_on_as_it_was_logged(project: Path) -> None:
+    begun(project, "success")
+    rules = (project / "prereg/mine/rules.toml").read_text(encoding="utf-8")
+    assert 'range = ["0", "5"]' in rules
+    assert 'outcome = { sum = "score", of = "episodes" }' in rules
+    assert imported(project, episodes(), left_out=("success",)).code == 0
+    decision = decided()
+    expected = gaps(episodes(), "score")
+    for seed, value in decision["estimate"]["by_seed"].items():
+        assert value == pytest.approx(float(expected[seed]), abs=1e-5)
+    assert decision["interval"]["low"] < decision["estimate"]["mean"] < decision["interval"]["high"]
+    evaluations = pl.read_parquet(project / "registers/mine/evaluations/*.parquet")
+    assert evaluations["tokens"].to_list() == [sum(100 + task for task in range(TASKS))] * 6
+    assert evaluations["cost"].to_list() == [float(Fraction(0.1) * TASKS)] * 6
+    assert "successes" not in evaluations.columns
+    assert run("registers", "verify", "--study", "mine").code == 0
+
+
+BCA = ('method = "t over tasks"', 'method = "bca bootstrap"\nresamples = 10000\nrng_seed = 1')
+
+
+@pytest.mark.parametrize("changes", [{}, {"method": BCA}], ids=["t", "bca"])
+def test_an_interval_of_scores_is_scipys_of_the_tasks_means(project: Path, changes: dict[str, Any]) -> None:
+    begun(project, "success", **changes)
+    assert imported(project, episodes(), left_out=("success",)).code == 0
+    signed = [(row["task"], (1 if row["strategy"] == "careful" else -1) * row["score"]) for row in episodes()]
+    tasks = [sum(score for name, score in signed if name == f"t{task}") / SEEDS for task in range(TASKS)]
+    if changes:
+        rng = np.random.default_rng(1)
+        expected = stats.bootstrap((tasks,), np.mean, n_resamples=40_000, rng=rng).confidence_interval
+        near = 0.1 * np.std(tasks) / TASKS**0.5
+    else:
+        expected = stats.ttest_1samp(tasks, 0).confidence_interval()
+        near = 1e-12
+    made = decided()["interval"]
+    assert (made["low"], made["high"]) == pytest.approx((expected.low, expected.high), abs=near)
+    assert made["source"] == "computed from tasks"
+
+
+def test_sums_do_not_depend_on_the_order_of_the_rows(project: Path) -> None:
+    begun(project, "success")
+    first = imported(project, episodes(), left_out=("success",)).json()
+    again = imported(project, episodes()[::-1], left_out=("success",)).json()
+    assert first["logical_sha256"] == again["logical_sha256"]
+
+
+def test_a_score_outside_the_registered_range_is_refused_with_its_row(project: Path) -> None:
+    begun(project, "success")
+    rows = episodes()
+    rows[4]["score"] = 5.001
+    done = imported(project, rows, left_out=("success",))
+    assert done.code != 0
+    assert "5.001" in done.err
+    assert "row 5" in done.err
+
+
+def without_outcome(rows: list[Row]) -> list[Row]:
+    """Leave two episodes without an outcome: one has failed to run, one has no row."""
+    careful = next(i for i, row in enumerate(rows) if row["strategy"] == "careful" and row["success"])
+    plain = next(i for i, row in enumerate(rows) if row["strategy"] == "plain" and row["success"])
+    emptied = [row | {"success": ""} if i == careful else row for i, row in enumerate(rows)]
+    return [row for i, row in enumerate(emptied) if i != plain]
+
+
+FAILURE = ('counts_as = "failure"\nmost = "0.05"', 'counts_as = "failure"\nmost = "0.1"')
+TREATED = {
+    "excluded": ('counts_as = "failure"\nmost = "0.05"', 'counts_as = "excluded"\nmost = "0.2"'),
+    "bounds": ('counts_as = "failure"\nmost = "0.05"', 'counts_as = "bounds"\nmost = "0.1"'),
+}
+
+
+def test_what_is_missing_counts_as_a_failure_and_the_other_bound_is_said(project: Path) -> None:
+    begun(project, "score", missing=FAILURE)
+    rows = without_outcome(episodes())
+    done = imported(project, rows, left_out=("score",)).json()
+    assert any("2 missing" in said for said in done["notes"])
+    failed = [row | {"success": row["success"] is True} for row in episodes()]
+    lacking = [row | {"success": False} for row in failed if not _is_there(row, rows)]
+    complete = [row for row in failed if _is_there(row, rows)] + lacking
+    decision = decided()
+    assert decision["estimate"]["by_seed"] == {
+        s: round(float(v), 5) for s, v in gaps(complete, "success").items()
+    }
+    assert set(decision["missing_data"]) == {"counts_as", "all_fail", "all_succeed"}
+    assert decision["missing_data"]["all_fail"] == decision["verdict"]
+    assert run("registers", "verify", "--study", "mine").code == 0
+
+
+def _is_there(row: Row, rows: list[Row]) -> bool:
+    place = ("strategy", "seed", "task")
+    return any(all(row[n] == other[n] for n in place) and other["success"] != "" for other in rows)
+
+
+def test_the_task_of_what_is_missing_is_excluded_in_every_run(project: Path) -> None:
+    begun(project, "score", missing=TREATED["excluded"])
+    rows = without_outcome(episodes())
+    done = imported(project, rows, left_out=("score",))
+    assert done.code == 0, done.err
+    there = {row["task"] for row in episodes() if not _is_there(row, rows)}
+    kept = [row for row in episodes() if row["task"] not in there]
+    scale = Fraction(TASKS, TASKS - len(there))
+    expected = {s: round(float(v * scale), 5) for s, v in gaps(kept, "success").items()}
+    decision = decided()
+    assert decision["estimate"]["by_seed"] == expected
+    assert decision["interval"] is not None
+    evaluations = pl.read_parquet(project / "registers/mine/evaluations/*.parquet")
+    assert evaluations["excluded"].to_list() == [len(there)] * 6
+    assert run("registers", "verify", "--study", "mine").code == 0
+
+
+def test_with_more_missing_than_registered_nothing_is_decided(project: Path) -> None:
+    begun(project, "score", bar=("lower(gap_95) > 0", "mean(gap) >= 0.05"))
+    rows = [row | {"success": ""} if i < 2 else row for i, row in enumerate(episodes())]
+    assert imported(project, rows, left_out=("score",)).code == 0
+    decision = decided()
+    assert decision["verdict"] == "not_evaluable"
+    assert any("2 of 12 episodes are missing" in reason for reason in decision["missing"])
+
+
+def test_a_verdict_that_its_bounds_do_not_share_does_not_stand(project: Path) -> None:
+    begun(
+        project,
+        "score",
+        missing=TREATED["bounds"],
+        bar=("lower(gap_95) > 0", "mean(gap) >= 0.05"),
+    )
+    wrong = [{"strategy": "plain", "seed": seed, "task": f"t{seed}"} for seed in (1, 2)]
+    rows = [row | {"success": not any(w.items() <= row.items() for w in wrong)} for row in episodes()]
+    place = {"strategy": "careful", "seed": 0, "task": "t0"}
+    lost = [row | {"success": ""} if place.items() <= row.items() else row for row in rows]
+    assert imported(project, lost, left_out=("score",)).code == 0
+    decision = decided()
+    assert decision["missing_data"] == {"counts_as": "bounds", "all_fail": "miss", "all_succeed": "pass"}
+    assert decision["verdict"] == "not_evaluable"
+
+
+@pytest.mark.parametrize(("attempts", "success"), [("first", False), ("last", True)])
+def test_of_several_attempts_the_registered_one_counts(project: Path, attempts: str, success: bool) -> None:
+    begun(project, "score", missing=('attempts = "one"', f'attempts = "{attempts}"'))
+    mapping = project / "mappings/mine.toml"
+    text = mapping.read_text(encoding="utf-8").replace("[constants]\n", '[constants]\nschedule = "0"\n')
+    mapping.write_text(text, encoding="utf-8")
+    rows = [row | {"success": False} for row in episodes()]
+    retried = [*rows, *(row | {"success": True} for row in rows)]
+    assert imported(project, retried, left_out=("score",)).code == 0
+    evaluations = pl.read_parquet(project / "registers/mine/evaluations/*.parquet")
+    assert evaluations["successes"].to_list() == [TASKS * success] * 6
+
+
+def test_other_rows_over_decided_ones_need_a_reason_that_is_kept(project: Path) -> None:
+    begun(project, "score")
+    first = imported(project, episodes(), left_out=("score",)).json()
+    assert imported(project, episodes(), left_out=("score",)).code == 0
+    others = [row | {"success": row["strategy"] == "careful"} for row in episodes()]
+    refused = imported(project, others, left_out=("score",))
+    assert refused.code == 2
+    assert "was decided on other rows" in refused.err
+    assert "--replace" in refused.err
+    told = imported(project, others, "--replace", "the first log was another study's", left_out=("score",))
+    assert told.code == 0
+    (version,) = json.loads((project / "registers/mine/source/versions.json").read_text(encoding="utf-8"))
+    assert version["logical_sha256"] == first["logical_sha256"]
+    assert version["reason"] == "the first log was another study's"
+    assert version["verdicts"] == first["verdicts"]
+    assert version["turned"] == _turned(first["verdicts"], told.json()["verdicts"])
+    assert imported(project, others, "--check", left_out=("score",)).code == 0
+    assert imported(project, episodes(), "--check", left_out=("score",)).code == 1
+
+
+def _turned(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, list[str]]:
+    return {rule: [before[rule], after[rule]] for rule in after if before[rule] != after[rule]}
+
+
+def test_launch_times_that_are_missing_are_said_at_once(project: Path) -> None:
+    write(project / "pilot.csv", episodes(), "score", "started_at")
+    said = run("new-study", "mine", "--table", "pilot.csv", "--into", ".").out
+    assert "no launch times" in said
