@@ -33,7 +33,7 @@ from tests.golden.measure_coverage import (
     student_tasks,
     table,
 )
-from toolkit.decisions.endpoints import METHODS_SAY
+from toolkit.decisions.methods import METHODS_SAY
 from toolkit.estimators import (
     clustered_bca_interval,
     clustered_t_interval,

@@ -358,8 +358,9 @@ def _pair(exact: str | None, decimal: float | None) -> str:
 
 
 def _explain_language(*, as_json: bool) -> None:
-    from toolkit.decisions.endpoints import METHODS_SAY, OVER_STEPS_SAY
+    from toolkit.decisions.endpoints import OVER_STEPS_SAY
     from toolkit.decisions.expressions import ARITHMETIC, COMPARISONS, DECLARED, OPERATORS
+    from toolkit.decisions.methods import METHODS_SAY
 
     if as_json:
         operators = {

@@ -7,10 +7,11 @@ from fractions import Fraction
 from math import fsum, isclose, lcm
 from typing import TYPE_CHECKING
 
-from toolkit.decisions.endpoints import OVER_TASKS, Endpoint, IntervalSpec, Rate
+from toolkit.decisions.endpoints import Endpoint, IntervalSpec, Rate
 from toolkit.decisions.interval import Interval, computed_interval, unavailable
 from toolkit.decisions.lookup import Tables
 from toolkit.decisions.measure import counted_at
+from toolkit.decisions.methods import OVER_TASKS
 from toolkit.decisions.plan import Plan
 from toolkit.decisions.taskwise import Draws, interval_over_tasks
 from toolkit.decisions.values import Missing, together

@@ -7,9 +7,6 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from toolkit.decisions.endpoints import (
-    BY_SEED,
-    OVER_TASKS,
-    SEED_BOOTSTRAP,
     Endpoint,
     IntervalSpec,
     read_endpoint,
@@ -17,6 +14,7 @@ from toolkit.decisions.endpoints import (
     read_set,
 )
 from toolkit.decisions.expressions import Kind, check_test, names_in
+from toolkit.decisions.methods import BY_SEED, OVER_TASKS, SEED_BOOTSTRAP
 from toolkit.decisions.picture import Picture, read_picture
 from toolkit.decisions.plan import Plan, read_plan
 from toolkit.decisions.probe_plan import ProbePlan, read_probe

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from toolkit.decisions.endpoints import T_OVER_TASKS, IntervalSpec
+from toolkit.decisions.endpoints import IntervalSpec
 from toolkit.decisions.interval import Interval, unavailable
+from toolkit.decisions.methods import T_OVER_TASKS
 from toolkit.decisions.values import Missing
 from toolkit.estimators import clustered_bca_interval, clustered_t_interval, draw_tasks
 

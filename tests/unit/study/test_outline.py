@@ -18,7 +18,8 @@ from toolkit.registers.imported.mapping import parse_mapping
 from toolkit.registers.imported.source import ROW
 from toolkit.registers.imported.tables import tables_of
 from toolkit.study.check.decidable import check_decidable
-from toolkit.study.new.outline import blank, outlined, scaffold
+from toolkit.study.new.outline import blank, outlined
+from toolkit.study.new.scaffold import scaffold
 from toolkit.study.power.power import Components, Power, simulate
 from toolkit.study.power.simulation import Design
 

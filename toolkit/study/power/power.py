@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 
 from toolkit.decisions import evaluation, rulebook, rules
 from toolkit.decisions.case import Case
-from toolkit.decisions.endpoints import BY_SEED, OVER_TASKS, Endpoint, IntervalSpec
+from toolkit.decisions.endpoints import Endpoint, IntervalSpec
 from toolkit.decisions.measure import measure, success_at
+from toolkit.decisions.methods import BY_SEED, OVER_TASKS
 from toolkit.decisions.seedwise import interval_by_seed
 from toolkit.decisions.taskwise import Draws, interval_over_tasks
 from toolkit.decisions.values import Missing, Series
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
 ARMS = 2
 CELLS = 4_000_000  # drawn at once, to bound the memory
-FEWEST_SEEDS = 2
 # An interval covers something else than its level says if it is off by more than this, and than chance.
 FAR_OFF, CHANCE_ERRORS = 0.02, 3
 
@@ -143,10 +143,10 @@ def fit(
             f"{rule_id} has no estimate in study {case.study.name!r}", found="; ".join(present.reasons)
         )
     observed = tuple(map(float, present))
-    _check_seeds(case.book, rule, len(observed))
+    simulation.check_seeds(case.book, rule, len(observed))
     design = simulation.Design(0.0, 0.0, task_sd, len(observed), None, 400, rng_seed)
     alone = Components(success, observed, 0.0, 0.0)
-    if len(observed) < FEWEST_SEEDS:
+    if len(observed) < simulation.FEWEST_SEEDS:
         sampling = variance([study.estimate for study in studies(case.book, rule, alone, design)])
         return Components(success, observed, sampling / (variance_ratio or 1.0), 0.0, variance_ratio or 1.0)
     values = [study.differences for study in studies(case.book, rule, alone, design)]
@@ -156,18 +156,6 @@ def fit(
         ratio = variance_ratio or max(1.0, sampling / variance(observed) if any(observed) else 1.0)
     extra = max(0.0, variance(observed) - sampling / ratio)
     return Components(success, observed, sampling / ratio, extra**0.5, ratio)
-
-
-def _check_seeds(book: rulebook.RuleBook, rule: rules.Rule, seeds: int) -> None:
-    """Check that a rule's intervals can be made with so many seeds: those over tasks with a single one."""
-    named = (book.names_of(rule) | {rule.interval}) & set(book.intervals)
-    spread = [name for name in named if book.intervals[name].method not in OVER_TASKS]
-    if seeds < FEWEST_SEEDS and (spread or not named):
-        raise UsageError(
-            f"expected two seeds: {rule.id} cannot be simulated with {seeds}",
-            expected=f"two seeds; or, with one, intervals by {' or '.join(OVER_TASKS)}",
-            found=", ".join(f"{name}: {book.intervals[name].method}" for name in spread) or "no interval",
-        )
 
 
 def _shares_samples(book: rulebook.RuleBook, endpoints: list[Endpoint]) -> bool:
@@ -203,7 +191,7 @@ def simulate(
     if not math.isfinite(design.effect):
         raise UsageError("an effect is a number", found=design.effect)
     rule = book.rule(rule_id)
-    _check_seeds(book, rule, design.seeds)
+    simulation.check_seeds(book, rule, design.seeds)
     passed = covered = excluded = wrong = 0
     estimates: list[float] = []
     for study in studies(book, rule, components, design):  # 2

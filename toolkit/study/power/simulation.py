@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from toolkit.decisions.computed import step_weights
 from toolkit.decisions.endpoints import Endpoint
+from toolkit.decisions.methods import OVER_TASKS
+from toolkit.decisions.rulebook import RuleBook
+from toolkit.decisions.rules import Rule
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
 # Success rates stay within [0, 1] for effects four standard deviations from their mean.
 REACH = 4
+FEWEST_SEEDS = 2
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,18 @@ class Design:
     rng_seed: int
     resamples: int | None = None
     variance_ratio: float = 1.0
+
+
+def check_seeds(book: RuleBook, rule: Rule, seeds: int) -> None:
+    """Check that a rule's intervals can be made with so many seeds: those over tasks with a single one."""
+    named = (book.names_of(rule) | {rule.interval}) & set(book.intervals)
+    spread = [name for name in named if book.intervals[name].method not in OVER_TASKS]
+    if seeds < FEWEST_SEEDS and (spread or not named):
+        raise UsageError(
+            f"expected two seeds: {rule.id} cannot be simulated with {seeds}",
+            expected=f"two seeds; or, with one, intervals by {' or '.join(OVER_TASKS)}",
+            found=", ".join(f"{name}: {book.intervals[name].method}" for name in spread) or "no interval",
+        )
 
 
 def draw_counts(
