@@ -138,7 +138,7 @@ def _check_rules(rules: str) -> None:
     book = rulebook.load_rulebook(rules)
     if not book.rules:
         raise UsageError("there is no rule: nothing would be decided", where="rules.toml")
-    unfilled = [line.strip() for line in rules.splitlines() if f'"{UNFILLED}' in line]
+    unfilled = [line.strip() for line in rules.splitlines() if UNFILLED in line]
     if unfilled:
         raise UsageError("the template was not filled in", found=unfilled[0], where="rules.toml")
     vacuity.check_not_vacuous(book)

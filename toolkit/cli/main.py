@@ -37,6 +37,7 @@ COMMANDS = {
     "verify-token": "verify_token",
     "adopt": "adopt",
     "new-study": "new_study",
+    "rehearse": "rehearse",
     "freeze": "freeze",
     "amend": "freeze",
     "deviate": "freeze",

@@ -116,7 +116,14 @@ def power(
     registered = case.book.rule(rule)
     with steps("power") as progress:
         progress("fitting")
-        components = fit(case, rule, task_sd, rng_seed, variance_ratio)
+        components = fit(
+            case.book,
+            case.study,
+            rule,
+            task_sd=task_sd,
+            rng_seed=rng_seed,
+            variance_ratio=variance_ratio,
+        )
         ratio = variance_ratio or components.variance_ratio
         spread = components.seed_sd if seed_sd is None else seed_sd
         chosen = tuple(dict.fromkeys(seeds or (len(components.observed), *MORE_SEEDS)))

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
-from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
 from toolkit.decisions.endpoints import Endpoint, Rate
+from toolkit.decisions.engine import Engine
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.picture import Picture
+from toolkit.decisions.rulebook import RuleBook
 from toolkit.decisions.values import Missing, Series
 from toolkit.registers.row_types import ProbeIntervalRow
+from toolkit.registers.study import Study
 from toolkit.website.charts.curves import learning_curves
 from toolkit.website.charts.differences import Spread, seed_differences
 from toolkit.website.charts.drawing import Chart
@@ -20,6 +22,23 @@ from toolkit.website.charts.members import Dot, Measured, members
 from toolkit.website.charts.predicted import Point, Predictor, Scene, predicted_and_seen
 from toolkit.website.compared import comparisons, limits
 from toolkit.website.environment import words
+
+
+class Decided(Protocol):
+    """A study and what decides it: a case, or a rehearsal."""
+
+    @property
+    def study(self) -> Study:
+        """The study."""
+
+    @property
+    def book(self) -> RuleBook:
+        """Its rules."""
+
+    @property
+    def engine(self) -> Engine:
+        """What measures and decides."""
+
 
 TASKS = "tasks resampled"
 MOST_ENDPOINTS = 8
@@ -33,7 +52,7 @@ FIGURE_OF = {
 }
 
 
-def rule_charts(case: Case, decision: Decision, figures: Iterable[ProbeIntervalRow]) -> list[Chart]:
+def rule_charts(case: Decided, decision: Decision, figures: Iterable[ProbeIntervalRow]) -> list[Chart]:
     """Return the charts of a rule: its estimate, the curves and the series behind it.
 
     Args:
@@ -61,7 +80,7 @@ def rule_charts(case: Case, decision: Decision, figures: Iterable[ProbeIntervalR
     return [chart for chart in drawn if chart is not None]
 
 
-def _pictures_of(case: Case, decision: Decision) -> list[Chart]:
+def _pictures_of(case: Decided, decision: Decision) -> list[Chart]:
     """Return the registered pictures that show a statistic of a rule."""
     read = set(decision.statistics)
     showing = {
@@ -72,7 +91,7 @@ def _pictures_of(case: Case, decision: Decision) -> list[Chart]:
     return [chart for name, chart in pictures(case).items() if name in showing]
 
 
-def forest_row(case: Case, decision: Decision) -> ForestRow:
+def forest_row(case: Decided, decision: Decision) -> ForestRow:
     """Return what a decision says, as a row of the forest plot."""
     estimate = decision.estimate
     return ForestRow(
@@ -87,7 +106,7 @@ def forest_row(case: Case, decision: Decision) -> ForestRow:
     )
 
 
-def pictures(case: Case) -> dict[str, Chart]:
+def pictures(case: Decided) -> dict[str, Chart]:
     """Return a study's registered pictures by name; one of which nothing was seen yet is left out."""
     drawn = {
         name: predicted_and_seen(_scene(case, p), case.study.name) for name, p in case.book.pictures.items()
@@ -95,7 +114,7 @@ def pictures(case: Case) -> dict[str, Chart]:
     return {name: chart for name, chart in drawn.items() if chart is not None}
 
 
-def _scene(case: Case, picture: Picture) -> Scene:
+def _scene(case: Decided, picture: Picture) -> Scene:
     seen = {point.name: case.engine.value(point.statistic) for point in picture.points}
     return Scene(
         picture.title,
@@ -110,7 +129,7 @@ def _scene(case: Case, picture: Picture) -> Scene:
     )
 
 
-def _how_well(case: Case, statistic: str) -> str:
+def _how_well(case: Decided, statistic: str) -> str:
     """Return a statistic in words: what it is, and its value; nothing where it has none."""
     value = case.engine.value(statistic) if statistic else None
     if not isinstance(value, Fraction):
@@ -118,7 +137,7 @@ def _how_well(case: Case, statistic: str) -> str:
     return f"{case.book.statistics[statistic].title}: {signed(value, '.2f')}"
 
 
-def _bar_of(case: Case, interval: str) -> Bar | None:
+def _bar_of(case: Decided, interval: str) -> Bar | None:
     return _drawn_interval(case.engine.interval(interval)) if interval else None
 
 
@@ -135,7 +154,7 @@ def measure(endpoint: Endpoint) -> str:
     return words(outcome.figure) + (f" / {words(outcome.over)}" if outcome.over else "")
 
 
-def estimate_chart(case: Case, decision: Decision) -> Chart | None:
+def estimate_chart(case: Decided, decision: Decision) -> Chart | None:
     """Return the chart of a rule's estimate by seed; None where it has none."""
     estimate = decision.estimate
     if estimate is None or estimate.members is None:
@@ -175,7 +194,7 @@ def _what(endpoint: Endpoint) -> str:
 
 
 def _dots(
-    case: Case, endpoint: Endpoint, series: Series[Any], figures: Iterable[ProbeIntervalRow]
+    case: Decided, endpoint: Endpoint, series: Series[Any], figures: Iterable[ProbeIntervalRow]
 ) -> tuple[tuple[Dot, ...], str]:
     """Return the members of a series, and what is to be said of their intervals."""
     ends, interval_words = _ends(case, endpoint, figures)
@@ -190,7 +209,7 @@ def _dots(
 
 
 def _ends(
-    case: Case, endpoint: Endpoint, figures: Iterable[ProbeIntervalRow]
+    case: Decided, endpoint: Endpoint, figures: Iterable[ProbeIntervalRow]
 ) -> tuple[dict[str, tuple[float, float]], str]:
     """Return the interval of every member that has one, and where they come from."""
     outcome = endpoint.outcome
@@ -223,7 +242,7 @@ def probe_ends(rows: Iterable[ProbeIntervalRow]) -> dict[str, tuple[float, float
     }
 
 
-def probe_words(case: Case, rows: Sequence[ProbeIntervalRow]) -> str:
+def probe_words(case: Decided, rows: Sequence[ProbeIntervalRow]) -> str:
     """Return what is to be said of the intervals of probe figures."""
     with_ends = [row for row in rows if row["low"] is not None]
     if with_ends:

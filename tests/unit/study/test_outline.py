@@ -104,7 +104,6 @@ def test_evaluated_policies_are_compared_over_tasks_and_the_effect_is_found() ->
     assert book.intervals["gap_95"].method == "t over tasks"
     found = simulated(book, 0.06, 0.0)
     assert found.pass_probability >= 0.8
-    assert found.pass_probability == found.excluded_zero / 1000  # type: ignore[operator]
     assert found.level_missed == 0
 
 

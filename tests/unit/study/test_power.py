@@ -21,7 +21,7 @@ RESAMPLES = 40  # enough where the interval is not the point
 
 @pytest.fixture(scope="module")
 def fitted(case: Case) -> Components:
-    return fit(case, "H2a", TASK_SD, 1)
+    return fit(case.book, case.study, "H2a", task_sd=TASK_SD, rng_seed=1)
 
 
 def run(case: Case, fitted: Components, rule: str = "H2a", **changes: object) -> Power:
@@ -86,7 +86,7 @@ def test_a_normal_model_of_the_seeds_differences_gives_the_same_pass_probability
 def test_the_mean_of_simulated_studies_is_the_effect_on_every_endpoint(
     case: Case, rule: str, effect: float, tasks: int | None
 ) -> None:
-    components = fit(case, rule, TASK_SD, 1)
+    components = fit(case.book, case.study, rule, task_sd=TASK_SD, rng_seed=1)
     registered = case.book.rule(rule)
     share = simulation.trained_share(case.book.endpoints[registered.estimate])
     design = simulation.Design(effect, 0.0, 0.1, 3, tasks, 600, 1, resamples=10)
@@ -138,7 +138,7 @@ def test_the_spread_of_tasks_that_is_left_is_reported(case: Case, fitted: Compon
 
 def test_of_two_readings_the_binding_one_decides(case: Case) -> None:
     """The literal reading of H2b asks for the final test under flips, the binding one for the clean test."""
-    components = fit(case, "H2b", TASK_SD, 1)
+    components = fit(case.book, case.study, "H2b", task_sd=TASK_SD, rng_seed=1)
     rule = case.book.rule("H2b")
     design = simulation.Design(0.03, 0.0, TASK_SD, 3, None, 40, 1, RESAMPLES)
     passing = next(s for s in power.studies(case.book, rule, components, design) if s.passes(rule))
@@ -182,7 +182,7 @@ def test_the_interval_covers_the_true_effect(case: Case, fitted: Components, sim
 
 
 def test_a_non_inferiority_rule_is_decided_by_its_simulated_interval(case: Case) -> None:
-    components = fit(case, "H5", TASK_SD, 1)
+    components = fit(case.book, case.study, "H5", task_sd=TASK_SD, rng_seed=1)
     design = simulation.Design(0.0, components.seed_sd, TASK_SD, 3, None, 300, 1, 1000)
     passes = [
         simulate(case.book, "H5", components, replace(design, effect=effect)).pass_probability
@@ -222,7 +222,7 @@ def test_the_same_seed_gives_the_same_answer_and_another_another(case: Case, fit
 @pytest.mark.parametrize("rule", ["H1a", "H1b", "P13", "gate2", "P12"])
 def test_a_rule_that_reads_something_else_cannot_be_simulated(case: Case, rule: str) -> None:
     with pytest.raises(UsageError):
-        fit(case, rule, TASK_SD, 1)
+        fit(case.book, case.study, rule, task_sd=TASK_SD, rng_seed=1)
 
 
 def with_rule(case: Case, more: str, *tests: str, estimate: str = "c2_auc", interval: str = "") -> RuleBook:
@@ -263,15 +263,14 @@ def test_the_power_of_a_rule_whose_estimate_is_a_statistic_is_refused(case: Case
         simulate(book, "S", fitted, simulation.Design(0.0, 0.03, 0.0, 3, None, 10, 4))
 
 
-def with_one_seed(case: Case, book: RuleBook) -> Case:
-    """Return a case whose endpoints read the first seed alone."""
-    single = {name: replace(endpoint, seeds=(0,)) for name, endpoint in book.endpoints.items()}
-    return replace(case, book=replace(book, endpoints=single))
+def with_one_seed(book: RuleBook) -> RuleBook:
+    """Return rules whose endpoints read the first seed alone."""
+    return replace(book, endpoints={name: replace(e, seeds=(0,)) for name, e in book.endpoints.items()})
 
 
 def test_one_seed_is_too_few_for_an_interval_of_seeds(case: Case) -> None:
     with pytest.raises(UsageError, match="expected two seeds") as caught:
-        fit(with_one_seed(case, case.book), "H2a", TASK_SD, 1)
+        fit(with_one_seed(case.book), case.study, "H2a", task_sd=TASK_SD, rng_seed=1)
     assert "c2_auc_95: percentile bootstrap" in str(caught.value.found)
 
 
@@ -292,7 +291,7 @@ def test_a_rule_on_an_interval_over_tasks_is_simulated_with_one_seed(case: Case,
         estimate="c2_final_noisy",
         interval="c2_tasks",
     )
-    components = fit(with_one_seed(case, book), "S", 0.0, 1)
+    components = fit(with_one_seed(book), case.study, "S", task_sd=0.0, rng_seed=1)
     success = components.success["c2_final_noisy"][0]
     assert (components.seed_sd, len(components.observed)) == (0.0, 1)
     endpoint = book.endpoints["c2_final_noisy"]
@@ -367,9 +366,9 @@ def test_a_study_that_shares_its_samples_is_fitted_by_what_was_observed(case: Ca
     sharing = [replace(cell, settings={"sampling": "shared"}) for cell in case.book.plan.cells]
     book = replace(case.book, plan=replace(case.book.plan, cells=tuple(sharing)))
     own, shared, given = (
-        fit(case, "H2a", TASK_SD, 1),
-        fit(replace(case, book=book), "H2a", TASK_SD, 1),
-        fit(replace(case, book=book), "H2a", TASK_SD, 1, 10.0),
+        fit(case.book, case.study, "H2a", task_sd=TASK_SD, rng_seed=1),
+        fit(book, case.study, "H2a", task_sd=TASK_SD, rng_seed=1),
+        fit(book, case.study, "H2a", task_sd=TASK_SD, rng_seed=1, variance_ratio=10.0),
     )
     observed = float(np.var(own.observed, ddof=1))
     assert own.variance_ratio == 1

@@ -54,6 +54,8 @@ CONSTANTS = {
 ASKED = ("arm", "task")
 """What a study has to say in each row, beside an outcome."""
 
+OF_PILOT = "\n# FILL IN: these numbers are the log's. Say those of the study, and delete this line."
+
 OPTIONS = {"arm": "arm", "task": "task", "true_success": "success"}
 
 # A column with more different values than this is no list of arms, pools or regimes.
@@ -78,6 +80,7 @@ class Outline:
         unused: columns of the table that are none of the registers', as far as their names say.
         scores: lowest and highest score, where an episode has more than a success: whole numbers around those
             of the log.
+        is_of_log: whether it was read off a log, and not made up.
     """
 
     name: str
@@ -94,6 +97,7 @@ class Outline:
     schedules: int
     unused: tuple[str, ...] = ()
     scores: tuple[int, int] | None = None
+    is_of_log: bool = False
 
 
 def blank(name: str) -> Outline:
@@ -160,6 +164,7 @@ def outlined(name: str, log: Log, given: Mapping[str, str] | None = None) -> Out
         steps=_numbers(table, columns, "step") if "step" in columns else (0,),
         tasks=int(str(tasks)),
         schedules=int(str(trials)),
+        is_of_log=True,
         scores=_range(table[columns["score"]]) if "score" in columns else None,
         unused=tuple(name for name in table.columns if name not in {source.ROW, *columns.values()}),
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from importlib.resources import files
 
 from toolkit.decisions.methods import T_OVER_SEEDS, T_OVER_TASKS
-from toolkit.study.new.outline import Outline
+from toolkit.study.new.outline import OF_PILOT, Outline
 
 _SEVERAL = 2
 
@@ -61,6 +61,7 @@ def _rules(outline: Outline) -> str:
     )
     return _template("rules").format(
         name=outline.name,
+        of_pilot=OF_PILOT if outline.is_of_log else "",
         arms=_list(outline.arms),
         regimes=_list(outline.regimes),
         pools=_list(outline.pools),

@@ -28,10 +28,11 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from toolkit.decisions import evaluation, rulebook, rules
-from toolkit.decisions.case import Case
 from toolkit.decisions.endpoints import Endpoint, IntervalSpec
+from toolkit.decisions.lookup import Tables
 from toolkit.decisions.measure import measure, success_at
 from toolkit.decisions.methods import BY_SEED, OVER_TASKS
+from toolkit.decisions.plan import Plan
 from toolkit.decisions.seedwise import interval_by_seed
 from toolkit.decisions.taskwise import Draws, interval_over_tasks
 from toolkit.decisions.values import Missing, Series
@@ -41,7 +42,6 @@ from toolkit.study.power import simulation
 if TYPE_CHECKING:
     import numpy as np
 
-ARMS = 2
 CELLS = 4_000_000  # drawn at once, to bound the memory
 # An interval covers something else than its level says if it is off by more than this, and than chance.
 FAR_OFF, CHANCE_ERRORS = 0.02, 3
@@ -113,7 +113,13 @@ class Power:
 
 
 def fit(
-    case: Case, rule_id: str, task_sd: float, rng_seed: int, variance_ratio: float | None = None
+    book: rulebook.RuleBook,
+    registers: Tables,
+    rule_id: str,
+    *,
+    task_sd: float,
+    rng_seed: int,
+    variance_ratio: float | None = None,
 ) -> Components:
     """Fit the components of a study for a rule.
 
@@ -123,7 +129,8 @@ def fit(
     those of the samples: all that was observed is taken for the samples', and the ratio is what that gives.
 
     Args:
-        case: the study and its registration.
+        book: the registration's rules.
+        registers: the study.
         rule_id: the rule.
         task_sd: assumed spread of the tasks' success rates.
         rng_seed: seed of the simulation that gives the sampling variance.
@@ -133,26 +140,26 @@ def fit(
         UsageError: the rule cannot be simulated, or has fewer seeds than its intervals take.
         IncompleteError: the study lacks a run that the rule reads.
     """
-    rule = case.book.rule(rule_id)
-    endpoints = simulated_endpoints(case.book, rule)
-    success = {endpoint.id: _second_arm(case, endpoint) for endpoint in endpoints}  # 1
-    estimate = measure(case.book.endpoints[rule.estimate], case.study, case.book.plan)
+    rule = book.rule(rule_id)
+    endpoints = simulation.simulated_endpoints(book, rule)
+    success = {e.id: _second_arm(book.plan, registers, e) for e in endpoints}  # 1
+    estimate = measure(book.endpoints[rule.estimate], registers, book.plan)
     present = estimate.present() if isinstance(estimate, Series) else Missing(not_run=False, reasons=())
     if isinstance(present, Missing):
         raise IncompleteError(
-            f"{rule_id} has no estimate in study {case.study.name!r}", found="; ".join(present.reasons)
+            f"{rule_id} has no estimate in study {registers.name!r}", found="; ".join(present.reasons)
         )
     observed = tuple(map(float, present))
-    simulation.check_seeds(case.book, rule, len(observed))
+    simulation.check_seeds(book, rule, len(observed))
     design = simulation.Design(0.0, 0.0, task_sd, len(observed), None, 400, rng_seed)
     alone = Components(success, observed, 0.0, 0.0)
     if len(observed) < simulation.FEWEST_SEEDS:
-        sampling = variance([study.estimate for study in studies(case.book, rule, alone, design)])
+        sampling = variance([study.estimate for study in studies(book, rule, alone, design)])
         return Components(success, observed, sampling / (variance_ratio or 1.0), 0.0, variance_ratio or 1.0)
-    values = [study.differences for study in studies(case.book, rule, alone, design)]
+    values = [study.differences for study in studies(book, rule, alone, design)]
     sampling = float(sum(variance([float(v) for v in differences]) for differences in values) / len(values))
     ratio = 1.0
-    if _shares_samples(case.book, endpoints):
+    if _shares_samples(book, endpoints):
         ratio = variance_ratio or max(1.0, sampling / variance(observed) if any(observed) else 1.0)
     extra = max(0.0, variance(observed) - sampling / ratio)
     return Components(success, observed, sampling / ratio, extra**0.5, ratio)
@@ -215,40 +222,6 @@ def simulate(
         _task_spreads(book, rule, components, design),
         float(book.intervals[rule.interval].level) if has_interval else None,
     )
-
-
-def simulated_endpoints(book: rulebook.RuleBook, rule: rules.Rule) -> list[Endpoint]:
-    """Return the endpoints that a rule reads, if all can be simulated.
-
-    Raises:
-        UsageError: one of them is no difference of two arms by seed on evaluations of a registered size, or
-            they compare different arms or conditions; or the estimate is a statistic.
-    """
-    if not rule.estimate:
-        raise UsageError(f"rule {rule.id} has no estimate, and its power is not defined")
-    if rule.estimate in book.statistics:
-        raise UsageError(
-            f"the power of {rule.id} cannot be simulated: what is assumed is the effect on a difference of "
-            "arms, and its estimate is a statistic",
-            found=f"{rule.estimate} = {book.statistics[rule.estimate].formula}",
-        )
-    chosen = book.read_by(book.names_of(rule) | {rule.estimate})
-    endpoints = [endpoint for name, endpoint in book.endpoints.items() if name in chosen]
-    contrasts = {(endpoint.condition, endpoint.arms, endpoint.scale_rewards) for endpoint in endpoints}
-    if len(contrasts) > 1:
-        raise UsageError(
-            f"the power of {rule.id} cannot be simulated: one effect cannot speak for several contrasts",
-            found="; ".join(f"{c} {' minus '.join(arms)} ({scale})" for c, arms, scale in contrasts),
-        )
-    for endpoint in endpoints:
-        simple = endpoint.by == "seed" and endpoint.register == "evaluations"
-        if not simple or len(endpoint.arms) != ARMS or not endpoint.tasks or endpoint.threshold is not None:
-            raise UsageError(
-                f"the power of {rule.id} cannot be simulated",
-                expected="endpoints that are differences of two arms by seed, on evaluation sets",
-                found=f"{endpoint.id}: {endpoint.title}",
-            )
-    return endpoints
 
 
 @dataclass(frozen=True)
@@ -331,11 +304,12 @@ def studies(
     import numpy as np
 
     rng = np.random.default_rng(design.rng_seed)
-    endpoints = simulated_endpoints(book, rule)
+    endpoints = simulation.simulated_endpoints(book, rule)
     share = simulation.trained_share(book.endpoints[rule.estimate])
     spread = _task_spreads(book, rule, components, design)
     cells = max(
-        ARMS * design.seeds * len(simulation.steps_of(e)) * (design.tasks or e.tasks) for e in endpoints
+        simulation.ARMS * design.seeds * len(simulation.steps_of(e)) * (design.tasks or e.tasks)
+        for e in endpoints
     )
     weights: dict[tuple[int, int], Any] = {}
     drawn: Draws = {}
@@ -375,14 +349,14 @@ def _task_spreads(
     share = simulation.trained_share(book.endpoints[rule.estimate])
     return {
         e.id: simulation.task_spread(components.success[e.id], design, share)
-        for e in simulated_endpoints(book, rule)
+        for e in simulation.simulated_endpoints(book, rule)
     }
 
 
-def _second_arm(case: Case, endpoint: Endpoint) -> tuple[float, ...]:
+def _second_arm(plan: Plan, registers: Tables, endpoint: Endpoint) -> tuple[float, ...]:
     """Return the mean success of the second arm over seeds at each step."""
-    runs = case.book.plan.deciding_runs(endpoint, case.study.rows("runs"))
-    rows = case.study.rows(endpoint.register)
+    runs = plan.deciding_runs(endpoint, registers.rows("runs"))
+    rows = registers.rows(endpoint.register)
     chosen = [run for (arm, _), run in runs.items() if arm == endpoint.arms[1]]
     means = []
     for step in simulation.steps_of(endpoint):
@@ -392,7 +366,7 @@ def _second_arm(case: Case, endpoint: Endpoint) -> tuple[float, ...]:
         absent = [value for value in values if isinstance(value, Missing)]
         if absent:
             raise IncompleteError(
-                f"{endpoint.id} cannot be fitted in study {case.study.name!r}", found=absent[0].reasons[0]
+                f"{endpoint.id} cannot be fitted in study {registers.name!r}", found=absent[0].reasons[0]
             )
         present = [float(value) for value in values if not isinstance(value, Missing)]
         means.append(sum(present) / len(present))

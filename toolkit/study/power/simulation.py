@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from numpy.typing import NDArray
 
 from toolkit.decisions.computed import step_weights
-from toolkit.decisions.endpoints import Endpoint
+from toolkit.decisions.endpoints import Endpoint, Rate
 from toolkit.decisions.methods import OVER_TASKS
 from toolkit.decisions.rulebook import RuleBook
 from toolkit.decisions.rules import Rule
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Success rates stay within [0, 1] for effects four standard deviations from their mean.
 REACH = 4
-FEWEST_SEEDS = 2
+ARMS = FEWEST_SEEDS = 2
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,45 @@ class Design:
     rng_seed: int
     resamples: int | None = None
     variance_ratio: float = 1.0
+
+
+def simulated_endpoints(book: RuleBook, rule: Rule) -> list[Endpoint]:
+    """Return the endpoints that a rule reads, if all can be simulated.
+
+    Raises:
+        UsageError: one of them is no difference of two arms by seed on evaluations of a registered size, or
+            they compare different arms or conditions; or the estimate is a statistic.
+    """
+    if not rule.estimate:
+        raise UsageError(f"rule {rule.id} has no estimate, and its power is not defined")
+    if rule.estimate in book.statistics:
+        raise UsageError(
+            f"the power of {rule.id} cannot be simulated: what is assumed is the effect on a difference of "
+            "arms, and its estimate is a statistic",
+            found=f"{rule.estimate} = {book.statistics[rule.estimate].formula}",
+        )
+    chosen = book.read_by(book.names_of(rule) | {rule.estimate})
+    endpoints = [endpoint for name, endpoint in book.endpoints.items() if name in chosen]
+    contrasts = {(endpoint.condition, endpoint.arms, endpoint.scale_rewards) for endpoint in endpoints}
+    if len(contrasts) > 1:
+        raise UsageError(
+            f"the power of {rule.id} cannot be simulated: one effect cannot speak for several contrasts",
+            found="; ".join(f"{c} {' minus '.join(arms)} ({scale})" for c, arms, scale in contrasts),
+        )
+    for endpoint in endpoints:
+        simple = endpoint.by == "seed" and endpoint.register == "evaluations" and _is_success(endpoint)
+        if not simple or len(endpoint.arms) != ARMS or not endpoint.tasks or endpoint.threshold is not None:
+            raise UsageError(
+                f"the power of {rule.id} cannot be simulated",
+                expected="differences of two arms by seed, in successes of evaluation sets",
+                found=f"{endpoint.id}: {endpoint.title}",
+            )
+    return endpoints
+
+
+def _is_success(endpoint: Endpoint) -> bool:
+    outcome = endpoint.outcome
+    return isinstance(outcome, Rate) and outcome.count in {"successes", "observed_successes"}
 
 
 def check_seeds(book: RuleBook, rule: Rule, seeds: int) -> None:

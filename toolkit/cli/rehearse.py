@@ -1,0 +1,144 @@
+"""`toolkit rehearse`: a draft on a pilot, before the step that nobody can take back."""
+
+from __future__ import annotations
+
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolkit.cli.output import console, json_option, print_json, say_line, steps, table
+from toolkit.errors import IncompleteError
+from toolkit.places import find_home
+
+if TYPE_CHECKING:
+    from toolkit.places import Home
+    from toolkit.study.check.rehearsal import Rehearsal
+    from toolkit.study.power.power import Power
+
+PAGES = "rehearsals"
+DRAWN_WITH = "altair"
+
+
+@click.command()
+@click.argument("study")
+@click.argument("pilot", metavar="PILOT...", nargs=-1, required=True)
+@click.option(
+    "--simulations",
+    type=click.IntRange(0, 100_000),
+    default=200,
+    help="Simulated studies for each effect; 0 for no power.",
+)
+@click.option("--rng-seed", type=click.IntRange(0, 2**32), default=1, help="Seed of the simulations.")
+@json_option
+def rehearse(*, study: str, pilot: tuple[str, ...], simulations: int, rng_seed: int, as_json: bool) -> None:
+    """Rehearse the draft of STUDY on a PILOT: decide, power and draw it. Nothing of that decides anything.
+
+    The draft's endpoints are fitted to the seeds, steps and sizes that the pilot has. Listed is whatever
+    `toolkit freeze` would refuse, and what no row of such runs could ever decide. The drawing is written to
+    `rehearsals/STUDY.html`; registers are not.
+
+    \b
+    Examples:
+      toolkit rehearse my-study pilot.csv
+      toolkit rehearse my-study 'pilot/*.eval' --simulations 1000
+      toolkit rehearse my-study pilot.csv --simulations 0 --json
+    """
+    from toolkit.files import read_text
+    from toolkit.registers.imported.log import read_log
+    from toolkit.registers.imported.mapping import read_mapping
+    from toolkit.study.check.rehearsal import rehearse as play
+
+    home = find_home()
+    rules = home.registration_folder(study) / "rules.toml"
+    mapping = home.mappings / f"{study}.toml"
+    if not mapping.is_file():
+        raise IncompleteError(
+            f"there is no mapping for {study}",
+            where=mapping,
+            remedy=f"toolkit new-study {study} --table {pilot[0]} writes one",
+        )
+    with tempfile.TemporaryDirectory() as scratch, steps(f"rehearse {study}") as progress:
+        done = play(
+            read_text(rules),
+            read_mapping(mapping),
+            read_log(pilot),
+            Path(scratch) / study,
+            simulations=simulations,
+            rng_seed=rng_seed,
+            progress=progress,
+        )
+        page = _drawn(done, home, study)
+    if as_json:
+        print_json(_document(done, page))
+    else:
+        _show(done, page)
+
+
+def _drawn(done: Rehearsal, home: Home, study: str) -> Path | None:
+    """Write the page of a rehearsal; nothing where what draws is not installed."""
+    from toolkit.files import write_text
+
+    if find_spec(DRAWN_WITH) is None:
+        return None
+    from toolkit.study.check.rehearsal import DECIDES_NOTHING
+    from toolkit.website.rehearsed import rehearsal_page
+
+    page = home.root / PAGES / f"{study}.html"
+    page.parent.mkdir(exist_ok=True)
+    write_text(page, rehearsal_page(done, DECIDES_NOTHING))
+    return page
+
+
+def _document(done: Rehearsal, page: Path | None) -> dict[str, Any]:
+    from toolkit.study.check.rehearsal import DECIDES_NOTHING
+
+    return {
+        "standing": DECIDES_NOTHING,
+        "problems": list(done.problems),
+        "fitted": list(done.fitted),
+        "decisions": [decision.as_dict() for decision in done.decisions],
+        "power": {
+            rule: found if isinstance(found, str) else [_power(one) for one in found]
+            for rule, found in done.powers.items()
+        },
+        "page": str(page) if page else None,
+    }
+
+
+def _power(power: Power) -> dict[str, Any]:
+    return {
+        "effect": power.design.effect,
+        "seeds": power.design.seeds,
+        "pass_probability": power.pass_probability,
+        "monte_carlo_error": power.monte_carlo_error,
+    }
+
+
+def _show(done: Rehearsal, page: Path | None) -> None:
+    from toolkit.cli.decide import print_decisions
+    from toolkit.study.check.rehearsal import DECIDES_NOTHING
+
+    say_line(DECIDES_NOTHING.upper())
+    print_decisions(done.decisions)
+    for change in done.fitted:
+        say_line(f"  {change}")
+    powers = [
+        (rule, one) for rule, found in done.powers.items() if not isinstance(found, str) for one in found
+    ]
+    if powers:
+        shown = table(("rule", "effect", "seeds", "passes", "±"), "in studies as registered", numbers=True)
+        for rule, one in powers:
+            passes = (f"{one.pass_probability:.3f}", f"{one.monte_carlo_error:.3f}")
+            shown.add_row(rule, f"{one.design.effect:+.3f}", str(one.design.seeds), *passes)
+        console().print(shown)
+    for rule, found in done.powers.items():
+        if isinstance(found, str):
+            say_line(f"  {rule}: {found}")
+    say_line("to be mended before it is frozen:" if done.problems else "nothing keeps it from being frozen")
+    for problem in done.problems:
+        say_line(f"  {problem}")
+    if page:
+        say_line(f"drawn: {page}")
