@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from toolkit.registers.manifest import RegistrationRef
     from toolkit.registers.study import Study
     from toolkit.study.check.whole import Verified
+    from toolkit.study.exports.formats import Wanted
     from toolkit.study.probing.design import RegisteredProbe
     from toolkit.training.specification import Specification
 
@@ -218,33 +219,28 @@ def decide(
 
 def explain(case: Case, rule: str) -> dict[str, Any]:
     """Return a decision together with the rule's words and the rows of its endpoints; errors as `decide`."""
-    from toolkit.decisions.measure import rows_query
+    from toolkit.decisions import explanation
 
-    decision, registered = case.decide(rule), case.book.rule(rule)
-    restated = case.restated_words(rule)
-    endpoints = [case.book.endpoints[name] for name in decision.endpoints]
-    statistics = [case.book.statistics[name].as_dict() for name in decision.statistics]
-    by = decision.added_by
-    added = next(a for a in case.registration.amendments if a.id == by.id) if by else None
-    return {
-        "rule": rule,
-        "text": registered.text,
-        "confidence": registered.confidence or None,
-        "readings_text": registered.readings or None,
-        **{key: value for key, value in decision.as_dict().items() if key != "rule"},
-        "endpoints": [
-            {"id": e.id, "title": e.title, "unit": e.unit, "rows": rows_query(e, case.book.plan)}
-            for e in endpoints
-        ],
-        **({"statistics": statistics} if statistics else {}),
-        **({"restates": restated} if restated else {}),
-        **({"addition": {"id": added.id, "dated": str(added.dated), "seen": added.seen}} if added else {}),
-        "deviations": [
-            {"id": d.id, "title": d.title, "text": d.text}
-            for d in case.registration.deviations
-            if rule in d.concerns
-        ],
-    }
+    return explanation.explain(case, rule)
+
+
+def export(study: Study, wanted: Wanted, home: Home | None = None) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of a study in another project's format, by path; nothing is written.
+
+    Args:
+        study: the study.
+        wanted: the format, and what of the study.
+        home: where registrations are.
+
+    Raises:
+        UsageError, IncompleteError, DamagedError: as `toolkit.study.exports.formats.exported`.
+    """
+    from toolkit.study.evaluating.evaluated import UNREGISTERED
+    from toolkit.study.exports.formats import exported
+
+    is_registered = study.manifest.registration.name != UNREGISTERED
+    registration = registered_by(study, home) if is_registered else None
+    return exported(wanted, study, registration, lambda: open_case(study, home))
 
 
 def verify_registers(

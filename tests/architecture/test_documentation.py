@@ -70,6 +70,7 @@ NEVER_RUN = (
     "toolkit adopt published",  # the authors' repository is not part of the project
     "toolkit new-study",
     "toolkit site serve",
+    "toolkit export",
     "toolkit evaluate --model small",
     "toolkit evaluate --model Qwen",  # of a model whose weights, or whose server, a test does not have
     # The whole site is built and checked without options; what these do is tried on a small one.

@@ -17,7 +17,19 @@ from toolkit.decisions.vacuity import Example, outcomes
 from toolkit.decisions.values import Missing, Series
 from toolkit.errors import RuleError
 
-BOOK = load_rulebook(RULES + rule("A", "mean(gap) > 0.5", "pooled < 1") + rule("H", "pooled > 0.5"))
+TEST = """
+[tests.flip]
+endpoint = "gap"
+method = "sign flip"
+over = "seeds"
+alternative = "less"
+
+[families.one]
+tests = ["flip"]
+method = "holm"
+
+"""
+BOOK = load_rulebook(RULES + TEST + rule("A", "mean(gap) > 0.5", "pooled < 1") + rule("H", "pooled > 0.5"))
 COMPARISONS = (">=", "<=", ">", "<", "=")
 
 ENDS = [Fraction(n, 2) for n in (-2, -1, 0, 1, 2)]
@@ -29,6 +41,12 @@ POINTS = [
             "pooled": pooled,
         },
         {"gap_95": interval},
+        {
+            "flip": (
+                min(abs(a) / 2 + Fraction(1, 4), abs(b) / 4 + Fraction(1, 2)),
+                abs(b) / 4 + Fraction(1, 2),
+            )
+        },
     )
     for a, b, c, d, pooled, interval in product(
         ENDS, ENDS, ENDS[::2], ENDS[1::2], ENDS[2:], [(ENDS[0], ENDS[4]), (ENDS[2], ENDS[3])]
@@ -37,7 +55,9 @@ POINTS = [
 
 constants = st.sampled_from(("0", "0.5", "1", "2", "(-1)", "(-0.5)"))
 named = st.sampled_from(("pooled", "mean(gap)", "mean(other)", "min(gap)", "max(gap)", "last(other)"))
-ends = st.sampled_from(("mean(rest(gap))", "max(rest(rest(gap)))", "lower(gap_95)", "upper(gap_95)"))
+ends = st.sampled_from(
+    ("p(flip)", "adjusted(flip)", "mean(rest(gap))", "max(rest(rest(gap)))", "lower(gap_95)", "upper(gap_95)")
+)
 numbers = constants | named | ends | st.just("count(gap > 0)")
 listed = st.sampled_from(
     ("rank_correlation(gap, other)", "mean(list(pooled, 0.5))", "last(list(1, max(gap)))")
@@ -70,7 +90,7 @@ def truths_of(some: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         st.builds("{}({})".format, st.sampled_from(("each", "majority")), each_of),
         st.builds("count({}) {} {}".format, each_of, st.sampled_from(COMPARISONS), constants),
         st.builds("decreasing({})".format, series),
-        st.just("passes(A)"),
+        st.sampled_from(("passes(A)", "equivalent(gap_95, 0.5)", "non_inferior(gap_95, 0.25)")),
     )
     several = st.lists(alone, min_size=1, max_size=3).map(", ".join)
     return alone | st.builds("{}({})".format, st.sampled_from(("all", "any", "not(all")), several).map(closed)
@@ -103,6 +123,7 @@ def check(test: str) -> str:
     assert Supposed(book, examples.misses).decide("H").holds is False
     for example in (examples.passes, examples.misses):
         assert all(inside(book, name, value) for name, value in example.endpoints.items())
+        assert all(Fraction(1, 4) <= plain <= adjusted <= 1 for plain, adjusted in example.tests.values())
         assert all(Fraction(-1) <= low <= high <= 1 for low, high in example.intervals.values())
     return "open"
 

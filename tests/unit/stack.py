@@ -34,6 +34,11 @@ def require_tensorboard() -> None:
     _require("TRACKER", ("tensorboard",), INSTALL)
 
 
+def require_readers() -> None:
+    """Likewise for the packages by which other projects read their own formats."""
+    _require("EXPORT", ("in_toto_attestation", "rocrate"), "pip install --requirement requirements-dev.lock")
+
+
 def _require(what: str, packages: tuple[str, ...], install: str) -> None:
     missing = [name for name in packages if find_spec(name) is None]
     if not missing:

@@ -267,6 +267,8 @@ def _criteria_lines(shown: dict[str, Any]) -> Iterator[str]:
         yield f"    {criterion['test']}"
         if criterion["decimal"] is not None:
             yield f"    value {_value(criterion)}   from {', '.join(criterion['basis'])}"
+        for procedure in criterion.get("procedures", []):
+            yield f"    {procedure}"
         for reason in criterion.get("missing", []):
             yield f"    missing: {reason}"
         for caution in criterion.get("cautions", []):
@@ -283,6 +285,8 @@ def _estimate_lines(decision: Decision, shown: dict[str, Any]) -> Iterator[str]:
         yield f"Evidence   {shown['evidence'].replace('_', ' ')}"
     if decision.bounds:
         yield f"Missing    {decision.bounds.in_words}"
+    for test in decision.tests:
+        yield f"Test       {test.test.id} of {test.test.endpoint}: {test.words}"
     for call in decision.close_calls:
         yield f"CLOSE CALL {call}"
     for reading, verdict in shown.get("readings", {}).items():

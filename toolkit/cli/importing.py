@@ -40,9 +40,10 @@ def import_registers(
     check: bool,
     as_json: bool,
 ) -> None:
-    """Make the registers of STUDY from its own log of episodes: a SOURCE is a file, a folder or a pattern.
+    """Make the registers of STUDY from its own log of episodes.
 
-    A mapping says which of its columns is which; `toolkit new-study STUDY --table SOURCE` writes one. The
+    A SOURCE is a file, a folder, a pattern, or hf://datasets/OWNER/NAME@REVISION/PATH. A mapping says which
+    of its columns is which; `toolkit new-study STUDY --table SOURCE` writes one. The
     registration that it names has to be frozen. Rows are converted exactly or refused, with their number;
     the registers are verified and decided on before they are put in place. Other rows over decided ones are
     refused without a reason, which is recorded with what was there: `source/versions.json`.

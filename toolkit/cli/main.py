@@ -42,6 +42,7 @@ COMMANDS = {
     "amend": "freeze",
     "deviate": "freeze",
     "registers": "registers",
+    "export": "export",
     "sql": "sql",
     "pools": "pools",
     "episode": "episode",

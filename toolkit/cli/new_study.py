@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.output import FOLDER, json_option, print_json
+from toolkit.cli.output import FOLDER, json_option, print_json, remark
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.places import find_home
 
@@ -31,7 +31,7 @@ NAME = "letters, digits, hyphens and underscores, a letter or digit first, at mo
     metavar="SOURCE",
     multiple=True,
     help="Log of episodes, of a pilot for instance: arms, seeds, steps and columns are read off it; a file, "
-    "a folder or a pattern, and may be repeated.",
+    "a folder, a pattern or hf://datasets/OWNER/NAME@REVISION/PATH, and may be repeated.",
 )
 @click.option("--arm", metavar="COLUMN", help="Column with the arms, where no name says it.")
 @click.option("--task", metavar="COLUMN", help="Column with the tasks.")
@@ -65,6 +65,8 @@ def new_study(
       toolkit new-study my-study --into my-project
       toolkit new-study my-study --table pilot.csv --into my-project
       toolkit new-study my-study --table 'logs/*.eval' --arm model --into my-project
+      toolkit new-study my-study --table trl-runs --into my-project
+      toolkit new-study my-study --table wandb --score eval/accuracy --into my-project
       toolkit new-study my-study --table pilot.csv --repository me/my-study --into my-project --json
     """
     from toolkit.files import write_all
@@ -76,7 +78,7 @@ def new_study(
     if not STUDY_NAME.fullmatch(name):
         raise UsageError("a study has another sort of name", expected=NAME, found=name)
     root = into or _project()
-    log = read_log(tables) if tables else None
+    log = read_log(tables, remark) if tables else None
     given = {TARGETS.get(target, target): column for target, column in named.items() if column}
     outline = blank(name) if log is None else outlined(name, log, given)
     files = {path: text for path, text in scaffold(outline, repository).items() if _is_new(root / path)}
@@ -90,6 +92,7 @@ def new_study(
                 "files": sorted(files),
                 "columns": outline.columns,
                 "unused": list(outline.unused),
+                "left_out": [*(log.left_out if log else ())],
                 "problem": problem,
             }
         )
@@ -144,7 +147,8 @@ def _problem(files: Mapping[str, str], name: str, log: Log | None) -> str | None
     try:
         terms = load_rulebook(rules).terms
         declared = terms.scores, terms.missing
-        tables_of(log.table, parse_mapping(mapping), *declared)
+        read = parse_mapping(mapping)
+        tables_of(log.measured(read.columns), read, *declared)
     except DamagedError as error:
         return str(error)
     return None

@@ -78,22 +78,39 @@ class Resampler:
         unknown = _unknown(spec, endpoint)  # 1
         if unknown:
             return unavailable(unknown)
-        runs = self._plan.deciding_runs(endpoint, self._registers.rows("runs"))  # 2
-        run_ids = {key: run for key, run in runs.items() if isinstance(run, str)}
-        if len(run_ids) < len(runs):
-            return together(run for run in runs.values() if isinstance(run, Missing))
-        if endpoint.id not in self._counted:
-            self._counted[endpoint.id] = self._counts(endpoint, tuple(run_ids.values()))
-        counts = self._counted[endpoint.id]  # 3
-        if isinstance(counts, Missing):
-            return counts
-        numerators, denominator = _differences(endpoint, run_ids, counts)  # 4
+        differences = self.differences(endpoint)  # 2, 3, 4
+        if isinstance(differences, Missing):
+            return differences
+        numerators, denominator = differences
         if len(numerators[0]) < SMALLEST_SAMPLE:
             return unavailable(f"of the tasks of {endpoint.id}, fewer than two are left: nothing to resample")
         if spec.method in OVER_TASKS:  # 5
             return interval_over_tasks(spec, numerators, denominator, self._drawn)
         drawn = self._resampled(spec, numerators, denominator)
         return computed_interval(spec, drawn.low, drawn.high, drawn.low_error or 0, drawn.high_error or 0)
+
+    def differences(self, endpoint: Endpoint) -> tuple[list[list[int | float]], int] | Missing:
+        """Return the difference of each seed and task, or what is missing for it.
+
+        Args:
+            endpoint: a mean of episodes by seed, on an evaluation set of registered size.
+
+        Returns:
+            Numbers by seed and task, whole where episodes are counted, and what they are over.
+
+        Raises:
+            DamagedError: as `interval`.
+        """
+        if not is_mean_of_episodes(endpoint):
+            return unavailable(f"{endpoint.id} is not a mean of episodes by seed")
+        runs = self._plan.deciding_runs(endpoint, self._registers.rows("runs"))
+        run_ids = {key: run for key, run in runs.items() if isinstance(run, str)}
+        if len(run_ids) < len(runs):
+            return together(run for run in runs.values() if isinstance(run, Missing))
+        if endpoint.id not in self._counted:
+            self._counted[endpoint.id] = self._counts(endpoint, tuple(run_ids.values()))
+        counts = self._counted[endpoint.id]
+        return counts if isinstance(counts, Missing) else _differences(endpoint, run_ids, counts)
 
     def _counts(self, endpoint: Endpoint, runs: Sequence[str]) -> Counts | Missing:
         counts = episode_counts(endpoint, runs, self._registers)
@@ -166,17 +183,22 @@ def episode_counts(endpoint: Endpoint, runs: Sequence[str], registers: Tables) -
     return registers.success_counts(COLUMNS[endpoint.outcome.columns[0]], runs, where, endpoint.steps)
 
 
+def is_mean_of_episodes(endpoint: Endpoint) -> bool:
+    """Whether an endpoint is a weighted mean of episodes by seed: each task has a value of its own."""
+    outcome = endpoint.outcome
+    counted = isinstance(outcome, Rate) and outcome.count in COLUMNS and outcome.of == EPISODES
+    return endpoint.by == "seed" and counted and endpoint.threshold is None and bool(endpoint.steps)
+
+
 def _unknown(spec: IntervalSpec, endpoint: Endpoint) -> str:
     """Return why an interval cannot be computed here, or nothing."""
     over_tasks = spec.method in OVER_TASKS
-    outcome = endpoint.outcome
-    counted = isinstance(outcome, Rate) and outcome.count in COLUMNS and outcome.of == EPISODES
     if not over_tasks and spec.resampled != RESAMPLED:
         return (
             f"{spec.id} is a {spec.method} of {'; '.join(spec.resampled)}, "
             f"and one of {'; '.join(RESAMPLED)} can be computed"
         )
-    if endpoint.by != "seed" or not counted or endpoint.threshold is not None or not endpoint.steps:
+    if not is_mean_of_episodes(endpoint):
         return f"{endpoint.id} is not a mean of episodes by seed, which is what can be resampled"
     if not endpoint.tasks:
         return f"the size of the evaluation set of {endpoint.id} is not registered"

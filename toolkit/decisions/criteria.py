@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import cast
 
 from toolkit.decisions.decision import CriterionResult, Decision
 from toolkit.decisions.endpoints import Rate
 from toolkit.decisions.evaluation import compared_with, evaluate, subject
 from toolkit.decisions.expressions import names_in
 from toolkit.decisions.interval import Interval, evidence_of
+from toolkit.decisions.pvalues import PValue
 from toolkit.decisions.rulebook import RuleBook
 from toolkit.decisions.rules import Criterion, Rule
 from toolkit.decisions.values import Missing, Scalar, Series, Value, kleene_all, together
@@ -22,12 +24,14 @@ class Measured:
     Args:
         values: of endpoints and statistics.
         intervals: registered intervals.
+        tests: registered tests of significance.
         decisions: on the rules that it rests on.
         is_summary: whether figures stand as published.
     """
 
     values: Mapping[str, Scalar | Series[Fraction]]
     intervals: Mapping[str, Interval | Missing]
+    tests: Mapping[str, PValue]
     decisions: Mapping[str, Decision]
     is_summary: bool = False
 
@@ -37,6 +41,10 @@ class Measured:
             return self.decisions[name].holds
         if role == "value":
             return self.values[name]
+        if role == "p":
+            return self.tests[name].p
+        if role == "adjusted":
+            return cast("Scalar", self.tests[name].adjusted)
         interval = self.intervals[name]
         if isinstance(interval, Missing):
             return interval
@@ -73,6 +81,8 @@ def _basis(name: str, measured: Measured, book: RuleBook) -> Iterator[str]:
         interval = measured.intervals[name]
         yield "interval " + ("not available" if isinstance(interval, Missing) else f"as {interval.source}")
     else:
+        if name in measured.tests:
+            yield "exact test"
         below = book.read_by([name])
         for endpoint in (e for part, e in book.endpoints.items() if part in below):
             if isinstance(endpoint.outcome, Rate):

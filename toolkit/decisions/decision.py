@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from toolkit.decisions.interval import Interval
+from toolkit.decisions.pvalues import PValue
 from toolkit.decisions.values import Missing, Series, Value, exact_text, rounded
 from toolkit.prereg.standing import UNVERIFIED, Standing
 from toolkit.registers.study import Origin
@@ -19,9 +20,10 @@ class CriterionResult:
         value: the number tested, where the test is about one.
         holds: whether it holds.
         basis: what it rests on: `counts`, `figures`, `figures as published`, `interval as published`,
-            `rules`.
+            `exact test` and what that is of, `rules`.
         against: what the value is compared with, where that is measured, too, and no number as written.
         cautions: quotients in the test whose denominator is not told from zero, in words.
+        procedures: which tests its comparisons with margins are, and at what level, in words.
     """
 
     id: str
@@ -33,6 +35,7 @@ class CriterionResult:
     basis: tuple[str, ...]
     against: Value | None = None
     cautions: tuple[str, ...] = ()
+    procedures: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the criterion as it is printed with `--json`."""
@@ -48,6 +51,8 @@ class CriterionResult:
             document["missing"] = list(self.holds.reasons)
         if self.cautions:
             document["cautions"] = list(self.cautions)
+        if self.procedures:
+            document["procedures"] = list(self.procedures)
         return document
 
 
@@ -153,6 +158,7 @@ class Decision:
         registers: every table read.
         endpoints: the endpoints that its tests and its estimate read.
         statistics: the statistics that they name, and those that these are made of.
+        tests: the tests of significance that they name.
         close_calls: what other random numbers in the bootstrap could turn, in words.
         added_by: the amendment that added the rule; None where it was frozen.
         origin: the commit of the Hub that the study was read from; None for a local study.
@@ -192,6 +198,7 @@ class Decision:
     is_exploratory: bool = False
     statistics: tuple[str, ...] = ()
     bounds: Bounds | None = None
+    tests: tuple[PValue, ...] = ()
 
     @property
     def readings_agree(self) -> bool:
@@ -219,6 +226,8 @@ class Decision:
         document["criteria"] = [criterion.as_dict() for criterion in self.criteria]
         document["estimate"] = self.estimate.as_dict() if self.estimate else None
         document["interval"] = self.interval.as_dict() if isinstance(self.interval, Interval) else None
+        if self.tests:
+            document["tests"] = [test.as_dict() for test in self.tests]
         if self.readings:
             document |= {"readings": self.readings, "binding_reading": self.binding}
             document["readings_agree"] = self.readings_agree

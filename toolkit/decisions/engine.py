@@ -11,12 +11,14 @@ from toolkit.decisions.computed import EPISODES, Resampler
 from toolkit.decisions.criteria import Measured, close_calls, judge, verdict_of
 from toolkit.decisions.decision import AmendmentRef, Bounds, Decision, Estimate, RegisterRef
 from toolkit.decisions.endpoints import Endpoint, IntervalSpec
+from toolkit.decisions.equivalence import procedures
 from toolkit.decisions.evaluation import evaluate
 from toolkit.decisions.expressions import names_in
-from toolkit.decisions.interval import Interval, evidence_of, registered_interval
+from toolkit.decisions.interval import Interval, evidence_of, registered_interval, unavailable
 from toolkit.decisions.lookup import Indexed, Registers, Row, rows_with
 from toolkit.decisions.measure import CurvePoint, curve_points, measure, members
 from toolkit.decisions.methods import BY_SEED
+from toolkit.decisions.pvalues import PValue, p_value
 from toolkit.decisions.quotients import caution, means_divided_by
 from toolkit.decisions.rulebook import RuleBook
 from toolkit.decisions.rules import Criterion, Rule
@@ -54,6 +56,7 @@ class Engine:
         self._resampler = Resampler(self._registers, book.plan)
         self._measured: dict[str, Scalar | Series[Fraction]] = {}
         self._intervals: dict[str, Interval | Missing] = {}
+        self._tests: dict[str, PValue] = {}
         self._decided: dict[str, Decision] = {}
         self._deciding: dict[str, tuple[str, ...]] = {}
 
@@ -97,7 +100,12 @@ class Engine:
         measured = self._measure(rule)  # 1
         interval = self.interval(rule.interval) if rule.interval else None
         criteria = tuple(
-            replace(judge(c, measured, self._book), cautions=self._cautions(c)) for c in rule.criteria
+            replace(
+                judge(c, measured, self._book),
+                cautions=self._cautions(c),
+                procedures=procedures(c.expression, self._book.intervals),
+            )
+            for c in rule.criteria
         )  # 2
         reached = verdict_of(rule, criteria, rule.binding)  # 3
         names = self._book.names_of(rule)  # 4
@@ -127,6 +135,7 @@ class Engine:
             registers=self._read(read | {*rule.secondary}, names | {rule.interval}),
             endpoints=endpoints,
             statistics=tuple(name for name in self._book.statistics if name in read),
+            tests=tuple(self.test(name) for name in self._book.tests if name in names),
             secondary=tuple(self._estimate(name) for name in rule.secondary),
             close_calls=close_calls(rule, measured, interval),
             added_by=self._reference(change.added_by, "adds") if change and change.added_by else None,
@@ -166,6 +175,22 @@ class Engine:
             self._intervals[name] = self._find_interval(self._book.intervals[name])
         return self._intervals[name]
 
+    def test(self, name: str) -> PValue:
+        """Return a registered test with its p-value, or with what is missing for it; made once."""
+        if name not in self._tests:
+            self._tests[name] = p_value(name, self._book, self.value, self._by_task)
+        return self._tests[name]
+
+    def _by_task(self, endpoint: Endpoint) -> Sequence[Sequence[int | float]] | Missing:
+        """Return the differences of an endpoint by seed and task; what its value lacks, they lack."""
+        mean = mean_of(self.value(endpoint.id))
+        if isinstance(mean, Missing):
+            return mean
+        if not self._registers.has(EPISODES):
+            return unavailable(f"{endpoint.id} by task takes episode rows, and the study has none")
+        differences = self._resampler.differences(endpoint)
+        return differences if isinstance(differences, Missing) else differences[0]
+
     def curve(self, endpoint: str) -> tuple[CurvePoint, ...]:
         """Return the learning curves behind an endpoint over several steps."""
         declared = self._book.endpoints[endpoint]
@@ -182,6 +207,7 @@ class Engine:
                 if name in {**self._book.endpoints, **self._book.statistics}
             },
             {name: self.interval(name) for name in names if name in self._book.intervals},
+            {name: self.test(name) for name in names if name in self._book.tests},
             {name: self.decide(name) for name in names if name in self._book.rules},
             self._registers.is_summary,
         )

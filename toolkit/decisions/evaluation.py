@@ -7,13 +7,14 @@ from itertools import pairwise
 from typing import Any, cast
 
 from toolkit.decisions import values as v
+from toolkit.decisions.equivalence import MARGINS, NON_INFERIOR, expanded
 from toolkit.decisions.expressions import Binary, Call, Expression, Name, Number, names_in
 from toolkit.decisions.summaries import OF_PAIRS, SUMMARIES
 from toolkit.decisions.values import Missing, Scalar, Series, Truth, Value
 from toolkit.errors import RuleError
 
 Resolve = Callable[[str, str], Value]
-"""(role, name) → value; the role is `value`, `lower`, `upper` or `passes`."""
+"""(role, name) → value; the role is `value`, `lower`, `upper`, `p`, `adjusted` or `passes`."""
 
 # Far beyond any endpoint, and still a double.
 LARGEST = 10**100
@@ -31,7 +32,7 @@ CALCULATE: dict[str, Callable[[Any, Any], Any]] = {
     "*": operators.mul,
     "/": operators.truediv,
 }
-_NAMED = ("lower", "upper", "passes")
+_NAMED = ("lower", "upper", "p", "adjusted", "passes")
 
 
 def evaluate(expression: Expression, resolve: Resolve) -> Value:
@@ -53,6 +54,8 @@ def evaluate(expression: Expression, resolve: Resolve) -> Value:
             return _binary(operator, evaluate(left, resolve), evaluate(right, resolve))
         case Call(operator, (Name(name),)) if operator in _NAMED:
             return resolve(operator, name)
+        case Call(operator, _) if operator in MARGINS:
+            return evaluate(expanded(expression), resolve)
         case Call(operator, arguments):
             return _call(operator, [evaluate(argument, resolve) for argument in arguments])
 
@@ -62,6 +65,8 @@ def subject(expression: Expression) -> Expression | None:
     match expression:
         case Call("each" | "majority" | "not", (inside,)):
             return subject(inside)
+        case Call(operator, _) if operator == NON_INFERIOR:
+            return subject(expanded(expression))
         case Call("within" | "between", (inside, *_)) | Call("decreasing", (inside,)):
             return inside
         case Binary(operator, left, _) if operator in COMPARE:

@@ -19,6 +19,7 @@ class Kind(Enum):
     TRUTHS = "a series of true or false"
     INTERVAL = "an interval"
     RULE = "a rule"
+    TEST = "a test"
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Name:
-    """An endpoint, a statistic, an interval or a rule."""
+    """An endpoint, a statistic, an interval, a test or a rule."""
 
     name: str
 
@@ -111,6 +112,19 @@ OPERATORS: dict[str, Operator] = {
     "abs": Operator((_NUMBER,), _NUMBER, "absolute value", elementwise=True),
     "lower": Operator((Kind.INTERVAL,), _NUMBER, "lower end of a registered interval"),
     "upper": Operator((Kind.INTERVAL,), _NUMBER, "upper end of a registered interval"),
+    "equivalent": Operator(
+        (Kind.INTERVAL, _NUMBER),
+        _TRUTH,
+        "equivalent(interval, margin): -margin <= lower end and upper end <= margin; with a 90% interval "
+        "these are two one-sided tests (TOST) at 5% each",
+    ),
+    "non_inferior": Operator(
+        (Kind.INTERVAL, _NUMBER),
+        _TRUTH,
+        "non_inferior(interval, margin): -margin <= lower end; with a 90% interval a one-sided test at 5%",
+    ),
+    "p": Operator((Kind.TEST,), _NUMBER, "p-value of a registered test, exact"),
+    "adjusted": Operator((Kind.TEST,), _NUMBER, "p-value of a registered test, adjusted within its family"),
 }
 
 # What a rules file declares for its tests to name.
@@ -119,6 +133,11 @@ DECLARED = {
     "statistics.NAME": "one number by a `formula` over endpoints and other statistics, exact",
     "intervals.NAME": "of an endpoint's mean, by one of the methods listed here; of a statistic: "
     "`seed bootstrap`, whose draws are the same for all that it reads",
+    "tests.NAME": "exact tests that an endpoint's differences lie about zero, `over` seeds or tasks: "
+    "`sign flip`, `wilcoxon` (signed ranks; `zeros` dropped or ranked), `mcnemar` (binary tasks of one seed "
+    "and schedule); `alternative` two-sided, greater or less",
+    "families.NAME": "`tests` adjusted for each other, by `holm` or `benjamini-hochberg`; where one has no "
+    "p-value, none of them has an adjusted one",
     "rules.NAME": "hypotheses, predictions and gates; `passes` asks for another's verdict",
 }
 
@@ -151,7 +170,7 @@ def kind_of(expression: Expression, names: Mapping[str, Kind], where: str) -> Ki
             if name not in names:
                 raise RuleError(
                     f"{name!r} is not declared",
-                    expected="an endpoint, a statistic, an interval or a rule of the registration",
+                    expected="an endpoint, a statistic, an interval, a test or a rule of the registration",
                     found=name,
                     where=where,
                 )

@@ -1,12 +1,13 @@
 """Tests as formulas over everything that the declared ranges allow, for a satisfiability solver."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations, pairwise
 from typing import Any, cast
 
 from toolkit.decisions.endpoints import Endpoint
+from toolkit.decisions.equivalence import MARGINS, expanded
 from toolkit.decisions.evaluation import CALCULATE, COMPARE, LARGEST
 from toolkit.decisions.expressions import Binary, Call, Expression, Name, Number
 from toolkit.decisions.measure import members
@@ -24,10 +25,17 @@ DIGITS = 20
 
 @dataclass(frozen=True)
 class Example:
-    """Values within the declared ranges: of endpoints and statistics, and of the two ends of intervals."""
+    """Values within the declared ranges: of endpoints and statistics, of the ends of intervals, of tests.
+
+    Args:
+        endpoints: of endpoints and statistics.
+        intervals: lower and upper end.
+        tests: p, plain and adjusted.
+    """
 
     endpoints: dict[str, Fraction | Series[Fraction]]
     intervals: dict[str, tuple[Fraction, Fraction]]
+    tests: dict[str, tuple[Fraction, Fraction]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,7 @@ class Formulas:
         self._bounds: list[Any] = []
         self._endpoints: dict[str, Any] = {}
         self._intervals: dict[str, tuple[_Number, _Number]] = {}
+        self._tests: dict[str, tuple[_Number, _Number]] = {}
         self._rules: dict[str, _Truth] = {}
         self._yes, self._no = (self._z3.BoolVal(value, self._context) for value in (True, False))
 
@@ -89,7 +98,10 @@ class Formulas:
 
         return Example(
             {name: member_by_member(name, value) for name, value in self._endpoints.items()},
-            {name: (number(low), number(high)) for name, (low, high) in self._intervals.items()},
+            *(
+                {name: (number(first), number(second)) for name, (first, second) in pairs.items()}
+                for pairs in (self._intervals, self._tests)
+            ),
         )
 
     def ranges(self) -> str:
@@ -97,10 +109,14 @@ class Formulas:
         among = {name: name for name in self._endpoints}
         among |= {f"both ends of {name}": self._book.intervals[name].endpoint for name in self._intervals}
         declared = {words: self._book.declared(name) for words, name in among.items()}
-        return "; ".join(
+        said = [
             f"{words} from {float(e.low):.15g} to {float(e.high):.15g} {e.unit}"
             for words, e in declared.items()
-        )
+        ]
+        for name in self._tests:
+            smallest = (f"{float(least):.4g}" for least in self._book.smallest_p(name))
+            said.append(f"p({name}) from {' to 1, adjusted from '.join(smallest)} to 1")
+        return "; ".join(said)
 
     def of(self, expression: Expression) -> Any:
         """Return an expression as formulas: a number, a truth, or a series of them."""
@@ -111,12 +127,20 @@ class Formulas:
                 return self._endpoint(name)
             case Binary(operator, left, right):
                 return self._binary(operator, self.of(left), self.of(right))
+            case Call():
+                return self._applied(expression)
+
+    def _applied(self, call: Call) -> Any:
+        match call:
             case Call("passes", (Name(name),)):
                 return self._passes(name)
             case Call("lower" | "upper" as end, (Name(name),)):
                 return self._interval(name)[end == "upper"]
-            case Call(operator, arguments):
-                return self._call(operator, [self.of(argument) for argument in arguments])
+            case Call("p" | "adjusted" as role, (Name(name),)):
+                return self._test(name)[role == "adjusted"]
+        if call.operator in MARGINS:
+            return self.of(expanded(call))
+        return self._call(call.operator, [self.of(argument) for argument in call.arguments])
 
     def all(self, truths: Sequence[_Truth]) -> _Truth:
         """Return a conjunction: lost as soon as one is lost; without an answer where there is nothing."""
@@ -272,9 +296,24 @@ class Formulas:
             self._intervals[name] = (low, high)
         return self._intervals[name]
 
+    def _test(self, name: str) -> tuple[_Number, _Number]:
+        """Return the unknown p of a test, and the adjusted one, which is never smaller."""
+        if name not in self._tests:
+            plain, adjusted = (
+                self._between(f"{role}({name})", smallest, Fraction(1))
+                for role, smallest in zip(("p", "adjusted"), self._book.smallest_p(name), strict=True)
+            )
+            self._bounds.append(plain.term <= adjusted.term)
+            self._tests[name] = (plain, adjusted)
+        return self._tests[name]
+
     def _unknown(self, name: str, endpoint: str) -> _Number:
-        term, declared = self._z3.Real(name, self._context), self._book.declared(endpoint)
-        self._bounds += [term >= self._exact(declared.low), term <= self._exact(declared.high)]
+        declared = self._book.declared(endpoint)
+        return self._between(name, declared.low, declared.high)
+
+    def _between(self, name: str, low: Fraction, high: Fraction) -> _Number:
+        term = self._z3.Real(name, self._context)
+        self._bounds += [term >= self._exact(low), term <= self._exact(high)]
         return _Number(term, self._yes)
 
     def _exact(self, value: Fraction | int) -> Any:

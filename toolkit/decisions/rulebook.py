@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -13,6 +14,7 @@ from toolkit.decisions.endpoints import (
     read_interval,
     read_set,
 )
+from toolkit.decisions.equivalence import check_margins
 from toolkit.decisions.expressions import Kind, check_test, names_in
 from toolkit.decisions.methods import BY_SEED, OVER_TASKS, SEED_BOOTSTRAP
 from toolkit.decisions.picture import Picture, read_picture
@@ -20,6 +22,15 @@ from toolkit.decisions.plan import Plan, read_plan
 from toolkit.decisions.probe_plan import ProbePlan, read_probe
 from toolkit.decisions.rules import Change, Rule, change_rules, read_rule
 from toolkit.decisions.section import Section
+from toolkit.decisions.significance import (
+    HOLM,
+    Family,
+    Significance,
+    check_adjusted,
+    check_tests,
+    read_family,
+    read_test,
+)
 from toolkit.decisions.statistic import Statistic, check_statistics, made_of, read_statistic
 from toolkit.decisions.terms import OF_TOOLKIT, Terms, read_terms
 from toolkit.decisions.units import check_units
@@ -38,7 +49,7 @@ class RuleBook:
     Args:
         name: the registration.
         plan: the registered runs.
-        endpoints, statistics, intervals, rules, pictures: by id.
+        endpoints, statistics, intervals, tests, families, rules, pictures: by id.
         changes: rule id → what amendments did to it.
         probe: the gradient probe, where one is registered.
         terms: the words that the registration speaks.
@@ -56,6 +67,8 @@ class RuleBook:
     spans: Mapping[str, Span] = field(default_factory=dict)
     statistics: dict[str, Statistic] = field(default_factory=dict)
     pictures: dict[str, Picture] = field(default_factory=dict)
+    tests: dict[str, Significance] = field(default_factory=dict)
+    families: dict[str, Family] = field(default_factory=dict)
 
     def rule(self, name: str) -> Rule:
         """Return a rule by name.
@@ -81,9 +94,35 @@ class RuleBook:
         return names
 
     def read_by(self, names: Collection[str]) -> set[str]:
-        """Return names, with the endpoint of every interval and all that a statistic is made of."""
-        of_intervals = {self.intervals[name].endpoint for name in names if name in self.intervals}
-        return made_of({*names, *of_intervals}, self.statistics)
+        """Return names, with the endpoint of every interval and all that a statistic is made of.
+
+        Of a test, with its endpoint, and with those of its family, which its adjusted p-value rests on.
+        """
+        tests = {other for name in names if name in self.tests for other in self.adjusted_with(name)}
+        declared = [self.intervals[name] for name in names if name in self.intervals]
+        of = {spec.endpoint for spec in declared} | {self.tests[name].endpoint for name in tests}
+        return made_of({*names, *tests, *of}, self.statistics)
+
+    def family_of(self, test: str) -> Family | None:
+        """Return the family of a test; None where it is in none."""
+        return next((family for family in self.families.values() if test in family.tests), None)
+
+    def adjusted_with(self, test: str) -> tuple[str, ...]:
+        """Return the tests of a test's family; itself alone where it is in none."""
+        family = self.family_of(test)
+        return family.tests if family else (test,)
+
+    def smallest_p(self, test: str) -> tuple[Fraction, Fraction]:
+        """Return the smallest p-value that a test can have, and the smallest adjusted one."""
+        least = {
+            name: self.tests[name].smallest(self.endpoints[self.tests[name].endpoint])
+            for name in self.adjusted_with(test)
+        }
+        family = self.family_of(test)
+        if family is None or family.method != HOLM:
+            return least[test], least[test]
+        # The smallest of the family is multiplied by their number, and no other is adjusted to less than it.
+        return least[test], max(least[test], min(Fraction(1), len(least) * min(least.values())))
 
     def declared(self, name: str) -> Endpoint | Statistic:
         """Return an endpoint, or a statistic, by name."""
@@ -142,6 +181,8 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
         spans=spans,
         statistics=_read(section, "statistics", read_statistic),
         pictures=_read(section, "pictures", read_picture),
+        tests=_read(section, "tests", read_test),
+        families=_read(section, "families", read_family),
     )
     section.done()
     _check_spans(content, spans, whole=True)
@@ -153,6 +194,8 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
         _declare(book.endpoints, _read(change, "endpoints", read_endpoint, sets, terms), change)
         _declare(book.statistics, _read(change, "statistics", read_statistic), change)
         _declare(book.intervals, _read(change, "intervals", read_interval, method), change)
+        _declare(book.tests, _read(change, "tests", read_test), change)
+        _declare(book.families, _read(change, "families", read_family), change)
         book = _with_probe(book, change)
         new = _read(change, "rules", read_rule)
         change.done()
@@ -172,7 +215,7 @@ def _declare(declared: dict[str, Any], new: dict[str, Any], change: Section) -> 
     if taken:
         raise change.wrong(
             "an amendment declares a name that is declared already",
-            expected="a new name for a new endpoint, statistic or interval",
+            expected="a new name for a new endpoint, statistic, interval, test or family",
             found=", ".join(taken),
         )
     declared |= new
@@ -214,13 +257,15 @@ def _check(book: RuleBook) -> None:
     rules = [rule for rule in book.rules.values() if rule.kind != "gate" and not rule.superseded]
     names = {e.id: Kind.NUMBERS if e.is_series else Kind.NUMBER for e in book.endpoints.values()}
     check_statistics(book.statistics, names)
-    declared = (book.endpoints, book.statistics, book.intervals, book.rules)
+    declared = (book.endpoints, book.statistics, book.intervals, book.tests, book.rules)
     names |= dict.fromkeys(book.statistics, Kind.NUMBER)
-    names |= dict.fromkeys(book.intervals, Kind.INTERVAL) | {rule.id: Kind.RULE for rule in rules}
+    names |= dict.fromkeys(book.intervals, Kind.INTERVAL) | dict.fromkeys(book.tests, Kind.TEST)
+    names |= {rule.id: Kind.RULE for rule in rules}
     if len({*names, *book.rules}) != sum(len(part) for part in declared):
         raise RuleError("a name is declared twice", where="rules.toml")
     for interval in book.intervals.values():
         _check_interval(interval, book)
+    check_tests(book.tests, book.families, book.endpoints)
     for picture in book.pictures.values():
         _check_picture(picture, book)
     for endpoint in book.endpoints.values():
@@ -288,7 +333,10 @@ def _check_rule(rule: Rule, book: RuleBook, names: dict[str, Kind]) -> None:
                 where=where,
             )
     for criterion in rule.criteria:
-        check_test(criterion.expression, names, f"{rule.id}.{criterion.id}")
+        where = f"{rule.id}.{criterion.id}"
+        check_test(criterion.expression, names, where)
+        check_margins(criterion.expression, book.intervals, where)
+        check_adjusted(criterion.expression, book.families, where)
 
 
 def _declared(name: str, declared: Iterable[str], where: str) -> None:

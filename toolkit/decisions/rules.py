@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from toolkit.decisions.equivalence import MARGINS, expanded
 from toolkit.decisions.expressions import Binary, Call, Expression, Number
 from toolkit.decisions.grammar import parse
 from toolkit.decisions.section import Section, identifier, strings
@@ -184,6 +185,8 @@ def _numbers(expression: Expression) -> Iterator[Fraction]:
         case Binary(_, left, right):
             yield from _numbers(left)
             yield from _numbers(right)
+        case Call(operator, (_, _)) if operator in MARGINS:
+            yield from _numbers(expanded(expression))
         case Call(_, arguments):
             for argument in arguments:
                 yield from _numbers(argument)

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from toolkit.decisions import expressions
 from toolkit.decisions.endpoints import Endpoint, IntervalSpec, Rate
+from toolkit.decisions.equivalence import MARGINS, expanded
 from toolkit.decisions.expressions import names_in
 from toolkit.decisions.rules import Rule
 from toolkit.decisions.statistic import Statistic
@@ -19,6 +20,7 @@ from toolkit.registers.schema import TABLES
 POINTS = "percentage points"
 POINTS_SUFFIX = "_pp"
 NO_DIMENSION = "ratio"
+PROBABILITY = "probability"
 
 
 @dataclass(frozen=True)
@@ -218,6 +220,10 @@ class _Test:
                 return None
             case expressions.Name(name) | expressions.Call("lower" | "upper", (expressions.Name(name),)):
                 return self._units[name]
+            case expressions.Call("p" | "adjusted"):
+                return _named(PROBABILITY)
+            case expressions.Call(operator, _) if operator in MARGINS:
+                return self.unit(expanded(expression))
             case expressions.Binary(operator, left, right):
                 return self._binary(operator, self.unit(left), self.unit(right))
             case expressions.Call(operator, arguments):

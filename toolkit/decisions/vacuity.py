@@ -106,6 +106,8 @@ def _evaluated(book: RuleBook, criteria: Sequence[Criterion], example: Example) 
         if role == "passes":
             rule = book.rules[name]
             return _evaluated(book, rule.read_as(rule.binding), example)
+        if role in ("p", "adjusted"):
+            return example.tests[name][role == "adjusted"]
         return example.intervals[name][role == "upper"]
 
     truths = [evaluate(criterion.expression, resolve) for criterion in criteria]

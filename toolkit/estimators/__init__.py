@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from toolkit.estimators.coupling import coupled_difference, variance_ratio
     from toolkit.estimators.curves import auc, auc_weights, steps_to_threshold, task_differences
     from toolkit.estimators.drifts import bandit_drift, drift, drift_interval, drift_ratio, exact_drift
+    from toolkit.estimators.exact_tests import (
+        benjamini_hochberg,
+        holm,
+        mcnemar_test,
+        sign_flip_test,
+        wilcoxon_test,
+    )
     from toolkit.estimators.luck import luck_share, luck_share_interval, luck_share_null_bias, mean_luck_share
     from toolkit.estimators.moments import (
         enumerated_outcome_moments,
@@ -75,6 +82,7 @@ __all__ += ["auc", "auc_weights", "steps_to_threshold", "task_differences"]
 __all__ += ["contrast_replicates", "effective_group_size", "equal_variance_batch", "silent_condition"]
 __all__ += ["bandit_drift", "coordinate_moments", "drift", "drift_interval", "drift_ratio", "exact_drift"]
 __all__ += ["moments_of_sums", "signal_interval", "signal_variance", "task_sums"]
+__all__ += ["benjamini_hochberg", "holm", "mcnemar_test", "sign_flip_test", "wilcoxon_test"]
 __all__ += ["luck_share", "luck_share_interval", "luck_share_null_bias", "mean_luck_share"]
 __all__ += ["enumerated_outcome_moments", "outcome_forms", "outcome_moments"]
 __all__ += ["regrouped_forms", "regrouped_moments"]
@@ -88,7 +96,17 @@ __all__ += ["reward_contrast", "spurious_rate", "success_probability"]
 if not TYPE_CHECKING:  # a type checker reads the imports above
     # What a verdict reads comes first.
     _MODULES = ("curves", "bootstrap", "advantages", "luck", "theory", "moments", "secondary", "taskwise")
-    _MODULES += ("clustered", "coordinates", "coupling", "drifts", "seedwise", "signal", "sizes", "weights")
+    _MODULES += (
+        "clustered",
+        "coordinates",
+        "coupling",
+        "drifts",
+        "exact_tests",
+        "seedwise",
+        "signal",
+        "sizes",
+    )
+    _MODULES += ("weights",)
 
     def __getattr__(name: str) -> Any:
         """Return an estimator; its module is imported now."""

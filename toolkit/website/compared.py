@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 from toolkit.decisions.decision import Decision
+from toolkit.decisions.equivalence import MARGINS, expanded
 from toolkit.decisions.expressions import COMPARISONS, Binary, Call, Expression, Name, Number
 from toolkit.decisions.rules import Rule
 from toolkit.decisions.values import Missing, Series
@@ -72,6 +73,8 @@ def comparisons(rule: Rule, endpoint: str, series: Series[Fraction]) -> tuple[Co
 
 def _ends(expression: Expression, interval: str) -> Iterator[tuple[str, Fraction]]:
     """Yield each end of an interval that has to keep inside a number, and the number."""
+    if isinstance(expression, Call) and expression.operator in MARGINS:
+        expression = expanded(expression)
     if isinstance(expression, Call) and expression.operator == "all":
         for argument in expression.arguments:
             yield from _ends(argument, interval)

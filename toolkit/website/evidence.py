@@ -75,10 +75,15 @@ def evidence_of(case: Case, decision: Decision) -> Evidence:
         "rules": {rule.id: _rule(rule) for rule in rules},
         "endpoints": {e.id: _endpoint(e, runs[e.id], has=case.study.has(e.register)) for e in endpoints},
         **_statistics(case, decision),
+        **_tests(case, decision),
         "intervals": {name: _interval(case, name, interval) for name, interval in intervals.items()},
         "recorded": {rule.id: _recorded(case.decide(rule.id)) for rule in rules},
     }
-    fixed = tuple(_fixed(name, interval) for name, interval in intervals.items())
+    fixed = [_fixed(name, interval) for name, interval in intervals.items()]
+    fixed += [
+        f"The p-value of the test {name} is taken as recorded: this page does not make it again."
+        for name in _named_tests(case, decision)
+    ]
     return Evidence(document, downloads, tuple(text for text in fixed if text))
 
 
@@ -168,6 +173,21 @@ def _statistics(case: Case, decision: Decision) -> dict[str, Any]:
     """Return the statistics that a page's rules read; nothing where they read none."""
     made = {name: case.book.statistics[name] for name in decision.statistics}
     return {"statistics": {name: statistic.as_dict() for name, statistic in made.items()}} if made else {}
+
+
+def _named_tests(case: Case, decision: Decision) -> list[str]:
+    named = case.book.names_of(case.book.rule(decision.rule))
+    return [name for name in case.book.tests if name in named]
+
+
+def _tests(case: Case, decision: Decision) -> dict[str, Any]:
+    """Return the tests of significance that a page's rules read; nothing where they read none."""
+    made = {name: case.engine.test(name) for name in _named_tests(case, decision)}
+    recorded = {
+        name: {"made": one.test.made, "p": _value(one.p), "adjusted": _value(one.adjusted)}
+        for name, one in made.items()
+    }
+    return {"tests": recorded} if recorded else {}
 
 
 def _endpoint(endpoint: Endpoint, runs: dict[tuple[str, int], str | Missing], *, has: bool) -> dict[str, Any]:

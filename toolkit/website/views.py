@@ -23,6 +23,7 @@ def decision_view(decision: Decision) -> dict[str, Any]:
         "amendment": None,
         "added_by": None,
         "close_calls": [],
+        "tests": [],
         "exploratory": [],
         "is_exploratory": False,
         "bounds": decision.bounds.in_words if decision.bounds else "",
@@ -33,6 +34,7 @@ def decision_view(decision: Decision) -> dict[str, Any]:
         {
             "missing": [],
             "cautions": [],
+            "procedures": [],
             "reading": "",
             "shown": _shown(criterion.value, criterion),
             "other": _shown(criterion.against, criterion),

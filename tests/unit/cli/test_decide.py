@@ -9,8 +9,11 @@ import pytest
 from tests.architecture.test_house_rules import imported_by
 from tests.conftest import Toolkit
 from tests.unit.decisions.rows_study import registered_study
-from toolkit.cli.decide import notes
+from tests.unit.decisions.study import amendment, rule
+from toolkit.cli.decide import _criteria_lines, _estimate_lines, notes
 from toolkit.decisions.case import Case
+from toolkit.decisions.engine import Engine
+from toolkit.decisions.rulebook import load_rulebook
 from toolkit.registers.study import open_study
 
 
@@ -67,3 +70,39 @@ def test_a_quotient_over_nearly_nothing_is_told(toolkit: Toolkit) -> None:
     assert "cautions" not in positive
     assert caution in " ".join(toolkit("explain", "P7", "--study", "embedded").out.split())
     assert "not told from zero" in " ".join(toolkit("decide", "P7", "--study", "embedded").out.split())
+
+
+TESTED = """
+[tests.flip]
+endpoint = "c2_auc"
+method = "sign flip"
+over = "seeds"
+alternative = "two-sided"
+
+[intervals.c2_90]
+endpoint = "c2_auc"
+level = "0.90"
+method = "t over seeds"
+"""
+
+
+def test_explain_says_each_test_and_the_level_of_a_margin(case: Case) -> None:
+    tests = rule("S", "p(flip) <= 0.5", "equivalent(c2_90, 0.3)")
+    added = amendment("A9", 'adds = ["S"]', TESTED, tests)
+    book = load_rulebook(case.registration.rules, [*(a.rules for a in case.registration.amendments), added])
+    decision = Engine(book, (case.registration.name, ""), case.engine.registers).decide("S")
+    shown = decision.as_dict()
+    assert "    equivalence at ±0.3: two one-sided tests (TOST) at 5% each" in "\n".join(
+        _criteria_lines(shown)
+    )
+    (said,) = (line for line in _estimate_lines(decision, shown) if line.startswith("Test"))
+    assert said.startswith(
+        "Test       flip of c2_auc: p = 0.5 (sign-flip test over seeds, exact over all signs"
+    )
+
+
+def test_the_language_names_what_tests_significance(toolkit: Toolkit) -> None:
+    document = toolkit("explain", "--language", "--json").json()
+    assert "TOST" in document["operators"]["equivalent"]["meaning"]
+    assert {"p", "adjusted", "non_inferior"} <= set(document["operators"])
+    assert {"tests.NAME", "families.NAME"} <= set(document["declared"])

@@ -8,7 +8,7 @@ import pytest
 import z3
 
 from tests.unit.decisions.study import RULES, SmallStudy, rule
-from toolkit.decisions import formulas, values
+from toolkit.decisions import formulas, pvalues, values
 from toolkit.decisions.case import Case
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.interval import Interval
@@ -78,6 +78,10 @@ class Supposed(Engine):
             return values.Missing(not_run=False, reasons=("not supposed",))
         spec, (low, high) = self._book.intervals[name], self._example.intervals[name]
         return Interval(name, spec.endpoint, spec.level, low, high, "published", "")
+
+    def test(self, name: str) -> pvalues.PValue:
+        plain, adjusted = self._example.tests.get(name, (values.Missing(False, ("not supposed",)),) * 2)
+        return pvalues.PValue(self._book.tests[name], plain, adjusted=adjusted)
 
 
 @pytest.mark.parametrize(("tests", "problem"), DEFECTS.values(), ids=DEFECTS)

@@ -129,6 +129,19 @@ for old, new in (
 ):
     assert old in REACHED
     REACHED = REACHED.replace(old, new, 1)
+FLIP = """
+[tests.flip]
+endpoint = "gap"
+method = "sign flip"
+over = "tasks"
+alternative = "two-sided"
+"""
+TIMED = (
+    HERE[HERE.index("[endpoints.gap]") : HERE.index("[endpoints.spurious]")]
+    .replace("endpoints.gap", "endpoints.timed")
+    .replace('over_steps = "auc"', 'over_steps = "steps_to_threshold"\nthreshold = "0.5"')
+    .replace('unit = "fraction"\nrange = ["-1", "1"]', 'unit = "steps"\nrange = ["-100", "100"]')
+)
 BY_SEED = 'method = "seed bootstrap"'
 TABLE_OF_SEEDS = "seeds = [0, 1, 2]\nby"
 
@@ -213,6 +226,18 @@ UNDECIDABLE = {
         'regime = "faults_p025"\nrole = "replication"\narms',
         "",
     ),
+    "a test of signs on tasks that are not counted": (
+        f"{HERE}{TIMED}{FLIP}",
+        'endpoint = "gap"\nmethod = "sign flip"',
+        'endpoint = "timed"\nmethod = "sign flip"',
+        "tests.flip: timed is not a mean of episodes by seed",
+    ),
+    "a test whose set is not played": (
+        HERE + FLIP,
+        'regime = "faults_p025" }\ntasks',
+        'regime = "faults_p010" }\ntasks',
+        "tests.flip: evaluations has no row",
+    ),
     "a regime that the battery does not play": (
         HERE,
         'regime = "faults_p025" }\ntasks',
@@ -260,7 +285,9 @@ def refused(rules: str) -> str:
     return str(error.value)
 
 
-@pytest.mark.parametrize("rules", [HERE, ELSEWHERE, REACHED], ids=["here", "elsewhere", "a threshold"])
+@pytest.mark.parametrize(
+    "rules", [HERE, ELSEWHERE, REACHED, HERE + FLIP], ids=["here", "elsewhere", "limit", "test"]
+)
 def test_what_can_be_decided_is_accepted(rules: str) -> None:
     check_decidable(load_rulebook(rules))
 

@@ -11,7 +11,7 @@ from tests.unit.decisions.study import amendment, rule
 from toolkit.decisions.case import Case
 from toolkit.decisions.rulebook import RuleBook, load_rulebook
 from toolkit.errors import UsageError
-from toolkit.estimators import crossed_bootstrap, draw_weights, nested_bootstrap
+from toolkit.estimators import crossed_bootstrap, draw_weights, nested_bootstrap, sign_flip
 from toolkit.study.power import power, simulation
 from toolkit.study.power.power import Components, Power, fit, simulate
 
@@ -96,7 +96,9 @@ def test_the_mean_of_simulated_studies_is_the_effect_on_every_endpoint(
         values = np.array([[float(v) for v in study.series[name]] for study in studies])
         assert values.mean() == pytest.approx(truth, abs=4 * values.std() / values.size**0.5)
         for study in studies[:5]:
-            assert study.tables[name].mean() == pytest.approx(float(sum(study.series[name])) / 3)
+            assert simulation.by_task(case.book.endpoints[name], study.counts[name]).mean() == pytest.approx(
+                float(sum(study.series[name])) / 3
+            )
 
 
 def test_before_training_the_arms_share_their_episodes_and_tasks_differ_as_much_as_is_said(
@@ -173,7 +175,7 @@ def test_the_interval_covers_the_true_effect(case: Case, fitted: Components, sim
     rule = case.book.rule("H2a")
     covered = 0
     for study in power.studies(case.book, rule, fitted, simulated.design):
-        table = study.tables["c2_auc"]
+        table = simulation.by_task(case.book.endpoints["c2_auc"], study.counts["c2_auc"])
         weights = draw_weights(*table.shape, resamples, simulated.design.rng_seed)
         interval = crossed_bootstrap(table, weights, 0.95)
         covered += interval.low <= 0.03 <= interval.high
@@ -241,6 +243,48 @@ def test_a_rule_on_students_interval_passes_as_often_as_a_t_test(case: Case, fit
     assert found.pass_probability == pytest.approx(0.05, abs=4 * (0.05 * 0.95 / 1500) ** 0.5)
     assert found.covered is not None
     assert found.covered / 1500 == pytest.approx(0.90, abs=4 * (0.09 / 1500) ** 0.5)
+
+
+TESTS = """
+[tests.flip]
+endpoint = "c2_auc"
+method = "sign flip"
+over = "seeds"
+alternative = "greater"
+
+[tests.ranks]
+endpoint = "c2_auc"
+method = "wilcoxon"
+over = "tasks"
+zeros = "dropped"
+alternative = "two-sided"
+
+[families.both]
+tests = ["flip", "ranks"]
+method = "holm"
+"""
+
+
+def test_a_rule_on_exact_tests_passes_where_other_programs_reject(case: Case, fitted: Components) -> None:
+    tests = ("p(flip) <= 0.1", "p(ranks) <= 0.2", "adjusted(flip) <= 0.15")
+    book = with_rule(case, TESTS, *tests)
+    design = simulation.Design(0.02, 0.03, 0.1, 8, None, 60, 4)
+    passed = 0
+    for study in power.studies(book, book.rule("S"), fitted, design):
+        table = simulation.by_task(book.endpoints["c2_auc"], study.counts["c2_auc"])
+        greater = float(sign_flip(study.differences).p_value) / 2  # exact where the mean is above zero
+        flip = greater if sum(study.differences) > 0 else 1.0
+        # Differences of whole numbers, whose ties doubles would break.
+        exactly = np.rint(table.sum(axis=0) * 10 * case.book.endpoints["c2_auc"].schedules)
+        signs = stats.wilcoxon(exactly, method="approx", correction=False).pvalue
+        ours = study._resolve("p", "ranks")  # noqa: SLF001
+        assert float(ours) == pytest.approx(signs, abs=0.02)
+        adjusted = min(2 * flip, 1.0) if flip <= float(ours) else max(flip, min(1.0, 2 * float(ours)))
+        expected = flip <= 0.1 and float(ours) <= 0.2 and adjusted <= 0.15
+        assert study.passes(book.rule("S")) == expected
+        passed += expected
+    assert 5 < passed < 55
+    assert simulate(book, "S", fitted, design).passed == passed
 
 
 SPREAD = '[statistics.spread]\ntitle = "Spread"\nformula = "{}"\nunit = "fraction²"\nrange = ["0", "1"]\n'
@@ -331,7 +375,9 @@ def test_a_nested_interval_is_simulated_as_one(case: Case, fitted: Components) -
     book = with_rule(case, nested, "lower(c2_tasks) > 0", **named)
     design = simulation.Design(0.0, 0.0, 0.1, 5, None, 3, 4, 500)
     for study in power.studies(book, book.rule("S"), fitted, design):
-        theirs = nested_bootstrap(study.tables["c2_final_noisy"], 500, 4, 0.95)
+        theirs = nested_bootstrap(
+            simulation.by_task(book.endpoints["c2_final_noisy"], study.counts["c2_final_noisy"]), 500, 4, 0.95
+        )
         assert study.interval == (theirs.low, theirs.high)
 
 

@@ -209,23 +209,23 @@ method = "t over seeds"
 """
 
 
+def with_rules(case: Case, *parts: str) -> Case:
+    """Return the shipped companion with one more rule, S, and what it reads."""
+    rules = case.registration.rules
+    added = small.amendment("A9", 'adds = ["S"]', *parts)
+    book = load_rulebook(rules, [*(one.rules for one in case.registration.amendments), added])
+    registered = (case.registration.name, case.registration.sha256)
+    return replace(case, book=book, engine=Engine(book, registered, case.engine.registers), _decided={})
+
+
 def with_statistics(case: Case) -> Case:
-    """Return the shipped companion with one more rule, which reads statistics."""
+    """Return it with a rule that reads statistics."""
     rules = case.registration.rules
     gain = rules[rules.index("[endpoints.c2_curve]") :].partition("\n\n")[0]
     gain = gain.replace("c2_curve", "c2_added").replace('"auc"', '"auc_gain"')
     more = 'estimate = "spread"\ninterval = "spread_95"'
     tests = ("spread > 0.5", "lower(spread_95) > 0.2", "trend > 0", "upper(c2_t) > 0", "mean(c2_added) < 0")
-    return with_rule(case, gain + "\n", ADDED, small.rule("S", *tests, more=more))
-
-
-def with_rule(case: Case, *added: str) -> Case:
-    """Return a case with a rule S, and what it reads."""
-    named = [one.rules for one in case.registration.amendments]
-    more = small.amendment("A9", 'adds = ["S"]', *added)
-    book = load_rulebook(case.registration.rules, [*named, more])
-    registered = (case.registration.name, case.registration.sha256)
-    return replace(case, book=book, engine=Engine(book, registered, case.engine.registers), _decided={})
+    return with_rules(case, gain + "\n", ADDED, small.rule("S", *tests, more=more))
 
 
 def test_a_rule_on_statistics_is_decided_again_on_its_page(embedded: Case) -> None:
@@ -252,7 +252,7 @@ def test_intervals_over_tasks_stand_as_computed_beside_one_that_the_page_makes(e
     ]
     tests = (*(f"lower({name}) > -0.5" for name in methods), "upper(c2_curve_95) < 0.5")
     named = 'estimate = "c2_curve"\ninterval = "c2_tasks"'
-    made = with_rule(embedded, *declared, small.rule("S", *tests, more=named))
+    made = with_rules(embedded, *declared, small.rule("S", *tests, more=named))
     evidence = evidence_of(made, made.decide("S"))
     assert evidence.resampled
     assert any(
@@ -266,6 +266,48 @@ def test_intervals_over_tasks_stand_as_computed_beside_one_that_the_page_makes(e
         assert (here["low"], here["high"], here["counted"]) == (recorded["low"], recorded["high"], None)
     assert found["intervals"]["c2_curve_95"]["counted"] is not None
     assert rule_charts(made, made.decide("S"), ())
+
+
+TESTED = """
+[tests.seeds]
+endpoint = "c2_curve"
+method = "sign flip"
+over = "seeds"
+alternative = "less"
+
+[tests.tasks]
+endpoint = "c2_curve"
+method = "wilcoxon"
+over = "tasks"
+zeros = "ranked"
+alternative = "two-sided"
+
+[families.both]
+tests = ["seeds", "tasks"]
+method = "benjamini-hochberg"
+
+[intervals.c2_90]
+endpoint = "c2_curve"
+level = "0.90"
+method = "t over seeds"
+"""
+
+
+def test_p_values_are_taken_as_recorded_on_a_page_and_margins_are_held_again(embedded: Case) -> None:
+    margins = ("equivalent(c2_90, 0.5)", "non_inferior(c2_90, 0.0001)")
+    tests = ("p(seeds) < 0.05", "adjusted(tasks) < 0.05", *margins)
+    made = with_rules(embedded, TESTED, small.rule("S", *tests))
+    decision = made.decide("S")
+    assert [criterion.holds for criterion in decision.criteria][2:] == [True, False]
+    evidence = evidence_of(made, decision)
+    assert set(evidence.document["tests"]) == {"seeds", "tasks"}
+    said = [text for text in evidence.fixed if "taken as recorded" in text]
+    assert [name in text for name, text in zip(("seeds", "tasks"), said, strict=True)] == [True, True]
+    (found,) = decided(page(evidence))
+    assert found["disagreements"] == []
+    assert [c["holds"] for c in found["criteria"]] == [c.holds for c in decision.criteria]
+    values = [str(decision.tests[0].p), str(decision.tests[1].adjusted)]
+    assert [c["value"] for c in found["criteria"]][:2] == values
 
 
 def test_written_tests_give_in_node_what_they_give_in_python() -> None:

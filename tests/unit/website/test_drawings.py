@@ -111,11 +111,22 @@ TENTH = Number("0.1", Fraction(1, 10))
         (Call("all", (Binary(">", LOW, TENTH), Binary("<", HIGH, Number("1", Fraction(1))))), (0.1, 1)),
         (Binary("<", TENTH, LOW), (0.1,)),
         (Binary("<=", HIGH, Binary("-", Number("0", Fraction(0)), TENTH)), (-0.1,)),
+        (Call("equivalent", (Name("i"), TENTH)), (-0.1, 0.1)),
+        (Call("non_inferior", (Name("i"), TENTH)), (-0.1,)),
         (Binary("<", LOW, TENTH), None),
         (Call("any", (Binary(">", LOW, TENTH), Binary("<", HIGH, TENTH))), None),
         (Binary(">", Call("lower", (Name("another"),)), TENTH), None),
     ],
-    ids=["all", "mirrored", "negative", "other side", "either", "another interval"],
+    ids=[
+        "all",
+        "mirrored",
+        "negative",
+        "equivalent",
+        "non-inferior",
+        "other side",
+        "either",
+        "another interval",
+    ],
 )
 def test_bounds_are_read_from_a_test(case: Case, test: Expression, places: tuple[float, ...] | None) -> None:
     decision = case.decide("H5")

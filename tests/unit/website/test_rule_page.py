@@ -1,14 +1,19 @@
 """A rule that reads many endpoints: a line each, with counts of the registers and where the rows are."""
 
 from collections import Counter
+from dataclasses import replace
 from xml.etree.ElementTree import Element
 
 import pytest
 
 from tests.conftest import CHECKOUT
+from tests.unit.decisions.study import amendment
+from tests.unit.decisions.study import rule as small_rule
 from tests.unit.website.numbers import numbers, table, text, tree
 from tests.unit.website.reading import made_by
 from toolkit.decisions.case import Case
+from toolkit.decisions.engine import Engine
+from toolkit.decisions.rulebook import load_rulebook
 from toolkit.places import Home
 from toolkit.registers.study import open_study
 from toolkit.website.checking import LARGEST_PAGE
@@ -64,6 +69,36 @@ def test_a_rule_that_lists_the_rows_is_named(case: Case, monkeypatch: pytest.Mon
         assert not listing & many
         if text(line["Condition"]).startswith("C2 C2 AUC on noisy validation"):
             assert {"H2a", "P4"} <= listing
+
+
+FLIP = """
+[tests.flip]
+endpoint = "c2_auc"
+method = "sign flip"
+over = "seeds"
+alternative = "two-sided"
+
+[intervals.c2_90]
+endpoint = "c2_auc"
+level = "0.90"
+method = "t over seeds"
+"""
+
+
+def test_a_page_shows_tests_of_significance_and_what_a_margin_tests(case: Case) -> None:
+    added = amendment("A9", 'adds = ["S"]', FLIP, small_rule("S", "p(flip) <= 0.5", "equivalent(c2_90, 0.3)"))
+    book = load_rulebook(case.registration.rules, [*(a.rules for a in case.registration.amendments), added])
+    book = replace(book, changes=case.book.changes)  # no amendment of the registration adds it
+    registered = (case.registration.name, case.registration.sha256)
+    made = replace(case, book=book, engine=Engine(book, registered, case.engine.registers), _decided={})
+    pages = made_by(Material((made,)), rule)
+    shown = " ".join(text(tree(pages["published/S.html"], pages)).split())
+    # Of three seeds' differences the smallest is below zero: four of the eight sums lie as far from zero.
+    said = (
+        "p = 0.5 (sign-flip test over seeds, exact over all signs, two-sided; 3 seeds, 3 with a difference)"
+    )
+    assert said in shown
+    assert "two one-sided tests (TOST) at 5% each" in shown
 
 
 @pytest.mark.parametrize("name", ["regression", "ranks"])

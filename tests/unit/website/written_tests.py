@@ -37,6 +37,7 @@ def _made(rng: Random) -> dict[str, Any]:
     names: dict[str, Any] = {f"value s{i}": _scalar(rng) for i in range(3)}
     names |= {f"value v{i}": _series(rng) for i in range(3)}
     names |= {f"{end} i": _scalar(rng) for end in ("lower", "upper")}
+    names |= {f"{role} t": _scalar(rng) for role in ("p", "adjusted")}
     names |= {f"passes r{i}": _truth(rng) for i in range(2)}
     return {"test": _truth_test(rng, DEEPEST), "names": names}
 
@@ -63,7 +64,7 @@ def _series(rng: Random) -> Any:
 
 def _number_test(rng: Random, depth: int) -> str:
     if depth == 0:
-        return rng.choice(("s0", "s1", "s2", "0.5", "2", "lower(i)", "upper(i)"))
+        return rng.choice(("s0", "s1", "s2", "0.5", "2", "lower(i)", "upper(i)", "p(t)", "adjusted(t)"))
     one, two = (_number_test(rng, depth - 1) for _ in range(2))
     return rng.choice(
         (
@@ -109,7 +110,8 @@ def _truths_test(rng: Random, depth: int) -> str:
 
 def _truth_test(rng: Random, depth: int) -> str:
     if depth == 0:
-        return rng.choice(("passes(r0)", "passes(r1)", "s0 > s1", "s2 <= 0", "lower(i) < s0"))
+        margins = ("equivalent(i, 2)", "non_inferior(i, 1.5)")
+        return rng.choice(("passes(r0)", "passes(r1)", "s0 > s1", "s2 <= 0", "lower(i) < s0", *margins))
     one, two = (_truth_test(rng, depth - 1) for _ in range(2))
     return rng.choice(
         (

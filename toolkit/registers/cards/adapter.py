@@ -14,6 +14,7 @@ from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import Origin
 
 UNKNOWN = "unknown"
+_TASK = "Tool use in a simulated back office"
 _TRAINING = {
     "condition": "condition",
     "arm": "arm",
@@ -118,7 +119,7 @@ def adapter_card(
         "training": _facts({label: run.get(name) for name, label in _TRAINING.items()}),
         "registers": f"`{origin.repository}` at commit `{origin.commit}`",
         "study": origin.pinned,
-        "results": _results(results),
+        "results": results_text(results),
         "registration": registered_text(registration),
         "licence": adapter.licence,
     }
@@ -126,27 +127,9 @@ def adapter_card(
 
 
 def _metadata(adapter: Adapter, results: Sequence[Row], origin: Origin) -> str:
-    """Return the card's YAML. The Hub's own class merges results that differ in arguments."""
     from huggingface_hub.utils import yaml_dump
 
-    task = {"type": "reinforcement-learning", "name": "Tool use in a simulated back office"}
-    evaluated = [
-        {
-            "task": dict(task),
-            "dataset": {
-                "name": f"{row['pool']} pool, {row['regime']}, step {row['step']}",
-                "type": origin.repository,
-                "config": "evaluations",
-                "split": "train",
-                "revision": origin.commit,
-                "args": {name: row[name] for name in ("run_id", "phase", "regime", "step")},
-            },
-            "metrics": [
-                {"type": "success_rate", "name": "True success", "value": row["successes"] / row["episodes"]}
-            ],
-        }
-        for row in results
-    ]
+    name = adapter.repository.split("/")[-1]
     document = {
         "license": adapter.licence,
         "library_name": "peft",
@@ -154,9 +137,74 @@ def _metadata(adapter: Adapter, results: Sequence[Row], origin: Origin) -> str:
         "base_model_relation": "adapter",
         "pipeline_tag": "text-generation",
         "tags": ["lora", "grpo", "reinforcement-learning", "tool-use", "pre-registration"],
-        "model-index": [{"name": adapter.repository.split("/")[-1], "results": evaluated}],
+        "model-index": model_index(name, _TASK, results, origin.repository, origin.commit),
     }
     return yaml_dump(document, sort_keys=False).rstrip()
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A mean over the episodes of an evaluation.
+
+    Args:
+        type: its name for machines.
+        name: its name for readers.
+        column: the sum over episodes, in `evaluations`.
+        of_episode: what each episode adds to it, in `episodes`.
+    """
+
+    type: str
+    name: str
+    column: str
+    of_episode: str
+
+    def of(self, row: Row) -> float:
+        """Return it for a row of `evaluations`."""
+        return float(row[self.column] / row["episodes"])
+
+
+METRICS = (
+    Metric("success_rate", "True success", "successes", "true_success"),
+    Metric("score", "Mean score", "score", "score"),
+)
+
+
+def metrics_of(row: Row) -> list[Metric]:
+    """Return the metrics that a row of `evaluations` has."""
+    return [metric for metric in METRICS if metric.column in row]
+
+
+def model_index(
+    name: str, task: str, results: Sequence[Row], repository: str, commit: str | None
+) -> list[dict[str, object]]:
+    """Return the `model-index` of a card. The Hub's own class merges results that differ in arguments.
+
+    Args:
+        name: the model's.
+        task: what it was asked to do, in words.
+        results: rows of `evaluations`.
+        repository: where the registers are on the Hub: OWNER/NAME.
+        commit: their commit; None where it is not known.
+    """
+    evaluated = [
+        {
+            "task": {"type": "reinforcement-learning", "name": task},
+            "dataset": {
+                "name": f"{row['pool']} pool, {row['regime']}, step {row['step']}",
+                "type": repository,
+                "config": "evaluations",
+                "split": "train",
+                **({"revision": commit} if commit else {}),
+                "args": {name: row[name] for name in ("run_id", "phase", "regime", "step")},
+            },
+            "metrics": [
+                {"type": metric.type, "name": metric.name, "value": metric.of(row)}
+                for metric in metrics_of(row)
+            ],
+        }
+        for row in results
+    ]
+    return [{"name": name, "results": evaluated}]
 
 
 def _facts(facts: dict[str, object]) -> str:
@@ -168,14 +216,20 @@ def _facts(facts: dict[str, object]) -> str:
     return "\n".join(lines)
 
 
-def _results(rows: Sequence[Row]) -> str:
-    lines = [
-        "| pool | noise | episodes | true success | met a fault | recovered |",
-        "| --- | --- | ---: | ---: | ---: | ---: |",
-    ]
+def results_text(rows: Sequence[Row]) -> str:
+    """Return a table of rows of `evaluations`."""
+    metrics = [metric for metric in METRICS if any(metric.column in row for row in rows)]
+    names = ["episodes", *(metric.name.lower() for metric in metrics), "met a fault", "recovered"]
+    lines = [f"| {' | '.join(['pool', 'noise', *names])} |", f"| --- | --- |{' ---: |' * len(names)}"]
     for row in rows:
-        success = f"{row['successes'] / row['episodes']:.4f}"
-        faults = (row.get("exposed"), row.get("recovered"))
-        cells = (row["pool"], f"`{row['regime']}`", row["episodes"], success, *faults)
+        told = (f"{metric.of(row):.4f}" if metric.column in row else None for metric in metrics)
+        cells = (
+            row["pool"],
+            f"`{row['regime']}`",
+            row["episodes"],
+            *told,
+            row.get("exposed"),
+            row.get("recovered"),
+        )
         lines.append(f"| {' | '.join('' if cell is None else str(cell) for cell in cells)} |")
     return "\n".join(lines)

@@ -1,8 +1,9 @@
 """The documents of a dataset repository: for its readers the card, for machines the Croissant document.
 
 Croissant 1.1 is a vocabulary of JSON-LD for datasets. A file set is a table's Parquet files, a record set is
-a table, a field is a column; a field that refers to another table's rows says so.
-Source: docs.mlcommons.org/croissant, specification 1.1.
+a table, a field is a column; a field that refers to another table's rows says so. What Croissant RAI 1.0 asks
+about collection, uses, limits and persons is answered in the words of the card's own sections.
+Source: docs.mlcommons.org/croissant, specifications 1.1 and RAI 1.0.
 """
 
 import json
@@ -45,6 +46,7 @@ def repository_documents(
 
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.1"
+RAI_CONFORMS_TO = "http://mlcommons.org/croissant/RAI/1.0"
 # The terms of the vocabulary that a reader expects to be declared, used here or not.
 _TERMS = (
     *("arrayShape", "citeAs", "column", "containedIn", "equivalentProperty", "extract", "field"),
@@ -95,23 +97,24 @@ def croissant(card: str, configs: Sequence[Config]) -> str:
 
     Args:
         card: the README, with its metadata on top; its first paragraph describes the dataset, its first
-            BibTeX block cites it.
+            BibTeX block cites it, and its sections `How it was made`, `Ask it` and `Limits` answer RAI.
         configs: what the repository holds.
 
     Raises:
         DamagedError: the card has no name, no licence or no first paragraph.
     """
-    licence = _said(card, "license")
+    licence, responsible = _said(card, "license"), _responsible(card)
     document = {
         "@context": dict(sorted(_CONTEXT.items())),
         "@type": "sc:Dataset",
-        "conformsTo": CONFORMS_TO,
+        "conformsTo": [CONFORMS_TO, RAI_CONFORMS_TO] if responsible else CONFORMS_TO,
         "name": _said(card, "pretty_name"),
         "description": _first_paragraph(card),
         "license": _LICENCES.get(licence, licence),
         **_cited(card),
         "keywords": re.findall(r"^- (.+)$", _block(card, "tags"), re.MULTILINE),
         "inLanguage": "en",
+        **responsible,
         "distribution": [_file_set(config.table) for config in configs],
         "recordSet": [_record_set(config, {other.table.name for other in configs}) for config in configs],
     }
@@ -190,6 +193,30 @@ def _first_paragraph(card: str) -> str:
 def _cited(card: str) -> dict[str, str]:
     match = re.search(r"^```bibtex\n(.*?)^```", card, re.DOTALL | re.MULTILINE)
     return {} if match is None else {"citeAs": match[1].strip()}
+
+
+def _responsible(card: str) -> dict[str, Any]:
+    """Return the fields of Croissant RAI that the card's sections have words for; no other is there."""
+    limits = _paragraphs(card, "Limits")
+    fields = {
+        "rai:dataCollection": "\n\n".join(_paragraphs(card, "How it was made")),
+        "rai:dataUseCases": _paragraphs(card, "Ask it"),
+        "rai:dataLimitations": limits,
+        "rai:personalSensitiveInformation": [text for text in limits if re.search(r"\bpersons?\b", text)],
+    }
+    return {name: said for name, said in fields.items() if said}
+
+
+def _paragraphs(card: str, heading: str) -> list[str]:
+    """Return the paragraphs and the lists' items of a section, up to a heading within it.
+
+    Code and tables are left out; a section that is not there has none.
+    """
+    section = re.search(rf"^## {heading}\n(.*?)(?=^##|\Z)", card, re.DOTALL | re.MULTILINE)
+    prose = re.sub(r"^```.*?^```$", "", section[1] if section else "", flags=re.DOTALL | re.MULTILINE)
+    blocks = re.split(r"\n(?:[ \t]*\n)+|\n?^- ", prose, flags=re.MULTILINE)
+    texts = (_plain(" ".join(block.split())) for block in blocks if not block.lstrip().startswith("|"))
+    return [text for text in texts if text]
 
 
 def _metadata(card: str) -> str:

@@ -40,12 +40,14 @@ def kind_of(path: Path) -> str | None:
     return kind if kind in SUFFIXES and not (is_packed and kind == ".parquet") else None
 
 
-def read_source(path: Path) -> pl.DataFrame:
+def read_source(path: Path, left_out: set[str] | None = None) -> pl.DataFrame:
     """Return a table with the number of each row beside it; every cell of a text file is text, or null.
 
     Args:
         path: a CSV file (.csv, .tsv), JSON documents line by line (.jsonl, .ndjson), either also compressed
             (.gz), or Parquet (.parquet).
+        left_out: takes the names of columns that hold lists or documents, which are then left out; without
+            it, lists and documents in JSON lines are refused.
 
     Raises:
         UsageError: another sort of file.
@@ -58,8 +60,8 @@ def read_source(path: Path) -> pl.DataFrame:
     readers: dict[str, Callable[[], pl.DataFrame]] = {
         ".csv": lambda: _delimited(path, ","),
         ".tsv": lambda: _delimited(path, "\t"),
-        ".jsonl": lambda: _json_lines(path),
-        ".ndjson": lambda: _json_lines(path),
+        ".jsonl": lambda: _json_lines(path, left_out),
+        ".ndjson": lambda: _json_lines(path, left_out),
         ".parquet": lambda: _parquet(path),
     }
     kind = kind_of(path)
@@ -72,6 +74,10 @@ def read_source(path: Path) -> pl.DataFrame:
         if kind != ".parquet":
             _check_lines(path, {".csv": b",", ".tsv": b"\t"}.get(kind))
         table = readers[kind]()
+        if left_out is not None:
+            table = _without_nested(table, left_out)
+    except DamagedError as error:
+        raise error.restated(where=path) from None
     except (pl.exceptions.PolarsError, OSError, EOFError, ValueError, RecursionError) as error:
         raise DamagedError(
             f"{path.name} is not a readable table",
@@ -133,6 +139,13 @@ def _parquet(path: Path) -> pl.DataFrame:
     return pl.read_parquet(path)
 
 
+def _without_nested(table: pl.DataFrame, left_out: set[str]) -> pl.DataFrame:
+    """Return a table without the columns that hold lists and documents, their names put beside it."""
+    nested = [name for name, kind in table.schema.items() if kind.is_nested()]
+    left_out.update(nested)
+    return table.drop(nested)
+
+
 def _delimited(path: Path, separator: str) -> pl.DataFrame:
     import polars as pl
 
@@ -145,33 +158,45 @@ def _delimited(path: Path, separator: str) -> pl.DataFrame:
     return pl.read_csv(path, infer_schema=False, separator=separator, quote_char=quote)
 
 
-def _json_lines(path: Path) -> pl.DataFrame:
+def _json_lines(path: Path, left_out: set[str] | None) -> pl.DataFrame:
     """Read documents with numbers as they are written: 9007199254740993 is no double, and 1 is not 1.0."""
     import polars as pl
 
     columns: dict[str, list[str | None]] = {}
+    decode = json.JSONDecoder(object_pairs_hook=_pairs, parse_int=str, parse_float=str).decode
+    nested: set[str] | None = None if left_out is None else set()
     opened = gzip.open if path.suffix.lower() == ".gz" else open
     rows = 0
     with opened(path, "rt", encoding="utf-8-sig") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
-            document = json.loads(line, object_pairs_hook=_pairs, parse_int=str, parse_float=str)
+            document = decode(line)
             if not isinstance(document, dict):
                 raise ValueError(f"line {number} is no JSON object")  # noqa: TRY004 - of the file, not of a type
-            for name in document.keys() - columns.keys():
+            for name in [name for name in document if name not in columns]:
                 _check("columns", len(columns) + 1, MOST_COLUMNS, path)
                 columns[name] = [None] * rows
             rows += 1
             _check("cells", rows * len(columns), MOST_CELLS, path)
             for name, cells in columns.items():
-                cells.append(_cell(document.get(name), name, number))
-    return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
+                value = document.get(name)
+                # Nearly all cells are text by now, numbers too: a million rows have no time for calls.
+                cells.append(
+                    value if value is None or type(value) is str else _cell(value, name, number, nested)
+                )
+    table = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
+    if left_out is None or nested is None:
+        return table
+    left_out.update(nested)
+    return table.drop(nested)
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    _check_once([name for name, _ in pairs])
-    return dict(pairs)
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        _check_once([name for name, _ in pairs])
+    return found
 
 
 def _check_once(names: list[str]) -> None:
@@ -180,16 +205,15 @@ def _check_once(names: list[str]) -> None:
         raise DamagedError("two columns of the table have one name", found=", ".join(twice))
 
 
-def _cell(value: object, name: str, line: int) -> str | None:
-    """Return a JSON value as text."""
+def _cell(value: object, name: str, line: int, nested: set[str] | None) -> str | None:
+    """Return a JSON value as text; one that is none has its name among the nested, or is refused."""
     if isinstance(value, dict | list):
-        raise ValueError(f"{name!r} in line {line} is a {'list' if isinstance(value, list) else 'document'}")  # noqa: TRY004
+        if nested is not None:
+            nested.add(name)
+            return None
+        raise ValueError(f"{name!r} in line {line} is a {'list' if isinstance(value, list) else 'document'}")
     if isinstance(value, bool):
         return str(value).lower()
-    if value is None or isinstance(value, str):
-        if value is not None:
-            value.encode()  # half of a surrogate pair is no text
-        return value
     return str(value)
 
 

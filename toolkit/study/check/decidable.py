@@ -21,7 +21,7 @@ from toolkit.decisions.endpoints import Endpoint, Rate
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.plan import Cell
 from toolkit.decisions.rulebook import RuleBook
-from toolkit.decisions.values import Missing, Series, Truth
+from toolkit.decisions.values import Missing, Scalar, Series, Truth
 from toolkit.errors import DamagedError, RuleError
 from toolkit.evaluation import diagnostic
 from toolkit.registers.episode_counts import Counts, TaskCount, task_set_sha256
@@ -46,7 +46,7 @@ MOST_SAID = 8
 
 
 def check_decidable(book: RuleBook, only: Collection[str] | None = None) -> None:
-    """Check that every endpoint, interval and rule has a value on rows that the registered matrix gives.
+    """Check that all that is declared has a value on rows that the registered matrix gives.
 
     Args:
         book: the rules.
@@ -66,7 +66,7 @@ def check_decidable(book: RuleBook, only: Collection[str] | None = None) -> None
         more = [f"and {len(said) - MOST_SAID} more"] if len(said) > MOST_SAID else []
         raise RuleError(
             "what is registered could never be decided: the rows that its matrix gives do not have it",
-            expected="every endpoint, interval and rule has a value on made-up rows of the registered runs",
+            expected="all that is declared has a value on made-up rows of the registered runs",
             found="; ".join([*said[:MOST_SAID], *more]),
             where=next(iter(never)),
             remedy="correct it, or the matrix, before it is frozen; afterwards only an amendment can",
@@ -80,6 +80,7 @@ def _undecided(book: RuleBook, study: "_Study", only: Collection[str] | None) ->
         *((f"endpoints.{name}", partial(engine.value, name)) for name in book.endpoints),
         *((f"statistics.{name}", partial(engine.value, name)) for name in book.statistics),
         *((f"intervals.{name}", partial(engine.interval, name)) for name in book.intervals),
+        *((f"tests.{name}", partial(_p, engine, name)) for name in book.tests),
         *((f"rules.{name}", partial(_holds, engine, name)) for name in book.rules),
     ]
     if only is not None:
@@ -94,6 +95,10 @@ def _undecided(book: RuleBook, study: "_Study", only: Collection[str] | None) ->
         if reasons:
             found[name] = "; ".join(reasons[:MOST_SAID])
     return found
+
+
+def _p(engine: Engine, test: str) -> Scalar:
+    return engine.test(test).p
 
 
 def _holds(engine: Engine, rule: str) -> Truth:

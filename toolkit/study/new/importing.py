@@ -109,11 +109,11 @@ def import_study(
             found=mapping.registration,
             where=wanted.mapping,
         )
-    log = read_log(wanted.sources)
+    log = read_log(wanted.sources, progress)
     progress("converting rows")
     book = rulebook.rulebook_of(registration)
     origin, declared = _origin(log), (book.terms.scores, book.terms.missing)
-    rows = rows_of(log.table, mapping, *declared)  # 2
+    rows = rows_of(log.measured(mapping.columns), mapping, *declared)  # 2
     log = replace(log, table=log.table.clear())  # nothing is held twice
     tables = counted(rows, *declared)
     del rows

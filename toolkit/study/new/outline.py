@@ -133,8 +133,8 @@ def outlined(name: str, log: Log, given: Mapping[str, str] | None = None) -> Out
     """
     import polars as pl
 
-    table = log.table
     columns = _columns(log, given or {})
+    table = log.measured(columns)
     constants = {target: value for target, value in CONSTANTS.items() if target not in columns}
     if "step" in columns:
         constants["phase"] = "periodic"
@@ -200,7 +200,8 @@ def _columns(log: Log, given: Mapping[str, str]) -> dict[str, str]:
             f"no column of the log has a name that says it is the {absent[0]}",
             expected="; ".join(f"{target}: {', '.join(NAMES[target])}" for target in absent),
             found=", ".join(headers),
-            remedy=f"say which it is: --{option} COLUMN",
+            remedy=f"say which it is: --{option} COLUMN"
+            + (", or --score COLUMN" if absent[0] == "true_success" else ""),
         )
     return columns
 
@@ -215,8 +216,11 @@ def _arms(log: Log, columns: Mapping[str, str]) -> dict[str, str]:
     told = [
         name
         for name in differ
-        if not any(_same(log.table, name, other) for other in differ[: differ.index(name)])
+        if not any(_same(log.table, [name], [other]) for other in differ[: differ.index(name)])
     ]
+    # What says the arm and the seed in one, such as a run's name, says no arm.
+    seed = [columns["seed"]] if "seed" in columns else []
+    told = [name for name in told if not any(_is_both(log.table, name, other, seed) for other in told)]
     if len(told) > 1:
         raise UsageError(
             "the runs of the log differ in more than one column",
@@ -227,9 +231,13 @@ def _arms(log: Log, columns: Mapping[str, str]) -> dict[str, str]:
     return {"arm": told[0]} if told else {}
 
 
-def _same(table: pl.DataFrame, one: str, other: str) -> bool:
-    both = table.select(one, other).n_unique()
-    return both == table[one].n_unique() == table[other].n_unique()
+def _same(table: pl.DataFrame, one: list[str], other: list[str]) -> bool:
+    both = table.select({*one, *other}).n_unique()
+    return both == table.select(one).n_unique() == table.select(other).n_unique()
+
+
+def _is_both(table: pl.DataFrame, name: str, arm: str, seed: list[str]) -> bool:
+    return table[arm].n_unique() < table[name].n_unique() and _same(table, [name], [arm, *seed])
 
 
 def _choose_outcome(table: pl.DataFrame, columns: dict[str, str], given: Mapping[str, str]) -> None:

@@ -33,6 +33,7 @@ from toolkit.decisions.lookup import Tables
 from toolkit.decisions.measure import measure, success_at
 from toolkit.decisions.methods import BY_SEED, OVER_TASKS
 from toolkit.decisions.plan import Plan
+from toolkit.decisions.pvalues import p_value
 from toolkit.decisions.seedwise import interval_by_seed
 from toolkit.decisions.taskwise import Draws, interval_over_tasks
 from toolkit.decisions.values import Missing, Series
@@ -226,11 +227,11 @@ def simulate(
 
 @dataclass(frozen=True)
 class _Simulated:
-    """One simulated study: values of the endpoints by seed, and task tables for intervals."""
+    """One simulated study: values of the endpoints by seed, and counts by task for intervals and tests."""
 
     book: rulebook.RuleBook
     series: dict[str, tuple[Fraction, ...]]
-    tables: dict[str, NDArray[np.float64]]
+    counts: dict[str, NDArray[np.int64]]
     primary: str
     design: simulation.Design
     weights: dict[tuple[int, int], Any]
@@ -263,6 +264,9 @@ class _Simulated:
             return self.passes(self.book.rules[name])
         if role == "value":
             return self._value(name)
+        if role in ("p", "adjusted"):
+            made = p_value(name, self.book, self._value, self._by_task)
+            return made.p if role == "p" else made.adjusted
         ends = self._ends(self.book.intervals[name])
         return ends if isinstance(ends, Missing) else Fraction(ends[role == "upper"])
 
@@ -271,6 +275,12 @@ class _Simulated:
             return evaluation.evaluate(self.book.statistics[name].expression, self._resolve)
         return Series("seed", tuple((str(s), value) for s, value in enumerate(self.series[name])))
 
+    def _by_task(self, endpoint: Endpoint) -> list[list[int]]:
+        return simulation.whole_by_task(endpoint, self.counts[endpoint.id])
+
+    def _table(self, endpoint: str) -> NDArray[np.float64]:
+        return simulation.by_task(self.book.endpoints[endpoint], self.counts[endpoint])
+
     def _ends(self, spec: IntervalSpec) -> tuple[float, float] | Missing:
         draws = replace(
             spec, resamples=self.design.resamples or spec.resamples, rng_seed=self.design.rng_seed
@@ -278,7 +288,7 @@ class _Simulated:
         if spec.method in BY_SEED:
             interval = interval_by_seed(draws, self.book, self._value)
         elif spec.method in OVER_TASKS:
-            interval = interval_over_tasks(draws, self.tables[spec.endpoint].tolist(), 1, self.drawn)
+            interval = interval_over_tasks(draws, self._table(spec.endpoint).tolist(), 1, self.drawn)
         else:
             return self._bootstrapped(draws)
         return interval if isinstance(interval, Missing) else (float(interval.low), float(interval.high))
@@ -286,7 +296,7 @@ class _Simulated:
     def _bootstrapped(self, draws: IntervalSpec) -> tuple[float, float]:
         from toolkit.estimators import crossed_bootstrap, draw_weights, nested_bootstrap
 
-        table, level = self.tables[draws.endpoint], float(draws.level)
+        table, level = self._table(draws.endpoint), float(draws.level)
         key = (table.shape[1], draws.resamples)
         if draws.crossing == "nested":
             interval = nested_bootstrap(table, draws.resamples, draws.rng_seed, level)
@@ -334,7 +344,7 @@ def studies(
             yield _Simulated(
                 book,
                 {e.id: simulation.by_seed(e, tables[e.id][number], design) for e in endpoints},
-                {e.id: simulation.by_task(e, tables[e.id][number]) for e in endpoints},
+                {e.id: tables[e.id][number] for e in endpoints},
                 rule.estimate,
                 design,
                 weights,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
 from typing import TYPE_CHECKING
 
 from numpy.typing import NDArray
@@ -213,6 +214,17 @@ def by_task(endpoint: Endpoint, counts: NDArray[np.int64]) -> NDArray[np.float64
     table: NDArray[np.float64] = np.einsum(
         "k,skt->st", weights, (counts[:, 0] - counts[:, 1]) / endpoint.schedules
     )
+    return table
+
+
+def whole_by_task(endpoint: Endpoint, counts: NDArray[np.int64]) -> list[list[int]]:
+    """Return the same as whole numbers over a common denominator."""
+    import numpy as np
+
+    weights = weights_of(endpoint)
+    scale = lcm(*(weight.denominator for weight in weights))
+    whole = np.array([int(weight * scale) for weight in weights])
+    table: list[list[int]] = np.einsum("k,skt->st", whole, counts[:, 0] - counts[:, 1]).tolist()
     return table
 
 

@@ -76,6 +76,7 @@ def _rule_page(
         "seeds": [(e, rows) for e in endpoints if (rows := seed_rows(case, e))],
         **_read(case, endpoints, ask),
         "statistics": [case.book.statistics[name] for name in decision.statistics],
+        "tests": decision.tests,
         "evidence": evidence_of(case, decision),
         "amendment": amendments[change.amendment] if change else None,
         "added": amendments[change.added_by] if change and change.added_by else None,

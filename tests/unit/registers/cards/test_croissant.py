@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,11 @@ import json, sys
 import mlcroissant
 
 dataset = mlcroissant.Dataset(jsonld=sys.argv[1])
-assert not dataset.metadata.ctx.issues.errors, dataset.metadata.ctx.issues.report()
+said = dataset.metadata
+assert not said.ctx.issues.errors, said.ctx.issues.report()
+assert said.conforms_to[1].endswith("/RAI/1.0"), said.conforms_to
+assert said.data_collection and said.data_use_cases and said.data_limitations, "RAI"
+assert said.personal_sensitive_information == [said.data_limitations[-1]], said.personal_sensitive_information
 print(json.dumps({name: sum(1 for _ in dataset.records(name)) for name in sys.argv[2:]}))
 """
 
@@ -78,6 +83,37 @@ def test_it_says_what_the_card_says(document: Any, repositories: dict[str, Path]
     assert "reproducibility" in document["keywords"]
     assert len(document["description"]) > 200
     assert "OWNER" not in json.dumps(document)
+
+
+def test_what_rai_asks_for_is_said_in_the_words_of_the_card(
+    document: Any, repositories: dict[str, Path], name: str
+) -> None:
+    assert document["conformsTo"][1] == "http://mlcommons.org/croissant/RAI/1.0"
+    card = re.sub(r"[*`]", "", (repositories[name] / "README.md").read_text(encoding="utf-8"))
+    limits = card.split("\n## Limits\n")[1].split("\n## ")[0]
+    items = [" ".join(item.split()) for item in limits.strip().removeprefix("- ").split("\n- ")]
+    assert document["rai:dataLimitations"] == items
+    (persons,) = document["rai:personalSensitiveInformation"]
+    assert persons in items
+    assert "no person is in these rows" in persons
+    made = " ".join(card.split("\n## How it was made\n")[1].split("\n##")[0].split())
+    assert made.startswith(document["rai:dataCollection"].split("\n\n")[0])
+    asked = card.split("\n## Ask it\n")[1].split("\n## ")[0]
+    assert len(document["rai:dataUseCases"]) == asked.count("sql\n")
+    assert "SELECT" not in json.dumps(document["rai:dataUseCases"])
+
+
+def test_a_card_without_such_sections_says_nothing_of_them() -> None:
+    held = configs(shipped("task-pools"))
+    card = dataset_card(SOURCE.replace("{{tables}}\n", ""), held)
+    document = json.loads(croissant(card, held))
+    assert document["conformsTo"] == "http://mlcommons.org/croissant/1.1"
+    assert [key for key in document if key.startswith("rai:")] == []
+    limited = json.loads(
+        croissant(card + "\n## Limits\n\nNone of\nthis is `real`.\n\n- One.\n- Two\n  of it.\n", held)
+    )
+    said = {key: value for key, value in limited.items() if key.startswith("rai:")}
+    assert said == {"rai:dataLimitations": ["None of this is real.", "One.", "Two of it."]}
 
 
 def test_the_same_repository_gives_the_same_documents(repositories: dict[str, Path]) -> None:

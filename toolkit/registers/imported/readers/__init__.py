@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from toolkit.registers.imported.log import Log
-from toolkit.registers.imported.readers import tables
+from toolkit.registers.imported.readers import history, hub_dataset, tables, trl, verl, wandb
 
 
 class Reader(Protocol):
@@ -30,4 +30,4 @@ class Reader(Protocol):
         """
 
 
-READERS: tuple[Reader, ...] = (tables,)
+READERS: tuple[Reader, ...] = (trl, verl, wandb, hub_dataset, history, tables)

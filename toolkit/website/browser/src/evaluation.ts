@@ -1,11 +1,13 @@
 /** Evaluating an expression: exact numbers, Kleene truth, nothing missing ever counted as zero. */
 
-import type { Expression } from "./expression";
+import { type Expression, expanded } from "./expression";
 import { Fraction, mean, sum } from "./fraction";
 import { type Member, Missing, type Scalar, Series, type Truth, type Value } from "./value";
 import { absent, all, any, majority, not, present, together } from "./value";
 
-export type Role = "value" | "lower" | "upper" | "passes";
+export type Role = "value" | "lower" | "upper" | "p" | "adjusted" | "passes";
+
+const NAMED: readonly string[] = ["lower", "upper", "p", "adjusted", "passes"] satisfies Role[];
 export type Resolve = (role: Role, name: string) => Value;
 
 // Far beyond any endpoint, and still a double.
@@ -46,8 +48,9 @@ export function evaluate(expression: Expression, resolve: Resolve): Value {
     case "call": {
       const { operator, inside } = expression;
       const [first] = inside;
-      const asked = operator === "lower" || operator === "upper" || operator === "passes";
-      if (asked && inside.length === 1 && first?.kind === "name") return resolve(operator, first.name);
+      if (NAMED.includes(operator) && inside.length === 1 && first?.kind === "name")
+        return resolve(operator as Role, first.name);
+      if (operator === "equivalent" || operator === "non_inferior") return evaluate(expanded(expression), resolve);
       return call(
         operator,
         inside.map((part) => evaluate(part, resolve)),

@@ -70,6 +70,14 @@ export interface Statistic {
   formula: string;
 }
 
+/** A test of significance: its p-values are taken as recorded. */
+export interface Tested {
+  made: string;
+  p: Written;
+  /** Null where it is in no family. */
+  adjusted: Written;
+}
+
 export interface Ends {
   low: string;
   high: string;
@@ -108,6 +116,8 @@ export interface Document {
   endpoints: Record<string, Endpoint>;
   /** Absent where no rule of the page reads any. */
   statistics?: Record<string, Statistic>;
+  /** Absent where no rule of the page reads any. */
+  tests?: Record<string, Tested>;
   intervals: Record<string, IntervalSpec>;
   recorded: Record<string, Recorded>;
 }

@@ -36,10 +36,21 @@ export function parse(text: string): Expression {
   return expression;
 }
 
+/** What a comparison of an interval with a margin stands for: its ends held against numbers. */
+export function expanded({ operator, inside }: Extract<Expression, { kind: "call" }>): Expression {
+  const [interval, margin] = inside as [Expression, Expression];
+  const end = (name: string): Expression => ({ kind: "call", operator: name, inside: [interval] });
+  const below: Expression = { kind: "binary", operator: "-", left: { kind: "number", value: ZERO }, right: margin };
+  const low: Expression = { kind: "binary", operator: ">=", left: end("lower"), right: below };
+  const high: Expression = { kind: "binary", operator: "<=", left: end("upper"), right: margin };
+  return operator === "equivalent" ? { kind: "call", operator: "all", inside: [low, high] } : low;
+}
+
 /** The part of a test whose number a reader wants to see, or null for a test of tests. */
 export function subject(expression: Expression): Expression | null {
   if (expression.kind === "binary") return COMPARISONS.includes(expression.operator) ? expression.left : null;
   if (expression.kind !== "call") return null;
+  if (expression.operator === "non_inferior") return subject(expanded(expression));
   const [first] = expression.inside;
   if (!first) return null;
   if (["each", "majority", "not"].includes(expression.operator)) return subject(first);

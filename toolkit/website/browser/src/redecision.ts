@@ -1,7 +1,7 @@
 /** Deciding a rule again, from its page alone. */
 
 import { type Role, evaluate } from "./evaluation";
-import { type Criterion, type Evidence, type Rule, named } from "./evidence";
+import { type Criterion, type Evidence, type Rule, named, readValue } from "./evidence";
 import { parse, subject } from "./expression";
 import { Fraction, mean } from "./fraction";
 import type { Interval } from "./interval";
@@ -75,6 +75,8 @@ export class Redecision {
   private resolve(role: Role, name: string, intervals: Intervals): Value {
     if (role === "passes") return this.decide(name).holds;
     if (role === "value") return this.value(name);
+    if (role === "p" || role === "adjusted")
+      return readValue(named(this.evidence.document.tests ?? {}, name)[role]) as Value;
     const interval = intervals.get(name);
     if (!interval) throw new Error(`the page does not carry the interval ${name}`);
     if (interval instanceof Missing) return interval;

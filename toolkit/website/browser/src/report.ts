@@ -38,6 +38,7 @@ export function report(document: Document, reached: Reached): { words: string; a
     ...readings(document, reached),
     ...estimate(document, reached),
     ...intervals(document, reached),
+    ...tests(document),
     ...read(reached),
   ];
   return { words, agrees, content };
@@ -119,6 +120,18 @@ function intervals(document: Document, reached: Reached): Node[] {
     make("h3", { text: "Intervals" }),
     table(["Interval", "Here", "Recorded", "Agreement"], rows, "Intervals, here and recorded"),
     make("p", { class: "note", text: note }),
+  ];
+}
+
+function tests(document: Document): Node[] {
+  const rows = Object.entries(document.tests ?? {}).map(([name, { made, p, adjusted }]) => {
+    return [`${name}: ${made}`, shown(readValue(p)), shown(readValue(adjusted)), "not made again: taken as recorded"];
+  });
+  if (!rows.length) return [];
+  const label = "Tests of significance, as recorded";
+  return [
+    make("h3", { text: "Tests of significance" }),
+    table(["Test", "p recorded", "Adjusted, recorded", "Agreement"], rows, label),
   ];
 }
 

@@ -1,0 +1,35 @@
+"""Logs that real programs wrote, and the way from one to a study."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from toolkit.errors import DamagedError
+from toolkit.registers.imported.log import Log, read_log
+from toolkit.registers.imported.mapping import parse_mapping
+from toolkit.registers.imported.tables import tables_of
+from toolkit.study.new.outline import outlined, scaffold
+
+LOGS = Path(__file__).parents[3] / "fixtures" / "logs"
+
+
+def study_of(log: Log, **given: str) -> dict[str, pl.DataFrame]:
+    """Return the tables of the study that is begun with a log."""
+    files = scaffold(outlined("mine", log, given), "me/mine")
+    mapping = parse_mapping(files["mappings/mine.toml"])
+    return tables_of(log.measured(mapping.columns), mapping)
+
+
+def of_file(log: Log, name: str, *columns: str) -> list[tuple[object, ...]]:
+    """Return the rows of a run, in order."""
+    return log.table.filter(pl.col("file") == name).select(columns).rows()
+
+
+def refused(*sources: Path, match: str, read: Callable[..., Log] = read_log) -> DamagedError:
+    """Check that a log is refused in one clear error; return it."""
+    with pytest.raises(DamagedError, match=match) as caught:
+        read([str(source) for source in sources])
+    assert caught.value.where
+    return caught.value

@@ -1,0 +1,1 @@
+"""Exports, each held against the other project's own schema or reader, and against the registers."""

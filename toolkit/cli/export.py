@@ -1,0 +1,82 @@
+"""`toolkit export`: a study in the formats of other projects."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from toolkit import api
+from toolkit.cli.output import FOLDER, STUDY, json_option, steps, tell
+from toolkit.study.exports import FORMATS
+
+
+@click.command()
+@click.argument("study", metavar=STUDY)
+@click.option("--as", "form", type=click.Choice(list(FORMATS)), required=True, help="What it becomes.")
+@click.option("--into", type=FOLDER, help="New folder to write; STUDY-FORMAT here if left out.")
+@click.option(
+    "--run", "runs", default="", show_default=False, metavar="GLOB", help="Runs to tell of; all if left out."
+)
+@click.option("--rule", "rules", multiple=True, help="Rule to state; every one if left out.")
+@click.option("--episodes", is_flag=True, help="Tell of each episode, too: about 3 KB each.")
+@click.option(
+    "--dataset",
+    default="",
+    show_default=False,
+    metavar="OWNER/NAME@COMMIT",
+    help="Where the registers are on the Hub.",
+)
+@click.option(
+    "--date",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="YYYY-MM-DD",
+    help="When the study was made, where nothing in it says so.",
+)
+@json_option
+def export(
+    *,
+    study: str,
+    form: str,
+    into: Path | None,
+    runs: str,
+    rules: tuple[str, ...],
+    episodes: bool,
+    dataset: str,
+    date: datetime | None,
+    as_json: bool,
+) -> None:
+    """Write a study as other projects read it; the same study gives the same bytes.
+
+    \b
+    every-eval-ever  a record a model and step, in the folders of the project's datastore; with
+                     --episodes, its JSONL of episodes beside it
+    hf-results       for a model's repository: model-index in a card, and .eval_results; the Hub
+                     wants the dataset's name, so a study that is not from there needs --dataset
+    in-toto          a Statement a rule, unsigned: subjects are the register files, the predicate
+                     is the decision with registration, amendments and tokens
+    ro-crate         registers and registration in one folder, with their metadata
+
+    A model is a run of the study, or what `toolkit evaluate` was given: name the folder of its
+    registers, and --date for every-eval-ever. A Croissant document lies in every study's own folder.
+
+    \b
+    Examples:
+      toolkit export tiny-lm --as every-eval-ever --run 'c2-*' --episodes
+      toolkit export published --as hf-results --dataset some-group/published --json
+      toolkit export published --as in-toto --rule H2a --into statements
+      toolkit export published --as ro-crate
+    """
+    from toolkit.study.exports.formats import Wanted, write_new
+
+    opened = api.open_study(study)
+    folder = into or Path(f"{opened.name}-{form}")
+    with steps(f"export {opened.name}"):
+        made = date and date.replace(tzinfo=UTC)
+        wanted = Wanted(form, runs, rules, episodes, dataset, made)
+        sizes = write_new(folder, api.export(opened, wanted))
+    total = sum(sizes.values())
+    tell(
+        {"study": opened.name, "format": form, "folder": str(folder), "files": sizes, "bytes": total},
+        f"{opened.name}: {len(sizes)} files, {total} bytes, written in {folder}",
+        as_json=as_json,
+    )

@@ -1,0 +1,202 @@
+"""Registered tests of significance, and families of them, as declared in the rules."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from toolkit.decisions.endpoints import Endpoint
+from toolkit.decisions.expressions import Binary, Call, Expression, Name
+from toolkit.decisions.section import Section, identifier
+from toolkit.errors import RuleError
+
+SIGN_FLIP, WILCOXON, MCNEMAR = METHODS = ("sign flip", "wilcoxon", "mcnemar")
+SEEDS, TASKS = OVER = ("seeds", "tasks")
+ALTERNATIVES = ("two-sided", "greater", "less")
+# What the signed-rank test does with differences of zero.
+ZEROS_SAY = {
+    "dropped": "zeros left out before ranking",
+    "ranked": "zeros ranked along, their ranks then left out",
+}
+HOLM, BENJAMINI_HOCHBERG = ADJUSTMENTS = ("holm", "benjamini-hochberg")
+ADJUSTED_BY = {
+    HOLM: "Holm's step-down, which bounds the chance of any false rejection",
+    BENJAMINI_HOCHBERG: "Benjamini and Hochberg's step-up, which bounds the expected share of false ones",
+}
+BINARY = ("successes", "observed_successes")  # what an episode has or has not
+ARMS = FEWEST = 2  # a contrast; a single seed or task has one sign
+
+
+@dataclass(frozen=True)
+class Significance:
+    """A registered test that the differences of an endpoint lie about zero, exact.
+
+    Args:
+        id: its name in tests of criteria.
+        endpoint: by seed.
+        method: one of `METHODS`.
+        over: what the differences are of, and whose signs are by chance alike: `seeds` or `tasks`.
+        alternative: where the mean is said to lie.
+        zeros: of `wilcoxon`, a key of `ZEROS_SAY`; empty otherwise.
+        spans: names of the spans of a frozen document that it restates.
+    """
+
+    id: str
+    endpoint: str
+    method: str
+    over: str
+    alternative: str
+    zeros: str = ""
+    spans: tuple[str, ...] = ()
+
+    @property
+    def made(self) -> str:
+        """How it is made, in words."""
+        if self.method == MCNEMAR:
+            how = "McNemar's test, exact binomial on the discordant tasks"
+        elif self.method == WILCOXON:
+            how = f"Wilcoxon's signed-rank test over {self.over}, exact, midranks, {ZEROS_SAY[self.zeros]}"
+        else:
+            how = f"sign-flip test over {self.over}, exact over all signs"
+        return f"{how}, {self.alternative}"
+
+    def smallest(self, endpoint: Endpoint) -> Fraction:
+        """Return the smallest p that it can give on an endpoint: that of differences with one sign."""
+        units = len(endpoint.seeds) if self.over == SEEDS else endpoint.tasks
+        return Fraction(2 if self.alternative == ALTERNATIVES[0] else 1, 2**units)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Tests that are adjusted for each other.
+
+    Args:
+        id: its name.
+        tests: its members.
+        method: one of `ADJUSTMENTS`.
+        spans: names of the spans of a frozen document that it restates.
+    """
+
+    id: str
+    tests: tuple[str, ...]
+    method: str
+    spans: tuple[str, ...] = ()
+
+    @property
+    def made(self) -> str:
+        """How its tests are adjusted, in words."""
+        return f"adjusted among the {len(self.tests)} tests of {self.id} by {ADJUSTED_BY[self.method]}"
+
+
+def read_test(name: str, content: object) -> Significance:
+    """Read one test.
+
+    Raises:
+        RuleError: malformed, or a method that is not known.
+    """
+    section = Section(content, f"tests.{identifier(name, 'tests')}")
+    method = section.choice("method", METHODS)
+    test = Significance(
+        id=name,
+        endpoint=section.text("endpoint"),
+        method=method,
+        over=TASKS if method == MCNEMAR else section.choice("over", OVER),
+        alternative=section.choice("alternative", ALTERNATIVES),
+        zeros=section.choice("zeros", tuple(ZEROS_SAY)) if method == WILCOXON else "",
+        spans=section.texts("spans", ()),
+    )
+    section.done()
+    return test
+
+
+def read_family(name: str, content: object) -> Family:
+    """Read one family.
+
+    Raises:
+        RuleError: malformed, empty, or a test in it twice.
+    """
+    section = Section(content, f"families.{identifier(name, 'families')}")
+    tests = section.texts("tests")
+    family = Family(name, tests, section.choice("method", ADJUSTMENTS), section.texts("spans", ()))
+    section.done()
+    if not tests or len(set(tests)) != len(tests):
+        raise section.wrong("a family names its tests, each once", found=", ".join(tests) or "none")
+    return family
+
+
+def check_tests(
+    tests: Mapping[str, Significance], families: Mapping[str, Family], endpoints: Mapping[str, Endpoint]
+) -> None:
+    """Check that every test is of an endpoint that it can test, and in one family at most.
+
+    Raises:
+        RuleError: an undeclared endpoint or test, or one that does not fit.
+    """
+    for test in tests.values():
+        where = f"tests.{test.id}"
+        if test.endpoint not in endpoints:
+            raise RuleError(
+                f"{test.endpoint!r} is not declared", expected="an endpoint", found=test.endpoint, where=where
+            )
+        problem = _problem(test, endpoints[test.endpoint])
+        if problem:
+            raise RuleError(problem, found=f"{test.made}, of {test.endpoint}", where=where)
+    first: dict[str, str] = {}
+    for family in families.values():
+        for name in family.tests:
+            where = f"families.{family.id}"
+            if name not in tests:
+                raise RuleError(
+                    f"{name!r} is not declared",
+                    expected=", ".join(tests) or "a test",
+                    found=name,
+                    where=where,
+                )
+            if name in first:
+                raise RuleError(
+                    "a test is in one family at most", found=f"{name}, in {first[name]}", where=where
+                )
+            first[name] = family.id
+
+
+def check_adjusted(expression: Expression, families: Mapping[str, Family], where: str) -> None:
+    """Check that an adjusted p-value is that of a test in a family.
+
+    Raises:
+        RuleError: the test is in none.
+    """
+    match expression:
+        case Call("adjusted", (Name(name),)):
+            if not any(name in family.tests for family in families.values()):
+                raise RuleError(
+                    f"{name!r} is in no family, and its p-value not adjusted",
+                    expected=f"p({name}), or a family with {name}",
+                    where=where,
+                )
+        case Call(_, arguments):
+            for argument in arguments:
+                check_adjusted(argument, families, where)
+        case Binary(_, left, right):
+            check_adjusted(left, families, where)
+            check_adjusted(right, families, where)
+
+
+def _problem(test: Significance, endpoint: Endpoint) -> str:
+    """Return why a test cannot be made of an endpoint, or nothing."""
+    seeds, tasks = len(endpoint.seeds), endpoint.tasks
+    units = seeds if test.over == SEEDS else tasks
+    paired = (len(endpoint.arms), seeds, len(endpoint.steps), endpoint.schedules) == (ARMS, 1, 1, 1)
+    problems = (
+        (endpoint.by != "seed", "a test is of an endpoint by seed"),
+        (
+            test.method == MCNEMAR and not paired,
+            "McNemar's test is of two arms, one seed, one step and one schedule",
+        ),
+        (
+            test.method == MCNEMAR and endpoint.outcome.columns[0] not in BINARY,
+            "McNemar's test is of successes",
+        ),
+        (not endpoint.low < 0 < endpoint.high, "a test is of what can lie on both sides of zero"),
+        (test.over == TASKS and not tasks, "a test over tasks is of an evaluation set of registered size"),
+        (units < FEWEST, f"a test over {test.over} takes two of them: the sign of one says nothing"),
+    )
+    return next((problem for wrong, problem in problems if wrong), "")
