@@ -258,6 +258,7 @@ def test_the_readmes_show_agents_and_coverage_as_measured() -> None:
     assert measure_agents.table(measured) in (CHECKOUT / "README.md").read_text(encoding="utf-8")
     text = (CHECKOUT / "toolkit/estimators/README.md").read_text(encoding="utf-8")
     assert measure_coverage.table(measure_coverage.stored()) in text
+    assert measure_coverage.played_table(measure_coverage.stored_played()) in text
 
 
 def test_the_readme_shows_what_the_probe_reports(toolkit: Callable[..., Result]) -> None:

@@ -1,9 +1,10 @@
-"""Measure how often intervals cover the truth: writes `coverage.json`, and prints the table of the README.
+"""Measure how often intervals cover the truth: write `coverage.json`, print the tables of the README.
 
-Run as `python -m tests.golden.measure_coverage`.
+Run as `python -m tests.golden.measure_coverage`: a minute on one core.
 
-The differences are δ + a_s + b_t + e_st, all normal, on 64 tasks; seeds and tasks are drawn anew in every
-simulation, so that the truth to be covered is δ, the mean over the population of both. The deviations:
+In the first table, the differences are δ + a_s + b_t + e_st, all normal, on 64 tasks; seeds and tasks are
+drawn anew in every simulation, so that the truth to be covered is δ, the mean over the population of both.
+The deviations:
 
 - seeds, 0.034: that of the published study's three seed differences of the main contrast, 0.054, -0.002 and
   0.059. It still holds a little of the residual.
@@ -11,18 +12,30 @@ simulation, so that the truth to be covered is δ, the mean over the population 
   rate near 0.8, sqrt(2 × 0.8 × 0.2 / 12) = 0.16.
 - tasks, 0.1 or 0: what a task adds to the difference for every seed is taken to be smaller than the residual.
   With 64 tasks it moves the mean by 0.0125. At 0 the seeds dominate, and Student's t over seeds is exact.
+
+In the second, they are counts of episodes, one on each task for each arm and seed. A task's success rate is
+drawn anew in every simulation, uniform around one half with a standard deviation of 0.25, or as much less as
+keeps every rate within [0, 1]. The arms lie half a gap above and below it: 0.06, plus what a seed adds to it,
+normal, plus what a task adds, uniform. One simulation shows whether an interval covers 0.06, and whether it
+finds it: lies above zero.
 """
 
 import json
 import math
 import sys
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from toolkit.estimators import bca_interval, crossed_bootstraps, draw_weights, t_quantile
+from toolkit.estimators import (
+    bca_interval,
+    clustered_bca_interval,
+    crossed_bootstraps,
+    draw_weights,
+    t_quantile,
+)
 from toolkit.estimators.bootstrap import BootstrapWeights
 
 TRUTH = 0.03
@@ -31,6 +44,7 @@ TASK_DEVIATIONS = (0.1, 0.0)
 SEEDS = (2, 3, 5, 10, 20)
 TASKS, RESAMPLES, SIMULATIONS, BLOCK = 64, 2000, 2000, 100
 RNG_SEED = 20_260
+EFFECT, TASK_RATE_DEVIATION, FOUR_DEVIATIONS = 0.06, 0.25, 4
 FILE = Path(__file__).with_name("coverage.json")
 
 Ends = np.ndarray  # lower and upper ends, shape (2, E)
@@ -57,6 +71,47 @@ class Cell:
     covered: int
 
 
+@dataclass(frozen=True)
+class Played:
+    """Arms that played episodes: what was simulated, and what an interval made of it.
+
+    Args:
+        seeds, tasks: of each arm; an episode for each.
+        seed_deviation: standard deviation of what a seed adds to the gap.
+        task_deviation: of what a task adds to it.
+        interval: its name, a key of `INTERVALS`; at 95 %.
+        simulations: intervals made.
+        covered: intervals that held the gap of 0.06.
+        found: intervals above zero.
+    """
+
+    seeds: int
+    tasks: int
+    seed_deviation: float
+    task_deviation: float
+    interval: str
+    simulations: int = 0
+    covered: int = 0
+    found: int = 0
+
+
+def play(design: Played, block: int) -> np.ndarray:
+    """Return one block of simulated differences of counts, whole numbers, shape (E, S, T)."""
+    rng = np.random.default_rng([RNG_SEED, DESIGNS.index(_plain(design)), block])
+    shape = (BLOCK, design.seeds, design.tasks)
+    tasks, seeds = design.task_deviation * math.sqrt(3), design.seed_deviation
+    gaps = (
+        EFFECT
+        + seeds * rng.standard_normal((BLOCK, design.seeds, 1))
+        + rng.uniform(-tasks, tasks, (BLOCK, 1, design.tasks))
+    )
+    room = 0.5 - (EFFECT + FOUR_DEVIATIONS * seeds + tasks) / 2
+    half = min(math.sqrt(3) * TASK_RATE_DEVIATION, room)
+    rates = 0.5 + rng.uniform(-half, half, (BLOCK, 1, design.tasks))
+    first, second = (rng.random(shape) < np.clip(rates + side * gaps / 2, 0, 1) for side in (1, -1))
+    return first.astype(float) - second
+
+
 def simulate(task_deviation: float, seeds: int, block: int) -> np.ndarray:
     """Return one block of simulated differences, shape (E, S, T)."""
     rng = np.random.default_rng(_entropy(task_deviation, seeds, block, 0))
@@ -69,8 +124,10 @@ def simulate(task_deviation: float, seeds: int, block: int) -> np.ndarray:
 
 
 def crossed(tables: np.ndarray, weights: BootstrapWeights, level: float) -> Ends:
-    """The registered interval."""
-    return np.array([(i.low, i.high) for i in crossed_bootstraps(tables, weights, level)]).T
+    """The registered interval, of sums as `counted_bootstrap` has it: those of counts are whole."""
+    times = _times(weights)
+    ends = np.array([(i.low, i.high) for i in crossed_bootstraps(tables, times, level)]).T
+    return ends / tables[0].size
 
 
 def bca(tables: np.ndarray, weights: BootstrapWeights, level: float) -> Ends:
@@ -80,12 +137,13 @@ def bca(tables: np.ndarray, weights: BootstrapWeights, level: float) -> Ends:
 
 def nested(tables: np.ndarray, weights: BootstrapWeights, level: float) -> Ends:
     """Tasks drawn anew for every drawn seed: `nested_bootstrap`, with resamples shared by the block."""
-    return _percentiles(tables.reshape(len(tables), -1) @ _nested_weights(tables.shape[1], weights), level)
+    sums = tables.reshape(len(tables), -1) @ _nested_times(weights)
+    return _percentiles(sums, level) / tables[0].size
 
 
 def seeds_only(tables: np.ndarray, weights: BootstrapWeights, level: float) -> Ends:
     """Seeds resampled, tasks averaged."""
-    return _percentiles(tables.mean(axis=2) @ weights.seeds.T, level)
+    return _percentiles(tables.sum(axis=2) @ _times(weights).seeds.T, level) / tables[0].size
 
 
 def student(tables: np.ndarray, weights: BootstrapWeights, level: float) -> Ends:
@@ -97,12 +155,26 @@ def student(tables: np.ndarray, weights: BootstrapWeights, level: float) -> Ends
     return means.mean(axis=1) + np.array([[-1], [1]]) * reach
 
 
+def student_tasks(tables: np.ndarray, weights: BootstrapWeights, level: float) -> Ends:
+    """Student's t over tasks: `clustered_t_interval`, for a block at once."""
+    return student(tables.transpose(0, 2, 1), weights, level)
+
+
+def bca_tasks(tables: np.ndarray, weights: BootstrapWeights, level: float) -> Ends:
+    """Tasks resampled, seeds averaged, corrected for bias and skewness; none where tasks are all alike."""
+    drawn = _times(weights).tasks
+    made = [clustered_bca_interval(d.sum(axis=0), tables.shape[1], drawn, level) for d in tables]
+    return np.array([(i.low, i.high) if i else (math.nan, math.nan) for i in made]).T
+
+
 INTERVALS: dict[str, Callable[[np.ndarray, BootstrapWeights, float], Ends]] = {
     "crossed": crossed,
     "nested": nested,
     "seeds_only": seeds_only,
     "student": student,
     "bca": bca,
+    "student_tasks": student_tasks,
+    "bca_tasks": bca_tasks,
 }
 COLUMNS = [
     ("crossed percentile, 95 %", "crossed", 0.95),
@@ -111,7 +183,47 @@ COLUMNS = [
     ("nested percentile, 95 %", "nested", 0.95),
     ("seeds-only percentile, 95 %", "seeds_only", 0.95),
     ("Student's t over seeds, 95 %", "student", 0.95),
+    ("Student's t over tasks, 95 %", "student_tasks", 0.95),
+    ("BCa over tasks, 95 %", "bca_tasks", 0.95),
 ]
+
+
+SIZES = ((5, 200), (8, 61), (3, 50), (1, 200))
+SPREADS = ((0.0, 0.0), (0.03, 0.0), (0.0, 0.1), (0.03, 0.1))
+OF_EPISODES = {
+    "student_tasks": "t over tasks",
+    "bca_tasks": "bca bootstrap",
+    "student": "t over seeds",
+    "crossed": "percentile bootstrap, crossed",
+    "nested": "percentile bootstrap, nested",
+    "seeds_only": "seed bootstrap",
+}
+"""Every method that can be registered, as a registration names it."""
+OF_ONE_SEED = ("student_tasks", "bca_tasks")
+DESIGNS = [Played(*size, *spreads, "") for size in SIZES for spreads in SPREADS]
+
+
+def measure_played(design: Played, intervals: Collection[str] = tuple(OF_EPISODES)) -> list[Played]:
+    """Return a design's cells: every interval that its seeds allow, on the same simulations."""
+    chosen = [name for name in intervals if design.seeds > 1 or name in OF_ONE_SEED]
+    covered, found = (dict.fromkeys(chosen, 0) for _ in range(2))
+    for block in range(SIMULATIONS // BLOCK):
+        tables = play(design, block)
+        entropy = (RNG_SEED * 100 + DESIGNS.index(_plain(design))) * 1000 + block
+        seeds = draw_weights(max(design.seeds, 2), design.tasks, RESAMPLES, entropy)
+        weights = seeds if design.seeds > 1 else replace(seeds, seeds=np.ones((RESAMPLES, 1)))
+        for name in chosen:
+            low, high = INTERVALS[name](tables, weights, 0.95)
+            covered[name] += int(((low <= EFFECT) & (high >= EFFECT)).sum())
+            found[name] += int((low > 0).sum())
+    return [
+        replace(_plain(design), interval=n, simulations=SIMULATIONS, covered=covered[n], found=found[n])
+        for n in chosen
+    ]
+
+
+def _plain(design: Played) -> Played:
+    return Played(design.seeds, design.tasks, design.seed_deviation, design.task_deviation, "")
 
 
 def measure(task_deviation: float, seeds: int, columns: list[tuple[str, str, float]]) -> list[Cell]:
@@ -155,9 +267,43 @@ def table(cells: list[Cell]) -> str:
     return "\n".join(lines)
 
 
+def played_table(cells: list[Played]) -> str:
+    """Return the table of what finds an effect, its caption first."""
+    by_cell = {(_plain(c), c.interval): c for c in cells}
+    simulations = cells[0].simulations
+    nominal, middling = (100 * math.sqrt(p * (1 - p) / simulations) for p in (0.95, 0.5))
+    caption = (
+        f"Two arms, an episode on each task for each seed, a true gap of {100 * EFFECT:g} points: how often "
+        f"a 95 % interval covers the gap / finds it, in percent of {simulations:,} simulations a cell. Monte "
+        f"Carlo standard error: {nominal:.1f} points at 95 %, {middling:.1f} at 50 %."
+    )
+    heads = " | ".join(f"`{method}`" for method in OF_EPISODES.values())
+    lines = [
+        caption,
+        "",
+        f"| seeds × tasks | σ of seeds | σ of tasks | {heads} |",
+        f"| --- | --- | --- |{' --- |' * len(OF_EPISODES)}",
+    ]
+    for design in DESIGNS:
+        row = [by_cell.get((design, name)) for name in OF_EPISODES]
+        rates = " | ".join(f"{_percent(c.covered)} / {_percent(c.found)}" if c else "" for c in row)
+        place = f"{design.seeds} × {design.tasks} | {design.seed_deviation:g} | {design.task_deviation:g}"
+        lines.append(f"| {place} | {rates} |")
+    return "\n".join(lines)
+
+
+def _percent(count: int) -> str:
+    return f"{100 * count / SIMULATIONS:.1f}"
+
+
 def stored() -> list[Cell]:
-    """Return the cells of the file."""
-    return [Cell(**cell) for cell in json.loads(FILE.read_text(encoding="utf-8"))]
+    """Return the cells of the first table."""
+    return [Cell(**cell) for cell in json.loads(FILE.read_text(encoding="utf-8"))["differences"]]
+
+
+def stored_played() -> list[Played]:
+    """Return the cells of the second table."""
+    return [Played(**cell) for cell in json.loads(FILE.read_text(encoding="utf-8"))["episodes"]]
 
 
 def _entropy(task_deviation: float, seeds: int, block: int, stream: int) -> int:
@@ -166,13 +312,20 @@ def _entropy(task_deviation: float, seeds: int, block: int, stream: int) -> int:
     return (((RNG_SEED * 10 + model) * 100 + seeds) * 1000 + block) * 10 + stream
 
 
-def _nested_weights(seeds: int, weights: BootstrapWeights) -> np.ndarray:
-    """Return the weight of each seed and task, shape (S·T, B)."""
+def _times(weights: BootstrapWeights) -> BootstrapWeights:
+    """Return how often seeds and tasks occur, in place of their weights."""
+    seeds, tasks = (np.rint(w * w.shape[1]) for w in (weights.seeds, weights.tasks))
+    return BootstrapWeights(seeds, tasks, weights.rng_seed)
+
+
+def _nested_times(weights: BootstrapWeights) -> np.ndarray:
+    """Return how often each seed and task occurs, shape (S·T, B)."""
     rng = np.random.default_rng([weights.rng_seed, 2])
-    within = rng.multinomial(TASKS, np.full(TASKS, 1 / TASKS), (RESAMPLES, seeds)) / (TASKS * seeds)
-    drawn = rng.integers(0, seeds, (RESAMPLES, seeds))
+    (resamples, seeds), tasks = weights.seeds.shape, weights.tasks.shape[1]
+    within = rng.multinomial(tasks, np.full(tasks, 1 / tasks), (resamples, seeds)).astype(float)
+    drawn = rng.integers(0, seeds, (resamples, seeds))
     chosen = np.eye(seeds)[drawn]  # resample, slot, seed
-    return np.einsum("bks,bkt->stb", chosen, within, optimize=True).reshape(seeds * TASKS, RESAMPLES)
+    return np.einsum("bks,bkt->stb", chosen, within, optimize=True).reshape(seeds * tasks, resamples)
 
 
 def _percentiles(means: np.ndarray, level: float) -> Ends:
@@ -186,9 +339,17 @@ def main() -> None:
         for seeds in SEEDS:
             print(f"σ of tasks {deviation:g}, {seeds} seeds", file=sys.stderr)
             cells += measure(deviation, seeds, COLUMNS)
-    lines = ",\n  ".join(json.dumps(asdict(cell)) for cell in cells)
-    FILE.write_text(f"[\n  {lines}\n]\n", encoding="utf-8")
-    print(table(cells))
+    played: list[Played] = []
+    for design in DESIGNS:
+        print(design, file=sys.stderr)
+        played += measure_played(design)
+    parts = {
+        name: ",\n    ".join(json.dumps(asdict(cell)) for cell in of)
+        for name, of in (("differences", cells), ("episodes", played))
+    }
+    written = ",\n  ".join(f'"{name}": [\n    {lines}\n  ]' for name, lines in parts.items())
+    FILE.write_text(f"{{\n  {written}\n}}\n", encoding="utf-8")
+    print(table(cells), played_table(played), sep="\n\n")
 
 
 if __name__ == "__main__":

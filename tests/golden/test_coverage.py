@@ -1,28 +1,51 @@
 """What the stored coverage says, and that it can be made again."""
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 
 from tests.golden.measure_coverage import (
     COLUMNS,
+    DESIGNS,
+    EFFECT,
+    OF_EPISODES,
+    OF_ONE_SEED,
     RESAMPLES,
     SEEDS,
     SIMULATIONS,
     TASK_DEVIATIONS,
     TASKS,
+    Played,
+    bca_tasks,
+    crossed,
     measure,
+    measure_played,
     nested,
+    play,
+    played_table,
     seeds_only,
     simulate,
     stored,
+    stored_played,
     student,
+    student_tasks,
     table,
 )
-from toolkit.estimators import draw_weights, nested_bootstrap, t_interval
+from toolkit.decisions.methods import METHODS_SAY
+from toolkit.estimators import (
+    clustered_bca_interval,
+    clustered_t_interval,
+    counted_bootstrap,
+    draw_tasks,
+    draw_weights,
+    nested_bootstrap,
+    t_interval,
+)
 
 CELLS = {(c.task_deviation, c.seeds, c.interval, c.level): c for c in stored()}
+PLAYED = {(c.seeds, c.tasks, c.seed_deviation, c.task_deviation, c.interval): c for c in stored_played()}
 ERROR = math.sqrt(0.95 * 0.05 / SIMULATIONS)
 
 
@@ -116,3 +139,97 @@ def test_the_table_prints_the_counts_as_rates() -> None:
     percents = [100 * CELLS[0.1, 2, interval, level].covered / SIMULATIONS for _, interval, level in COLUMNS]
     assert lines[4] == f"| 0.1 | 2 | {' | '.join(f'{percent:.1f}' for percent in percents)} |"
     assert len(lines) == 4 + len(SEEDS) * len(TASK_DEVIATIONS)
+
+
+def covers(seeds: int, tasks: int, of_seeds: float, of_tasks: float, interval: str) -> float:
+    """Return a stored coverage of the second table."""
+    return PLAYED[seeds, tasks, of_seeds, of_tasks, interval].covered / SIMULATIONS
+
+
+def finds(seeds: int, tasks: int, of_seeds: float, of_tasks: float, interval: str) -> float:
+    """Return a stored power of the second table."""
+    return PLAYED[seeds, tasks, of_seeds, of_tasks, interval].found / SIMULATIONS
+
+
+def test_every_method_that_can_be_registered_is_measured_on_every_design() -> None:
+    measured = {method.partition(",")[0] for method in OF_EPISODES.values()}
+    assert measured == set(METHODS_SAY)
+    expected = {
+        (d.seeds, d.tasks, d.seed_deviation, d.task_deviation, name)
+        for d in DESIGNS
+        for name in (OF_EPISODES if d.seeds > 1 else OF_ONE_SEED)
+    }
+    assert set(PLAYED) == expected
+    assert len(stored_played()) == len(expected)
+    assert all(cell.simulations == SIMULATIONS for cell in stored_played())
+
+
+@pytest.mark.parametrize("design", [Played(3, 50, 0.03, 0.1, ""), Played(1, 200, 0.0, 0.0, "")])
+def test_the_stored_counts_of_episodes_come_out_again(design: Played) -> None:
+    again = measure_played(design, ("student_tasks", "student", "crossed", "bca_tasks"))
+    place = (design.seeds, design.tasks, design.seed_deviation, design.task_deviation)
+    assert again == [PLAYED[*place, cell.interval] for cell in again]
+    assert len(again) == (4 if design.seeds > 1 else 2)
+
+
+@pytest.mark.parametrize("design", [d for d in DESIGNS if d.seed_deviation == 0])
+def test_intervals_over_tasks_keep_their_level_where_policies_are_fixed(design: Played) -> None:
+    for interval in OF_ONE_SEED:
+        assert abs(covers(design.seeds, design.tasks, 0.0, design.task_deviation, interval) - 0.95) < 0.02
+
+
+@pytest.mark.parametrize("design", [d for d in DESIGNS if d.task_deviation == 0 and d.seeds > 1])
+def test_students_t_over_seeds_keeps_its_level_where_the_effect_is_that_of_every_task(design: Played) -> None:
+    assert abs(covers(design.seeds, design.tasks, design.seed_deviation, 0.0, "student") - 0.95) < 0.02
+
+
+@pytest.mark.parametrize("seeds", [5, 1])
+def test_intervals_over_tasks_are_too_narrow_where_runs_differ(seeds: int) -> None:
+    assert covers(seeds, 200, 0.03, 0.0, "student_tasks") < 0.92
+    assert all(rate(0.1, number, "student_tasks") < 0.92 for number in SEEDS)
+
+
+def test_crossed_resamples_are_too_wide_where_runs_do_not_differ_and_miss_what_tasks_show() -> None:
+    assert covers(5, 200, 0.0, 0.0, "crossed") > 0.99
+    assert finds(5, 200, 0.0, 0.0, "crossed") < 0.5
+    assert finds(5, 200, 0.0, 0.0, "student_tasks") > 0.8
+
+
+def test_a_power_is_that_of_the_normal_approximation() -> None:
+    """Rates of 0.5 ± 0.25: an arm's episode varies by 0.25 - 0.0625 - 0.0009, and has 1000 episodes."""
+    error = math.sqrt(2 * (0.25 - 0.25**2 - (EFFECT / 2) ** 2) / 1000)
+    expected = NormalDist().cdf(EFFECT / error - NormalDist().inv_cdf(0.975))
+    assert finds(5, 200, 0.0, 0.0, "student_tasks") == pytest.approx(expected, abs=0.03)
+
+
+def test_episodes_have_the_gap_and_the_deviations_they_name() -> None:
+    tables = np.concatenate([play(Played(8, 61, 0.03, 0.1, ""), block) for block in range(10)])
+    assert set(np.unique(tables)) == {-1, 0, 1}
+    assert tables.mean() == pytest.approx(EFFECT, abs=0.004)
+    seeds, tasks = tables.mean(axis=2), tables.mean(axis=1)
+    residual = tables - seeds[:, :, None] - tasks[:, None, :] + tables.mean(axis=(1, 2))[:, None, None]
+    noise = (residual**2).sum() / (1000 * 7 * 60)
+    assert (seeds.var(axis=1, ddof=1).mean() - noise / 61) ** 0.5 == pytest.approx(0.03, rel=0.15)
+    assert (tasks.var(axis=1, ddof=1).mean() - noise / 8) ** 0.5 == pytest.approx(0.1, rel=0.05)
+
+
+def test_intervals_of_episodes_made_by_the_block_are_the_estimators() -> None:
+    tables = play(Played(3, 50, 0.03, 0.1, ""), 0)
+    weights = draw_weights(3, 50, RESAMPLES, 7)
+    by_t, by_bca, by_draws = (f(tables, weights, 0.95) for f in (student_tasks, bca_tasks, crossed))
+    for number, d in enumerate(tables[:5]):
+        totals = d.sum(axis=0).tolist()
+        assert by_t[:, number] == pytest.approx(clustered_t_interval(totals, 3, 0.95), abs=1e-12)
+        bca = clustered_bca_interval(totals, 3, draw_tasks(50, RESAMPLES, 7), 0.95)
+        assert bca is not None
+        assert by_bca[:, number].tolist() == [bca.low, bca.high]
+        registered = counted_bootstrap(d, 1, weights, 0.95)
+        assert by_draws[:, number].tolist() == [registered.low, registered.high]
+
+
+def test_the_table_of_episodes_prints_what_covers_and_what_finds() -> None:
+    lines = played_table(stored_played()).splitlines()
+    cells = [PLAYED[5, 200, 0.0, 0.0, name] for name in OF_EPISODES]
+    shown = " | ".join(f"{c.covered / 20:.1f} / {c.found / 20:.1f}" for c in cells)
+    assert lines[4] == f"| 5 × 200 | 0 | 0 | {shown} |"
+    assert len(lines) == 4 + len(DESIGNS)

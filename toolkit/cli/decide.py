@@ -364,6 +364,7 @@ def _pair(exact: str | None, decimal: float | None) -> str:
 def _explain_language(*, as_json: bool) -> None:
     from toolkit.decisions.endpoints import OVER_STEPS_SAY
     from toolkit.decisions.expressions import ARITHMETIC, COMPARISONS, DECLARED, OPERATORS
+    from toolkit.decisions.methods import METHODS_SAY
 
     if as_json:
         operators = {
@@ -371,7 +372,8 @@ def _explain_language(*, as_json: bool) -> None:
             for name, o in OPERATORS.items()
         }
         document = {"operators": operators, "comparisons": COMPARISONS, "arithmetic": ARITHMETIC}
-        output.print_json({**document, "over_steps": OVER_STEPS_SAY, "declared": DECLARED})
+        document |= {"over_steps": OVER_STEPS_SAY, "declared": DECLARED, "interval_methods": METHODS_SAY}
+        output.print_json(document)
         return
     language = output.table(("operator", "takes", "gives", "meaning"), "The rule language")
     for name, operator in OPERATORS.items():
@@ -391,3 +393,7 @@ def _explain_language(*, as_json: bool) -> None:
     for name, meaning in OVER_STEPS_SAY.items():
         steps.add_row(name, meaning)
     output.console().print(steps)
+    methods = output.table(("method", "what it does, and when its level holds"), "Intervals")
+    for name, meaning in METHODS_SAY.items():
+        methods.add_row(name, meaning)
+    output.console().print(methods)

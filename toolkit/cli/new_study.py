@@ -73,7 +73,8 @@ def new_study(
     from toolkit.files import write_all
     from toolkit.registers.imported.reading import read_log
     from toolkit.registers.manifest import STUDY_NAME
-    from toolkit.study.new.outline import blank, outlined, scaffold
+    from toolkit.study.new.outline import blank, outlined
+    from toolkit.study.new.scaffold import scaffold
 
     if not STUDY_NAME.fullmatch(name):
         raise UsageError("a study has another sort of name", expected=NAME, found=name)

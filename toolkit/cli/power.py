@@ -43,9 +43,9 @@ class Finite(click.FloatRange):
 )
 @click.option(
     "--seeds",
-    type=click.IntRange(2, MOST_SEEDS),
+    type=click.IntRange(1, MOST_SEEDS),
     multiple=True,
-    help="Seed pairs; the registered number, 5, 10 and 20 if left out.",
+    help="Seed pairs; one where intervals are over tasks; the registered number, 5, 10 and 20 if left out.",
 )
 @click.option(
     "--seed-sd",
@@ -97,6 +97,9 @@ def power(
     gap behind it opens with the first trained step, is the same for every task, and so a final test sees a
     little more of it than an area under the curve. With --variance-ratio the arms share their samples, as
     `sampling = "shared"` in a matrix has it: how much that is worth is to be measured first.
+
+    A warning names an interval that covers the true effect more than two points more, or less, often than its
+    level says.
 
     \b
     Examples:
@@ -153,7 +156,7 @@ def _effects(rule: Rule) -> tuple[float, ...]:
 
 
 def _show(rule: Rule, study: str, components: Components, found: list[Power], target: float) -> None:
-    from toolkit.study.power.report import LABEL, harder, needed, share, spread_range
+    from toolkit.study.power.report import LABEL, harder, needed, share, spread_range, warnings
 
     title = f"{rule.id}   {rule.title}   fitted to {study}; {LABEL}"
     headings = ("effect", "seeds", "passes", "±", "interval covers", "excludes zero", "wrong sign")
@@ -169,10 +172,14 @@ def _show(rule: Rule, study: str, components: Components, found: list[Power], ta
             _rate(share(p.wrong_sign, p.excluded_zero)),
         )
     console().print(shown)
-    low, high = spread_range(components.observed)
+    spread = spread_range(components.observed)
+    known = (
+        f"from {spread[0]:.3f} to {spread[1]:.3f} only (95%)" if spread else "not at all, and 0 is assumed"
+    )
+    seeds = len(components.observed)
     click.echo(
-        f"with {len(components.observed)} seeds the spread of their differences is known from {low:.3f} to "
-        f"{high:.3f} only (95%): simulate other spreads too, with --seed-sd"
+        f"with {seeds} seed{'s' if seeds > 1 else ''} the spread of their differences is known {known}: "
+        "simulate other spreads too, with --seed-sd"
     )
     click.echo(
         f"seed sd {found[0].design.seed_sd:.4f} (fitted: {components.seed_sd:.4f}, of the observed "
@@ -189,6 +196,8 @@ def _show(rule: Rule, study: str, components: Components, found: list[Power], ta
         click.echo(f"to pass with probability {target:g} at {effect:+.3f}: {enough}")
         if effect > 0 and harder(found, effect):
             click.echo("  more seeds make this rule harder to pass here, not easier")
+    for warning in warnings(rule, found):
+        click.echo(f"warning: {warning}")
 
 
 def _rate(share: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Registered intervals computed from episode rows: seed pairs and tasks are resampled, tasks whole."""
+"""Registered intervals computed from episode rows: of seed pairs and tasks, or of tasks; tasks whole."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from toolkit.decisions.endpoints import Endpoint, IntervalSpec, Rate
 from toolkit.decisions.interval import Interval, computed_interval, unavailable
 from toolkit.decisions.lookup import Tables
 from toolkit.decisions.measure import counted_at
+from toolkit.decisions.methods import OVER_TASKS
 from toolkit.decisions.plan import Plan
+from toolkit.decisions.taskwise import Draws, interval_over_tasks
 from toolkit.decisions.values import Missing, together
 from toolkit.errors import DamagedError
 from toolkit.estimators import (
@@ -26,7 +28,6 @@ from toolkit.estimators.bootstrap import SMALLEST_SAMPLE, BootstrapInterval, Boo
 if TYPE_CHECKING:
     from toolkit.registers.episode_counts import Counts
 
-METHOD = "percentile bootstrap"
 RESAMPLED = ("seed pairs", "tasks with all their schedules")
 EPISODES = "episodes"
 # Of scores and costs, whose sums over tasks are rounded; counts are exact.
@@ -53,22 +54,23 @@ class Resampler:
         self._plan = plan
         self._counted: dict[str, Counts | Missing] = {}
         self._weights: dict[tuple[int, int, int, int], BootstrapWeights] = {}
+        self._drawn: Draws = {}
 
     def interval(self, spec: IntervalSpec, endpoint: Endpoint) -> Interval | Missing:
         """Compute a registered interval.
 
-        1. It is made in a way known here, of an endpoint that is a weighted mean of episodes.
+        1. It is of an endpoint that is a weighted mean of episodes, with enough seeds and tasks.
         2. Every seed has its deciding runs.
         3. At every step their episodes are as many as `evaluations` says, and those registered.
         4. Take the difference of every seed and task, over schedules and steps.
-        5. Resample.
+        5. Resample seed pairs and tasks; or make an interval of the tasks.
 
         Args:
             spec: the registered interval.
             endpoint: the endpoint, whose mean the registers give.
 
         Returns:
-            The interval with the Monte Carlo errors of its ends, or what is missing for it.
+            The interval, with the Monte Carlo errors of its ends where it has any, or what is missing for it.
 
         Raises:
             DamagedError: episodes contradict each other, or `evaluations`.
@@ -80,7 +82,11 @@ class Resampler:
         if isinstance(differences, Missing):
             return differences
         numerators, denominator = differences
-        drawn = self._resampled(spec, numerators, denominator)  # 5
+        if len(numerators[0]) < SMALLEST_SAMPLE:
+            return unavailable(f"of the tasks of {endpoint.id}, fewer than two are left: nothing to resample")
+        if spec.method in OVER_TASKS:  # 5
+            return interval_over_tasks(spec, numerators, denominator, self._drawn)
+        drawn = self._resampled(spec, numerators, denominator)
         return computed_interval(spec, drawn.low, drawn.high, drawn.low_error or 0, drawn.high_error or 0)
 
     def differences(self, endpoint: Endpoint) -> tuple[list[list[int | float]], int] | Missing:
@@ -186,17 +192,17 @@ def is_mean_of_episodes(endpoint: Endpoint) -> bool:
 
 def _unknown(spec: IntervalSpec, endpoint: Endpoint) -> str:
     """Return why an interval cannot be computed here, or nothing."""
-    made = (spec.method, spec.resampled)
-    if made != (METHOD, RESAMPLED):
+    over_tasks = spec.method in OVER_TASKS
+    if not over_tasks and spec.resampled != RESAMPLED:
         return (
             f"{spec.id} is a {spec.method} of {'; '.join(spec.resampled)}, "
-            f"and a {METHOD} of {'; '.join(RESAMPLED)} can be computed"
+            f"and one of {'; '.join(RESAMPLED)} can be computed"
         )
     if not is_mean_of_episodes(endpoint):
         return f"{endpoint.id} is not a mean of episodes by seed, which is what can be resampled"
     if not endpoint.tasks:
         return f"the size of the evaluation set of {endpoint.id} is not registered"
-    if min(len(endpoint.seeds), endpoint.tasks) < SMALLEST_SAMPLE:
+    if min(endpoint.tasks if over_tasks else len(endpoint.seeds), endpoint.tasks) < SMALLEST_SAMPLE:
         return (
             f"{endpoint.id} has {len(endpoint.seeds)} seeds and {endpoint.tasks} tasks: nothing to resample"
         )

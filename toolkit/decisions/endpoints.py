@@ -3,6 +3,15 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
+from toolkit.decisions.methods import (
+    BCA,
+    METHODS_SAY,
+    SAID,
+    SAID_OF,
+    SEED_BOOTSTRAP,
+    T_OVER_SEEDS,
+    T_OVER_TASKS,
+)
 from toolkit.decisions.section import Section, identifier, strings
 from toolkit.decisions.terms import OF_TOOLKIT, Terms
 from toolkit.errors import RuleError
@@ -19,13 +28,6 @@ OVER_STEPS_SAY = {
 OVER_STEPS = tuple(OVER_STEPS_SAY)
 # Seeded by numpy's SeedSequence, one stream for seed pairs and one for tasks.
 GENERATORS = ("PCG64",)
-# Intervals made of the values of seeds alone: no task is resampled, and nothing is crossed.
-SEED_BOOTSTRAP = "seed bootstrap"
-T_OVER_SEEDS = "t over seeds"
-BY_SEED = (SEED_BOOTSTRAP, T_OVER_SEEDS)
-# What an interval says of how it is made: all of it, or as much as its method has.
-SAID = ("resamples", "resampled", "crossing", "rng_seed", "rng")
-SAID_OF = {SEED_BOOTSTRAP: ("resamples", "rng_seed", "rng"), T_OVER_SEEDS: ()}
 
 
 @dataclass(frozen=True)
@@ -140,8 +142,7 @@ class IntervalSpec:
         id: its name in tests.
         endpoint: the endpoint or the statistic.
         level: confidence level.
-        method: `percentile bootstrap` of seed pairs and tasks; `seed bootstrap`, of seeds alone, drawn once
-            for every endpoint that a formula reads; `t over seeds`, Student's; or as a study published it.
+        method: one of `METHODS_SAY`.
         resamples: how many; none of Student's interval.
         resampled: what is drawn, with replacement; empty where the method says it.
         crossing: whether tasks are drawn once for all seeds; empty where none are drawn.
@@ -166,6 +167,10 @@ class IntervalSpec:
         """How it is made, in words."""
         if self.method == T_OVER_SEEDS:
             return "Student's t over seeds, one degree of freedom fewer than seeds"
+        if self.method == T_OVER_TASKS:
+            return "Student's t over tasks, averaged over seeds; one degree of freedom fewer than tasks"
+        if self.method == BCA:
+            return f"{self.method}, {self.resamples} resamples of tasks, averaged over seeds"
         if self.method == SEED_BOOTSTRAP:
             return f"{self.method}, {self.resamples} resamples of seeds"
         return f"{self.method}, {self.resamples} resamples of {'; '.join(self.resampled)}, {self.crossing}"
@@ -244,14 +249,15 @@ def read_interval(name: str, content: object, method: dict[str, object]) -> Inte
     """Read one interval; what it does not say itself stands in `interval_method`.
 
     Raises:
-        RuleError: malformed.
+        RuleError: malformed, or a method that is not known.
     """
     if not isinstance(content, dict):
         raise RuleError("a section is not a table", found=content, where=f"intervals.{name}")
     kind = str({**method, **content}.get("method"))
-    says = SAID_OF.get(kind, SAID)  # of the common method, what means something to this one
+    says = SAID_OF.get(kind, ())  # of the common method, what means something to this one
     common = {key: value for key, value in method.items() if key in says or key not in SAID}
     section = Section({**common, **content}, f"intervals.{identifier(name, 'intervals')}")
+    chosen = section.choice("method", tuple(METHODS_SAY))
     level = section.exact("level")
     if level is None or not 0 < level < 1:
         raise section.wrong("a level lies between 0 and 1", found=level)
@@ -259,7 +265,7 @@ def read_interval(name: str, content: object, method: dict[str, object]) -> Inte
         id=name,
         endpoint=section.text("endpoint"),
         level=level,
-        method=section.text("method"),
+        method=chosen,
         resamples=(section.whole("resamples") or 0) if "resamples" in says else 0,
         resampled=section.texts("resampled") if "resampled" in says else (),
         crossing=section.choice("crossing", ("crossed", "nested")) if "crossing" in says else "",

@@ -10,13 +10,14 @@ from toolkit.decisions.bounds import AllSucceed, lack_outcomes
 from toolkit.decisions.computed import EPISODES, Resampler
 from toolkit.decisions.criteria import Measured, close_calls, judge, verdict_of
 from toolkit.decisions.decision import AmendmentRef, Bounds, Decision, Estimate, RegisterRef
-from toolkit.decisions.endpoints import BY_SEED, Endpoint, IntervalSpec
+from toolkit.decisions.endpoints import Endpoint, IntervalSpec
 from toolkit.decisions.equivalence import procedures
 from toolkit.decisions.evaluation import evaluate
 from toolkit.decisions.expressions import names_in
 from toolkit.decisions.interval import Interval, evidence_of, registered_interval, unavailable
 from toolkit.decisions.lookup import Indexed, Registers, Row, rows_with
 from toolkit.decisions.measure import CurvePoint, curve_points, measure, members
+from toolkit.decisions.methods import BY_SEED
 from toolkit.decisions.pvalues import PValue, p_value
 from toolkit.decisions.quotients import caution, means_divided_by
 from toolkit.decisions.rulebook import RuleBook

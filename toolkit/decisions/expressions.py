@@ -131,9 +131,8 @@ OPERATORS: dict[str, Operator] = {
 DECLARED = {
     "endpoints.NAME": "what rows measure: a series by seed, run or checkpoint, or one number",
     "statistics.NAME": "one number by a `formula` over endpoints and other statistics, exact",
-    "intervals.NAME": "of an endpoint's mean: `percentile bootstrap` of seed pairs and tasks, "
-    "`seed bootstrap` of seeds alone, or `t over seeds`, Student's; of a statistic: `seed bootstrap`, whose "
-    "draws are the same for all that it reads",
+    "intervals.NAME": "of an endpoint's mean, by one of the methods listed here; of a statistic: "
+    "`seed bootstrap`, whose draws are the same for all that it reads",
     "tests.NAME": "exact tests that an endpoint's differences lie about zero, `over` seeds or tasks: "
     "`sign flip`, `wilcoxon` (signed ranks; `zeros` dropped or ranked), `mcnemar` (binary tasks of one seed "
     "and schedule); `alternative` two-sided, greater or less",

@@ -21,8 +21,8 @@ class Interval:
         endpoint: the endpoint, or the statistic.
         level: confidence level.
         low, high: its ends, exactly as printed where it was published.
-        source: `computed` from episode rows; `computed from seeds`, from their values; or `published` where
-            episode rows never were.
+        source: `computed` from episode rows, by seed and task; `computed from tasks`, from their differences;
+            `computed from seeds`, from their values; or `published` where episode rows never were.
         method: how it was made, and from what.
         errors: Monte Carlo standard errors of its ends, where it was computed.
         resamples: how many it was computed from.

@@ -8,8 +8,6 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from toolkit.decisions.endpoints import (
-    BY_SEED,
-    SEED_BOOTSTRAP,
     Endpoint,
     IntervalSpec,
     read_endpoint,
@@ -18,6 +16,7 @@ from toolkit.decisions.endpoints import (
 )
 from toolkit.decisions.equivalence import check_margins
 from toolkit.decisions.expressions import Kind, check_test, names_in
+from toolkit.decisions.methods import BY_SEED, OVER_TASKS, SEED_BOOTSTRAP
 from toolkit.decisions.picture import Picture, read_picture
 from toolkit.decisions.plan import Plan, read_plan
 from toolkit.decisions.probe_plan import ProbePlan, read_probe
@@ -305,7 +304,11 @@ def _check_interval(interval: IntervalSpec, book: RuleBook) -> None:
     problem = ""
     if name in book.statistics and interval.method != SEED_BOOTSTRAP:
         problem = f"an interval of a statistic is a {SEED_BOOTSTRAP}"
-    elif name not in book.statistics and interval.method in BY_SEED and endpoints[0].by != "seed":
+    elif (
+        name not in book.statistics
+        and interval.method in (*BY_SEED, *OVER_TASKS)
+        and endpoints[0].by != "seed"
+    ):
         problem = f"a {interval.method} interval is of an endpoint by seed"
     elif interval.method in BY_SEED and (len(seeds) != 1 or of_seeds):
         problem = "seeds are drawn once for every endpoint of a formula, which are by seed, on the same seeds"

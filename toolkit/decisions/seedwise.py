@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
-from toolkit.decisions.endpoints import T_OVER_SEEDS, IntervalSpec
+from toolkit.decisions.endpoints import IntervalSpec
 from toolkit.decisions.expressions import Binary, Call, Expression, Name, Number
 from toolkit.decisions.interval import Interval, unavailable
+from toolkit.decisions.methods import T_OVER_SEEDS
 from toolkit.decisions.rulebook import RuleBook
 from toolkit.decisions.values import Missing, Scalar, Series, mean_of, together, whole
 

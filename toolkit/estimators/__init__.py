@@ -13,10 +13,12 @@ if TYPE_CHECKING:
         counted_bootstrap,
         crossed_bootstrap,
         crossed_bootstraps,
+        draw_tasks,
         draw_weights,
         nested_bootstrap,
         seed_enumerated_bootstrap,
     )
+    from toolkit.estimators.clustered import clustered_bca_interval, clustered_t_interval
     from toolkit.estimators.coordinates import coordinate_moments, moments_of_sums, task_sums
     from toolkit.estimators.coupling import coupled_difference, variance_ratio
     from toolkit.estimators.curves import auc, auc_weights, steps_to_threshold, task_differences
@@ -73,7 +75,8 @@ if TYPE_CHECKING:
 __all__ = ["group_gradient", "leave_one_out", "mean_centred", "standardized"]
 __all__ += ["importance_weights"]
 __all__ += ["bootstrap_variance", "counted_bootstrap", "crossed_bootstrap", "crossed_bootstraps"]
-__all__ += ["draw_weights", "nested_bootstrap", "seed_enumerated_bootstrap"]
+__all__ += ["draw_tasks", "draw_weights", "nested_bootstrap", "seed_enumerated_bootstrap"]
+__all__ += ["clustered_bca_interval", "clustered_t_interval"]
 __all__ += ["coupled_difference", "variance_ratio"]
 __all__ += ["auc", "auc_weights", "steps_to_threshold", "task_differences"]
 __all__ += ["contrast_replicates", "effective_group_size", "equal_variance_batch", "silent_condition"]
@@ -93,7 +96,17 @@ __all__ += ["reward_contrast", "spurious_rate", "success_probability"]
 if not TYPE_CHECKING:  # a type checker reads the imports above
     # What a verdict reads comes first.
     _MODULES = ("curves", "bootstrap", "advantages", "luck", "theory", "moments", "secondary", "taskwise")
-    _MODULES += ("coordinates", "coupling", "drifts", "exact_tests", "seedwise", "signal", "sizes", "weights")
+    _MODULES += (
+        "clustered",
+        "coordinates",
+        "coupling",
+        "drifts",
+        "exact_tests",
+        "seedwise",
+        "signal",
+        "sizes",
+    )
+    _MODULES += ("weights",)
 
     def __getattr__(name: str) -> Any:
         """Return an estimator; its module is imported now."""

@@ -82,12 +82,32 @@ def draw_weights(seeds: int, tasks: int, resamples: int, rng_seed: int) -> Boots
         raise ValueError(
             f"expected two seeds and tasks at least, found {seeds}, {tasks}, {resamples} resamples"
         )
-    streams = np.random.SeedSequence(rng_seed).spawn(2)
-    drawn = [
-        _counts(np.random.default_rng(stream), size, resamples) / size
-        for stream, size in zip(streams, (seeds, tasks), strict=True)
-    ]
-    return BootstrapWeights(drawn[0], drawn[1], rng_seed)
+    stream = np.random.SeedSequence(rng_seed).spawn(2)[0]
+    drawn = _counts(np.random.default_rng(stream), seeds, resamples) / seeds
+    return BootstrapWeights(drawn, draw_tasks(tasks, resamples, rng_seed) / tasks, rng_seed)
+
+
+def draw_tasks(tasks: int, resamples: int, rng_seed: int) -> NDArray[np.float64]:
+    """Draw tasks with replacement.
+
+    Args:
+        tasks: how many there are, T >= 2.
+        resamples: resamples, B >= 1.
+        rng_seed: explicit seed, >= 0; the same seed gives the tasks that `draw_weights` draws with it.
+
+    Returns:
+        How often each task occurs in each resample, shape (B, T): whole numbers; rows sum to T.
+
+    Raises:
+        ValueError: fewer than two tasks, or no resample.
+
+    Source:
+        As `draw_weights`.
+    """
+    if tasks < SMALLEST_SAMPLE or resamples < 1:
+        raise ValueError(f"expected two tasks and a resample at least, found {tasks} and {resamples}")
+    stream = np.random.SeedSequence(rng_seed).spawn(2)[1]
+    return _counts(np.random.default_rng(stream), tasks, resamples)
 
 
 def crossed_bootstrap(differences: ArrayLike, weights: BootstrapWeights, level: float) -> BootstrapInterval:
@@ -274,30 +294,48 @@ def percentiles(
     Returns:
         One interval a row, its ends' errors from the slope of the order statistics around them.
     """
+    shares = _tails(level)
+    errors = [math.sqrt(means.shape[1] * tail * (1 - tail)) for tail in shares]
+    ends = ends_at(means, shares, errors)
+    return tuple(BootstrapInterval(e, *of, level, unit) for e, of in zip(estimates, ends, strict=True))
+
+
+def ends_at(
+    means: NDArray[np.float64], below: Sequence[float], errors_below: Sequence[float]
+) -> list[tuple[float, float, float, float]]:
+    """Ends of intervals that have given shares of the resamples below them.
+
+    Args:
+        means: numbers on each resample, shape (E, B); sorted in place.
+        below: share of the resamples below the lower and the upper end.
+        errors_below: Monte Carlo standard errors of those shares, times B.
+
+    Returns:
+        Lower and upper end and their errors, a row each.
+    """
     last = means.shape[1] - 1
     positions: list[int] = []
     shares: list[float] = []
     errors: list[float] = []  # in positions around an end
-    for tail in _tails(level):
-        error = math.sqrt((last + 1) * tail * (1 - tail))
+    for tail, error in zip(below, errors_below, strict=True):
         around = (-ERRORS_AROUND * error, ERRORS_AROUND * error)
-        below, above = (min(max(round(tail * last + step), 0), last) for step in around)
-        positions += [math.floor(tail * last), math.ceil(tail * last), below, above]
+        under, over = (min(max(round(tail * last + step), 0), last) for step in around)
+        positions += [math.floor(tail * last), math.ceil(tail * last), under, over]
         shares.append(tail * last - math.floor(tail * last))
-        errors.append(error / max(above - below, 1))
+        errors.append(error / max(over - under, 1))
     # Numpy sorts numbers with vector instructions and partitions them at several places without: on
     # 10,000 resamples the sort takes a third of the time.
     means.sort(axis=1)
-    intervals = []
-    for estimate, ends in zip(estimates, means[:, positions].reshape(-1, 2, 4).tolist(), strict=True):
+    found = []
+    for ends in means[:, positions].reshape(-1, 2, 4).tolist():
         low, high = (
             under + share * (over - under) for share, (under, over, _, _) in zip(shares, ends, strict=True)
         )
         low_error, high_error = (
-            error * (above - below) for error, (_, _, below, above) in zip(errors, ends, strict=True)
+            error * (above - beneath) for error, (_, _, beneath, above) in zip(errors, ends, strict=True)
         )
-        intervals.append(BootstrapInterval(estimate, low, high, low_error, high_error, level, unit))
-    return tuple(intervals)
+        found.append((low, high, low_error, high_error))
+    return found
 
 
 def counted_bootstrap(
@@ -335,12 +373,17 @@ def counted_bootstrap(
         weights.rng_seed,
     )
     interval = crossed_bootstrap(table, times, level)
-    whole = size * denominator
+    estimate = float(table.sum()) / (table.size * denominator)
+    return replace(divided(interval, size * denominator), estimate=estimate)
+
+
+def divided(interval: BootstrapInterval, denominator: int) -> BootstrapInterval:
+    """Return an interval of sums as one of means."""
     return replace(
         interval,
-        estimate=float(table.sum()) / (table.size * denominator),
-        low=interval.low / whole,
-        high=interval.high / whole,
-        low_error=None if interval.low_error is None else interval.low_error / whole,
-        high_error=None if interval.high_error is None else interval.high_error / whole,
+        estimate=interval.estimate / denominator,
+        low=interval.low / denominator,
+        high=interval.high / denominator,
+        low_error=None if interval.low_error is None else interval.low_error / denominator,
+        high_error=None if interval.high_error is None else interval.high_error / denominator,
     )

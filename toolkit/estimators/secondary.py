@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from statistics import NormalDist
 
@@ -149,8 +150,14 @@ def t_quantile(probability: float, degrees: int) -> float:
     """
     if not 0 < probability < 1 or degrees < 1:
         raise ValueError(f"expected 0 < p < 1 and a degree of freedom, found {probability}, {degrees}")
+    return _t_quantile(probability, degrees)
+
+
+@lru_cache
+def _t_quantile(probability: float, degrees: int) -> float:
+    """Return the quantile; a simulation asks for the same one each time."""
     if probability < 0.5:  # noqa: PLR2004 - the distribution is symmetric
-        return -t_quantile(1 - probability, degrees)
+        return -_t_quantile(1 - probability, degrees)
     return _bisected(lambda t: _t_cdf(t, degrees) >= probability)
 
 
@@ -216,26 +223,53 @@ def bca_interval(
     if np.ptp(d) == 0:
         raise ValueError("the differences are all alike: the interval's skewness is not defined")
     means = np.einsum("sb,sb->b", d @ weights.tasks.T, weights.seeds.T)
-    normal = NormalDist()
-    # Resamples equal to the estimate count half; shares of 0 and 1 have no quantile.
-    below = (np.mean(means < d.mean()) + np.mean(means <= d.mean())) / 2
-    edge = 1 / (2 * len(means))
-    bias = normal.inv_cdf(min(max(float(below), edge), 1 - edge))
-    acceleration = _acceleration(d)
-    ends = []
-    for tail in ((1 - level) / 2, (1 + level) / 2):
-        reach = bias + normal.inv_cdf(tail)
-        if 1 - acceleration * reach <= 0:
-            raise ValueError("the differences are too skewed for an interval at this level")
-        ends.append(float(np.quantile(means, normal.cdf(bias + reach / (1 - acceleration * reach)))))
+    shares = bca_shares(means, float(d.mean()), skewness([d.mean(axis=1), d.mean(axis=0)]), level)
+    if shares is None:
+        raise ValueError("the differences are too skewed for an interval at this level")
+    ends = [float(np.quantile(means, share)) for share in shares[0]]
     return bootstrap.BootstrapInterval(registered.estimate, ends[0], ends[1], None, None, level, UNIT)
 
 
-def _acceleration(d: NDArray[np.float64]) -> float:
+def bca_shares(
+    means: NDArray[np.float64], estimate: float, acceleration: float, level: float
+) -> tuple[tuple[float, float], tuple[float, float]] | None:
+    """Return the shares of resamples below the ends of a bias-corrected, accelerated interval.
+
+    Args:
+        means: a number on every resample, shape (B,).
+        estimate: the number on what was measured.
+        acceleration: as `skewness` gives it.
+        level: confidence level, in (0, 1).
+
+    Returns:
+        The shares, and their Monte Carlo errors times B; None where the acceleration leaves an end undefined.
+        An end lies where the share below it is Φ(z), and z moves by about twice what the bias moves by. Its
+        error is that of the share below the estimate times 2φ(z)/φ(0), less that of the share below the end;
+        both come from the same resamples, so that their errors vary together.
+    """
+    normal = NormalDist()
+    # Resamples equal to the estimate count half; shares of 0 and 1 have no quantile.
+    below = (np.mean(means < estimate) + np.mean(means <= estimate)) / 2
+    edge = 1 / (2 * len(means))
+    bias = normal.inv_cdf(min(max(float(below), edge), 1 - edge))
+    shares, errors = [], []
+    for tail in ((1 - level) / 2, (1 + level) / 2):
+        reach = bias + normal.inv_cdf(tail)
+        if 1 - acceleration * reach <= 0:
+            return None
+        z = bias + reach / (1 - acceleration * reach)
+        share, moved = normal.cdf(z), 2 * normal.pdf(z) / normal.pdf(0)
+        variance = moved**2 / 4 + share * (1 - share) - moved * min(share, 1 - share)
+        shares.append(share)
+        errors.append(math.sqrt(variance * len(means)))
+    return (shares[0], shares[1]), (errors[0], errors[1])
+
+
+def skewness(samples: Sequence[NDArray[np.float64]]) -> float:
+    """Return the acceleration of the sum of the means of independent samples, by their jackknives."""
     cubes = squares = 0.0
-    for axis in (0, 1):
-        size = d.shape[axis]
-        along = d.mean(axis=1 - axis)
+    for along in samples:
+        size = len(along)
         without = (along.sum() - along) / (size - 1)
         influence = (size - 1) * (without.mean() - without)
         cubes += float((influence**3).sum()) / size**3

@@ -17,6 +17,7 @@ from toolkit.decisions.interval import Interval
 from toolkit.decisions.measure import members
 from toolkit.decisions.rules import Rule
 from toolkit.decisions.seedwise import SOURCE as OF_SEEDS
+from toolkit.decisions.taskwise import SOURCE as OF_TASKS
 from toolkit.decisions.values import Missing, Series, Value
 from toolkit.website.evidence_tables import Download, episodes_counted, parquet, rows_read
 
@@ -142,6 +143,8 @@ def _fixed(name: str, interval: Interval | Missing) -> str:
         return f"There is no interval {name}: {'; '.join(interval.reasons)}."
     if interval.source == OF_SEEDS:
         return f"The interval {name} stands as computed: it is made of seeds, which this page does not draw."
+    if interval.source == OF_TASKS:
+        return f"The interval {name} stands as computed: this page does not make it. It is {interval.method}."
     if interval.source != COMPUTED:
         return f"The interval {name} stands as {interval.source}: the episodes behind it were not published."
     return ""

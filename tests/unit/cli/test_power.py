@@ -1,12 +1,15 @@
 """`toolkit power`: the table for people, the document for machines, and bad input."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from tests.conftest import Toolkit
+from toolkit.decisions.case import Case
 from toolkit.study.power.power import Power
-from toolkit.study.power.report import harder, needed, spread_range
+from toolkit.study.power.report import harder, needed, spread_range, warnings
 from toolkit.study.power.simulation import Design
 
 FAST = ("--simulations", "10", "--seeds", "3")
@@ -46,6 +49,39 @@ def test_a_given_spread_of_the_seeds_is_simulated(toolkit: Toolkit) -> None:
     wide, none = (toolkit(*asked, sd).json() for sd in (0.06, 0))
     assert wide["assumed"]["seed_sd"] == 0.06
     assert wide["results"][0]["pass_probability"] < none["results"][0]["pass_probability"]
+
+
+def test_an_interval_that_does_not_cover_what_it_says_is_warned_of(toolkit: Toolkit) -> None:
+    """Seeds that do not differ: the registered interval counts the episodes' noise more than once."""
+    common = ("power", "H2a", "--effect", 0.03, "--simulations", 300)
+    asked = (*common, "--seeds", 10, "--seed-sd", 0)
+    same = toolkit(*asked, "--json").json()
+    differ = toolkit(*common, "--seeds", 3, "--seed-sd", 0.034, "--json").json()
+    coverage = same["results"][0]["coverage"]
+    assert coverage > 0.99
+    (warning,) = same["warnings"]
+    assert warning.startswith("c2_auc_95 is wider than it says, and misses effects: ")
+    assert f"{coverage:.1%} with 10 seeds at +0.030, and says 95%" in warning
+    assert differ["warnings"] == []
+    assert f"warning: {warning[:40]}" in toolkit(*asked).out
+
+
+def test_a_single_seed_is_refused_where_the_interval_is_one_of_seeds(toolkit: Toolkit) -> None:
+    refused = toolkit("power", "H2a", "--seeds", 1, "--effect", 0, "--simulations", 10)
+    assert refused.code == 2
+    assert "with one, intervals by t over tasks or bca bootstrap" in refused.err
+
+
+def test_the_range_of_a_single_seed_is_not_known() -> None:
+    assert spread_range((0.05,)) is None
+
+
+def test_too_narrow_is_said_apart_from_too_wide(case: Case) -> None:
+    wide = Power(Design(0.0, 0.0, 0.0, 1, None, 1000, 1), 0, 1000, 0, None, None, {}, 0.95)
+    narrow = replace(wide, covered=800)
+    said = warnings(case.book.rule("H2a"), [wide, narrow])
+    assert ["wider" in said[0], "100.0% with 1 seed at +0.000" in said[0]] == [True, True]
+    assert ["narrower" in said[1], "80.0%" in said[1], len(said)] == [True, True, 2]
 
 
 def power(seeds: int, passed: int) -> Power:

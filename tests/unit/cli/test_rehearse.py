@@ -64,7 +64,7 @@ def test_the_draft_is_fitted_to_the_pilot_and_powered_as_registered(project: Pat
 
 
 def test_what_a_freeze_would_refuse_is_listed_at_once(project: Path) -> None:
-    change(project, ('method = "percentile bootstrap"', 'method = "bayesian bootstrap"'))
+    change(project, ('method = "t over tasks"', 'method = "bayesian bootstrap"'))
     done = run("rehearse", "mine", "pilot.csv", "--simulations", "0")
     problems = done.out + done.err
     assert "bayesian bootstrap" in problems

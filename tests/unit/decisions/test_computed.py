@@ -1,14 +1,17 @@
 """Intervals computed from episode rows: against loops over rows, and what they lack or contradict."""
 
+import statistics
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from scipy import stats
 
 from tests.unit.decisions.rows_study import (
     REGISTRATION,
@@ -175,7 +178,7 @@ def test_episodes_that_contradict_evaluations_are_damage(tmp_path: Path, column:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ('method = "percentile bootstrap"', 'method = "guess"', "gap_95 is a guess of seed pairs"),
+        ('"tasks with all their schedules"', '"tasks"', "is a percentile bootstrap of seed pairs; tasks"),
         ("tasks = 5\nschedules = 2", 'size = "not registered"', "is not registered"),
         (OVER + SCALE, TIMED, "is not a mean of episodes by seed"),
         ('seeds = [0, 1]\nby = "seed"', 'seeds = [0]\nby = "seed"', "nothing to resample"),
@@ -184,3 +187,79 @@ def test_episodes_that_contradict_evaluations_are_damage(tmp_path: Path, column:
 def test_what_cannot_be_computed_says_why(tmp_path: Path, old: str, new: str, reason: str) -> None:
     assert old in RULES
     assert reason in missing_of(write_rows_study(tmp_path), RULES.replace(old, new))
+
+
+def by_tasks(method: str) -> str:
+    """Return the small registration with an interval over tasks, of what was said no more than it takes."""
+    return RULES.replace("[intervals.gap_95]", f'[intervals.gap_95]\nmethod = "{method}"')
+
+
+@pytest.mark.parametrize("seeds", [(0, 1), (1,)], ids=["two seeds", "a single seed"])
+def test_t_over_tasks_is_students_interval_of_tasks_averaged_by_loops(
+    tmp_path: Path, seeds: tuple[int, ...]
+) -> None:
+    rules = by_tasks("t over tasks").replace(
+        'seeds = [0, 1]\nby = "seed"', f'seeds = {list(seeds)}\nby = "seed"'
+    )
+    made = interval_of(write_rows_study(tmp_path), rules)
+    table = loops(SMALL_RUNS, VALIDATION, auc_weights((0, 20)), ("paired", "independent"))
+    values = [float(statistics.mean(table[seed][task] for seed in seeds)) for task in range(5)]
+    expected = stats.t.interval(0.95, 4, np.mean(values), stats.sem(values))
+    assert (float(made.low), float(made.high)) == pytest.approx(expected, rel=1e-13)
+    assert (made.origin, made.errors) == ("computed from tasks", None)
+    assert "resamples" not in made.as_dict()
+
+
+def test_a_bca_bootstrap_is_scipys_on_the_tasks_that_are_drawn(tmp_path: Path) -> None:
+    made = interval_of(write_rows_study(tmp_path), by_tasks("bca bootstrap"))
+    table = loops(SMALL_RUNS, VALIDATION, auc_weights((0, 20)), ("paired", "independent"))
+    values = np.array([float(8 * (a + b)) for a, b in zip(*table, strict=True)])  # whole: ties are ties
+    stream = np.random.SeedSequence(1).spawn(2)[1]
+    drawn = np.random.default_rng(stream).integers(0, 5, (5, 10_000))
+    theirs = bca_of_scipy(values, values[drawn].mean(axis=0))
+    assert (float(16 * made.low), float(16 * made.high)) == pytest.approx(theirs, rel=1e-12)
+    assert made.origin == "computed from tasks, 10,000 resamples"
+    assert made.errors is not None
+    assert all(error >= 0 for error in made.errors)
+
+
+def bca_of_scipy(values: np.ndarray, means: np.ndarray) -> tuple[float, float]:
+    """Return scipy's interval of a mean from means that were drawn."""
+    found = stats.bootstrap(
+        (values,),
+        np.mean,
+        n_resamples=0,
+        method="BCa",
+        bootstrap_result=SimpleNamespace(bootstrap_distribution=means),
+    )
+    return found.confidence_interval.low, found.confidence_interval.high
+
+
+def test_tasks_that_are_all_alike_have_no_corrected_interval(tmp_path: Path) -> None:
+    alike = {run.id: all_won(run) for run in SMALL_RUNS}
+    rows = [
+        {**row, "successes": 10, "observed_successes": 10}
+        for row in evaluation_rows(SMALL_RUNS, [VALIDATION])
+    ]
+    study = write_rows_study(tmp_path, episodes=alike, rows={"evaluations": rows})
+    assert "all alike" in missing_of(study, by_tasks("bca bootstrap"))
+    made = interval_of(study, by_tasks("t over tasks"))
+    assert (made.low, made.high) == (0, 0)
+
+
+def all_won(run: Run) -> pa.Table:
+    """Return a run's episodes, every one a success."""
+    rows = episodes_of(run, [VALIDATION])
+    won = pa.array([True] * rows.num_rows)
+    for column in ("true_success", "observed_reward"):
+        rows = rows.set_column(rows.column_names.index(column), column, won)
+    return rows
+
+
+@pytest.mark.parametrize("method", ["t over tasks", "bca bootstrap"])
+def test_an_interval_over_tasks_takes_two_tasks(tmp_path: Path, method: str) -> None:
+    single = by_tasks(method).replace("tasks = 5", "tasks = 1")
+    one = replace(VALIDATION, tasks=1)
+    assert "1 tasks: nothing to resample" in missing_of(
+        write_rows_study(tmp_path, evaluations=(one,)), single
+    )

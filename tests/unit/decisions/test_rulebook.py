@@ -39,6 +39,7 @@ DEFECTS = {
     "a run outside the matrix": (PLACE, PLACE.replace("1", "2")),
     "an unknown arm": (PLACE, PLACE.replace("independent", "alone")),
     "an interval of nothing": ('endpoint = "gap"', 'endpoint = "gaap"'),
+    "a method that is not known": ('level = "0.95"', 'level = "0.95"\nmethod = "jackknife"'),
     "a level of one": ('level = "0.95"', 'level = "1"'),
     "a rule without criteria": (rule("H", "mean(gap) > 0"), rule("H")),
     "a criterion twice": (

@@ -258,6 +258,16 @@ WRONG = {
     ),
     "t of a statistic": (SPREAD + interval("s_95", "spread", "t over seeds"), "is a seed bootstrap"),
     "t of a pooled rate": (interval("s_95", "pooled", "t over seeds"), "an endpoint by seed"),
+    "t over tasks of a statistic": (
+        SPREAD + interval("s_95", "spread", "t over tasks"),
+        "is a seed bootstrap",
+    ),
+    "t over tasks of a pooled rate": (interval("s_95", "pooled", "t over tasks"), "an endpoint by seed"),
+    "resamples of t over tasks": (interval("s_95", "x", "t over tasks", "resamples = 9"), "does not know"),
+    "a crossing in a bca bootstrap": (
+        interval("s_95", "x", "bca bootstrap", 'crossing = "crossed"'),
+        "does not know",
+    ),
     "a bootstrap of a pooled rate": (statistic("s", "mean(x) / pooled") + POOLED, "same seeds"),
     "a bootstrap over other seeds": (CELLS + statistic("s", "mean(x) / mean(z)") + POOLED, "same seeds"),
     "tasks in a seed bootstrap": (

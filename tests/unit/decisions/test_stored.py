@@ -54,6 +54,22 @@ def storing(folder: Path, rows: list[dict[str, Any]], **forged: Any) -> Study:
     return write_rows_study(folder, rows={"decisions": [rows[0] | forged, *rows[1:]]})
 
 
+@pytest.mark.parametrize("method", ["t over tasks", "bca bootstrap"])
+def test_an_interval_over_tasks_is_stored_and_compared(tmp_path: Path, plain: Study, method: str) -> None:
+    spec = replace(BOOK.intervals["gap_95"], method=method)
+    book = replace(BOOK, intervals={"gap_95": spec})
+    rows = decision_rows(Engine(book, REGISTRATION, AsStored(plain)).decide_all(), inputs_sha256(plain))
+    assert (rows[0]["low_error"] is None) == (method == "t over tasks")
+    for folder, forged in (("same", {}), ("other", {"high": rows[0]["high"] + 0.001})):
+        study = storing(tmp_path / folder, rows, **forged)
+        again = Engine(book, REGISTRATION, AsStored(study), stored=StoredDecisions(study))
+        if forged:
+            with pytest.raises(DamagedError, match="another high"):
+                again.decide("H")
+        else:
+            assert again.decide("H").interval is not None
+
+
 def test_a_stored_decision_is_compared_and_its_interval_computed(
     tmp_path: Path, plain: Study, rows: list[dict[str, Any]]
 ) -> None:

@@ -139,7 +139,7 @@ def test_resamples_equal_to_the_estimate_count_half() -> None:
 
 
 def test_differences_too_skewed_for_the_level_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secondary, "_acceleration", lambda _: 1.0)
+    monkeypatch.setattr(secondary, "skewness", lambda _: 1.0)
     with pytest.raises(ValueError, match="too skewed"):
         bca_interval(skewed(), draw_weights(5, 40, 500, 1), 0.95)
 

@@ -146,13 +146,8 @@ BY_SEED = 'method = "seed bootstrap"'
 TABLE_OF_SEEDS = "seeds = [0, 1, 2]\nby"
 
 UNDECIDABLE = {
-    "a method that nobody here computes": (HERE, 'method = "percentile', 'method = "bca', "a bca bootstrap"),
-    "the same, of runs played elsewhere": (
-        ELSEWHERE,
-        'method = "percentile',
-        'method = "bca',
-        "a bca bootstrap",
-    ),
+    "a resampling that nobody here computes": (HERE, '"tasks with', '"some with', "some with all their"),
+    "the same, of runs played elsewhere": (ELSEWHERE, '"tasks with', '"some with', "some with all their"),
     "seeds resampled, and no tasks": (
         HERE,
         '"seed pairs", "tasks with all their schedules"',
@@ -181,6 +176,12 @@ UNDECIDABLE = {
         "a single seed",
     ),
     "one seed in a bootstrap": (ELSEWHERE, "seeds = [0, 1]", "seeds = [0]", "nothing to resample"),
+    "one task in an interval over tasks": (
+        ELSEWHERE.replace("tasks = 5", "tasks = 1"),
+        'level = "0.95"',
+        'level = "0.95"\nmethod = "t over tasks"',
+        "nothing to resample",
+    ),
     "one task in a bootstrap": (ELSEWHERE, "tasks = 5", "tasks = 1", "nothing to resample"),
     "an interval on a set without a size": (
         ELSEWHERE,
@@ -269,6 +270,14 @@ UNDECIDABLE = {
 }
 
 
+@pytest.mark.parametrize("rules", [HERE, ELSEWHERE, ELSEWHERE.replace("seeds = [0, 1]", "seeds = [0]")])
+@pytest.mark.parametrize("method", ["t over tasks", "bca bootstrap"])
+def test_an_interval_over_tasks_can_be_decided_with_one_seed_too(rules: str, method: str) -> None:
+    check_decidable(
+        load_rulebook(rules.replace('endpoint = "gap"', f'endpoint = "gap"\nmethod = "{method}"'))
+    )
+
+
 def refused(rules: str) -> str:
     """Return what a registration is refused with."""
     with pytest.raises(RuleError) as error:
@@ -294,7 +303,9 @@ def test_everything_that_lacks_a_value_is_named_with_its_reason() -> None:
     assert "endpoints.trace: probe has no row with" in said
     assert "trajectory=c2-paired-s0, step=40" in said
     only = rule("H", "mean(gap) > 0.01", "lower(gap_95) > 0", "mean(other) > 0.01", "pooled < 0.5")
-    said = refused(ELSEWHERE.replace(only, rule("H", "lower(gap_95) > 0")).replace("percentile", "bca"))
+    said = refused(
+        ELSEWHERE.replace(only, rule("H", "lower(gap_95) > 0")).replace('"tasks with', '"some with')
+    )
     assert ("intervals.gap_95: " in said, "rules.H: " in said) == (True, True)
 
 

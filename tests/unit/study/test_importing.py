@@ -8,8 +8,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 from tests.conftest import run
 from toolkit.places import HOME_VARIABLE
@@ -111,6 +113,27 @@ def test_a_score_is_decided_on_as_it_was_logged(project: Path) -> None:
     assert run("registers", "verify", "--study", "mine").code == 0
 
 
+BCA = ('method = "t over tasks"', 'method = "bca bootstrap"\nresamples = 10000\nrng_seed = 1')
+
+
+@pytest.mark.parametrize("changes", [{}, {"method": BCA}], ids=["t", "bca"])
+def test_an_interval_of_scores_is_scipys_of_the_tasks_means(project: Path, changes: dict[str, Any]) -> None:
+    begun(project, "success", **changes)
+    assert imported(project, episodes(), left_out=("success",)).code == 0
+    signed = [(row["task"], (1 if row["strategy"] == "careful" else -1) * row["score"]) for row in episodes()]
+    tasks = [sum(score for name, score in signed if name == f"t{task}") / SEEDS for task in range(TASKS)]
+    if changes:
+        rng = np.random.default_rng(1)
+        expected = stats.bootstrap((tasks,), np.mean, n_resamples=40_000, rng=rng).confidence_interval
+        near = 0.1 * np.std(tasks) / TASKS**0.5
+    else:
+        expected = stats.ttest_1samp(tasks, 0).confidence_interval()
+        near = 1e-12
+    made = decided()["interval"]
+    assert (made["low"], made["high"]) == pytest.approx((expected.low, expected.high), abs=near)
+    assert made["source"] == "computed from tasks"
+
+
 def test_sums_do_not_depend_on_the_order_of_the_rows(project: Path) -> None:
     begun(project, "success")
     first = imported(project, episodes(), left_out=("success",)).json()
@@ -183,7 +206,7 @@ def test_the_task_of_what_is_missing_is_excluded_in_every_run(project: Path) -> 
 
 
 def test_with_more_missing_than_registered_nothing_is_decided(project: Path) -> None:
-    begun(project, "score", each=("each(gap > 0)", "mean(gap) >= 0.05"))
+    begun(project, "score", bar=("lower(gap_95) > 0", "mean(gap) >= 0.05"))
     rows = [row | {"success": ""} if i < 2 else row for i, row in enumerate(episodes())]
     assert imported(project, rows, left_out=("score",)).code == 0
     decision = decided()
@@ -196,7 +219,7 @@ def test_a_verdict_that_its_bounds_do_not_share_does_not_stand(project: Path) ->
         project,
         "score",
         missing=TREATED["bounds"],
-        each=("each(gap > 0)", "mean(gap) >= 0.05"),
+        bar=("lower(gap_95) > 0", "mean(gap) >= 0.05"),
     )
     wrong = [{"strategy": "plain", "seed": seed, "task": f"t{seed}"} for seed in (1, 2)]
     rows = [row | {"success": not any(w.items() <= row.items() for w in wrong)} for row in episodes()]

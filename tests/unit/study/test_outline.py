@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,18 @@ import polars as pl
 import pytest
 
 from tests.conftest import Result
-from toolkit.decisions.rulebook import load_rulebook
+from toolkit.decisions.rulebook import RuleBook, load_rulebook
+from toolkit.decisions.vacuity import check_not_vacuous
 from toolkit.errors import UsageError
 from toolkit.registers.imported.log import Log
 from toolkit.registers.imported.mapping import parse_mapping
 from toolkit.registers.imported.source import ROW
 from toolkit.registers.imported.tables import tables_of
-from toolkit.study.new.outline import blank, outlined, scaffold
+from toolkit.study.check.decidable import check_decidable
+from toolkit.study.new.outline import blank, outlined
+from toolkit.study.new.scaffold import scaffold
+from toolkit.study.power.power import Components, Power, simulate
+from toolkit.study.power.simulation import Design
 
 EPISODES: list[dict[str, Any]] = [
     {
@@ -77,6 +83,55 @@ def test_a_blank_study_can_be_read_and_says_what_to_fill_in() -> None:
     assert set(mapping.columns) == {"arm", "seed", "task", "true_success"}
     assert '"FILL IN' in files["prereg/mine/rules.toml"]
     assert tomllib.loads(files["prereg/mine/rules.toml"])["words"]["arm"] == ["treatment", "control"]
+
+
+def with_steps(*steps: int) -> RuleBook:
+    """Return the rules of a new study of five seeds on 200 tasks."""
+    outline = replace(blank("mine"), seeds=(0, 1, 2, 3, 4), steps=steps, tasks=200)
+    return load_rulebook(scaffold(outline, "me/mine")["prereg/mine/rules.toml"])
+
+
+def simulated(book: RuleBook, effect: float, seed_sd: float) -> Power:
+    """Simulate a new study whose tasks differ in difficulty as those of a benchmark do."""
+    components = Components({"gap": (0.5,) * len(book.endpoints["gap"].steps)}, (), 0.0, seed_sd)
+    design = Design(effect, seed_sd, 0.25, len(book.endpoints["gap"].seeds), None, 1000, 3)
+    return simulate(book, "H1", components, design)
+
+
+def test_evaluated_policies_are_compared_over_tasks_and_the_effect_is_found() -> None:
+    """Two arms, five seeds, 200 tasks: six points are found in four studies of five, at the level said."""
+    book = with_steps(0)
+    assert book.intervals["gap_95"].method == "t over tasks"
+    found = simulated(book, 0.06, 0.0)
+    assert found.pass_probability >= 0.8
+    assert found.level_missed == 0
+
+
+def test_training_runs_are_compared_over_seeds_at_the_level_said() -> None:
+    """Where the runs of an arm differ, an interval over tasks says more than it knows."""
+    book = with_steps(0, 50)
+    assert book.intervals["gap_95"].method == "t over seeds"
+    assert simulated(book, 0.06, 0.03).level_missed == 0
+    over_tasks = replace(book.intervals["gap_95"], method="t over tasks")
+    assert simulated(replace(book, intervals={"gap_95": over_tasks}), 0.06, 0.03).level_missed < 0
+
+
+@pytest.mark.parametrize(
+    ("design", "why"),
+    [
+        ({"seeds": (0,), "steps": (0, 50)}, "one seed"),
+        ({"seeds": (0, 1)}, "No training"),
+        ({"seeds": (0, 1), "tasks": 1, "schedules": 50}, "one task"),
+        ({"seeds": (0, 1), "steps": (0, 50)}, "training run of its own"),
+    ],
+)
+def test_the_rules_say_why_the_interval_is_made_so(design: dict[str, Any], why: str) -> None:
+    text = scaffold(replace(blank("mine"), **design), "me/mine")["prereg/mine/rules.toml"]
+    check_decidable(load_rulebook(text))
+    check_not_vacuous(load_rulebook(text))
+    before = text.partition("[intervals.gap_95]")[0].splitlines()
+    assert why in before[-2]
+    assert before[-2].startswith("# ")
 
 
 DEFECTS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], str]] = {

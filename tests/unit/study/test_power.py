@@ -11,7 +11,7 @@ from tests.unit.decisions.study import amendment, rule
 from toolkit.decisions.case import Case
 from toolkit.decisions.rulebook import RuleBook, load_rulebook
 from toolkit.errors import UsageError
-from toolkit.estimators import crossed_bootstrap, draw_weights, sign_flip
+from toolkit.estimators import crossed_bootstrap, draw_weights, nested_bootstrap, sign_flip
 from toolkit.study.power import power, simulation
 from toolkit.study.power.power import Components, Power, fit, simulate
 
@@ -118,6 +118,7 @@ def test_before_training_the_arms_share_their_episodes_and_tasks_differ_as_much_
         ({"effect": 0.4}, "would leave"),
         ({"effect": -0.6}, "would leave"),
         ({"seeds": 1}, "expected two seeds"),
+        ({"seeds": 0}, "expected a seed"),
         ({"simulations": 0}, "a simulation"),
         ({"seed_sd": -0.1}, "spreads in"),
     ],
@@ -306,11 +307,78 @@ def test_the_power_of_a_rule_whose_estimate_is_a_statistic_is_refused(case: Case
         simulate(book, "S", fitted, simulation.Design(0.0, 0.03, 0.0, 3, None, 10, 4))
 
 
-def test_one_seed_has_no_spread_to_fit(case: Case) -> None:
-    single = {name: replace(endpoint, seeds=(0,)) for name, endpoint in case.book.endpoints.items()}
-    alone = replace(case, book=replace(case.book, endpoints=single))
-    with pytest.raises(UsageError, match="cannot be fitted"):
-        fit(alone.book, alone.study, "H2a", task_sd=TASK_SD, rng_seed=1)
+def with_one_seed(book: RuleBook) -> RuleBook:
+    """Return rules whose endpoints read the first seed alone."""
+    return replace(book, endpoints={name: replace(e, seeds=(0,)) for name, e in book.endpoints.items()})
+
+
+def test_one_seed_is_too_few_for_an_interval_of_seeds(case: Case) -> None:
+    with pytest.raises(UsageError, match="expected two seeds") as caught:
+        fit(with_one_seed(case.book), case.study, "H2a", task_sd=TASK_SD, rng_seed=1)
+    assert "c2_auc_95: percentile bootstrap" in str(caught.value.found)
+
+
+OVER_TASKS = """[intervals.c2_tasks]
+endpoint = "c2_final_noisy"
+level = "0.95"
+method = "{}"
+"""
+
+
+@pytest.mark.parametrize("method", ["t over tasks", "bca bootstrap"])
+def test_a_rule_on_an_interval_over_tasks_is_simulated_with_one_seed(case: Case, method: str) -> None:
+    """The normal approximation: a difference of two rates on 200 tasks."""
+    book = with_rule(
+        case,
+        OVER_TASKS.format(method),
+        "lower(c2_tasks) > 0",
+        estimate="c2_final_noisy",
+        interval="c2_tasks",
+    )
+    components = fit(with_one_seed(book), case.study, "S", task_sd=0.0, rng_seed=1)
+    success = components.success["c2_final_noisy"][0]
+    assert (components.seed_sd, len(components.observed)) == (0.0, 1)
+    endpoint = book.endpoints["c2_final_noisy"]
+    expected = 2 * success * (1 - success) / (endpoint.tasks * endpoint.schedules)
+    assert components.sampling_variance == pytest.approx(expected, rel=0.25)
+    design = simulation.Design(0.05, 0.0, 0.0, 1, 200, 400, 4, 1000)
+    found = simulate(book, "S", components, design)
+    rates = success, success + 0.05
+    error = (sum(p * (1 - p) for p in rates) / (200 * endpoint.schedules)) ** 0.5
+    assert found.pass_probability == pytest.approx(stats.norm.sf(1.96 - 0.05 / error), abs=0.09)
+    assert (found.level, found.level_missed) == (0.95, 0.0)
+
+
+def test_an_interval_that_covers_more_or_less_than_it_says_is_noticed(case: Case, fitted: Components) -> None:
+    """Tasks alone do not tell what seeds add; crossed resamples count the episodes' noise twice."""
+    named = {"estimate": "c2_final_noisy", "interval": "c2_tasks"}
+    narrow = with_rule(case, OVER_TASKS.format("t over tasks"), "lower(c2_tasks) > 0", **named)
+    crossed = with_rule(case, OVER_TASKS.format("percentile bootstrap"), "lower(c2_tasks) > 0", **named)
+    design = simulation.Design(0.0, 0.05, 0.1, 5, None, 300, 4, 500)
+    alone = replace(design, seed_sd=0.0)
+    assert simulate(narrow, "S", fitted, design).level_missed < -0.1
+    assert simulate(narrow, "S", fitted, alone).level_missed == 0
+    assert simulate(crossed, "S", fitted, alone).level_missed > 0.03
+
+
+def test_what_chance_can_do_is_no_warning() -> None:
+    few = Power(simulation.Design(0.0, 0.0, 0.0, 3, None, 10, 1), 0, 10, 0, None, None, {}, 0.95)
+    many = replace(few, design=replace(few.design, simulations=1000), covered=1000)
+    assert (few.level_missed, many.level_missed) == (0, pytest.approx(0.05))
+    assert replace(many, covered=969).level_missed == 0
+    assert replace(many, covered=900).level_missed == pytest.approx(-0.05)
+
+
+def test_a_nested_interval_is_simulated_as_one(case: Case, fitted: Components) -> None:
+    nested = OVER_TASKS.format("percentile bootstrap") + 'crossing = "nested"\n'
+    named = {"estimate": "c2_final_noisy", "interval": "c2_tasks"}
+    book = with_rule(case, nested, "lower(c2_tasks) > 0", **named)
+    design = simulation.Design(0.0, 0.0, 0.1, 5, None, 3, 4, 500)
+    for study in power.studies(book, book.rule("S"), fitted, design):
+        theirs = nested_bootstrap(
+            simulation.by_task(book.endpoints["c2_final_noisy"], study.counts["c2_final_noisy"]), 500, 4, 0.95
+        )
+        assert study.interval == (theirs.low, theirs.high)
 
 
 def test_arms_that_share_their_samples_keep_their_rates_and_differ_as_much_less_as_is_said() -> None:

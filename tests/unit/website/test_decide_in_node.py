@@ -244,6 +244,30 @@ def test_a_rule_on_statistics_is_decided_again_on_its_page(embedded: Case) -> No
     assert rule_charts(made, decision, ())
 
 
+def test_intervals_over_tasks_stand_as_computed_beside_one_that_the_page_makes(embedded: Case) -> None:
+    methods = {"c2_tasks": "t over tasks", "c2_bca": "bca bootstrap", "c2_t": "t over seeds"}
+    declared = [
+        f'[intervals.{name}]\nendpoint = "c2_curve"\nlevel = "0.95"\nmethod = "{method}"\n'
+        for name, method in methods.items()
+    ]
+    tests = (*(f"lower({name}) > -0.5" for name in methods), "upper(c2_curve_95) < 0.5")
+    named = 'estimate = "c2_curve"\ninterval = "c2_tasks"'
+    made = with_rules(embedded, *declared, small.rule("S", *tests, more=named))
+    evidence = evidence_of(made, made.decide("S"))
+    assert evidence.resampled
+    assert any(
+        "c2_bca stands as computed" in text and "bca bootstrap, 10000" in text for text in evidence.fixed
+    )
+    (found,) = decided(page(evidence))
+    assert (found["verdict"], found["disagreements"]) == ("pass", [])
+    for name in methods:
+        recorded = evidence.document["intervals"][name]["recorded"]
+        here = found["intervals"][name]
+        assert (here["low"], here["high"], here["counted"]) == (recorded["low"], recorded["high"], None)
+    assert found["intervals"]["c2_curve_95"]["counted"] is not None
+    assert rule_charts(made, made.decide("S"), ())
+
+
 TESTED = """
 [tests.seeds]
 endpoint = "c2_curve"

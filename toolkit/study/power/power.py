@@ -28,12 +28,14 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from toolkit.decisions import evaluation, rulebook, rules
-from toolkit.decisions.endpoints import BY_SEED, Endpoint, IntervalSpec, Rate
+from toolkit.decisions.endpoints import Endpoint, IntervalSpec
 from toolkit.decisions.lookup import Tables
 from toolkit.decisions.measure import measure, success_at
+from toolkit.decisions.methods import BY_SEED, OVER_TASKS
 from toolkit.decisions.plan import Plan
 from toolkit.decisions.pvalues import p_value
 from toolkit.decisions.seedwise import interval_by_seed
+from toolkit.decisions.taskwise import Draws, interval_over_tasks
 from toolkit.decisions.values import Missing, Series
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.study.power import simulation
@@ -41,9 +43,9 @@ from toolkit.study.power import simulation
 if TYPE_CHECKING:
     import numpy as np
 
-ARMS = 2
 CELLS = 4_000_000  # drawn at once, to bound the memory
-FEWEST_SEEDS = 2
+# An interval covers something else than its level says if it is off by more than this, and than chance.
+FAR_OFF, CHANCE_ERRORS = 0.02, 3
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class Power:
         wrong_sign: those of them whose estimate had the wrong sign; None where the effect is zero.
         mean_estimate_passed: mean estimate of the studies that passed; None where none did.
         task_sd: endpoint → standard deviation of the tasks' success rates that was simulated.
+        level: level of the registered interval; None where the rule has none.
     """
 
     design: simulation.Design
@@ -86,6 +89,17 @@ class Power:
     wrong_sign: int | None
     mean_estimate_passed: float | None
     task_sd: dict[str, float]
+    level: float | None = None
+
+    @property
+    def level_missed(self) -> float:
+        """By how much the interval covers more than its level says, or less; 0 where near, or by chance."""
+        if self.level is None or self.covered is None:
+            return 0.0
+        simulations = self.design.simulations
+        error = (self.level * (1 - self.level) / simulations) ** 0.5
+        off = self.covered / simulations - self.level
+        return off if abs(off) > max(FAR_OFF, CHANCE_ERRORS * error) else 0.0
 
     @property
     def pass_probability(self) -> float:
@@ -110,6 +124,8 @@ def fit(
 ) -> Components:
     """Fit the components of a study for a rule.
 
+    The spread between seeds is taken for none where there is a single one.
+
     Where the arms share their samples and no ratio is given, the seeds' differences cannot be told from
     those of the samples: all that was observed is taken for the samples', and the ratio is what that gives.
 
@@ -122,11 +138,11 @@ def fit(
         variance_ratio: of a study whose arms share their samples, at least 1; as observed if left out.
 
     Raises:
-        UsageError: the rule cannot be simulated, or has fewer than two seeds.
+        UsageError: the rule cannot be simulated, or has fewer seeds than its intervals take.
         IncompleteError: the study lacks a run that the rule reads.
     """
     rule = book.rule(rule_id)
-    endpoints = simulated_endpoints(book, rule)
+    endpoints = simulation.simulated_endpoints(book, rule)
     success = {e.id: _second_arm(book.plan, registers, e) for e in endpoints}  # 1
     estimate = measure(book.endpoints[rule.estimate], registers, book.plan)
     present = estimate.present() if isinstance(estimate, Series) else Missing(not_run=False, reasons=())
@@ -135,10 +151,12 @@ def fit(
             f"{rule_id} has no estimate in study {registers.name!r}", found="; ".join(present.reasons)
         )
     observed = tuple(map(float, present))
-    if len(observed) < FEWEST_SEEDS:
-        raise UsageError(f"the spread between seeds cannot be fitted to {len(observed)} of them")
+    simulation.check_seeds(book, rule, len(observed))
     design = simulation.Design(0.0, 0.0, task_sd, len(observed), None, 400, rng_seed)
     alone = Components(success, observed, 0.0, 0.0)
+    if len(observed) < simulation.FEWEST_SEEDS:
+        sampling = variance([study.estimate for study in studies(book, rule, alone, design)])
+        return Components(success, observed, sampling / (variance_ratio or 1.0), 0.0, variance_ratio or 1.0)
     values = [study.differences for study in studies(book, rule, alone, design)]
     sampling = float(sum(variance([float(v) for v in differences]) for differences in values) / len(values))
     ratio = 1.0
@@ -174,13 +192,14 @@ def simulate(
         UsageError: the rule cannot be simulated, or a design that makes no sense.
     """
     spreads = (design.seed_sd, design.task_sd)
-    if design.seeds < FEWEST_SEEDS or design.simulations < 1 or not all(0 <= s <= 1 for s in spreads):
-        raise UsageError("expected two seeds, a simulation, and spreads in [0, 1]", found=design)
+    if min(design.seeds, design.simulations) < 1 or not all(0 <= s <= 1 for s in spreads):
+        raise UsageError("expected a seed, a simulation, and spreads in [0, 1]", found=design)
     if not 1 <= design.variance_ratio < math.inf:
         raise UsageError("a variance ratio is 1 or more", found=design.variance_ratio)
     if not math.isfinite(design.effect):
         raise UsageError("an effect is a number", found=design.effect)
     rule = book.rule(rule_id)
+    simulation.check_seeds(book, rule, design.seeds)
     passed = covered = excluded = wrong = 0
     estimates: list[float] = []
     for study in studies(book, rule, components, design):  # 2
@@ -202,46 +221,8 @@ def simulate(
         wrong if has_interval and design.effect else None,
         sum(estimates) / len(estimates) if estimates else None,
         _task_spreads(book, rule, components, design),
+        float(book.intervals[rule.interval].level) if has_interval else None,
     )
-
-
-def simulated_endpoints(book: rulebook.RuleBook, rule: rules.Rule) -> list[Endpoint]:
-    """Return the endpoints that a rule reads, if all can be simulated.
-
-    Raises:
-        UsageError: one of them is no difference of two arms by seed on evaluations of a registered size, or
-            they compare different arms or conditions; or the estimate is a statistic.
-    """
-    if not rule.estimate:
-        raise UsageError(f"rule {rule.id} has no estimate, and its power is not defined")
-    if rule.estimate in book.statistics:
-        raise UsageError(
-            f"the power of {rule.id} cannot be simulated: what is assumed is the effect on a difference of "
-            "arms, and its estimate is a statistic",
-            found=f"{rule.estimate} = {book.statistics[rule.estimate].formula}",
-        )
-    chosen = book.read_by(book.names_of(rule) | {rule.estimate})
-    endpoints = [endpoint for name, endpoint in book.endpoints.items() if name in chosen]
-    contrasts = {(endpoint.condition, endpoint.arms, endpoint.scale_rewards) for endpoint in endpoints}
-    if len(contrasts) > 1:
-        raise UsageError(
-            f"the power of {rule.id} cannot be simulated: one effect cannot speak for several contrasts",
-            found="; ".join(f"{c} {' minus '.join(arms)} ({scale})" for c, arms, scale in contrasts),
-        )
-    for endpoint in endpoints:
-        simple = endpoint.by == "seed" and endpoint.register == "evaluations" and _is_success(endpoint)
-        if not simple or len(endpoint.arms) != ARMS or not endpoint.tasks or endpoint.threshold is not None:
-            raise UsageError(
-                f"the power of {rule.id} cannot be simulated",
-                expected="differences of two arms by seed, in successes of evaluation sets",
-                found=f"{endpoint.id}: {endpoint.title}",
-            )
-    return endpoints
-
-
-def _is_success(endpoint: Endpoint) -> bool:
-    outcome = endpoint.outcome
-    return isinstance(outcome, Rate) and outcome.count in {"successes", "observed_successes"}
 
 
 @dataclass(frozen=True)
@@ -254,6 +235,7 @@ class _Simulated:
     primary: str
     design: simulation.Design
     weights: dict[tuple[int, int], Any]
+    drawn: Draws
     interval_id: str
 
     @property
@@ -296,23 +278,32 @@ class _Simulated:
     def _by_task(self, endpoint: Endpoint) -> list[list[int]]:
         return simulation.whole_by_task(endpoint, self.counts[endpoint.id])
 
+    def _table(self, endpoint: str) -> NDArray[np.float64]:
+        return simulation.by_task(self.book.endpoints[endpoint], self.counts[endpoint])
+
     def _ends(self, spec: IntervalSpec) -> tuple[float, float] | Missing:
-        if spec.method not in BY_SEED:
-            return self._bootstrapped(spec)
         draws = replace(
             spec, resamples=self.design.resamples or spec.resamples, rng_seed=self.design.rng_seed
         )
-        interval = interval_by_seed(draws, self.book, self._value)
+        if spec.method in BY_SEED:
+            interval = interval_by_seed(draws, self.book, self._value)
+        elif spec.method in OVER_TASKS:
+            interval = interval_over_tasks(draws, self._table(spec.endpoint).tolist(), 1, self.drawn)
+        else:
+            return self._bootstrapped(draws)
         return interval if isinstance(interval, Missing) else (float(interval.low), float(interval.high))
 
-    def _bootstrapped(self, spec: IntervalSpec) -> tuple[float, float]:
-        from toolkit.estimators import crossed_bootstrap, draw_weights
+    def _bootstrapped(self, draws: IntervalSpec) -> tuple[float, float]:
+        from toolkit.estimators import crossed_bootstrap, draw_weights, nested_bootstrap
 
-        table = simulation.by_task(self.book.endpoints[spec.endpoint], self.counts[spec.endpoint])
-        key = (table.shape[1], self.design.resamples or spec.resamples)
+        table, level = self._table(draws.endpoint), float(draws.level)
+        key = (table.shape[1], draws.resamples)
+        if draws.crossing == "nested":
+            interval = nested_bootstrap(table, draws.resamples, draws.rng_seed, level)
+            return interval.low, interval.high
         if key not in self.weights:
-            self.weights[key] = draw_weights(len(table), *key, self.design.rng_seed)
-        interval = crossed_bootstrap(table, self.weights[key], float(spec.level))
+            self.weights[key] = draw_weights(len(table), *key, draws.rng_seed)
+        interval = crossed_bootstrap(table, self.weights[key], level)
         return interval.low, interval.high
 
 
@@ -323,13 +314,15 @@ def studies(
     import numpy as np
 
     rng = np.random.default_rng(design.rng_seed)
-    endpoints = simulated_endpoints(book, rule)
+    endpoints = simulation.simulated_endpoints(book, rule)
     share = simulation.trained_share(book.endpoints[rule.estimate])
     spread = _task_spreads(book, rule, components, design)
     cells = max(
-        ARMS * design.seeds * len(simulation.steps_of(e)) * (design.tasks or e.tasks) for e in endpoints
+        simulation.ARMS * design.seeds * len(simulation.steps_of(e)) * (design.tasks or e.tasks)
+        for e in endpoints
     )
     weights: dict[tuple[int, int], Any] = {}
+    drawn: Draws = {}
     left = design.simulations
     while left:
         size = min(left, max(1, CELLS // cells))
@@ -355,6 +348,7 @@ def studies(
                 rule.estimate,
                 design,
                 weights,
+                drawn,
                 rule.interval,
             )
 
@@ -365,7 +359,7 @@ def _task_spreads(
     share = simulation.trained_share(book.endpoints[rule.estimate])
     return {
         e.id: simulation.task_spread(components.success[e.id], design, share)
-        for e in simulated_endpoints(book, rule)
+        for e in simulation.simulated_endpoints(book, rule)
     }
 
 

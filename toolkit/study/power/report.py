@@ -13,9 +13,14 @@ CLEARLY = 3  # Monte Carlo errors of a difference
 LABEL = "simulated: it changes no verdict"
 
 
-def spread_range(observed: Sequence[float]) -> tuple[float, float]:
-    """Return the 95% range of the standard deviation of the seeds' differences, for normal differences."""
+def spread_range(observed: Sequence[float]) -> tuple[float, float] | None:
+    """Return the 95% range of the standard deviation of the seeds' differences, for normal differences.
+
+    None for a single seed, which has no spread.
+    """
     degrees = len(observed) - 1
+    if not degrees:
+        return None
     squares = degrees * variance(observed)
     low, high = (chi_square_quantile(p, degrees) for p in (0.975, 0.025))
     return math.sqrt(squares / low), math.sqrt(squares / high)
@@ -25,6 +30,28 @@ def needed(results: list[Power], effect: float, target: float) -> int | None:
     """Return the fewest of the simulated numbers of seeds with which the rule reaches the target power."""
     enough = [p.design.seeds for p in results if p.design.effect == effect and p.pass_probability >= target]
     return min(enough, default=None)
+
+
+def warnings(rule: Rule, results: list[Power]) -> list[str]:
+    """Say where a rule's interval covers clearly more or less than its level says."""
+    said = []
+    for words, sign in (("wider than it says, and misses effects", 1), ("narrower than it says", -1)):
+        there = [p for p in results if p.level_missed * sign > 0]
+        if not there:
+            continue
+        cells = ", ".join(
+            f"{p.level_missed + (p.level or 0):.1%} with {_seeds(p.design.seeds)} at {p.design.effect:+.3f}"
+            for p in there
+        )
+        said.append(
+            f"{rule.interval} is {words}: it covers the true effect in {cells}, and says "
+            f"{there[0].level:.0%}; `toolkit explain --language` says what each method assumes"
+        )
+    return said
+
+
+def _seeds(number: int) -> str:
+    return f"{number} seeds" if number > 1 else "1 seed"
 
 
 def harder(results: list[Power], effect: float) -> bool:
@@ -82,6 +109,7 @@ def power_document(
             }
             for p in results
         ],
+        "warnings": warnings(rule, results),
         "target": target,
         "seeds_needed": {str(effect): needed(results, effect, target) for effect in effects},
     }

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 from numpy.typing import NDArray
 
 from toolkit.decisions.computed import step_weights
-from toolkit.decisions.endpoints import Endpoint
+from toolkit.decisions.endpoints import Endpoint, Rate
+from toolkit.decisions.methods import OVER_TASKS
+from toolkit.decisions.rulebook import RuleBook
+from toolkit.decisions.rules import Rule
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 # Success rates stay within [0, 1] for effects four standard deviations from their mean.
 REACH = 4
+ARMS = FEWEST_SEEDS = 2
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class Design:
         seed_sd: standard deviation of the seeds' effects.
         task_sd: standard deviation of a task's success rate around the step's; what would leave [0, 1] is cut
             from it, and `task_spread` gives what is left.
-        seeds: seed pairs, at least two.
+        seeds: seed pairs; one is enough for a rule whose intervals are over tasks.
         tasks: tasks of every evaluation set; None for the registered ones.
         simulations: simulated studies.
         rng_seed: explicit seed.
@@ -48,6 +52,57 @@ class Design:
     rng_seed: int
     resamples: int | None = None
     variance_ratio: float = 1.0
+
+
+def simulated_endpoints(book: RuleBook, rule: Rule) -> list[Endpoint]:
+    """Return the endpoints that a rule reads, if all can be simulated.
+
+    Raises:
+        UsageError: one of them is no difference of two arms by seed on evaluations of a registered size, or
+            they compare different arms or conditions; or the estimate is a statistic.
+    """
+    if not rule.estimate:
+        raise UsageError(f"rule {rule.id} has no estimate, and its power is not defined")
+    if rule.estimate in book.statistics:
+        raise UsageError(
+            f"the power of {rule.id} cannot be simulated: what is assumed is the effect on a difference of "
+            "arms, and its estimate is a statistic",
+            found=f"{rule.estimate} = {book.statistics[rule.estimate].formula}",
+        )
+    chosen = book.read_by(book.names_of(rule) | {rule.estimate})
+    endpoints = [endpoint for name, endpoint in book.endpoints.items() if name in chosen]
+    contrasts = {(endpoint.condition, endpoint.arms, endpoint.scale_rewards) for endpoint in endpoints}
+    if len(contrasts) > 1:
+        raise UsageError(
+            f"the power of {rule.id} cannot be simulated: one effect cannot speak for several contrasts",
+            found="; ".join(f"{c} {' minus '.join(arms)} ({scale})" for c, arms, scale in contrasts),
+        )
+    for endpoint in endpoints:
+        simple = endpoint.by == "seed" and endpoint.register == "evaluations" and _is_success(endpoint)
+        if not simple or len(endpoint.arms) != ARMS or not endpoint.tasks or endpoint.threshold is not None:
+            raise UsageError(
+                f"the power of {rule.id} cannot be simulated",
+                expected="differences of two arms by seed, in successes of evaluation sets",
+                found=f"{endpoint.id}: {endpoint.title}",
+            )
+    return endpoints
+
+
+def _is_success(endpoint: Endpoint) -> bool:
+    outcome = endpoint.outcome
+    return isinstance(outcome, Rate) and outcome.count in {"successes", "observed_successes"}
+
+
+def check_seeds(book: RuleBook, rule: Rule, seeds: int) -> None:
+    """Check that a rule's intervals can be made with so many seeds: those over tasks with a single one."""
+    named = (book.names_of(rule) | {rule.interval}) & set(book.intervals)
+    spread = [name for name in named if book.intervals[name].method not in OVER_TASKS]
+    if seeds < FEWEST_SEEDS and (spread or not named):
+        raise UsageError(
+            f"expected two seeds: {rule.id} cannot be simulated with {seeds}",
+            expected=f"two seeds; or, with one, intervals by {' or '.join(OVER_TASKS)}",
+            found=", ".join(f"{name}: {book.intervals[name].method}" for name in spread) or "no interval",
+        )
 
 
 def draw_counts(

@@ -41,7 +41,8 @@ export async function intervalsOf(
       continue;
     }
     const episodes = evidence.episodes.get(spec.endpoint);
-    if (!episodes) {
+    // An interval of seeds alone, or of tasks alone, is not made here.
+    if (!episodes || !spec.crossing) {
       made.set(name, asRecorded(spec.recorded));
       continue;
     }
@@ -51,7 +52,6 @@ export async function intervalsOf(
     const seed = choice.seed ?? BigInt(spec.rng_seed);
     const resamples = choice.resamples ?? spec.resamples;
     const level = Fraction.read(spec.level).toNumber();
-    if (!spec.crossing) throw new Error(`${name} draws seeds alone, and has episodes`);
     const how = { crossing: spec.crossing, level, resamples, seed };
     const share: Pause = async (done) => pause?.((at + done) / specs.length);
     made.set(name, asMade(await bootstrap(whole.differences, how, share), whole, seed));
