@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import fsum, isclose, lcm
+from math import fsum, lcm, ulp
 from typing import TYPE_CHECKING
 
 from toolkit.decisions.endpoints import Endpoint, IntervalSpec, Rate
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 RESAMPLED = ("seed pairs", "tasks with all their schedules")
 EPISODES = "episodes"
-# Of scores and costs, whose sums over tasks are rounded; counts are exact.
-TOLERANCE = 1e-9
 # What a count of `evaluations` counts, as a column of `episodes`.
 COLUMNS = {
     "successes": "true_success",
@@ -133,8 +131,11 @@ class Resampler:
         if isinstance(row, Missing):
             return "; ".join(row.reasons)
         count, of = endpoint.outcome.columns
-        counted = (fsum(t.successes for t in tasks.values()), sum(t.episodes for t in tasks.values()))
-        if counted[1] != row[of] or not isclose(counted[0], row[count], rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+        sums = [t.successes for t in tasks.values()]
+        counted = (fsum(sums), sum(t.episodes for t in tasks.values()))
+        # Counts are exact; a sum of scores was rounded in every task, and again.
+        rounded = fsum(ulp(number) for number in (*sums, row[count]) if isinstance(number, float))
+        if counted[1] != row[of] or abs(counted[0] - row[count]) > rounded:
             raise DamagedError(
                 f"{EPISODES} contradicts {endpoint.register}",
                 expected=f"{row[count]} {count} of {row[of]} {of}, as in {endpoint.register}",

@@ -58,6 +58,7 @@ def write_study(
     files: Mapping[str, Mapping[str, bytes]],
     documents: Mapping[str, bytes],
     words: Mapping[str, tuple[str, ...]] | None = None,
+    proven: manifests.Manifest | None = None,
 ) -> manifests.Manifest:
     """Write a study's repository beside its place, and put it there once it is whole and verified.
 
@@ -69,6 +70,7 @@ def write_study(
         files: table name → its Parquet files by name, in the order of their rows.
         documents: other files of the repository by name.
         words: as for `seal_study`.
+        proven: as for `seal_study`.
 
     Raises:
         IncompleteError: the folder holds something else, or cannot be written.
@@ -86,6 +88,7 @@ def write_study(
             files={name: list(parts) for name, parts in files.items()},
             documents=documents,
             words=words,
+            proven=proven,
         )
 
 
@@ -98,6 +101,7 @@ def seal_study(
     files: Mapping[str, Sequence[str]],
     documents: Mapping[str, bytes],
     words: Mapping[str, tuple[str, ...]] | None = None,
+    proven: manifests.Manifest | None = None,
 ) -> manifests.Manifest:
     """Complete a study whose Parquet files lie in its folder already, one a run: verify them, name them.
 
@@ -114,6 +118,7 @@ def seal_study(
         files: table name → its files in the order of their rows, as `parquet_bytes` makes them.
         documents: other files of the repository by name.
         words: the study's own words by column, where it does not use those of the toolkit.
+        proven: what was sealed just now in the same words: tables of the same files are not proven again.
 
     Raises:
         IncompleteError: a file is missing, or something else is in the folder.
@@ -122,7 +127,12 @@ def seal_study(
     """
     parquet_files = [file for names in files.values() for file in names]
     check_place(folder, study, [*parquet_files, *documents])  # 1
-    entries, proven = _prove(folder, files, words or {})  # 2
+    known = _known(folder, files, proven)  # 2
+    new = {name: names for name, names in files.items() if name not in known}
+    entries, proven_files = _prove(folder, new, words or {})
+    if proven is not None:
+        entries |= {name: proven.tables[name] for name in known}
+        proven_files |= {file: proven.files[file] for name in known for file in files[name]}
     manifest = manifests.Manifest(
         study=study,
         evidence=evidence,
@@ -130,14 +140,31 @@ def seal_study(
         code_version=toolkit.__version__,
         registration=registration,
         words=dict(words or {}),
-        tables=entries,
-        files=dict(sorted((proven | {name: _entry(content) for name, content in documents.items()}).items())),
+        tables=dict(sorted(entries.items())),
+        files=dict(
+            sorted((proven_files | {name: _entry(content) for name, content in documents.items()}).items())
+        ),
     )
     manifests.check_manifest(manifest)
     manifests.check_nothing_else(folder, manifest)
     write_all(folder, documents, first=folder / manifests.MANIFEST_NAME)  # 3
     manifests.write_manifest(folder, manifest)
     return manifest
+
+
+def _known(
+    folder: Path, files: Mapping[str, Sequence[str]], proven: manifests.Manifest | None
+) -> frozenset[str]:
+    """Return the tables whose files are, byte for byte, those that were proven."""
+    if proven is None:
+        return frozenset()
+    return frozenset(
+        name
+        for name, names in files.items()
+        if name in proven.tables
+        and proven.tables[name].files == tuple(names)
+        and all(file_sha256(folder / file) == proven.files[file].sha256 for file in names)
+    )
 
 
 def _prove(

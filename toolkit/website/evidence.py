@@ -79,7 +79,7 @@ def evidence_of(case: Case, decision: Decision) -> Evidence:
         "intervals": {name: _interval(case, name, interval) for name, interval in intervals.items()},
         "recorded": {rule.id: _recorded(case.decide(rule.id)) for rule in rules},
     }
-    fixed = [_fixed(name, interval) for name, interval in intervals.items()]
+    fixed = [_fixed(case, name, interval) for name, interval in intervals.items()]
     fixed += [
         f"The p-value of the test {name} is taken as recorded: this page does not make it again."
         for name in _named_tests(case, decision)
@@ -129,7 +129,7 @@ def _episodes(
 ) -> list[Download]:
     resampled = {i.endpoint for i in intervals.values() if isinstance(i, Interval) and i.source == COMPUTED}
     made = []
-    for endpoint in (e for e in endpoints if e.id in resampled):
+    for endpoint in (e for e in endpoints if e.id in resampled and _is_counted_here(case, e)):
         content, rows = episodes_counted(case.study, endpoint, _named(runs[endpoint.id]))
         file = f"{case.study.name}-{rule}-episodes-{endpoint.id}.parquet"
         title = f"Episodes of {endpoint.id}, counted by run, step and task"
@@ -137,7 +137,15 @@ def _episodes(
     return made
 
 
-def _fixed(name: str, interval: Interval | Missing) -> str:
+def _is_counted_here(case: Case, endpoint: Endpoint) -> bool:
+    """Whether a page can count an endpoint's episodes: whole numbers, of every task that is registered."""
+    table = case.study.table(endpoint.register)
+    columns = [table.column(name) for name in endpoint.outcome.columns]
+    is_whole = all(column is not None and column.type.most is not None for column in columns)
+    return is_whole and not any(row.get("excluded") for row in case.study.rows(endpoint.register))
+
+
+def _fixed(case: Case, name: str, interval: Interval | Missing) -> str:
     """Return why an interval is not resampled here, or nothing."""
     if isinstance(interval, Missing):
         return f"There is no interval {name}: {'; '.join(interval.reasons)}."
@@ -145,6 +153,8 @@ def _fixed(name: str, interval: Interval | Missing) -> str:
         return f"The interval {name} stands as computed: it is made of seeds, which this page does not draw."
     if interval.source == OF_TASKS:
         return f"The interval {name} stands as computed: this page does not make it. It is {interval.method}."
+    if interval.source == COMPUTED and not _is_counted_here(case, case.book.endpoints[interval.endpoint]):
+        return f"The interval {name} stands as computed: this page resamples whole counts of all tasks alone."
     if interval.source != COMPUTED:
         return f"The interval {name} stands as {interval.source}: the episodes behind it were not published."
     return ""

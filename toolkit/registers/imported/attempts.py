@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -24,13 +25,35 @@ _KEY = list(EPISODES.key)
 
 def identities(rows: pl.DataFrame) -> pl.Series:
     """Return a number for each episode, ordered as the key of `episodes` is: less to sort than its parts."""
+    return _numbered_within(rows, ["run_id", *PLACE])
+
+
+def numbered(rows: pl.DataFrame, names: Sequence[str]) -> tuple[pl.Series, pl.DataFrame]:
+    """Return which of the different combinations of some columns each row has, and these, in order.
+
+    A join or a grouping by several columns would copy all of them.
+
+    Args:
+        rows: with few combinations of the columns, none of them null.
+        names: of columns of words or whole numbers.
+    """
     import polars as pl
 
-    place = ["run_id", *PLACE]
-    places = rows.select(place).unique().sort(place).with_row_index("number")
-    numbers = rows.select(place).join(places, on=place, how="left", maintain_order="left")["number"]
-    most = MOST_TASKS * MOST_EPISODES
-    return numbers.cast(pl.Int64) * most + rows["task"].cast(pl.Int64) * MOST_EPISODES + rows["schedule"]
+    codes = pl.zeros(rows.height, pl.Int64, eager=True)
+    for name in names:
+        values = rows[name].to_physical()
+        different = values.unique().sort()
+        codes = codes * len(different) + different.search_sorted(values)
+    firsts = pl.DataFrame({"code": codes}).with_row_index("first").unique("code", keep="first").sort("code")
+    return firsts["code"].search_sorted(codes), rows.select(names)[firsts["first"]]
+
+
+def _numbered_within(rows: pl.DataFrame, names: Sequence[str]) -> pl.Series:
+    """Return numbers of episodes that are alike where these columns, task and schedule are."""
+    import polars as pl
+
+    numbers = numbered(rows, names)[0].cast(pl.Int64)
+    return (numbers * MOST_TASKS + rows["task"]) * MOST_EPISODES + rows["schedule"]
 
 
 def check_unique(rows: pl.DataFrame) -> None:
@@ -39,8 +62,10 @@ def check_unique(rows: pl.DataFrame) -> None:
     Raises:
         DamagedError: one is there twice.
     """
-    twice = rows.filter(identities(rows).is_duplicated()).sort(*_KEY, ROW)
-    if twice.height:
+    episodes = identities(rows)
+    ordered = episodes.sort()
+    if (ordered == ordered.shift(1)).any():
+        twice = rows.filter(episodes.is_duplicated()).sort(*_KEY, ROW)
         first = twice.row(0, named=True)
         numbers = twice.filter(*(twice[name] == first[name] for name in _KEY))[ROW].to_list()
         raise DamagedError(
@@ -89,20 +114,25 @@ def completed(rows: pl.DataFrame, missing: MissingData, scores: Scores | None) -
     return rows
 
 
+def _episodes_in_full(rows: pl.DataFrame) -> int:
+    """Return how many episodes there would be if every evaluation had what any on its set has."""
+    _, sets = numbered(rows, _SET)
+    met = _numbered_within(rows, _SET).unique() // (MOST_TASKS * MOST_EPISODES)
+    sizes = sets.with_columns(met.alias("set").value_counts(name="size").sort("set")["size"])
+    _, evaluations = numbered(rows, ["run_id", *_SET, "step"])
+    return int(evaluations.join(sizes, on=_SET)["size"].sum())
+
+
 def _lacking(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the episodes that an evaluation lacks and another on its set has, without outcomes."""
     import polars as pl
 
-    grid = rows.select(*_SET, "task", "schedule").unique()
-    sizes = grid.group_by(_SET).len("whole")
-    counted = rows.group_by("run_id", *_SET, "step").len("there").join(sizes, on=_SET)
-    if counted["there"].equals(counted["whole"]):  # each is there once
+    if rows.height == _episodes_in_full(rows):
         return rows.clear()
+    grid = rows.select(*_SET, "task", "schedule").unique()
     of_run = [name for name in RUNS.column_names if name in rows.columns and name != "run_id"]
     evaluations = rows.group_by("run_id", *_SET, "step").agg(pl.col(name).first() for name in of_run)
     lacking = evaluations.join(grid, on=_SET).join(rows, on=_KEY, how="anti")
-    if not lacking.height:
-        return rows.clear()
     tasks = rows.group_by("pool", "task").agg(pl.col("prompt").first()) if "prompt" in rows.columns else None
     lacking = lacking if tasks is None else lacking.join(tasks, on=["pool", "task"], how="left")
     told = {

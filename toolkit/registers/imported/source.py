@@ -286,9 +286,12 @@ def converted(table: pl.DataFrame, column: Column, source: str, words: Mapping[s
 
 
 def _each_once(cells: pl.Series, convert: Callable[[pl.Series], pl.Series]) -> pl.Series:
-    """Return cells converted, each different text of them once: a log says few things often."""
+    """Return cells converted, each different one once: a log says few things often."""
     import polars as pl
 
+    if cells.dtype.is_integer():
+        numbers = cells.unique().sort()
+        return convert(numbers).gather(numbers.search_sorted(cells))
     if cells.dtype != pl.String:
         return convert(cells)
     encoded = cells.to_arrow().dictionary_encode()

@@ -20,6 +20,7 @@ from toolkit.registers.imported.attempts import (
     check_unique,
     completed,
     identities,
+    numbered,
 )
 from toolkit.registers.imported.mapping import OF_RUNS, OF_TASKS, TARGETS, TableMapping
 from toolkit.registers.imported.source import ROW, as_words, converted
@@ -90,7 +91,9 @@ def counted(
     import polars as pl
 
     tasks = _tasks(rows)  # 1
-    rows = rows.with_columns(_joined(rows, tasks, ["pool", "task"], "index").alias("task"))
+    numbers, named = numbered(rows, ["pool", "task"])
+    index = named.join(tasks, on=["pool", "task"], how="left", maintain_order="left")["index"]
+    rows = rows.with_columns(index.gather(numbers).alias("task"))
     if missing is None:
         check_unique(rows)
     else:
@@ -160,9 +163,9 @@ def _named(rows: pl.DataFrame, mapping: TableMapping) -> pl.DataFrame:
 
     if "run_id" not in mapping.targets:
         place = ["condition", "arm", "seed"]
-        named = rows.select(place).unique().with_columns(run_id=pl.format("{}-{}-s{}", *place))
-        named = named.with_columns(as_words(named["run_id"]))
-        rows = rows.with_columns(_joined(rows, named, place, "run_id"))
+        numbers, places = numbered(rows, place)
+        names = places.select(run_id=pl.format("{}-{}-s{}", *place))["run_id"]
+        rows = rows.with_columns(as_words(names).gather(numbers))
     odd = [name for name in rows["run_id"].unique() if not _RUN_NAME.fullmatch(name)]
     if odd:
         raise DamagedError(
@@ -183,12 +186,6 @@ def _named(rows: pl.DataFrame, mapping: TableMapping) -> pl.DataFrame:
             )
         rows = rows.with_columns(schedule=(pl.col(ROW).cum_count().over(evaluation) - 1).cast(pl.Int16))
     return rows
-
-
-def _joined(rows: pl.DataFrame, other: pl.DataFrame, on: list[str], name: str) -> pl.Series:
-    """Return a column of another table beside the rows, which are not copied."""
-    joined = rows.select(on).join(other.select(*on, name), on=on, how="left", maintain_order="left")
-    return joined[name]
 
 
 def _tasks(rows: pl.DataFrame) -> pl.DataFrame:
@@ -288,6 +285,7 @@ def write_imported(
     outcomes: Sequence[Row] = (),
     standing: str = "",
     findings: str = "",
+    proven: Manifest | None = None,
 ) -> Manifest:
     """Write a study's repository: beside its place, and put there once it is whole and verified.
 
@@ -303,6 +301,7 @@ def write_imported(
         outcomes: rows of `decisions` for the card, each with the rule's `title`.
         standing: what the registration stands on, in words, for the card.
         findings: what was found, for the card.
+        proven: what was written just now of the same files, without decisions.
 
     Raises:
         IncompleteError: the folder holds something else, or cannot be written.
@@ -328,6 +327,7 @@ def write_imported(
         files=files,
         documents={**documents, **described},
         words=words,
+        proven=proven,
     )
 
 

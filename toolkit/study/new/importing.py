@@ -136,7 +136,7 @@ def import_study(
     )
     with tempfile.TemporaryDirectory() as scratch:
         progress("writing registers")
-        write(Path(scratch) / mapping.study, made)  # 3
+        proven = write(Path(scratch) / mapping.study, made)  # 3
         progress("deciding")
         study = open_study(Path(scratch) / mapping.study)
         case = wanted.open_case(study, registration)  # 4
@@ -154,6 +154,7 @@ def import_study(
         outcomes=[row | {"title": made.title} for row, made in zip(decided, decisions, strict=True)],
         standing=str(case.standing),
         findings=found,
+        proven=proven,
     )
     verdicts = {decision.rule: decision.verdict for decision in decisions}
     return Imported(manifest, verdicts, *compared, _said(log, mapping, tables, book.terms.missing))
