@@ -13,7 +13,7 @@ from toolkit.files import write_all
 from toolkit.registers.arrow import arrow_schema, parquet_bytes
 from toolkit.registers.cards.dataset import Config, config_of, dataset_card
 from toolkit.registers.manifest import Manifest, RegistrationRef
-from toolkit.registers.row_tables import FAULTS, RECOVERIES
+from toolkit.registers.row_tables import FAULTS, OF_IMPORTS, RECOVERIES
 from toolkit.registers.schema import TABLES
 from toolkit.registers.writer import seal_study
 
@@ -25,7 +25,7 @@ CAUSES = dict(zip(RECOVERIES, ("transient", "rate_limit", "stale_read", "truncat
 STEPS = tuple(range(0, 301, 20))
 # What only the runs of language models have, or only studies that others ran.
 UNTOLD = (
-    *("score", "missing", "excluded", "cost"),
+    *OF_IMPORTS,
     *("recipe_sha256", "tokens", "importance_weights"),
     *("stack", "accelerator", "processes", "kernels", "step_seconds", "generation_seconds"),
 )

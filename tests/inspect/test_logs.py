@@ -19,7 +19,8 @@ from toolkit.registers.imported.readers import inspect_archive, inspect_logs
 from toolkit.registers.imported.readers.inspect_archive import checked_copy
 from toolkit.registers.imported.reading import read_log
 from toolkit.registers.imported.tables import tables_of
-from toolkit.study.new.outline import outlined, scaffold
+from toolkit.study.new.outline import outlined
+from toolkit.study.new.scaffold import scaffold
 
 LOGS = CHECKOUT / "tests" / "fixtures" / "logs" / "inspect"
 FOLDERS = ("strategies", "letters", "refusals", "troubled", "halted")

@@ -81,6 +81,9 @@ SCHEDULES = c.Table(
     follows=("episodes",),
 )
 
+OF_IMPORTS = ("score", "missing", "excluded", "tokens", "cost")
+"""Columns of `episodes` that only a study has that was played elsewhere."""
+
 EPISODES = c.Table(
     "episodes",
     "One row an episode of an evaluation; one file a run.",

@@ -11,7 +11,8 @@ from toolkit.registers.imported.log import Log
 from toolkit.registers.imported.mapping import parse_mapping
 from toolkit.registers.imported.reading import read_log
 from toolkit.registers.imported.tables import tables_of
-from toolkit.study.new.outline import outlined, scaffold
+from toolkit.study.new.outline import outlined
+from toolkit.study.new.scaffold import scaffold
 
 LOGS = Path(__file__).parents[3] / "fixtures" / "logs"
 

@@ -17,7 +17,8 @@ from toolkit.registers.imported.mapping import parse_mapping
 from toolkit.registers.imported.readers import json_lines, lm_eval
 from toolkit.registers.imported.reading import read_log
 from toolkit.registers.imported.tables import tables_of
-from toolkit.study.new.outline import outlined, scaffold
+from toolkit.study.new.outline import outlined
+from toolkit.study.new.scaffold import scaffold
 
 LOGS = CHECKOUT / "tests" / "fixtures" / "logs" / "lm_eval"
 
