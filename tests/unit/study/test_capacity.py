@@ -191,7 +191,7 @@ def test_the_decisions_of_today_s_recipe_would_not_have_fitted_its_column() -> N
 
 
 NOT_KNOWN_BEFORE = {("launches", "attempt"), ("launches", "processes")}
-PLAYED_ELSEWHERE = {("episodes", "tokens"), ("evaluations", "tokens")}
+PLAYED_ELSEWHERE = {(table, name) for table in ("episodes", "evaluations") for name in row_tables.OF_IMPORTS}
 OF_THE_OTHER_POLICY = {True: {("groups", "decisions")}, False: {("groups", "tokens")}}
 
 

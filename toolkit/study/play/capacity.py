@@ -94,6 +94,8 @@ def _wholes(table: Table, run: Specification) -> Iterator[Column]:
     """Yield the columns of whole numbers, seeds of schedules aside: those fill their type by their nature."""
     for column in table.columns:
         others = _OF_ANOTHER_POLICY[isinstance(run, LanguageModelSpecification)]
+        if table.name in {"episodes", "evaluations"}:
+            others = others | {*row_tables.OF_IMPORTS}
         if column.type.most is not None and column.name not in others:
             yield column
 
