@@ -64,10 +64,15 @@ def test_the_draft_is_fitted_to_the_pilot_and_powered_as_registered(project: Pat
 
 
 def test_what_a_freeze_would_refuse_is_listed_at_once(project: Path) -> None:
+    change(project, ('test = "lower(gap_95) > 0"', 'test = "mean(gap) >= -1"'), ("tasks = 20", "tasks = 1"))
+    problems = run("rehearse", "mine", "pilot.csv", "--simulations", "0", "--json").json()["problems"]
+    assert any("can never fail" in problem for problem in problems), problems
+    assert any("could never be decided" in problem for problem in problems), problems
+
+
+def test_rules_that_cannot_be_read_are_refused_with_the_reason(project: Path) -> None:
     change(project, ('method = "t over tasks"', 'method = "bayesian bootstrap"'))
-    done = run("rehearse", "mine", "pilot.csv", "--simulations", "0")
-    problems = done.out + done.err
-    assert "bayesian bootstrap" in problems
+    run("rehearse", "mine", "pilot.csv").refused(4, "bayesian bootstrap")
 
 
 def test_numbers_of_the_pilot_are_marked_and_not_frozen(project: Path) -> None:
