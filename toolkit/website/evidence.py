@@ -129,7 +129,7 @@ def _rows(
 
 
 def _source(endpoint: Endpoint) -> str:
-    """Return the name that a page has for the rows of an endpoint: its register, or what was counted for it."""
+    """Return what a page calls the rows of an endpoint: its register, or what was counted for it."""
     tasks = ", ".join(in_words(endpoint))
     return f"{endpoint.register}, tasks with {tasks}, for {endpoint.id}" if tasks else endpoint.register
 

@@ -62,9 +62,9 @@ def numbered(rows: pl.DataFrame) -> pl.DataFrame:
     tasks = rows.group_by("pool", "task", *told).agg(pl.col(ROW).min()).sort(ROW)
     twice = tasks.filter(tasks.select("pool", "task").is_duplicated())
     if twice.height:
-        first, other, *_ = twice.filter(
-            pl.struct("pool", "task") == twice.select(pl.struct("pool", "task").first())
-        ).to_dicts()
+        first, *others = twice.to_dicts()
+        same = (row for row in others if (row["pool"], row["task"]) == (first["pool"], first["task"]))
+        other = next(same)
         differ = [name for name in told if first[name] != other[name]]
         raise DamagedError(
             f"a task has two texts under {', '.join(differ)}",

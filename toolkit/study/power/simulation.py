@@ -59,8 +59,9 @@ def simulated_endpoints(book: RuleBook, rule: Rule) -> list[Endpoint]:
     """Return the endpoints that a rule reads, if all can be simulated.
 
     Raises:
-        UsageError: one of them is on some tasks alone, or no difference of two arms by seed on evaluations of a registered size, or
-            they compare different arms or conditions; or the estimate is a statistic.
+        UsageError: one of them is no difference of two arms by seed on evaluations of a registered size, or
+            is on some of their tasks alone; or they compare different arms or conditions; or the estimate is
+            a statistic.
     """
     if not rule.estimate:
         raise UsageError(f"rule {rule.id} has no estimate, and its power is not defined")
@@ -80,7 +81,7 @@ def simulated_endpoints(book: RuleBook, rule: Rule) -> list[Endpoint]:
         )
     for endpoint in (e for e in endpoints if e.attributes):
         raise UsageError(
-            f"the power of {rule.id} cannot be simulated: how tasks of one kind differ from others is not known",
+            f"the power of {rule.id} cannot be simulated: it reads some tasks of a set alone",
             expected="endpoints on all tasks of an evaluation set",
             found=f"{endpoint.id}, on tasks with {', '.join(in_words(endpoint))}",
         )
