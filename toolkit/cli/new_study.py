@@ -39,6 +39,14 @@ NAME = "letters, digits, hyphens and underscores, a letter or digit first, at mo
 @click.option("--success", metavar="COLUMN", help="Column that says whether an episode succeeded.")
 @click.option("--score", metavar="COLUMN", help="Column with a score that is more than yes or no.")
 @click.option(
+    "--attribute",
+    "attributes",
+    metavar="COLUMN",
+    multiple=True,
+    help="Column that says what a task is, as its difficulty: rules can then be about those tasks alone. May "
+    "be repeated.",
+)
+@click.option(
     "--into", type=FOLDER, help="Folder of the project; the one you are in, or a new one here, if left out."
 )
 @click.option(
@@ -51,6 +59,7 @@ def new_study(
     *,
     name: str,
     tables: tuple[str, ...],
+    attributes: tuple[str, ...],
     into: Path | None,
     repository: str,
     as_json: bool,
@@ -68,6 +77,7 @@ def new_study(
       toolkit new-study my-study --table trl-runs --into my-project
       toolkit new-study my-study --table lm_eval_output --success exact_match --into my-project
       toolkit new-study my-study --table wandb --score eval/accuracy --into my-project
+      toolkit new-study my-study --table pilot.csv --attribute difficulty --attribute topic
       toolkit new-study my-study --table pilot.csv --repository me/my-study --into my-project --json
     """
     from toolkit.files import write_all
@@ -81,7 +91,9 @@ def new_study(
     root = into or _project()
     log = read_log(tables, remark) if tables else None
     given = {TARGETS.get(target, target): column for target, column in named.items() if column}
-    outline = blank(name) if log is None else outlined(name, log, given)
+    if attributes and log is None:
+        raise UsageError("attributes are columns of a log, and there is none", expected="--table SOURCE")
+    outline = blank(name) if log is None else outlined(name, log, given, attributes)
     files = {path: text for path, text in scaffold(outline, repository).items() if _is_new(root / path)}
     write_all(root, {path: text.encode() for path, text in files.items()})
     problem = _problem(files, name, log)
@@ -92,6 +104,7 @@ def new_study(
                 "folder": str(root),
                 "files": sorted(files),
                 "columns": outline.columns,
+                "attributes": dict(outline.attributes),
                 "unused": list(outline.unused),
                 "left_out": [*(log.left_out if log else ())],
                 "problem": problem,
@@ -120,6 +133,9 @@ def _show_guesses(outline: Outline, log: Log) -> None:
     """Say what was read off a log, and what was not."""
     for target, column in outline.columns.items():
         click.echo(f"  {target} is the log's {column!r}")
+    for name, column in outline.attributes.items():
+        words = ", ".join(f"{word} ({count})" for word, count in outline.words_of_attributes[name].items())
+        click.echo(f"  attribute {name} of a task is the log's {column!r}: {words} tasks")
     if outline.unused:
         click.echo(f"  not used: {', '.join(outline.unused)}")
     if log.left_out:
@@ -147,7 +163,7 @@ def _problem(files: Mapping[str, str], name: str, log: Log | None) -> str | None
         return None
     try:
         terms = load_rulebook(rules).terms
-        declared = terms.scores, terms.missing
+        declared = terms.scores, terms.missing, terms.attributes
         read = parse_mapping(mapping)
         tables_of(log.measured(read.columns), read, *declared)
     except DamagedError as error:

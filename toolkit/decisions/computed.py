@@ -7,12 +7,13 @@ from fractions import Fraction
 from math import fsum, lcm, ulp
 from typing import TYPE_CHECKING
 
-from toolkit.decisions.endpoints import Endpoint, IntervalSpec, Rate
+from toolkit.decisions.endpoints import COUNTED_BY_TASK, Endpoint, IntervalSpec, Rate
 from toolkit.decisions.interval import Interval, computed_interval, unavailable
-from toolkit.decisions.lookup import Tables
+from toolkit.decisions.lookup import Row, Tables
 from toolkit.decisions.measure import counted_at
 from toolkit.decisions.methods import OVER_TASKS
 from toolkit.decisions.plan import Plan
+from toolkit.decisions.subgroup import EPISODES, episode_counts, in_words, rows_of
 from toolkit.decisions.taskwise import Draws, interval_over_tasks
 from toolkit.decisions.values import Missing, together
 from toolkit.errors import DamagedError
@@ -29,14 +30,6 @@ if TYPE_CHECKING:
     from toolkit.registers.episode_counts import Counts
 
 RESAMPLED = ("seed pairs", "tasks with all their schedules")
-EPISODES = "episodes"
-# What a count of `evaluations` counts, as a column of `episodes`.
-COLUMNS = {
-    "successes": "true_success",
-    "observed_successes": "observed_reward",
-    **{name: name for name in ("score", "calls", "tokens", "cost")},
-}
-_IN_EPISODES = ("phase", "pool", "regime")
 
 
 class Resampler:
@@ -112,7 +105,10 @@ class Resampler:
 
     def _counts(self, endpoint: Endpoint, runs: Sequence[str]) -> Counts | Missing:
         counts = episode_counts(endpoint, runs, self._registers)
-        gaps = [self._gap(endpoint, counts, run, step) for run in runs for step in endpoint.steps]
+        table = rows_of(endpoint, self._registers)
+        if isinstance(table, Missing):
+            return table
+        gaps = [self._gap(endpoint, counts, table, run, step) for run in runs for step in endpoint.steps]
         reasons = tuple(gap for gap in gaps if gap)
         if reasons:
             return Missing(not_run=False, reasons=reasons)
@@ -121,13 +117,14 @@ class Resampler:
             return unavailable(f"the runs of {endpoint.id} did not meet the same tasks")
         return counts
 
-    def _gap(self, endpoint: Endpoint, counts: Counts, run: str, step: int) -> str:
+    def _gap(self, endpoint: Endpoint, counts: Counts, table: Sequence[Row], run: str, step: int) -> str:
         """Return what a run's evaluation lacks of the registered one."""
         tasks = counts.get((run, step))
-        row_key = f"{run} at step {step}, {', '.join(f'{n}={v}' for n, v in endpoint.where.items())}"
-        if tasks is None:
+        place = [*(f"{name}={value}" for name, value in endpoint.where.items()), *in_words(endpoint)]
+        row_key = f"{run} at step {step}, {', '.join(place)}"
+        if not tasks:
             return f"{EPISODES} has no row of {row_key}"
-        row = counted_at(endpoint, self._registers.rows(endpoint.register), run, step)
+        row = counted_at(endpoint, table, run, step)
         if isinstance(row, Missing):
             return "; ".join(row.reasons)
         count, of = endpoint.outcome.columns
@@ -166,28 +163,10 @@ class Resampler:
         return counted_bootstrap(numerators, denominator, self._weights[key], level)
 
 
-def episode_counts(endpoint: Endpoint, runs: Sequence[str], registers: Tables) -> Counts:
-    """Count the episodes that the interval of an endpoint resamples.
-
-    Args:
-        endpoint: a mean of episodes by seed.
-        runs: its deciding runs.
-        registers: a study with episode rows.
-
-    Returns:
-        Counts by run and step, then by task; what has no row is not there.
-
-    Raises:
-        DamagedError: episodes contradict each other.
-    """
-    where = {name: value for name, value in endpoint.where.items() if name in _IN_EPISODES}
-    return registers.success_counts(COLUMNS[endpoint.outcome.columns[0]], runs, where, endpoint.steps)
-
-
 def is_mean_of_episodes(endpoint: Endpoint) -> bool:
     """Whether an endpoint is a weighted mean of episodes by seed: each task has a value of its own."""
     outcome = endpoint.outcome
-    counted = isinstance(outcome, Rate) and outcome.count in COLUMNS and outcome.of == EPISODES
+    counted = isinstance(outcome, Rate) and outcome.count in COUNTED_BY_TASK and outcome.of == EPISODES
     return endpoint.by == "seed" and counted and endpoint.threshold is None and bool(endpoint.steps)
 
 

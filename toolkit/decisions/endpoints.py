@@ -1,6 +1,7 @@
-"""What is measured: evaluation sets, endpoints and intervals, as declared in the rules."""
+"""What is measured: endpoints and intervals, as declared in the rules."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from toolkit.decisions.methods import (
@@ -13,6 +14,7 @@ from toolkit.decisions.methods import (
     T_OVER_TASKS,
 )
 from toolkit.decisions.section import Section, identifier, strings
+from toolkit.decisions.sets import EvaluationSet, check_columns, check_conditions
 from toolkit.decisions.terms import OF_TOOLKIT, Terms
 from toolkit.errors import RuleError
 from toolkit.registers.schema import TABLES
@@ -26,24 +28,15 @@ OVER_STEPS_SAY = {
     "steps_to_threshold": "the first step that reaches `threshold`, interpolated; missing where none does",
 }
 OVER_STEPS = tuple(OVER_STEPS_SAY)
+COUNTED_BY_TASK = {
+    "successes": "true_success",
+    "observed_successes": "observed_reward",
+    **{name: name for name in ("score", "calls", "tokens", "cost")},
+}
+"""What a count of `evaluations` counts, as a column of `episodes`."""
+MEANS = f"one of {', '.join(COUNTED_BY_TASK)} of episodes, by seed or run or pooled"
 # Seeded by numpy's SeedSequence, one stream for seed pairs and one for tasks.
 GENERATORS = ("PCG64",)
-
-
-@dataclass(frozen=True)
-class EvaluationSet:
-    """Which rows of `evaluations` belong to a registered set, and what a complete one has."""
-
-    name: str
-    where: dict[str, str]
-    tasks: int
-    schedules: int
-    spans: tuple[str, ...] = ()
-
-    @property
-    def expect(self) -> dict[str, int]:
-        """What a complete row holds; nothing where the set's size was not registered."""
-        return {"episodes": self.tasks * self.schedules} if self.tasks else {}
 
 
 @dataclass(frozen=True)
@@ -82,6 +75,7 @@ class Endpoint:
         register: the table that holds its rows.
         outcome: how a row becomes a number.
         where: text columns that the rows must match, the evaluation set's included.
+        attributes: what the tasks are that it is measured on; on all of them where it is empty.
         expect: what a complete row holds, column by column; another row counts as missing.
         condition, arms, seeds, scale_rewards: which runs; two arms mean first minus second.
         by: what the members of the series are.
@@ -117,12 +111,13 @@ class Endpoint:
     high: Fraction
     tasks: int = 0
     schedules: int = 0
+    attributes: Mapping[str, str] = field(default_factory=dict)
     most_missing: Fraction = Fraction(0)
     spans: tuple[str, ...] = ()
 
     def covers(self, other: "Endpoint") -> bool:
         """Whether it reads every row that another endpoint reads."""
-        same = ("register", "where", "condition", "scale_rewards", "checkpoints")
+        same = ("register", "where", "attributes", "condition", "scale_rewards", "checkpoints")
         parts = ("arms", "seeds", "steps")
         return all(getattr(self, name) == getattr(other, name) for name in same) and all(
             set(getattr(other, name)) <= set(getattr(self, name)) for name in parts
@@ -176,26 +171,6 @@ class IntervalSpec:
         return f"{self.method}, {self.resamples} resamples of {'; '.join(self.resampled)}, {self.crossing}"
 
 
-def read_set(name: str, content: object, terms: Terms = OF_TOOLKIT) -> EvaluationSet:
-    """Read one evaluation set.
-
-    Raises:
-        RuleError: malformed, or a column that `evaluations` does not have.
-    """
-    section = Section(content, f"sets.{identifier(name, 'sets')}")
-    where = strings(section.table("where"), section.where)
-    _check_conditions("evaluations", where, section, terms)
-    sized = section.choice("size", ("registered", "not registered"), "") != "not registered"
-    tasks = schedules = 0
-    if sized:
-        tasks, schedules = section.whole("tasks") or 0, section.whole("schedules") or 0
-        if min(tasks, schedules) < 1:
-            raise section.wrong("an evaluation set has tasks and schedules")
-    spans = section.texts("spans", ())
-    section.done()
-    return EvaluationSet(name, where, tasks, schedules, spans)
-
-
 def read_endpoint(
     name: str, content: object, sets: dict[str, EvaluationSet], terms: Terms = OF_TOOLKIT
 ) -> Endpoint:
@@ -214,7 +189,7 @@ def read_endpoint(
     chosen = sets[named_set] if named_set else EvaluationSet("", {}, 0, 0)
     outcome = _outcome(section, register)
     where = {**chosen.where, **strings(section.table("where"), section.where)}
-    _check_conditions(register, where, section, terms)
+    check_conditions(register, where, section, terms)
     low, high = section.range("range")
     endpoint = Endpoint(
         id=name,
@@ -237,6 +212,7 @@ def read_endpoint(
         high=high,
         tasks=chosen.tasks,
         schedules=chosen.schedules,
+        attributes=chosen.attributes,
         most_missing=terms.missing.most if terms.missing else Fraction(0),
         spans=section.texts("spans", ()),
     )
@@ -283,7 +259,7 @@ def _expect(section: Section, register: str) -> dict[str, int]:
     content = section.table("expect")
     inner = Section(content, f"{section.where}.expect")
     expect = {name: inner.whole(name) or 0 for name in content}
-    _check_columns(register, tuple(expect), section, numbers=True)
+    check_columns(register, tuple(expect), section, numbers=True)
     return expect
 
 
@@ -298,32 +274,8 @@ def _outcome(section: Section, register: str) -> Rate | Figure:
     else:
         outcome = Figure(inner.text("figure"), inner.text("over", "") or None)
     inner.done()
-    _check_columns(register, outcome.columns, section, numbers=True)
+    check_columns(register, outcome.columns, section, numbers=True)
     return outcome
-
-
-def _check_conditions(register: str, conditions: dict[str, str], section: Section, terms: Terms) -> None:
-    _check_columns(register, tuple(conditions), section, numbers=False)
-    for name, value in conditions.items():
-        column = terms.table(register).column(name)
-        if column and column.choices and value not in column.choices:
-            problem = f"column {name!r} of {register!r} never says {value!r}"
-            raise section.wrong(problem, expected=", ".join(column.choices))
-
-
-def _check_columns(register: str, columns: tuple[str, ...], section: Section, *, numbers: bool) -> None:
-    table = TABLES[register]
-    for name in columns:
-        column = table.column(name)
-        if column is None:
-            problem = f"register {register!r} has no column {name!r}"
-            raise section.wrong(problem, expected=", ".join(table.column_names))
-        if column.type.is_number != numbers:
-            raise section.wrong(
-                f"column {name!r} of {register!r} is of the wrong type",
-                expected=f"a column of {'numbers' if numbers else 'text'}",
-                found=column.type.value,
-            )
 
 
 def _checkpoint(text: str, where: str) -> tuple[str, int]:
@@ -363,10 +315,18 @@ def _check_fit(endpoint: Endpoint, section: Section, terms: Terms) -> None:
         (any(len(set(names)) != len(names) for names in lists), "names something twice"),
         (_is_score(endpoint) and terms.scores is None, "reads scores, and [scores] does not say their range"),
         (_leaves_scores(endpoint, terms), "has a range that its scores cannot have"),
+        (bool(endpoint.attributes) and not _is_by_task(endpoint), f"on some tasks is a mean: {MEANS}"),
     )
     for wrong, problem in problems:
         if wrong:
             raise section.wrong(f"an endpoint by {endpoint.by} {problem}")
+
+
+def _is_by_task(endpoint: Endpoint) -> bool:
+    """Whether its rows can be counted from the episodes of some tasks."""
+    outcome = endpoint.outcome
+    counted = isinstance(outcome, Rate) and outcome.count in COUNTED_BY_TASK and outcome.of == "episodes"
+    return counted and endpoint.by in ("seed", "run", "pooled") and [*endpoint.expect] == ["episodes"]
 
 
 def _is_score(endpoint: Endpoint) -> bool:

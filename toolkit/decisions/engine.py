@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from toolkit.decisions.bounds import AllSucceed, lack_outcomes
-from toolkit.decisions.computed import EPISODES, Resampler
+from toolkit.decisions.computed import Resampler
 from toolkit.decisions.criteria import Measured, close_calls, judge, verdict_of
 from toolkit.decisions.decision import AmendmentRef, Bounds, Decision, Estimate, RegisterRef
 from toolkit.decisions.endpoints import Endpoint, IntervalSpec
@@ -25,6 +25,7 @@ from toolkit.decisions.rules import Criterion, Rule
 from toolkit.decisions.seedwise import interval_by_seed
 from toolkit.decisions.statistic import Statistic
 from toolkit.decisions.stored import StoredDecisions
+from toolkit.decisions.subgroup import EPISODES, TASK_POOLS
 from toolkit.decisions.values import Missing, Scalar, Series, kleene_all, mean_of
 from toolkit.registers.schema import TABLES
 
@@ -293,6 +294,8 @@ class Engine:
                 read.setdefault(table, set())
                 for source in TABLES[table].follows:
                     read.setdefault(source, set()).update(self._names_read(endpoint))
+            if endpoint.attributes:
+                read.setdefault(TASK_POOLS, set())
         if named & set(self._book.intervals):
             read.setdefault("intervals", set())
         return tuple(self._reference_to(t, read[t]) for t in sorted(read) if self._registers.has(t))

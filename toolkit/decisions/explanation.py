@@ -3,7 +3,7 @@
 from typing import Any
 
 from toolkit.decisions.case import Case
-from toolkit.decisions.measure import rows_query
+from toolkit.decisions.rows_query import rows_query
 
 
 def explain(case: Case, rule: str) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def explain(case: Case, rule: str) -> dict[str, Any]:
         "readings_text": registered.readings or None,
         **{key: value for key, value in decision.as_dict().items() if key != "rule"},
         "endpoints": [
-            {"id": e.id, "title": e.title, "unit": e.unit, "rows": rows_query(e, case.book.plan)}
+            {"id": e.id, "title": e.title, "unit": e.unit, "rows": rows_query(e, case.book.plan, case.study)}
             for e in endpoints
         ],
         **({"statistics": statistics} if statistics else {}),

@@ -1,6 +1,6 @@
-"""From the rows of a register to an endpoint's value, exactly; its learning curves; the SQL of its rows."""
+"""From the rows of a register to an endpoint's value, exactly; its learning curves."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -8,6 +8,7 @@ from fractions import Fraction
 from toolkit.decisions.endpoints import Endpoint
 from toolkit.decisions.lookup import Row, Tables, rows_with
 from toolkit.decisions.plan import Plan, described, place_of
+from toolkit.decisions.subgroup import in_words, rows_of
 from toolkit.decisions.values import Missing, Scalar, Series, exact, whole
 from toolkit.errors import DamagedError, RuleError
 from toolkit.estimators import auc, steps_to_threshold
@@ -61,11 +62,10 @@ def measure(endpoint: Endpoint, registers: Tables, plan: Plan) -> Scalar | Serie
 
 
 def _measure(endpoint: Endpoint, registers: Tables, plan: Plan) -> Scalar | Series[Fraction]:
-    if not registers.has(endpoint.register):
-        absent = Missing(not_run=False, reasons=(f"the study has no register {endpoint.register!r}",))
-        unmeasured = tuple((member, absent) for member in members(endpoint))
-        return Series(endpoint.by, unmeasured) if endpoint.is_series else absent
-    table = registers.rows(endpoint.register)
+    table = rows_of(endpoint, registers)
+    if isinstance(table, Missing):
+        unmeasured = tuple((member, table) for member in members(endpoint))
+        return Series(endpoint.by, unmeasured) if endpoint.is_series else table
     if endpoint.by == "row":
         return _number(endpoint, table, _single_step(endpoint))
     if endpoint.by == "checkpoint":
@@ -99,9 +99,9 @@ def curve_points(endpoint: Endpoint, registers: Tables, plan: Plan) -> tuple[Cur
     Returns:
         Points by arm, series and step; a mean only where every deciding seed has a value.
     """
-    if not registers.has(endpoint.register):
+    table = rows_of(endpoint, registers)
+    if isinstance(table, Missing):
         return ()
-    table = registers.rows(endpoint.register)
     runs = registers.rows("runs")
     steps = sorted(
         {r["step"] for r in table if all(r[name] == value for name, value in endpoint.where.items())}
@@ -210,7 +210,7 @@ def _number(endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, object
 def _row(endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, object]) -> Row | Missing:
     wanted = {**endpoint.where, **place}
     matching = rows_with(table, wanted)
-    where = ", ".join(f"{name}={value}" for name, value in wanted.items())
+    where = ", ".join([*(f"{name}={value}" for name, value in wanted.items()), *in_words(endpoint)])
     if not matching:
         return Missing(not_run=False, reasons=(f"{endpoint.register} has no row with {where}",))
     if len(matching) > 1:
@@ -312,42 +312,3 @@ def _quotient(above: Fraction, below: Fraction, endpoint: Endpoint) -> Scalar:
     if below == 0:
         return Missing(not_run=False, reasons=(f"{endpoint.id} is a quotient over zero",))
     return above / below
-
-
-def rows_query(endpoint: Endpoint, plan: Plan) -> str:
-    """Return a SELECT over a study's registers that lists the rows an endpoint reads.
-
-    Args:
-        endpoint: the endpoint.
-        plan: the registered runs.
-    """
-    conditions = [f"{name} = {_text(value)}" for name, value in sorted(endpoint.where.items())]
-    if endpoint.steps:
-        conditions.append(f"step IN ({_list(map(str, endpoint.steps))})")
-    if endpoint.by == "checkpoint":
-        columns = ["trajectory", "step"]
-        places = [f"(trajectory = {_text(t)} AND step = {s})" for t, s in endpoint.checkpoints]
-        conditions.append(f"({' OR '.join(places)})")
-    elif endpoint.by == "row":
-        columns = ["run_id", "step"]
-    else:
-        columns = ["arm", "seed", "run_id", *(["step"] if endpoint.steps else [])]
-        runs = [
-            f"condition = {_text(endpoint.condition)}",
-            f"arm IN ({_list(map(_text, endpoint.arms))})",
-            f"seed IN ({_list(map(str, endpoint.seeds))})",
-            *([f"scale_rewards = {_text(endpoint.scale_rewards)}"] if endpoint.scale_rewards else []),
-            f"role IN ({_list(map(_text, plan.roles))})",
-            "status = 'COMPLETE'",
-        ]
-        conditions.append(f"run_id IN (SELECT run_id FROM runs WHERE {' AND '.join(runs)})")
-    selected = _list([*columns, *endpoint.outcome.columns])
-    return f"SELECT {selected} FROM {endpoint.register} WHERE {' AND '.join(conditions)} ORDER BY ALL"
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
-
-
-def _list(values: Iterable[str]) -> str:
-    return ", ".join(values)

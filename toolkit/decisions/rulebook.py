@@ -12,7 +12,6 @@ from toolkit.decisions.endpoints import (
     IntervalSpec,
     read_endpoint,
     read_interval,
-    read_set,
 )
 from toolkit.decisions.equivalence import check_margins
 from toolkit.decisions.expressions import Kind, check_test, names_in
@@ -22,6 +21,7 @@ from toolkit.decisions.plan import Plan, read_plan
 from toolkit.decisions.probe_plan import ProbePlan, read_probe
 from toolkit.decisions.rules import Change, Rule, change_rules, read_rule
 from toolkit.decisions.section import Section
+from toolkit.decisions.sets import check_sizes, read_set
 from toolkit.decisions.significance import (
     HOLM,
     Family,
@@ -163,12 +163,14 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
         inner.texts(SPANS, ())
         inner.done()
     cells = section.tables("matrix")
-    terms = read_terms(section.table("words"), cells, section.table("scores"), section.table("missing"))
+    own = (section.table(name) for name in ("scores", "missing", "attributes"))
+    terms = read_terms(section.table("words"), cells, *own)
     training, recipe = section.table("training"), section.table("recipe")
     plan = read_plan(section.texts("deciding_roles"), training, cells, terms, recipe)
     spans = read_spans(section.table(SPANS))
     method = section.table("interval_method") | section.table("interval_conventions")
     sets = _read(section, "sets", read_set, terms)
+    check_sizes(sets.values())
     book = RuleBook(
         name=name,
         plan=plan,

@@ -1,16 +1,21 @@
 """The words that a registration speaks: its own arms, regimes and pools, or those of the toolkit."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from toolkit.decisions.section import IDENTIFIER, Section
+from toolkit.decisions.section import IDENTIFIER, Section, identifier
 from toolkit.errors import RuleError
 from toolkit.registers.columns import WORDS, Table
 from toolkit.registers.missing_data import ATTEMPTS, TREATMENTS, MissingData
 from toolkit.registers.schema import TABLES
 
 SCALED = "group"
+TAKEN = frozenset(
+    name for table in ("evaluations", "episodes", "runs", "task_pools") for name in TABLES[table].column_names
+)
+"""Columns whose names would be two things in a `where`, or in a mapping."""
 RESERVED = ("pool", "all")  # a pool names a split, and to loaders that name means all of them
 
 
@@ -22,6 +27,7 @@ class Terms:
         words: column → its words; the columns left out have the toolkit's.
         scores: the lowest and the highest score of an episode, where the study has scores.
         missing: what becomes of episodes without an outcome; None where every one has its own.
+        attributes: attribute of a task → its words.
         scaling: how rewards are scaled where an endpoint does not say it; empty where no run of the
             registered matrix says how, because the study has no such thing.
     """
@@ -30,6 +36,7 @@ class Terms:
     scaling: str = SCALED
     scores: tuple[Fraction, Fraction] | None = None
     missing: MissingData | None = None
+    attributes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -49,6 +56,7 @@ def read_terms(
     cells: list[Any],
     scores: dict[str, Any] | None = None,
     missing: dict[str, Any] | None = None,
+    attributes: dict[str, Any] | None = None,
 ) -> Terms:
     """Read the words that a registration declares.
 
@@ -57,30 +65,47 @@ def read_terms(
         cells: the lines of the matrix.
         scores: the section `scores`, with their range; empty where it has none.
         missing: the section `missing`; empty where every episode has an outcome of its own.
+        attributes: the section `attributes`, attribute of a task → list of words; empty where it has none.
 
     Raises:
-        RuleError: another column than those that can have own words, or what is no word.
+        RuleError: another column than those that can have own words, what is no word, or an attribute with
+            the name of a column.
     """
     section = Section(content, "words")
     words = {name: section.texts(name) for name in WORDS if section.has(name)}
     section.done()
     for name, chosen in words.items():
-        # The words of a pool name splits, and those of an arm stand in tables of columns.
-        wrong = [word for word in chosen if not IDENTIFIER.fullmatch(word) or (name, word) == RESERVED]
-        if wrong or not chosen or len(set(chosen)) != len(chosen):
-            raise RuleError(
-                f"the words of {name!r} are not a list of words, each once",
-                expected="letters, digits and underscores, a letter first, at most 60; no pool is called all",
-                found=", ".join(wrong or chosen) or "none",
-                where="words",
-            )
+        _check_words(name, chosen, "words")
     scaled = any(isinstance(cell, dict) and "scale_rewards" in cell for cell in cells)
     return Terms(
         words,
         SCALED if scaled else "",
         _range(scores) if scores else None,
         _missing_data(missing) if missing else None,
+        _attributes(attributes or {}),
     )
+
+
+def _check_words(name: str, chosen: tuple[str, ...], where: str) -> None:
+    # The words of a pool name splits, and those of an arm stand in tables of columns.
+    wrong = [word for word in chosen if not IDENTIFIER.fullmatch(word) or (name, word) == RESERVED]
+    if wrong or not chosen or len(set(chosen)) != len(chosen):
+        raise RuleError(
+            f"the words of {name!r} are not a list of words, each once",
+            expected="letters, digits and underscores, a letter first, at most 60; no pool is called all",
+            found=", ".join(wrong or chosen) or "none",
+            where=where,
+        )
+
+
+def _attributes(content: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    section = Section(content, "attributes")
+    declared = {identifier(name, "attributes"): section.texts(name) for name in content}
+    for name, chosen in declared.items():
+        if name in TAKEN:
+            raise section.wrong("an attribute of tasks has the name of a column", found=name)
+        _check_words(name, chosen, "attributes")
+    return declared
 
 
 def _range(scores: dict[str, Any]) -> tuple[Fraction, Fraction]:

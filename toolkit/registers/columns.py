@@ -66,6 +66,7 @@ class Column:
         low: smallest allowed value.
         high: largest allowed value.
         at_most: other columns of the same row that bound this one from above.
+        pairs: whether a text is canonical JSON, name → word, of the same names in every row.
         optional: whether a study may leave the column out, because it did not record it.
     """
 
@@ -78,6 +79,7 @@ class Column:
     low: float | None = None
     high: float | None = None
     at_most: tuple[str, ...] = ()
+    pairs: bool = False
     optional: bool = False
 
 

@@ -5,8 +5,9 @@ it is one, too.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import fsum
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ PLACE = ("phase", "pool", "regime", "step")
 _WORDS = ("phase", "pool", "regime")
 _KEY = (*PLACE, "task", "schedule")
 _SEED = "schedule_seed"
+_EXCLUDED = "excluded"
 _MOST = 2**16  # tasks, schedules and steps are smaller
 OUTCOMES = ("true_success", "score")
 """Columns with what an episode came to: a study has one of them at least."""
@@ -62,27 +64,30 @@ class CountedRun:
         evaluations: its rows of `evaluations`: phase, pool, regime, step, and counts.
         columns: column of `episodes` → its values, as arrays; words as their positions in a list of words.
         stretches: evaluation → its rows, from the first to before the last.
-        left_out: how many further episodes were played and are left out, as registered.
+        left_out: evaluation → task → how many further episodes were played and are left out, as registered.
     """
 
     run: str
     evaluations: tuple[dict[str, Any], ...]
     columns: Mapping[str, Any]
     stretches: Mapping[Place, slice]
-    left_out: int = 0
+    left_out: Mapping[Place, Mapping[int, int]] = field(default_factory=dict)
 
     @property
     def episodes(self) -> int:
         """How many episodes there are, with those that are left out."""
-        return len(self.columns["task"]) + self.left_out
+        return len(self.columns["task"]) + sum(sum(tasks.values()) for tasks in self.left_out.values())
 
     def tasks(self, at: Place, column: str) -> dict[int, TaskCount]:
         """Return the episodes of an evaluation by task; nothing where there is none.
 
         Args:
             at: the evaluation.
-            column: what is added up, as `true_success`.
+            column: what is added up, as `true_success`; of `excluded`, the episodes that are left out.
         """
+        if column == _EXCLUDED:
+            out = self.left_out.get(at, {})
+            return {task: TaskCount(count, count - 1, count) for task, count in out.items()}
         rows = self.stretches.get(at)
         if rows is None:
             return {}
@@ -131,20 +136,22 @@ def count_run(run: str, episodes: Any, names: Collection[str]) -> CountedRun:
     rising = (key[1:] > key[:-1]) | ((key[1:] == key[:-1]) & (episode[1:] > episode[:-1]))
     if not rising.all():  # 2
         raise _disorder(run, columns, words, int(np.flatnonzero(~rising)[0]))
-    left_out = np.asarray(columns.get("excluded", np.zeros(len(key))), bool)
-    out_of = key[left_out]
+    place_of: dict[int, Place] = {
+        int(key[at]): (*(words[name][columns[name][at]] for name in _WORDS), int(columns["step"][at]))
+        for at in _starts(key).tolist()
+    }
+    left_out = np.asarray(columns.get(_EXCLUDED, np.zeros(len(key))), bool)
+    out_of, tasks_out = key[left_out], columns["task"][left_out]
+    out = {place_of[at]: Counter(tasks_out[out_of == at].tolist()) for at in np.unique(out_of).tolist()}
     key, columns = key[~left_out], {name: values[~left_out] for name, values in columns.items()}
     starts = _starts(key)  # 3
     ends = np.append(starts[1:], len(key))
-    places: list[Place] = [
-        (*(words[name][columns[name][at]] for name in _WORDS), int(columns["step"][at]))
-        for at in starts.tolist()
-    ]
+    places = [place_of[at] for at in key[starts].tolist()]
     counts = {
         name: count(columns, words, starts) for name, count in _counting(columns).items() if name in names
     }
-    if "excluded" in columns and "excluded" in names:
-        counts["excluded"] = [int((out_of == key[start]).sum()) for start in starts.tolist()]
+    if _EXCLUDED in columns and _EXCLUDED in names:
+        counts[_EXCLUDED] = [out.get(place, Counter()).total() for place in places]
     evaluations = tuple(
         dict(zip(PLACE, place, strict=True)) | {name: values[at] for name, values in counts.items()}
         for at, place in enumerate(places)
@@ -153,7 +160,7 @@ def count_run(run: str, episodes: Any, names: Collection[str]) -> CountedRun:
         place: slice(start, end)
         for place, start, end in zip(places, starts.tolist(), ends.tolist(), strict=True)
     }
-    return CountedRun(run, evaluations, columns, stretches, len(out_of))
+    return CountedRun(run, evaluations, columns, stretches, out)
 
 
 def success_counts(

@@ -1,6 +1,7 @@
 """The columns of a study's own rows, from launches and episodes to decisions, and those of task pools."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from toolkit.registers import columns as c
@@ -296,6 +297,12 @@ TASK_POOLS = c.Table(
         *c.optional(
             c.text("world_seed", "Seed in [0, 2^64) that the task and its world were generated from."),
             c.text("prompt", "The request in words: all that an agent is given."),
+            replace(
+                c.text(
+                    "attributes", "JSON: attributes of the task that its registration declares, and words."
+                ),
+                pairs=True,
+            ),
             c.text("templates", "Template of each sub-request, in order, separated by spaces."),
             c.text("forms", "Form of each sub-request: how much of what is needed stands in the prompt."),
             c.count("sub_requests", "Sub-requests.", unit="requests", low=1, high=3),

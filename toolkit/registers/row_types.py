@@ -328,6 +328,7 @@ class PoolTaskRow(TypedDict):
     task_id: str
     world_seed: NotRequired[str]
     prompt: NotRequired[str]
+    attributes: NotRequired[str]
     templates: NotRequired[str]
     forms: NotRequired[str]
     sub_requests: NotRequired[int]

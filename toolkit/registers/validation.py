@@ -13,6 +13,7 @@ from toolkit.errors import DamagedError
 from toolkit.registers.arrow import Row, moment, to_rows
 from toolkit.registers.columns import Column, Table
 from toolkit.registers.schema import TABLES
+from toolkit.registers.task_attributes import read_attributes
 
 
 def check_rows(tables: Mapping[str, Any], schema: Mapping[str, Table] = TABLES) -> None:
@@ -150,6 +151,8 @@ def _problems(column: Column, arrow: Any) -> Iterator[tuple[int | None, str, obj
         yield row, "is not finite", "finite numbers" if column.type.is_list else "a finite number"
     if column.type.is_list:
         return
+    if column.pairs:
+        yield from _pair_problems(values.to_pylist())
     if column.choices is not None:
         unknown = set(values.unique().to_pylist()) - {None, *column.choices}
         first = min((pc.index(values, word).as_py() for word in unknown), default=None)
@@ -165,6 +168,21 @@ def _problems(column: Column, arrow: Any) -> Iterator[tuple[int | None, str, obj
         row = _first(pc.greater(values, arrow[name]))
         expected = "" if row is None else f"at most {name} = {arrow[name][row].as_py()}"
         yield row, "is larger than it can be", expected
+
+
+def _pair_problems(texts: Sequence[str | None]) -> Iterator[tuple[int | None, str, object]]:
+    """Yield what can be wrong with texts of pairs; the first row says which names there are."""
+    names = None
+    for row, text in enumerate(texts):
+        try:
+            said = None if text is None else [*read_attributes(text)]
+        except DamagedError as error:
+            yield row, "is no canonical JSON of texts", error.expected
+            return
+        names = names or said
+        if said is not None and said != names:
+            yield row, "has other names than the first row", ", ".join(names or ())
+            return
 
 
 def _check_sums(table: Table, arrow: Any) -> None:

@@ -10,6 +10,7 @@ from toolkit.decisions.engine import Engine
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.picture import Picture
 from toolkit.decisions.rulebook import RuleBook
+from toolkit.decisions.subgroup import in_words
 from toolkit.decisions.values import Missing, Series
 from toolkit.registers.row_types import ProbeIntervalRow
 from toolkit.registers.study import Study
@@ -190,7 +191,7 @@ def _drawn_interval(interval: Interval | Missing | None) -> Bar | None:
 def _what(endpoint: Endpoint) -> str:
     where = endpoint.where
     parts = (endpoint.condition, where.get("pool", ""), where.get("regime", ""))
-    return ", ".join(words(part) for part in parts if part)
+    return ", ".join([*(words(part) for part in parts if part), *in_words(endpoint)])
 
 
 def _dots(

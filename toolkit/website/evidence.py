@@ -17,9 +17,10 @@ from toolkit.decisions.interval import Interval
 from toolkit.decisions.measure import members
 from toolkit.decisions.rules import Rule
 from toolkit.decisions.seedwise import SOURCE as OF_SEEDS
+from toolkit.decisions.subgroup import are_read, in_words
 from toolkit.decisions.taskwise import SOURCE as OF_TASKS
 from toolkit.decisions.values import Missing, Series, Value
-from toolkit.website.evidence_tables import Download, episodes_counted, parquet, rows_read
+from toolkit.website.evidence_tables import Download, episodes_counted, parquet, rows_counted, rows_read
 
 COMPUTED = "computed"
 ROWS = "rows"
@@ -73,7 +74,7 @@ def evidence_of(case: Case, decision: Decision) -> Evidence:
         "registration": dict(zip(("name", "sha256"), decision.registration, strict=True)),
         "registers": [{"config": read.config, "sha256": read.sha256} for read in decision.registers],
         "rules": {rule.id: _rule(rule) for rule in rules},
-        "endpoints": {e.id: _endpoint(e, runs[e.id], has=case.study.has(e.register)) for e in endpoints},
+        "endpoints": {e.id: _endpoint(e, runs[e.id], has=are_read(case.study, e)) for e in endpoints},
         **_statistics(case, decision),
         **_tests(case, decision),
         "intervals": {name: _interval(case, name, interval) for name, interval in intervals.items()},
@@ -112,12 +113,25 @@ def _rows(
     runs: dict[str, dict[tuple[str, int], str | Missing]],
 ) -> list[Download]:
     made = []
-    for register in dict.fromkeys(e.register for e in endpoints if case.study.has(e.register)):
-        wanted = {e.id: (e, _named(runs[e.id])) for e in endpoints if e.register == register}
+    of_registers = [e for e in endpoints if not e.attributes]
+    for register in dict.fromkeys(e.register for e in of_registers if case.study.has(e.register)):
+        wanted = {e.id: (e, _named(runs[e.id])) for e in of_registers if e.register == register}
         table = rows_read(case.study, register, wanted)
         file = f"{case.study.name}-{rule}-{register}.parquet"
         made.append(Download(ROWS, register, f"Rows of {register}", file, table.num_rows, parquet(table)))
+    for endpoint in (e for e in endpoints if e.attributes):
+        if are_read(case.study, endpoint):
+            table = rows_counted(case.study, endpoint, _named(runs[endpoint.id]))
+            title = f"Rows of {_source(endpoint)}"
+            file = f"{case.study.name}-{rule}-{endpoint.register}-{endpoint.id}.parquet"
+            made.append(Download(ROWS, _source(endpoint), title, file, table.num_rows, parquet(table)))
     return made
+
+
+def _source(endpoint: Endpoint) -> str:
+    """Return what a page calls the rows of an endpoint: its register, or what was counted for it."""
+    tasks = ", ".join(in_words(endpoint))
+    return f"{endpoint.register}, tasks with {tasks}, for {endpoint.id}" if tasks else endpoint.register
 
 
 def _episodes(
@@ -204,13 +218,14 @@ def _endpoint(endpoint: Endpoint, runs: dict[tuple[str, int], str | Missing], *,
     outcome = endpoint.outcome
     names = members(endpoint) if endpoint.is_series else []
     as_declared = (
-        *("title", "register", "where", "expect", "arms", "seeds", "by", "steps", "over_steps", "unit"),
+        *("title", "where", "expect", "arms", "seeds", "by", "steps", "over_steps", "unit"),
         *("tasks", "schedules"),
     )
     exactly = ("threshold", "low", "high")
     return {
         **{name: list(v) if isinstance(v := getattr(endpoint, name), tuple) else v for name in as_declared},
         **{name: _exact(getattr(endpoint, name)) for name in exactly},
+        "register": _source(endpoint),
         "has_register": has,
         "outcome": {"count": outcome.count, "of": outcome.of}
         if isinstance(outcome, Rate)

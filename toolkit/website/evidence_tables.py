@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolkit.decisions.computed import episode_counts
 from toolkit.decisions.endpoints import Endpoint
+from toolkit.decisions.subgroup import episode_counts, rows_of
 from toolkit.registers.columns import Type
 from toolkit.registers.episode_counts import Counts
 from toolkit.registers.schema import TABLES
@@ -72,6 +72,26 @@ def rows_read(study: Study, register: str, wanted: Mapping[str, tuple[Endpoint, 
     named = set(TABLES[register].key) | {*_OF_SETS}
     for endpoint, _ in wanted.values():
         named |= {*endpoint.where, *endpoint.outcome.columns, *endpoint.expect}
+    columns = [name for name in study.table(register).column_names if name in named]
+    return pa.table({name: _column(study, register, name, [row[name] for row in chosen]) for name in columns})
+
+
+def rows_counted(study: Study, endpoint: Endpoint, runs: Sequence[str]) -> Any:
+    """Return the rows that are counted for an endpoint on some tasks, as an Arrow table.
+
+    Args:
+        study: the study.
+        endpoint: what is measured, of which there are rows.
+        runs: its deciding runs.
+
+    Returns:
+        A row a run and step, with what `rows_read` keeps of one.
+    """
+    import pyarrow as pa
+
+    chosen = [row for row in rows_of(endpoint, study) if _reads(endpoint, runs, row)]
+    register = endpoint.register
+    named = {*TABLES[register].key, *_OF_SETS, *endpoint.where, *endpoint.outcome.columns}
     columns = [name for name in study.table(register).column_names if name in named]
     return pa.table({name: _column(study, register, name, [row[name] for row in chosen]) for name in columns})
 

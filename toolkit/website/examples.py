@@ -92,7 +92,13 @@ def _area(case: Case, endpoint: Endpoint) -> str:
     outcome = endpoint.outcome
     deciding = case.book.plan.deciding_runs(endpoint, case.study.rows("runs")).values()
     runs = [run for run in deciding if isinstance(run, str)]
-    if endpoint.over_steps != "auc" or endpoint.by != "seed" or not isinstance(outcome, Rate) or not runs:
+    if (
+        endpoint.attributes
+        or endpoint.over_steps != "auc"
+        or endpoint.by != "seed"
+        or not isinstance(outcome, Rate)
+        or not runs
+    ):
         return ""
     weights = auc_weights(endpoint.steps)
     whole = lcm(*(weight.denominator for weight in weights))

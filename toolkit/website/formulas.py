@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from toolkit.decisions.endpoints import Endpoint, Rate
+from toolkit.decisions.subgroup import in_words
 
 FEW = 8
 
@@ -58,7 +59,7 @@ def _set(endpoint: Endpoint) -> str:
     where = ", ".join(f"{name} {value}" for name, value in sorted(endpoint.where.items()))
     schedules = "1 schedule" if endpoint.schedules == 1 else f"{endpoint.schedules} schedules"
     size = f"{endpoint.tasks} tasks × {schedules}" if endpoint.tasks else ""
-    return ", ".join(part for part in (where, size) if part)
+    return ", ".join(part for part in (where, *in_words(endpoint), size) if part)
 
 
 def listed(noun: str, members: Iterable[object]) -> str:

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.endpoints import Endpoint
+from toolkit.decisions.subgroup import rows_of
 from toolkit.decisions.values import Missing, Series
 from toolkit.website.page import counts_of, run_page
 from toolkit.website.registers import carried
@@ -103,6 +104,9 @@ def _episodes(case: Case, endpoint: Endpoint, run: str) -> int | None:
     if endpoint.register != EVALUATIONS or not case.study.has(EVALUATIONS):
         return None
     by_run = case.study.kept("evaluations by run", lambda: _by_run(case))
+    if endpoint.attributes:
+        made = rows_of(endpoint, case.study)
+        by_run = {run: [] if isinstance(made, Missing) else [row for row in made if row["run_id"] == run]}
     counted = [
         row["episodes"]
         for row in by_run.get(run, ())

@@ -28,7 +28,7 @@ def identities(rows: pl.DataFrame) -> pl.Series:
     return _numbered_within(rows, ["run_id", *PLACE])
 
 
-def numbered(rows: pl.DataFrame, names: Sequence[str]) -> tuple[pl.Series, pl.DataFrame]:
+def combinations(rows: pl.DataFrame, names: Sequence[str]) -> tuple[pl.Series, pl.DataFrame]:
     """Return which of the different combinations of some columns each row has, and these, in order.
 
     A join or a grouping by several columns would copy all of them.
@@ -52,7 +52,7 @@ def _numbered_within(rows: pl.DataFrame, names: Sequence[str]) -> pl.Series:
     """Return numbers of episodes that are alike where these columns, task and schedule are."""
     import polars as pl
 
-    numbers = numbered(rows, names)[0].cast(pl.Int64)
+    numbers = combinations(rows, names)[0].cast(pl.Int64)
     return (numbers * MOST_TASKS + rows["task"]) * MOST_EPISODES + rows["schedule"]
 
 
@@ -116,10 +116,10 @@ def completed(rows: pl.DataFrame, missing: MissingData, scores: Scores | None) -
 
 def _episodes_in_full(rows: pl.DataFrame) -> int:
     """Return how many episodes there would be if every evaluation had what any on its set has."""
-    _, sets = numbered(rows, _SET)
+    _, sets = combinations(rows, _SET)
     met = _numbered_within(rows, _SET).unique() // (MOST_TASKS * MOST_EPISODES)
     sizes = sets.with_columns(met.alias("set").value_counts(name="size").sort("set")["size"])
-    _, evaluations = numbered(rows, ["run_id", *_SET, "step"])
+    _, evaluations = combinations(rows, ["run_id", *_SET, "step"])
     return int(evaluations.join(sizes, on=_SET)["size"].sum())
 
 

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,8 @@ class TableMapping:
         registration: name of the registration that it belongs to.
         columns: column of the registers → column of the table.
         constants: column of the registers → what it is in every row.
-        values: column of the registers → word of the table → word of the registers.
+        values: column of the registers, or attribute → word of the table → word of the registers.
+        attributes: attribute of a task → column of the table.
         text: the mapping as it was read.
     """
 
@@ -48,11 +49,17 @@ class TableMapping:
     constants: dict[str, str]
     values: dict[str, dict[str, str]]
     text: str
+    attributes: dict[str, str] = field(default_factory=dict)
 
     @property
     def targets(self) -> tuple[str, ...]:
         """The columns of registers that it gives."""
         return (*self.columns, *self.constants)
+
+    @property
+    def read(self) -> dict[str, str]:
+        """Column of the registers, or attribute → the column of the table that is read for it."""
+        return {**self.columns, **self.attributes}
 
 
 def read_mapping(path: Path) -> TableMapping:
@@ -89,6 +96,7 @@ def parse_mapping(text: str) -> TableMapping:
         constants=_texts(document.pop("constants", {}), "constants"),
         values={name: _texts(words, f"values.{name}") for name, words in _table(values, "values").items()},
         text=text,
+        attributes=_texts(document.pop("attributes", {}), "attributes"),
     )
     if document:
         raise DamagedError("the mapping has keys that it cannot have", found=", ".join(sorted(document)))
@@ -97,7 +105,7 @@ def parse_mapping(text: str) -> TableMapping:
 
 
 def _check(mapping: TableMapping) -> None:
-    unknown = sorted({*mapping.targets, *mapping.values} - set(TARGETS))
+    unknown = sorted({*mapping.targets, *mapping.values} - set(TARGETS) - set(mapping.attributes))
     if unknown:
         raise DamagedError(
             "the mapping names a column that the registers do not take from a table",
@@ -105,6 +113,9 @@ def _check(mapping: TableMapping) -> None:
             found=", ".join(unknown),
             remedy="`toolkit registers schema runs episodes` says what each column means",
         )
+    both = sorted(set(mapping.attributes) & set(TARGETS))
+    if both:
+        raise DamagedError("an attribute of tasks has the name of a column", found=", ".join(both))
     twice = sorted(set(mapping.columns) & set(mapping.constants))
     if twice:
         raise DamagedError("a column is mapped, and is a constant too", found=", ".join(twice))
@@ -118,7 +129,7 @@ def _check(mapping: TableMapping) -> None:
             found=f"no {', no '.join(absent)}",
             remedy="name the table's column under [columns], or the one value of all rows under [constants]",
         )
-    idle = sorted(set(mapping.values) - set(mapping.columns))
+    idle = sorted(set(mapping.values) - set(mapping.read))
     if idle:
         raise DamagedError("the mapping translates a column that is not mapped", found=", ".join(idle))
 

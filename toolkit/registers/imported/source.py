@@ -275,13 +275,13 @@ def converted(table: pl.DataFrame, column: Column, source: str, words: Mapping[s
     values = _each_once(cells, partial(_translated, words=words, kind=column.type)).alias(column.name)
     lost = values.is_null() & cells.is_not_null()
     if lost.any():
-        raise _refused(table, lost, column, source, EXPECTED[column.type])
+        raise refused(table, lost, column, source, EXPECTED[column.type])
     low, high = column.low, column.high
     outside = (values < low) | (values > high) if low is not None and high is not None else None
     if outside is not None and outside.any():
-        raise _refused(table, outside.fill_null(value=False), column, source, f"{low:g} to {high:g}")
+        raise refused(table, outside.fill_null(value=False), column, source, f"{low:g} to {high:g}")
     if values.is_null().any() and not column.nullable:
-        raise _refused(table, values.is_null(), column, source, "a value in every row")
+        raise refused(table, values.is_null(), column, source, "a value in every row")
     return values
 
 
@@ -349,9 +349,10 @@ def _times(cells: pl.Series, text: pl.Series) -> pl.Series:
     )
 
 
-def _refused(
+def refused(
     table: pl.DataFrame, wrong: pl.Series, column: Column, source: str, expected: str
 ) -> DamagedError:
+    """Return the error of cells that are no value of a column; it names the first row."""
     first = table.filter(wrong).row(0, named=True)
     cell = first[source]
     others, is_step = int(wrong.sum()) - 1, column.name == "step"

@@ -15,15 +15,15 @@ from toolkit.registers.columns import WORDS, Column, Table, Type
 from toolkit.registers.episode_counts import OUTCOMES, count_run
 from toolkit.registers.imported.attempts import (
     MOST_EPISODES,
-    MOST_TASKS,
     Scores,
     check_unique,
+    combinations,
     completed,
     identities,
-    numbered,
 )
 from toolkit.registers.imported.mapping import OF_RUNS, OF_TASKS, TARGETS, TableMapping
 from toolkit.registers.imported.source import ROW, as_words, converted
+from toolkit.registers.imported.tasks import TOLD_OF_TASKS, Attributes, numbered, with_attributes
 from toolkit.registers.manifest import Manifest, RegistrationRef
 from toolkit.registers.missing_data import MissingData
 from toolkit.registers.row_tables import EPISODES, TASK_POOLS
@@ -42,6 +42,7 @@ def rows_of(
     mapping: TableMapping,
     scores: Scores | None = None,
     missing: MissingData | None = None,
+    attributes: Attributes | None = None,
 ) -> pl.DataFrame:
     """Return the rows of a log in the registers' types; words as their places among the words of a column.
 
@@ -54,11 +55,14 @@ def rows_of(
         mapping: how it is to be read.
         scores: the registered range of scores, where there are any.
         missing: what is registered of episodes without an outcome.
+        attributes: the registered attributes of tasks, and their words.
 
     Raises:
-        DamagedError: a column is missing, or a cell is no value of its column.
+        DamagedError: a column is missing, or a cell is no value of its column; the mapping gives other
+            attributes than those that are registered.
     """
-    return _named(_converted(source, mapping, scores, missing), mapping)
+    rows = _converted(source, mapping, scores, missing)
+    return _named(with_attributes(rows, source, mapping, attributes or {}), mapping)
 
 
 def tables_of(
@@ -66,9 +70,10 @@ def tables_of(
     mapping: TableMapping,
     scores: Scores | None = None,
     missing: MissingData | None = None,
+    attributes: Attributes | None = None,
 ) -> dict[str, pl.DataFrame]:
     """Return the tables of a study, as `counted` does; arguments and errors as those of `rows_of` as well."""
-    return counted(rows_of(source, mapping, scores, missing), scores, missing)
+    return counted(rows_of(source, mapping, scores, missing, attributes), scores, missing)
 
 
 def counted(
@@ -90,10 +95,10 @@ def counted(
     """
     import polars as pl
 
-    tasks = _tasks(rows)  # 1
-    numbers, named = numbered(rows, ["pool", "task"])
+    tasks = numbered(rows)  # 1
+    places, named = combinations(rows, ["pool", "task"])
     index = named.join(tasks, on=["pool", "task"], how="left", maintain_order="left")["index"]
-    rows = rows.with_columns(index.gather(numbers).alias("task"))
+    rows = rows.with_columns(index.gather(places).alias("task"))
     if missing is None:
         check_unique(rows)
     else:
@@ -109,7 +114,7 @@ def counted(
             "pool",
             "index",
             pl.col("task").cast(pl.String).alias("task_id"),
-            *(n for n in OF_TASKS if n in tasks.columns),
+            *(n for n in TOLD_OF_TASKS if n in tasks.columns),
         ),
     }
     return {
@@ -123,7 +128,7 @@ def _converted(
 ) -> pl.DataFrame:
     import polars as pl
 
-    absent = [name for name in mapping.columns.values() if name not in source.columns]
+    absent = [name for name in mapping.read.values() if name not in source.columns]
     if absent:
         raise DamagedError(
             "the table lacks a column that the mapping names",
@@ -163,7 +168,7 @@ def _named(rows: pl.DataFrame, mapping: TableMapping) -> pl.DataFrame:
 
     if "run_id" not in mapping.targets:
         place = ["condition", "arm", "seed"]
-        numbers, places = numbered(rows, place)
+        numbers, places = combinations(rows, place)
         names = places.select(run_id=pl.format("{}-{}-s{}", *place))["run_id"]
         rows = rows.with_columns(as_words(names).gather(numbers))
     odd = [name for name in rows["run_id"].unique() if not _RUN_NAME.fullmatch(name)]
@@ -186,29 +191,6 @@ def _named(rows: pl.DataFrame, mapping: TableMapping) -> pl.DataFrame:
             )
         rows = rows.with_columns(schedule=(pl.col(ROW).cum_count().over(evaluation) - 1).cast(pl.Int16))
     return rows
-
-
-def _tasks(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the tasks by pool, numbered: by their number where all have one, else by their name."""
-    import polars as pl
-
-    told = [name for name in OF_TASKS if name in rows.columns]
-    tasks = rows.select("pool", "task", *told).unique()
-    twice = tasks.filter(tasks.select("pool", "task").is_duplicated())
-    if twice.height:
-        raise DamagedError(
-            f"a task has two texts under {', '.join(told)}",
-            expected="one text a task",
-            found=f"task {twice['task'][0]!r} of pool {twice['pool'][0]!r}",
-        )
-    name = pl.col("task").cast(pl.String)
-    tasks = tasks.sort("pool", name.cast(pl.Int64, strict=False), name, nulls_last=True)
-    tasks = tasks.with_columns(index=(pl.col("task").cum_count().over("pool") - 1).cast(pl.Int32))
-    if tasks["index"].max() >= MOST_TASKS:  # type: ignore[operator]
-        raise DamagedError(
-            "a pool has more tasks than a register can number", expected=f"at most {MOST_TASKS}"
-        )
-    return tasks
 
 
 def _runs(rows: pl.DataFrame) -> pl.DataFrame:

@@ -15,7 +15,9 @@ from toolkit.decisions.decision import Decision
 from toolkit.decisions.endpoints import Endpoint
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.rulebook import RuleBook, load_rulebook
+from toolkit.decisions.subgroup import rows_of, tasks_named
 from toolkit.decisions.vacuity import check_not_vacuous
+from toolkit.decisions.values import Missing
 from toolkit.errors import IncompleteError, RuleError, UsageError
 from toolkit.prereg.record import UNFILLED
 from toolkit.registers.imported.mapping import TableMapping
@@ -90,7 +92,7 @@ def rehearse(
     book = load_rulebook(rules)  # 1
     problems = tuple(_problems(rules, book))
     progress("reading the pilot")
-    declared = book.terms.scores, book.terms.missing  # 2
+    declared = book.terms.scores, book.terms.missing, book.terms.attributes  # 2
     tables = tables_of(log.table, mapping, *declared)
     words = {name: tuple(tables[of][name].unique().sort().to_list()) for name, of in _SAID_IN.items()}
     write_imported(
@@ -163,15 +165,17 @@ def _endpoint(endpoint: Endpoint, study: Study, seeds: Mapping[tuple[str, str], 
     if endpoint.register != "evaluations" or not endpoint.arms:
         return endpoint
     there = set.intersection(*(seeds.get((endpoint.condition, arm), set()) for arm in endpoint.arms))
-    rows = [
-        row
-        for row in study.rows("evaluations")
-        if endpoint.where.items() <= row.items() and row["arm"] in endpoint.arms
-    ]
+    named = tasks_named(endpoint, study) if endpoint.attributes else frozenset()
+    if isinstance(named, Missing):
+        return endpoint
+    measured = rows_of(replace(endpoint, tasks=len(named)), study)
+    if isinstance(measured, Missing):
+        return endpoint
+    rows = [row for row in measured if endpoint.where.items() <= row.items() and row["arm"] in endpoint.arms]
     steps = tuple(step for step in endpoint.steps if any(row["step"] == step for row in rows))
     if not there or not rows or not steps:
         return endpoint
-    tasks = max(row["tasks"] for row in rows)
+    tasks = len(named) or max(row["tasks"] for row in rows)
     schedules = max(row["episodes_per_task"] for row in rows)
     expect = {"episodes": tasks * schedules} if "episodes" in endpoint.expect else {}
     return replace(

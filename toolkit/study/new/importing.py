@@ -114,7 +114,7 @@ def import_study(
     progress("converting rows")
     book = rulebook.rulebook_of(registration)
     origin, declared = _origin(log), (book.terms.scores, book.terms.missing)
-    rows = rows_of(log.measured(mapping.columns), mapping, *declared)  # 2
+    rows = rows_of(log.measured(mapping.columns), mapping, *declared, book.terms.attributes)  # 2
     log = replace(log, table=log.table.clear())  # nothing is held twice
     tables = counted(rows, *declared)
     del rows
@@ -246,7 +246,7 @@ def _said(
     log: Log, mapping: TableMapping, tables: Mapping[str, pl.DataFrame], missing: MissingData | None
 ) -> tuple[str, ...]:
     """Return what no row says: columns that were left out, episodes without an outcome, no launch times."""
-    unused = [name for name in log.table.columns if name not in {ROW, *mapping.columns.values()}]
+    unused = [name for name in log.table.columns if name not in {ROW, *mapping.read.values()}]
     evaluations = tables["evaluations"]
     lacking = {
         name: int(evaluations[name].sum()) for name in ("missing", "excluded") if name in evaluations.columns

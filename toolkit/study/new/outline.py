@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import ceil, floor
 from typing import TYPE_CHECKING
 
+from toolkit.decisions.section import IDENTIFIER
+from toolkit.decisions.terms import TAKEN
 from toolkit.errors import UsageError
 from toolkit.registers.imported import source
 from toolkit.registers.imported.log import Log
@@ -80,6 +82,8 @@ class Outline:
         unused: columns of the table that are none of the registers', as far as their names say.
         scores: lowest and highest score, where an episode has more than a success: whole numbers around those
             of the log.
+        attributes: attribute of a task → column of the table.
+        words_of_attributes: attribute of a task → its words, each with how many tasks say it.
         is_of_log: whether it was read off a log, and not made up.
     """
 
@@ -97,6 +101,8 @@ class Outline:
     schedules: int
     unused: tuple[str, ...] = ()
     scores: tuple[int, int] | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    words_of_attributes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     is_of_log: bool = False
 
 
@@ -119,26 +125,34 @@ def blank(name: str) -> Outline:
     )
 
 
-def outlined(name: str, log: Log, given: Mapping[str, str] | None = None) -> Outline:
+def outlined(
+    name: str, log: Log, given: Mapping[str, str] | None = None, attributes: Sequence[str] = ()
+) -> Outline:
     """Return the outline of a study whose log of episodes, or of a pilot's, is at hand.
 
     Args:
         name: its name.
         log: the log.
         given: column of the registers → column of the log, where its owner says it.
+        attributes: columns of the log that say what a task is.
 
     Raises:
         UsageError: the log has no column that could be its arms, tasks or outcomes, or not the one
-            that is given.
+            that is given; an attribute has the name of a column of the registers.
     """
     import polars as pl
 
-    columns = _columns(log, given or {})
+    columns = _columns(log, given or {}, attributes)
     table = log.measured(columns)
     constants = {target: value for target, value in CONSTANTS.items() if target not in columns}
     if "step" in columns:
         constants["phase"] = "periodic"
-    words = {name: _words(table, columns, constants, name) for name in ("condition", "arm", "pool", "regime")}
+    words = {
+        name: _words(table, columns[name], name) if name in columns else {constants[name]: constants[name]}
+        for name in ("condition", "arm", "pool", "regime")
+    }
+    named = _named(attributes)
+    told = {name: _words(table, column, name) for name, column in named.items()}
     key = [columns[name] for name in ("run_id", *_PLACE) if name in columns]
     # The rules that are written compare evaluations on the first pool, in the first regime and condition.
     shown = table
@@ -153,8 +167,8 @@ def outlined(name: str, log: Log, given: Mapping[str, str] | None = None) -> Out
         constants=constants,
         values={
             target: {text: word for text, word in mapped.items() if text != word}
-            for target, mapped in words.items()
-            if target in columns and any(text != word for text, word in mapped.items())
+            for target, mapped in {**words, **told}.items()
+            if target in {**columns, **named} and any(text != word for text, word in mapped.items())
         },
         conditions=tuple(words["condition"].values()),
         arms=tuple(words["arm"].values()),
@@ -166,21 +180,45 @@ def outlined(name: str, log: Log, given: Mapping[str, str] | None = None) -> Out
         schedules=int(str(trials)),
         is_of_log=True,
         scores=_range(table[columns["score"]]) if "score" in columns else None,
-        unused=tuple(name for name in table.columns if name not in {source.ROW, *columns.values()}),
+        unused=tuple(
+            name for name in table.columns if name not in {source.ROW, *columns.values(), *attributes}
+        ),
+        attributes=named,
+        words_of_attributes={
+            name: {
+                word: shown.filter(pl.col(named[name]).cast(pl.String) == text)[columns["task"]].n_unique()
+                for text, word in mapped.items()
+            }
+            for name, mapped in told.items()
+        },
     )
 
 
-def _columns(log: Log, given: Mapping[str, str]) -> dict[str, str]:
+def _named(attributes: Sequence[str]) -> dict[str, str]:
+    """Return attributes by the names that rules can have for them, each with its column."""
+    named = {re.sub(r"\W+", "_", column, flags=re.ASCII).strip("_"): column for column in attributes}
+    wrong = [column for name, column in named.items() if name in TAKEN or not IDENTIFIER.fullmatch(name)]
+    if wrong or len(named) < len(attributes):
+        raise UsageError(
+            "an attribute of tasks has no name of its own",
+            expected="a column whose name begins with a letter, and is none of the registers' columns",
+            found=", ".join(wrong or attributes),
+            remedy="name it under [attributes] of the mapping and of the rules, by hand",
+        )
+    return named
+
+
+def _columns(log: Log, given: Mapping[str, str], attributes: Sequence[str] = ()) -> dict[str, str]:
     """Return which column of a log is which: as its owner says, or by their names and contents."""
     table = log.table
     headers = [name for name in table.columns if name != source.ROW]
-    unknown = [column for column in given.values() if column not in headers]
+    unknown = [column for column in (*given.values(), *attributes) if column not in headers]
     if unknown:
         raise UsageError(
             f"the log has no column {unknown[0]!r}", expected=", ".join(headers), found=", ".join(unknown)
         )
     plain = {re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_"): name for name in headers}
-    taken = set(given.values())
+    taken = {*given.values(), *attributes}
     matching = {
         target: [plain[name] for name in names if name in plain and plain[name] not in taken]
         for target, names in NAMES.items()
@@ -282,15 +320,11 @@ def _names_runs(table: pl.DataFrame, columns: dict[str, str]) -> bool:
     return bool((places["places"] == 1).all()) if key else True
 
 
-def _words(
-    table: pl.DataFrame, columns: dict[str, str], constants: dict[str, str], target: str
-) -> dict[str, str]:
+def _words(table: pl.DataFrame, column: str, target: str) -> dict[str, str]:
     """Return the words of a column, each with the word that registers can have for it."""
     import polars as pl
 
-    if target not in columns:
-        return {constants[target]: constants[target]}
-    texts = table[columns[target]].drop_nulls().cast(pl.String).unique().sort().to_list()
+    texts = table[column].drop_nulls().cast(pl.String).unique().sort().to_list()
     words = [re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") for text in texts]
     words = [
         word if word[:1].isalpha() else f"{target}_{word or number}"
@@ -298,7 +332,7 @@ def _words(
     ]
     if len(texts) > MOST_WORDS or len(set(words)) < len(words) or (target == "arm" and len(texts) < _ARMS):
         raise UsageError(
-            f"column {columns[target]!r} does not hold the {target}s of a study",
+            f"column {column!r} does not hold the {target}s of a study",
             expected=f"{_ARMS if target == 'arm' else 1} to {MOST_WORDS} words that can be told apart",
             found=", ".join(texts[:5]) + (", ..." if len(texts) > 5 else ""),  # noqa: PLR2004 - to be read
             remedy="say which column it is, as --arm COLUMN; or leave out --table, and name it in the "

@@ -85,6 +85,7 @@ def _rules(outline: Outline) -> str:
         method=method,
         why=why,
         scores=scores,
+        attributes=_attributes(outline),
         outcome='{ sum = "score", of = "episodes" }'
         if scores
         else '{ count = "successes", of = "episodes" }',
@@ -95,11 +96,34 @@ def _rules(outline: Outline) -> str:
     )
 
 
+def _attributes(outline: Outline) -> str:
+    """Return the section of attributes, with a set of some tasks to be uncommented."""
+    if not outline.words_of_attributes:
+        return ""
+    name, counted = next(iter(outline.words_of_attributes.items()))
+    word, tasks = next(iter(counted.items()))
+    return _template("attributes").format(
+        attributes="".join(
+            f"{each} = {_list(words)}\n" for each, words in outline.words_of_attributes.items()
+        ),
+        name=name,
+        word=word,
+        tasks=tasks,
+        schedules=outline.schedules,
+        phase=outline.constants.get("phase", "final"),
+        pool=outline.pools[0],
+        regime=outline.regimes[0],
+    )
+
+
 def _mapping(outline: Outline) -> str:
     values = "".join(
         f"\n# A word of the table = a word of [words] in the rules.\n[values.{target}]\n{_pairs(words)}"
         for target, words in outline.values.items()
     )
+    if outline.attributes:
+        told = "# Attribute of a task, as [attributes] of the rules declares it = column of the table."
+        values = f"\n{told}\n[attributes]\n{_pairs(outline.attributes)}{values}"
     return _template("mapping").format(
         name=outline.name,
         columns=_pairs(outline.columns),

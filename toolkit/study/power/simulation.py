@@ -15,6 +15,7 @@ from toolkit.decisions.endpoints import Endpoint, Rate
 from toolkit.decisions.methods import OVER_TASKS
 from toolkit.decisions.rulebook import RuleBook
 from toolkit.decisions.rules import Rule
+from toolkit.decisions.subgroup import in_words
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def simulated_endpoints(book: RuleBook, rule: Rule) -> list[Endpoint]:
 
     Raises:
         UsageError: one of them is no difference of two arms by seed on evaluations of a registered size, or
-            they compare different arms or conditions; or the estimate is a statistic.
+            is on some of their tasks alone; or they compare different arms or conditions; or the estimate is
+            a statistic.
     """
     if not rule.estimate:
         raise UsageError(f"rule {rule.id} has no estimate, and its power is not defined")
@@ -76,6 +78,12 @@ def simulated_endpoints(book: RuleBook, rule: Rule) -> list[Endpoint]:
         raise UsageError(
             f"the power of {rule.id} cannot be simulated: one effect cannot speak for several contrasts",
             found="; ".join(f"{c} {' minus '.join(arms)} ({scale})" for c, arms, scale in contrasts),
+        )
+    for endpoint in (e for e in endpoints if e.attributes):
+        raise UsageError(
+            f"the power of {rule.id} cannot be simulated: it reads some tasks of a set alone",
+            expected="endpoints on all tasks of an evaluation set",
+            found=f"{endpoint.id}, on tasks with {', '.join(in_words(endpoint))}",
         )
     for endpoint in endpoints:
         simple = endpoint.by == "seed" and endpoint.register == "evaluations" and _is_success(endpoint)

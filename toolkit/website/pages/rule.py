@@ -8,7 +8,8 @@ from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
 from toolkit.decisions.endpoints import Endpoint, Rate
 from toolkit.decisions.expressions import names_in
-from toolkit.decisions.measure import rows_query
+from toolkit.decisions.rows_query import rows_query
+from toolkit.decisions.subgroup import are_read
 from toolkit.decisions.values import Missing, mean_of
 from toolkit.registers.query import Answer, asking
 from toolkit.registers.row_types import ProbeIntervalRow
@@ -94,9 +95,9 @@ def _read(case: Case, endpoints: Sequence[Endpoint], ask: Ask) -> dict[str, Any]
 
 def _rows(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
     """Return an endpoint with its rows."""
-    query = rows_query(endpoint, case.book.plan)
+    query = rows_query(endpoint, case.book.plan, case.study)
     about = {"id": endpoint.id, "title": endpoint.title, "formula": formula(endpoint), "query": query}
-    if not case.study.has(endpoint.register):
+    if not are_read(case.study, endpoint):
         return {**about, "columns": (), "rows": ()}
     answer = ask(query)
     return {**about, "columns": answer.columns, "rows": answer.rows}
@@ -104,10 +105,10 @@ def _rows(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
 
 def _sums(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
     """Return an endpoint in one row: its mean, the rows that it reads, their counts, and who lists them."""
-    query = rows_query(endpoint, case.book.plan)
+    query = rows_query(endpoint, case.book.plan, case.study)
     mean = mean_of(case.engine.value(endpoint.id))
     counted: tuple[Any, ...] = (None,)
-    if case.study.has(endpoint.register):
+    if are_read(case.study, endpoint):
         columns = endpoint.outcome.columns if isinstance(endpoint.outcome, Rate) else ()
         sums = "".join(f", sum({name})" for name in columns)
         counted = ask(f"SELECT count(*){sums} FROM ({query})").rows[0]
