@@ -179,7 +179,7 @@ def test_a_task_with_two_prompts_is_refused(tmp_path: Path) -> None:
     rows[0]["text"] = "other"
     with pytest.raises(DamagedError, match="two texts") as raised:
         tables(tmp_path, rows, mapping)
-    assert raised.value.found == "task 'p10' of pool 'tasks'"
+    assert raised.value.found == "task 'p10' of pool 'tasks': 'other' in row 1; 'same' in row 3"
 
 
 def test_more_tasks_than_can_be_numbered_are_refused(tmp_path: Path) -> None:
