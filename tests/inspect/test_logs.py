@@ -19,7 +19,8 @@ from toolkit.registers.imported.readers import inspect_archive, inspect_logs
 from toolkit.registers.imported.readers.inspect_archive import checked_copy
 from toolkit.registers.imported.reading import read_log
 from toolkit.registers.imported.tables import tables_of
-from toolkit.study.new.outline import outlined, scaffold
+from toolkit.study.new.outline import outlined
+from toolkit.study.new.scaffold import scaffold
 
 LOGS = CHECKOUT / "tests" / "fixtures" / "logs" / "inspect"
 FOLDERS = ("strategies", "letters", "refusals", "troubled", "halted")
@@ -275,6 +276,21 @@ def test_a_json_log_that_ends_too_early_is_refused(inspect: None, tmp_path: Path
     (tmp_path / "log.json").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DamagedError, match="not a log of Inspect"):
         read_log([tmp_path / "log.json"])
+
+
+def test_logs_without_a_score_are_refused_with_what_went_wrong(inspect: None, tmp_path: Path) -> None:
+    from inspect_ai.log import write_eval_log
+
+    whole = told(only("troubled"))
+    whole.samples = [sample for sample in whole.samples if sample.error]
+    assert whole.samples
+    for sample in whole.samples:
+        sample.scores = None
+    write_eval_log(whole, str(tmp_path / "log.eval"))
+    with pytest.raises(IncompleteError) as refused:
+        read_log([tmp_path / "log.eval"])
+    assert "no sample of the logs has a score" in str(refused.value)
+    assert "the tool fell over" in str(refused.value)
 
 
 def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
