@@ -278,6 +278,21 @@ def test_a_json_log_that_ends_too_early_is_refused(inspect: None, tmp_path: Path
         read_log([tmp_path / "log.json"])
 
 
+def test_logs_without_a_score_are_refused_with_what_went_wrong(inspect: None, tmp_path: Path) -> None:
+    from inspect_ai.log import write_eval_log
+
+    whole = told(only("troubled"))
+    whole.samples = [sample for sample in whole.samples if sample.error]
+    assert whole.samples
+    for sample in whole.samples:
+        sample.scores = None
+    write_eval_log(whole, str(tmp_path / "log.eval"))
+    with pytest.raises(IncompleteError) as refused:
+        read_log([tmp_path / "log.eval"])
+    assert "no sample of the logs has a score" in str(refused.value)
+    assert "the tool fell over" in str(refused.value)
+
+
 def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "inspect_ai", None)
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)

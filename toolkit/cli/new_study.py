@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from toolkit.registers.imported.log import Log
     from toolkit.study.new.outline import Outline
 
-TARGETS = {"success": "true_success"}
-NO_TIMES = "no launch times: nothing will show that the runs came after the registration"
+TARGETS = {"success": "true_success", "launched": "launched_at"}
+NO_TIMES = (
+    "no launch times: nothing will show that the runs came after the registration; where a column has them, "
+    "say --launched COLUMN"
+)
 NAME = "letters, digits, hyphens and underscores, a letter or digit first, at most 64"
 
 
@@ -38,6 +41,7 @@ NAME = "letters, digits, hyphens and underscores, a letter or digit first, at mo
 @click.option("--seed", metavar="COLUMN", help="Column with the seeds of the runs.")
 @click.option("--success", metavar="COLUMN", help="Column that says whether an episode succeeded.")
 @click.option("--score", metavar="COLUMN", help="Column with a score that is more than yes or no.")
+@click.option("--launched", metavar="COLUMN", help="Column that says when a run was launched.")
 @click.option(
     "--attribute",
     "attributes",
@@ -121,6 +125,7 @@ def new_study(
     click.echo("next: fill in what says FILL IN, then")
     named_sources = " ".join(map(shlex.quote, tables)) or "SOURCE"
     for command in (
+        *([f"rehearse {name} {named_sources}"] if log else []),
         f"freeze {name}",
         f"registers import {name} {named_sources}",
         "decide --all",

@@ -24,6 +24,7 @@ class Section:
         if not isinstance(content, dict):
             raise RuleError("a section is not a table", found=type(content).__name__, where=where)
         self._left: dict[str, Any] = dict(content)
+        self._known: list[str] = []
         self.where = where
 
     def wrong(self, problem: str, *, expected: object = None, found: object = None) -> RuleError:
@@ -102,10 +103,13 @@ class Section:
         """
         if self._left:
             raise self.wrong(
-                "a section has keys that the rule language does not know", found=", ".join(sorted(self._left))
+                "a section has keys that the rule language does not know",
+                expected=f"no keys but {', '.join(dict.fromkeys(self._known))}",
+                found=", ".join(sorted(self._left)),
             )
 
     def _take(self, key: str, kind: type, default: object) -> Any:
+        self._known.append(key)
         if key not in self._left and default is _REQUIRED:
             raise self.wrong(f"{key!r} is missing")
         if key not in self._left:

@@ -1,148 +1,228 @@
-"""The worked example: from a table of its own to decided rules and a site, by the commands of its README."""
+"""Worked examples, from a log to decided rules and a site, by the commands of their READMEs.
+
+The one with logs of Inspect is played where Inspect is: `tests/inspect/test_example.py`.
+"""
 
 import json
-import os
-import re
 import shutil
-import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
+from time import monotonic
 
+import polars as pl
 import pytest
 
-from tests.conftest import CHECKOUT
-from toolkit.places import HOME_VARIABLE
+from tests import own_study
+from tests.own_study import EXAMPLES, LOGS, asked, counted, decided, documented, frozen, readme, shell
+from tests.unit.stack import require_trainer
 
-EXAMPLE = CHECKOUT / "examples" / "bandits"
-INSTALL = "pip install "
-POWER = "toolkit power H1 --study bandits --simulations 200"
-TABLE = "registers import bandits episodes.csv"
-
-
-def documented() -> list[str]:
-    """Return the commands of the README, in order."""
-    text = (EXAMPLE / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
-    return [line for block in blocks for line in block.splitlines()]
+PLAYED = ("benchmark", "training-curve")
+LARGEST_LOG = 150_000  # bytes of one file of a log
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the example, in which every documented command was given but one, which takes minutes."""
-    folder = tmp_path_factory.mktemp("example") / "bandits"
-    shutil.copytree(EXAMPLE, folder)
-    commands = [line for line in documented() if not line.startswith((INSTALL, POWER))]
-    assert len(commands) == len(documented()) - 2
-    for command in commands:
-        done = shell(folder, command)
-        assert done.returncode == 0, (command, done.stderr)
-    return folder
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Copies of the examples, in which every documented command was given but the installation."""
+    begun = monotonic()
+    scratch = tmp_path_factory.mktemp("examples")
+    made = {name: own_study.played(name, scratch) for name in PLAYED}
+    assert monotonic() - begun < 2 * 60 * len(made)
+    return made
 
 
-def shell(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name != HOME_VARIABLE}
-    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
-    return subprocess.run(  # noqa: S602 - a README's commands are a shell's
-        command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False
+@pytest.fixture(params=PLAYED)
+def folder(request: pytest.FixtureRequest, folders: dict[str, Path]) -> Path:
+    return folders[request.param]
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_an_example_has_as_few_commands_as_it_says(name: str) -> None:
+    install, *commands = documented(name)
+    assert install.startswith("pip install 'paired-rollouts-toolkit[")
+    assert len(commands) == 8
+    text = " ".join((EXAMPLES / "README.md").read_text(encoding="utf-8").split())
+    assert "each in nine commands, the first of which installs and eight of which work" in text
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_an_example_says_at_once_that_its_models_are_stand_ins(name: str) -> None:
+    (first,) = (EXAMPLES / name / "README.md").read_text(encoding="utf-8").split("\n\n")[1:2]
+    assert "stand-in" in first
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_logs_are_small_and_say_no_machine(name: str) -> None:
+    logs = [path for part in ("pilot", LOGS[name]) for path in (EXAMPLES / name / part).rglob("*.*")]
+    assert all(path.stat().st_size < LARGEST_LOG for path in logs if path.is_file())
+    for path in (EXAMPLES / name).rglob("results_*.json"):
+        assert json.loads(path.read_text(encoding="utf-8"))["pretty_env_info"] == ""
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_registration_can_be_frozen(name: str, tmp_path: Path) -> None:
+    made = tmp_path / "prereg" / name
+    made.mkdir(parents=True)
+    for file in ("rules.toml", "protocol.md"):
+        shutil.copy(EXAMPLES / name / "registered" / "prereg" / name / file, made)
+    (tmp_path / "registers").mkdir()
+    done = shell(tmp_path, f"toolkit freeze {name} --dry-run")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", PLAYED)
+def test_what_was_frozen_has_the_mapping_that_a_pilot_gives(name: str, tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLES / name, tmp_path / name)
+    command = next(line for line in documented(name) if line.startswith("toolkit new-study"))
+    done = shell(tmp_path / name, command)
+    assert done.returncode == 0, done.stderr
+    written, kept = (
+        (tmp_path / name / base / "mappings" / f"{name}.toml").read_bytes() for base in (".", "registered")
+    )
+    assert written == kept
+
+
+@pytest.mark.slow
+def test_verdicts_are_as_the_readmes_say(folder: Path) -> None:
+    h1 = {"benchmark": "miss", "training-curve": "pass"}[folder.name]
+    own_study.check_verdicts(folder, {"H1": h1, "P1": "met"})
+
+
+@pytest.mark.slow
+def test_runs_came_after_the_freeze(folder: Path) -> None:
+    runs, in_words = {"benchmark": (2, "two"), "training-curve": (6, "six")}[folder.name]
+    own_study.check_chronology(folder, runs, in_words)
+
+
+@pytest.mark.slow
+def test_the_site_shows_every_rule(folder: Path) -> None:
+    own_study.check_site(folder)
+
+
+@pytest.mark.slow
+def test_the_counts_of_the_benchmark_are_those_of_its_likelihoods(folders: dict[str, Path]) -> None:
+    folder, expected = folders["benchmark"], {}
+    right: dict[str, list[bool]] = {}
+    for model in ("narrow", "wide"):
+        (samples,) = (folder / "logs" / f"lab__{model}").glob("samples_*.jsonl")
+        right[model] = []
+        for line in samples.read_text(encoding="utf-8").splitlines():
+            sample = json.loads(line)
+            likelihoods = [float(answer[0]) for answer in sample["filtered_resps"]]
+            right[model].append(likelihoods.index(max(likelihoods)) == sample["doc"]["answer"])
+        expected[f"lab_{model}", 0, 0] = (60, sum(right[model]))
+    assert counted(folder) == expected
+    differing = [wide - narrow for wide, narrow in zip(right["wide"], right["narrow"], strict=True)]
+    assert (differing.count(1), differing.count(-1)) == (1, 0)
+    assert decided(folder)["H1"]["tests"][0]["p"] == str(Fraction(1, 2))  # one toss of a coin
+    shares = " and ".join(f"{100 * sum(right[model]) / 60:.1f}" for model in ("wide", "narrow"))
+    assert f"are right for {shares}% of the questions" in readme("benchmark")
+    assert "gets one question more right than the narrow one, and McNemar's exact test has p = 0.5" in readme(
+        "benchmark"
     )
 
 
-def asked(folder: Path, command: str) -> object:
-    done = shell(folder, f"toolkit {command} --json")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def test_the_example_is_as_long_as_it_says() -> None:
-    assert len(documented()) == 14
-    assert "Fourteen commands" in (EXAMPLE / "README.md").read_text(encoding="utf-8")
-
-
-def test_its_registration_can_be_frozen(tmp_path: Path) -> None:
-    shutil.copytree(EXAMPLE / "registered", tmp_path, dirs_exist_ok=True)
-    (tmp_path / "registers").mkdir()
-    done = shell(tmp_path, "toolkit freeze bandits --dry-run")
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.slow
-def test_its_rules_are_decided_as_the_readme_says(played: Path) -> None:
-    decisions = {decision["rule"]: decision for decision in asked(played, "decide --all")}
-    assert {rule: decision["verdict"] for rule, decision in decisions.items()} == {
-        "H1": "pass",
-        "P1": "missed",
-        "P2": "met",
+def test_the_scores_of_the_curve_are_those_of_its_completions(folders: dict[str, Path]) -> None:
+    folder, means = folders["training-curve"], {}
+    for path in sorted((folder / "runs").glob("*/completions/*.parquet")):
+        rows = pl.read_parquet(path)
+        words = rows["completion"].str.replace_all(" ", "").to_list()
+        arm, _, seed = path.parent.parent.name.partition("-s")
+        step = int(path.stem.rpartition("_")[2])
+        # What was rewarded had blanks between the letters, as the tokenizer writes them.
+        shares = [
+            sum(letter in "aeiou" for letter in word) / max(len(text), 1)
+            for word, text in zip(words, rows["completion"], strict=True)
+        ]
+        means[arm, int(seed), step] = (len(words), sum(shares))
+    found = counted(folder, "score")
+    assert {key: count for key, (count, _) in found.items()} == {
+        key: count for key, (count, _) in means.items()
     }
-    assert round(decisions["H1"]["estimate"]["mean"], 3) == 0.088
-    assert all(value > 0 for value in decisions["H1"]["estimate"]["by_seed"].values())
-    assert round(decisions["P1"]["estimate"]["mean"], 2) == 0.75
-    text = " ".join((EXAMPLE / "README.md").read_text(encoding="utf-8").split())
-    assert "0.088 (AUC)" in text
-    assert "solves 75% of the problems" in text
+    for key, (_, total) in means.items():
+        assert found[key][1] == pytest.approx(total, abs=1e-5)
+    gaps = [curve(means, "fast", seed) - curve(means, "slow", seed) for seed in range(3)]
+    assert f"ahead by {sum(gaps) / 3:.3f} (AUC" in readme("training-curve")
+    assert min(gaps) > 0
+    last = sum(means["fast", seed, 12][1] / 32 for seed in range(3)) / 3
+    assert f"the fast rate writes {100 * last:.1f}% vowels" in readme("training-curve")
+
+
+def curve(means: dict[tuple[str, int, int], tuple[int, float]], arm: str, seed: int) -> float:
+    """Return the area under three points that lie as far from each other."""
+    first, middle, last = (means[arm, seed, step][1] / means[arm, seed, step][0] for step in (4, 8, 12))
+    return (first + 2 * middle + last) / 4
 
 
 @pytest.mark.slow
-def test_its_counts_are_those_of_its_table(played: Path) -> None:
-    import polars as pl
-
-    table = pl.read_csv(played / "episodes.csv")
-    expected = {
-        ("UCB1" if agent == "UCB1" else "epsilon_greedy", rng, at): (n, won)
-        for agent, rng, at, n, won in table.group_by("agent", "rng", "iteration")
-        .agg(pl.len(), pl.col("solved").sum())
-        .iter_rows()
-    }
-    rows = asked(played, 'sql "FROM evaluations"')
-    assert isinstance(rows, list)
-    found = {(r["arm"], r["seed"], r["step"]): (r["episodes"], r["successes"]) for r in rows}
-    assert found == expected
-
-
-@pytest.mark.slow
-def test_its_power_is_as_the_readme_says(played: Path) -> None:
-    assert POWER in documented()
-    power = asked(played, f"{POWER.removeprefix('toolkit ')} --effect 0.05 --seeds 5")
-    assert isinstance(power, dict)
-    found = {(r["effect"], r["seeds"]): r["pass_probability"] for r in power["results"]}
-    assert 0.3 < found[0.05, 5] < 0.5
-
-
-@pytest.mark.slow
-def test_its_runs_came_after_its_freeze(played: Path) -> None:
-    (verified,) = asked(played, "verify-prereg bandits")
-    assert (verified["verdict"], verified["standing"]) == ("verified", "demonstration")
+def test_a_study_whose_launches_nobody_says_is_decided_and_stands_incomplete(tmp_path: Path) -> None:
+    folder = frozen("training-curve", tmp_path)
+    mapping = folder / "mappings" / "training-curve.toml"
+    text = mapping.read_text(encoding="utf-8")
+    column = 'launched_at = "config.run_name"\n'
+    assert column in text
+    mapping.write_text(text.replace(column, ""), encoding="utf-8")
+    command = "toolkit registers import training-curve runs --replace 'the launches are said'"
+    assert shell(folder, command.partition(" --replace")[0]).returncode == 0
+    done = shell(folder, "toolkit verify-prereg training-curve --json")
+    assert (done.returncode, json.loads(done.stdout)[0]["verdict"]) == (3, "incomplete")
+    assert decided(folder)["H1"]["registration"]["standing"] == "incomplete"
+    assert "the standing is *incomplete*" in readme("training-curve")
+    constant = 'launched_at = "2026-11-25T03:54:50+00:00"\n'
+    assert constant.strip() in readme("training-curve")
+    said = text.replace(column, "").replace("[constants]\n", f"[constants]\n{constant}")
+    mapping.write_text(said, encoding="utf-8")
+    assert shell(folder, command).returncode == 0
+    (verified,) = asked(folder, "verify-prereg training-curve")
     assert verified["chronology"]["verdict"] == "runs_after_freeze"
 
 
 @pytest.mark.slow
-def test_its_site_shows_every_rule(played: Path) -> None:
-    site = played / "site"
-    assert {path.name for path in (site / "bandits").glob("*.html")} == {
-        "H1.html",
-        "P1.html",
-        "P2.html",
-        "index.html",
-    }
-    page = (site / "bandits" / "H1.html").read_text(encoding="utf-8")
-    assert "UCB1 solves more problems than epsilon-greedy" in page
-    assert "<svg" in page
+def test_a_freeze_after_the_runs_is_noticed(tmp_path: Path) -> None:
+    folder = frozen("benchmark", tmp_path)
+    made = folder / "prereg" / "benchmark"
+    for left in ("FROZEN.sha256", "LATER.chain", "record.toml", "trust.toml"):
+        (made / left).unlink()
+    shutil.rmtree(made / "evidence")
+    assert shell(folder, "toolkit freeze benchmark --demonstration").returncode == 0
+    assert shell(folder, "toolkit registers import benchmark logs").returncode == 0
+    done = shell(folder, "toolkit verify-prereg benchmark --json")
+    assert done.returncode == 1
+    (verified,) = json.loads(done.stdout)
+    assert verified["verdict"] == "not_verified"
+    assert verified["chronology"]["verdict"] != "runs_after_freeze"
 
 
 @pytest.mark.slow
-def test_the_same_table_gives_the_same_registers(played: Path) -> None:
-    done = shell(played, f"toolkit {TABLE} --check")
-    assert done.returncode == 0, done.stderr
-    table = (played / "episodes.csv").read_text(encoding="utf-8")
-    other = played / "other.csv"
-    other.write_text(table.replace("False", "True", 1), encoding="utf-8")
-    assert shell(played, f"toolkit {TABLE.replace('episodes', 'other')} --check").returncode == 1
+def test_the_same_log_gives_the_same_registers(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = folders["benchmark"]
+    assert shell(folder, "toolkit registers import benchmark logs --check").returncode == 0
+    shutil.copytree(folder / "logs", folder / "others")
+    for samples in (folder / "others").rglob("samples_*.jsonl"):
+        text = samples.read_text(encoding="utf-8")
+        samples.write_text(text.replace('"acc": 0.0', '"acc": 1.0', 1), encoding="utf-8")
+    assert shell(folder, "toolkit registers import benchmark others --check").returncode == 1
 
 
 @pytest.mark.slow
-def test_registers_that_travel_alone_are_decided_by_the_registration_they_carry(
-    played: Path, tmp_path: Path
-) -> None:
-    shutil.copytree(played / "registers" / "bandits", tmp_path / "arrived")
+def test_registers_carry_the_registration_that_decided_them(folder: Path) -> None:
+    carried = folder / "registers" / folder.name / "prereg" / folder.name
     for file in ("rules.toml", "protocol.md", "FROZEN.sha256", "LATER.chain", "record.toml"):
-        carried = tmp_path / "arrived" / "prereg" / "bandits" / file
-        assert carried.read_bytes() == (played / "prereg" / "bandits" / file).read_bytes()
+        kept = EXAMPLES / folder.name / "registered" / "prereg" / folder.name / file
+        assert (carried / file).read_bytes() == kept.read_bytes()
+
+
+@pytest.mark.slow
+def test_the_script_of_the_curve_writes_such_a_log(tmp_path: Path) -> None:
+    require_trainer()
+    script = EXAMPLES / "training-curve" / "run.py"
+    done = shell(tmp_path, f'"{sys.executable}" "{script}" runs 0')
+    assert done.returncode == 0, done.stderr
+    kept = EXAMPLES / "training-curve" / "runs"
+    for path in kept.glob("*-s0/completions/*.parquet"):
+        written = pl.read_parquet(tmp_path / "runs" / path.relative_to(kept))
+        assert written.schema == pl.read_parquet(path).schema
+        assert written.height == 32
+    read = asked(tmp_path, "new-study mine --table runs --launched config.run_name --into .")
+    assert (read["columns"]["arm"], read["columns"]["launched_at"]) == ("run.stem", "config.run_name")

@@ -299,6 +299,13 @@ def test_what_is_no_test_is_refused(rules: str, added: str, problem: str) -> Non
     assert problem in str(caught.value)
 
 
+def test_a_key_too_many_is_refused_with_those_that_a_test_can_have() -> None:
+    with pytest.raises(RuleError) as caught:
+        load_rulebook(BINARY_RULES + declared("pairs", "mcnemar", "tasks"))
+    assert caught.value.expected == "no keys but method, endpoint, alternative, spans"
+    assert caught.value.found == "over"
+
+
 def test_an_amendment_adds_tests_and_families_under_new_names() -> None:
     more = amendment(
         "A1", 'adds = ["H"]', PAIRS, family("F", "pairs", "flip"), rule("H", "adjusted(pairs) < 0.05")

@@ -272,3 +272,16 @@ def test_launch_times_that_are_missing_are_said_at_once(project: Path) -> None:
     write(project / "pilot.csv", episodes(), "score", "started_at")
     said = run("new-study", "mine", "--table", "pilot.csv", "--into", ".").out
     assert "no launch times" in said
+    assert "--launched COLUMN" in said
+
+
+def test_launch_times_are_found_in_the_column_that_is_named(project: Path) -> None:
+    write(project / "pilot.csv", episodes(), "score", "started_at")
+    text = (project / "pilot.csv").read_text(encoding="utf-8").splitlines()
+    dated = [f"{text[0]},begun by the clock", *(f"{line},2026-01-31T12:00:00+00:00" for line in text[1:])]
+    (project / "pilot.csv").write_text("\n".join(dated) + "\n", encoding="utf-8")
+    command = ("new-study", "mine", "--table", "pilot.csv", "--launched", "begun by the clock", "--into", ".")
+    said = run(*command)
+    assert "no launch times" not in said.out
+    mapping = (project / "mappings" / "mine.toml").read_text(encoding="utf-8")
+    assert 'launched_at = "begun by the clock"' in mapping

@@ -89,7 +89,7 @@ def simulated_endpoints(book: RuleBook, rule: Rule) -> list[Endpoint]:
         simple = endpoint.by == "seed" and endpoint.register == "evaluations" and _is_success(endpoint)
         if not simple or len(endpoint.arms) != ARMS or not endpoint.tasks or endpoint.threshold is not None:
             raise UsageError(
-                f"the power of {rule.id} cannot be simulated",
+                f"the power of {rule.id} cannot be simulated: it is for differences in successes",
                 expected="differences of two arms by seed, in successes of evaluation sets",
                 found=f"{endpoint.id}: {endpoint.title}",
             )

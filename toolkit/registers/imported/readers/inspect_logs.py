@@ -83,6 +83,7 @@ def read(paths: list[Path]) -> Log:
     told = [_run(log) for log in logs]
     rows = [{_RUN: number, **row} for number, log in enumerate(logs) for row in _samples(log)]
     first = logs[0].file
+    _check_scored(rows, first)
     with cells.reading(first, "a log of Inspect"):
         table = cells.with_runs(cells.frame(rows, first), told, _RUN, first)
         table = _with_outcomes(_with_prompts(table), logs)
@@ -153,6 +154,19 @@ def _opened(file: Path, name: str) -> _Read:
             remedy="run the evaluation without --no-log-samples",
         )
     return _Read(file, name, header, summaries)
+
+
+def _check_scored(rows: Sequence[Mapping[str, cells.Cell]], where: Path) -> None:
+    if any(name.startswith("score.") for row in rows for name in row):
+        return
+    error = next((row["error"] for row in rows if row.get("error")), "no error")
+    raise IncompleteError(
+        "no sample of the logs has a score",
+        expected="samples that were played to their end and scored",
+        found=error,
+        where=where,
+        remedy="run the evaluation again, without --no-score, or score its logs: inspect score LOG",
+    )
 
 
 def _last_tries(logs: list[_Read]) -> tuple[list[_Read], list[str]]:
