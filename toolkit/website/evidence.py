@@ -218,7 +218,7 @@ def _endpoint(endpoint: Endpoint, runs: dict[tuple[str, int], str | Missing], *,
     outcome = endpoint.outcome
     names = members(endpoint) if endpoint.is_series else []
     as_declared = (
-        *("title", "where", "expect", "arms", "seeds", "by", "steps", "over_steps", "unit"),
+        *("title", "register", "where", "expect", "arms", "seeds", "by", "steps", "over_steps", "unit"),
         *("tasks", "schedules"),
     )
     exactly = ("threshold", "low", "high")

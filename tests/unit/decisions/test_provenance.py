@@ -8,7 +8,8 @@ import pytest
 
 from tests.conftest import CHECKOUT
 from toolkit.decisions.case import Case
-from toolkit.decisions.measure import measure, rows_query
+from toolkit.decisions.measure import measure
+from toolkit.decisions.rows_query import rows_query
 from toolkit.decisions.values import Missing, Series
 from toolkit.registers.query import ask
 
@@ -57,7 +58,7 @@ def test_the_query_lists_the_rows_that_were_read(case: Case, name: str) -> None:
     endpoint = case.book.endpoints[name]
     study = Recording(case.study, endpoint.register)
     value = measure(endpoint, study, case.book.plan)  # type: ignore[arg-type]
-    answer = ask(case.study, rows_query(endpoint, case.book.plan))
+    answer = ask(case.study, rows_query(endpoint, case.book.plan, case.study))
     shown = {tuple(row) for row in answer.rows}
     read = {tuple(dict.get(row, column) for column in answer.columns if column in row) for row in study.read}
     assert shown == read
@@ -67,7 +68,7 @@ def test_the_query_lists_the_rows_that_were_read(case: Case, name: str) -> None:
 
 def test_the_query_of_h2a_gives_its_number(case: Case) -> None:
     """From the listed rows alone, by hand: the weighted sum of the differences is 71/1920."""
-    answer = ask(case.study, rows_query(case.book.endpoints["c2_auc"], case.book.plan))
+    answer = ask(case.study, rows_query(case.book.endpoints["c2_auc"], case.book.plan, case.study))
     weights = {0: 1, 20: 2, 40: 2, 60: 2, 80: 2, 100: 1}
     total = Fraction(0)
     for arm, _, _, step, successes, episodes in answer.rows:

@@ -6,7 +6,8 @@ from fractions import Fraction
 import pytest
 
 from tests.unit.decisions.study import RULES, rule
-from toolkit.decisions.measure import measure, rows_query
+from toolkit.decisions.measure import measure
+from toolkit.decisions.rows_query import rows_query
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.decisions.values import Missing, Series
 from toolkit.errors import RuleError
@@ -105,7 +106,8 @@ def measured(rules: str, told: dict[str, object] | None = None, **facts: object)
 def test_runs_without_scaling_are_found() -> None:
     assert measured(ONE_SEED) == (Fraction(3, 10),)
     book = load_rulebook(ONE_SEED)
-    assert "scale_rewards" not in rows_query(book.endpoints["gap"], book.plan)
+    query = rows_query(book.endpoints["gap"], book.plan, Held({}))  # type: ignore[arg-type]
+    assert "scale_rewards" not in query
 
 
 def test_runs_that_say_a_scaling_are_others() -> None:
