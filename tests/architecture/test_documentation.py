@@ -51,6 +51,7 @@ EXPECTED_CODES = {
     "toolkit study status qwen3.5-2b --folder shared": 3,  # a draft, too
     "toolkit decide --all --study qwen3.5-2b": 2,  # so there is no such study
     "toolkit registers import my-study episodes.csv": 3,  # nobody has said how to read it
+    "toolkit rehearse my-study pilot.csv": 3,
 }
 STUDIES = ("published", "embedded", "coupled", "map", "small-lm", "task-pools", "tiny-lm")
 SILENT = ("toolkit backoffice mcp",)  # its stdout belongs to the client, and a test has none
