@@ -230,8 +230,11 @@ def _evaluations(episodes: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
 def _by_run(episodes: pl.DataFrame) -> Iterator[tuple[str, Any]]:
     """Yield the rows of each run as the registers have them, a `pyarrow.Table`."""
     table = EPISODES.narrowed(episodes.columns)
-    for part in episodes.partition_by("run_id", maintain_order=True):
-        yield part["run_id"][0], shape(table, _in_texts(part).to_arrow())
+    start = 0
+    for length in episodes["run_id"].rle().struct.field("len"):
+        part = _in_texts(episodes.slice(start, length))
+        yield part["run_id"][0], shape(table, part.to_arrow())
+        start += length
 
 
 def _in_texts(rows: pl.DataFrame) -> pl.DataFrame:
