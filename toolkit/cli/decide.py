@@ -204,6 +204,11 @@ def interval_text(decision: Decision) -> str:
 @click.argument("rules", nargs=-1)
 @output.study_option
 @click.option("--language", is_flag=True, help="List the operators of the rule language instead.")
+@click.option(
+    "--sensitivity",
+    is_flag=True,
+    help="Estimate by a mixed-effects model, too; it changes no verdict.",
+)
 @trust_option
 @output.json_option
 @click.pass_context
@@ -213,6 +218,7 @@ def explain(
     rules: tuple[str, ...],
     studies: tuple[str, ...],
     language: bool,
+    sensitivity: bool,
     trust_files: tuple[Path, ...],
     as_json: bool,
 ) -> None:
@@ -222,6 +228,7 @@ def explain(
     Examples:
       toolkit explain H2a
       toolkit explain P13 --json
+      toolkit explain H2a --study embedded --sensitivity
       toolkit explain --language
     """
     if bool(rules) == language:
@@ -232,6 +239,11 @@ def explain(
     cases = api.load_cases(studies, trust_files=trust_files)
     asked = api.rules_asked(cases, rules, everywhere=bool(studies))
     explanations = [api.explain(case, rule) for case, rule in asked]
+    if sensitivity:
+        from toolkit.study.power.mixed import mixed_effects
+
+        for (case, rule), shown in zip(asked, explanations, strict=True):
+            shown["sensitivity"] = mixed_effects(case.book, case.engine, rule).as_dict()
     if as_json:
         output.print_json(explanations)
     else:
@@ -283,6 +295,8 @@ def _estimate_lines(decision: Decision, shown: dict[str, Any]) -> Iterator[str]:
     if isinstance(decision.interval, Interval):
         yield f"Interval   {interval_text(decision)}, {decision.interval.origin}: {decision.interval.method}"
         yield f"Evidence   {shown['evidence'].replace('_', ' ')}"
+    if "sensitivity" in shown:
+        yield f"Mixed      {shown['sensitivity']['text']}; {shown['sensitivity']['label']}"
     if decision.bounds:
         yield f"Missing    {decision.bounds.in_words}"
     for test in decision.tests:
