@@ -32,7 +32,7 @@ Exit codes:
 
 COMMANDS = {
     "decide": "decide",
-    "explain": "decide",
+    "explain": "explain",
     "verify-prereg": "verify_prereg",
     "verify-token": "verify_token",
     "adopt": "adopt",

@@ -10,7 +10,8 @@ from tests.architecture.test_house_rules import imported_by
 from tests.conftest import Toolkit
 from tests.unit.decisions.rows_study import registered_study
 from tests.unit.decisions.study import amendment, rule
-from toolkit.cli.decide import _criteria_lines, _estimate_lines, notes
+from toolkit.cli.decide import notes
+from toolkit.cli.explain import _criteria_lines, _estimate_lines
 from toolkit.decisions.case import Case
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.rulebook import load_rulebook
