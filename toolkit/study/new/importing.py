@@ -181,10 +181,9 @@ def _versions(
         for parts in made.values()
         for name, content in parts.items()
     }
-    old = {name: entry.sha256 for name, entry in study.manifest.files.items() if name.endswith(".parquet")}
-    changed = sorted(
-        name for name in {*new, *old} if new.get(name) != old.get(name) and "decisions/" not in name
-    )
+    tables = [entry for name, entry in study.manifest.tables.items() if name != row_tables.DECISIONS.name]
+    old = {name: study.manifest.files[name].sha256 for entry in tables for name in entry.files}
+    changed = sorted(name for name in {*new, *old} if new.get(name) != old.get(name))
     if changed and study.has(row_tables.DECISIONS.name):
         before = {row["rule"]: row["verdict"] for row in study.rows(row_tables.DECISIONS.name)}
         turned = {
