@@ -7,10 +7,10 @@ from unicodedata import normalize
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from toolkit.backoffice.tools import Kind
 from toolkit.noise.draws import GRADER, Draw, Schedule, group_seeds
-from toolkit.noise.faults import APPLIES, Fault, Mixture, kept, retry_after
+from toolkit.noise.faults import Mixture, kept, retry_after
 from toolkit.noise.regimes import DEFAULT, HELD_OUT, OUTAGE_FREE, REGIMES, Regime
+from toolkit.noise.tools import APPLIES, Fault, Kind, Tool
 from toolkit.seeds import LIMIT, Field, Stream, encode_field
 
 seeds = st.integers(0, LIMIT - 1)
@@ -91,14 +91,14 @@ def test_every_word_lies_in_the_unit_interval(draw: Draw) -> None:
 def test_a_fault_at_a_lower_rate_is_the_same_fault_at_a_higher(
     draw: Draw, kind: Kind, repeat: int, mixture: Mixture, rate: list[float]
 ) -> None:
-    low, high = (Regime("", "", p, mixture).fault(kind, repeat, draw) for p in rate)
+    low, high = (Regime("", "", p, mixture).fault(Tool("any", kind), repeat, draw) for p in rate)
     assert low in {None, high}
 
 
 @given(draws, st.sampled_from(["read", "list", "write"]), repeats, mixtures)
 def test_the_gate_alone_makes_a_fault(draw: Draw, kind: Kind, repeat: int, mixture: Mixture) -> None:
     assume(set(mixture.weights) & set(APPLIES[kind]))
-    fault = Regime("", "", 0.25, mixture).fault(kind, repeat, draw)
+    fault = Regime("", "", 0.25, mixture).fault(Tool("any", kind), repeat, draw)
     assert (fault is not None) == (draw.gate < 0.25)
 
 
@@ -106,7 +106,7 @@ def test_the_gate_alone_makes_a_fault(draw: Draw, kind: Kind, repeat: int, mixtu
 def test_a_type_hangs_on_its_word_alone(draw: Draw, other: int, kind: Kind, mixture: Mixture) -> None:
     word = other.to_bytes(8, "big")
     changed = Draw(word + draw.digest[8:16] + word + word)
-    assert mixture.pick(kind, changed) == mixture.pick(kind, draw)
+    assert mixture.pick(APPLIES[kind], changed) == mixture.pick(APPLIES[kind], draw)
 
 
 @given(mixtures, st.sampled_from(["read", "list", "write"]))
@@ -121,7 +121,7 @@ def test_shares_are_the_weights_over_those_that_apply(mixture: Mixture, kind: Ki
 @given(mixtures, st.sampled_from(["read", "list", "write"]), draws)
 def test_a_picked_type_has_a_weight_and_applies(mixture: Mixture, kind: Kind, draw: Draw) -> None:
     expected = set(mixture.weights) & set(APPLIES[kind]) or {None}
-    assert mixture.pick(kind, draw) in expected
+    assert mixture.pick(APPLIES[kind], draw) in expected
 
 
 @given(draws, kinds, repeats)
@@ -130,13 +130,13 @@ def test_a_picked_type_has_a_weight_and_applies(mixture: Mixture, kind: Kind, dr
 @example(LOWEST, "list", 0)
 def test_the_challenge_faults_first_attempts_of_writes_alone(draw: Draw, kind: Kind, repeat: int) -> None:
     expected = "transient" if kind == "write" and repeat == 0 else None
-    assert REGIMES["challenge"].fault(kind, repeat, draw) == expected
+    assert REGIMES["challenge"].fault(Tool("any", kind), repeat, draw) == expected
 
 
 @given(draws, kinds, repeats)
 def test_a_quiet_regime_never_faults(draw: Draw, kind: Kind, repeat: int) -> None:
-    quiet = [regime for regime in REGIMES.values() if regime.is_quiet]
-    assert [regime.fault(kind, repeat, draw) for regime in quiet] == [None] * 3
+    quiet = [regime for regime in REGIMES.values() if not regime.ceiling]
+    assert [regime.fault(Tool("any", kind), repeat, draw) for regime in quiet] == [None] * 3
 
 
 class Given(Schedule):

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from toolkit.noise.answers import error
+
 
 class Refusal(Exception):  # noqa: N818 - it is an answer, not an error
     """A tool's refusal.
@@ -21,11 +23,6 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not an error
     def answer(self) -> dict[str, Any]:
         """Return the documented shape: `{"error": {"code", "message", …}}`."""
         return error(self.code, self.message, **self.details)
-
-
-def error(code: str, message: str, **details: Any) -> dict[str, Any]:
-    """Return a tool error of the documented shape."""
-    return {"error": {"code": code, "message": message, **details}}
 
 
 CODES = {

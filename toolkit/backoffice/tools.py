@@ -6,16 +6,14 @@ Source:
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from toolkit.backoffice import operations
 from toolkit.backoffice.parameters import Parameter
 from toolkit.backoffice.records import CATEGORIES, PRIORITIES, SERVICES, Customer, Product
 from toolkit.backoffice.world import World
+from toolkit.noise import tools as noise
 
-Kind = Literal["read", "list", "write", "control"]
-
-ANY_RESOURCE = "*"
 LONGEST_WAIT = 60
 
 
@@ -24,27 +22,17 @@ def _not_for_the_world(*_: Any, **__: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
-    """One tool.
+class Tool(noise.Tool):
+    """One tool: what noise has to know of it, and what it does.
 
     Args:
-        name: its name.
-        kind: a `list` is a read that answers in pages; `control` tools touch no record and meet no fault.
         about: what it does, for an agent.
         parameters: its arguments.
-        resource: the argument that names the record a call is about; None where free text would.
-        shows: name of the answer's record or list of records; None for an acknowledgement.
-        fields: fields of that record.
         run: the read (world → answer) or the write (world → world).
     """
 
-    name: str
-    kind: Kind
-    about: str
-    parameters: tuple[Parameter, ...]
-    resource: str | None = None
-    shows: str | None = None
-    fields: tuple[str, ...] = ()
+    about: str = ""
+    parameters: tuple[Parameter, ...] = ()
     run: Callable[..., Any] = _not_for_the_world
 
 
@@ -83,41 +71,40 @@ _TOOLS = (
     Tool(
         "search_customers",
         "list",
-        "Find customers by a part of their name or by their email address.",
-        (_text("query", "Part of a name, or an email address."), _OFFSET),
-        None,
-        "customers",
-        Customer._fields,
-        operations.search_customers,
+        shows="customers",
+        fields=Customer._fields,
+        offset="offset",
+        about="Find customers by a part of their name or by their email address.",
+        parameters=(_text("query", "Part of a name, or an email address."), _OFFSET),
+        run=operations.search_customers,
     ),
     Tool(
         "get_customer",
         "read",
-        "Show a customer with their tickets.",
-        (_CUSTOMER,),
-        "customer_id",
-        "customer",
-        (*Customer._fields, "tickets"),
-        operations.get_customer,
+        resource="customer_id",
+        shows="customer",
+        fields=(*Customer._fields, "tickets"),
+        about="Show a customer with their tickets.",
+        parameters=(_CUSTOMER,),
+        run=operations.get_customer,
     ),
     Tool(
         "list_orders",
         "list",
-        "List a customer's orders in short.",
-        (_CUSTOMER, _OFFSET),
-        "customer_id",
-        "orders",
-        ("order_id", "placed_on", "status", "products"),
-        operations.list_orders,
+        resource="customer_id",
+        shows="orders",
+        fields=("order_id", "placed_on", "status", "products"),
+        offset="offset",
+        about="List a customer's orders in short.",
+        parameters=(_CUSTOMER, _OFFSET),
+        run=operations.list_orders,
     ),
     Tool(
         "get_order",
         "read",
-        "Show an order: lines, address, what can be refunded, and the current pick list.",
-        (_ORDER,),
-        "order_id",
-        "order",
-        (
+        resource="order_id",
+        shows="order",
+        fields=(
             "order_id",
             "customer_id",
             "placed_on",
@@ -128,102 +115,104 @@ _TOOLS = (
             "refunded_cents",
             "pick_list",
         ),
-        operations.get_order,
+        about="Show an order: lines, address, what can be refunded, and the current pick list.",
+        parameters=(_ORDER,),
+        run=operations.get_order,
     ),
     Tool(
         "check_inventory",
         "read",
-        "Show a product's stock in each warehouse.",
-        (_PRODUCT,),
-        "product_id",
-        "product",
-        Product._fields,
-        operations.check_inventory,
+        resource="product_id",
+        shows="product",
+        fields=Product._fields,
+        about="Show a product's stock in each warehouse.",
+        parameters=(_PRODUCT,),
+        run=operations.check_inventory,
     ),
     Tool(
         "update_shipping_address",
         "write",
-        "Change where an order goes, as long as it is pending or paid. Give the whole address.",
-        (
+        resource="order_id",
+        about="Change where an order goes, as long as it is pending or paid. Give the whole address.",
+        parameters=(
             _ORDER,
             _text("street", "Street and number."),
             _text("city", "City."),
             _text("postal_code", "Postal code.", 20),
             _text("country", "Country."),
         ),
-        "order_id",
         run=operations.update_shipping_address,
     ),
     Tool(
         "cancel_order",
         "write",
-        "Cancel a pending or paid order. What a paid order then has refundable is in get_order.",
-        (_ORDER, _REASON),
-        "order_id",
+        resource="order_id",
+        about="Cancel a pending or paid order. What a paid order then has refundable is in get_order.",
+        parameters=(_ORDER, _REASON),
         run=operations.cancel_order,
     ),
     Tool(
         "issue_refund",
         "write",
-        "Refund an amount on a delivered or cancelled order, at most its refundable_cents.",
-        (
+        resource="order_id",
+        about="Refund an amount on a delivered or cancelled order, at most its refundable_cents.",
+        parameters=(
             _ORDER,
             Parameter("amount_cents", "integer", "Amount in cents.", minimum=1, maximum=10**9),
             _REASON,
         ),
-        "order_id",
         run=operations.issue_refund,
     ),
     Tool(
         "reserve_stock",
         "write",
-        "Set goods aside for a line of a paid order. The order then has a new pick list.",
-        (
+        resource="product_id",
+        about="Set goods aside for a line of a paid order. The order then has a new pick list.",
+        parameters=(
             _ORDER,
             _PRODUCT,
             Parameter("quantity", "integer", "How many.", minimum=1, maximum=10**6),
             _text("warehouse", "Warehouse to take them from."),
         ),
-        "product_id",
         run=operations.reserve_stock,
     ),
     Tool(
         "schedule_shipment",
         "write",
-        "Ship a paid order whose lines are all reserved. Quote the current pick list of get_order.",
-        (
+        resource="order_id",
+        about="Ship a paid order whose lines are all reserved. Quote the current pick list of get_order.",
+        parameters=(
             _ORDER,
             _id("pick_list", "Current pick list of the order."),
             Parameter("service", "string", "Delivery service.", choices=SERVICES),
         ),
-        "order_id",
         run=operations.schedule_shipment,
     ),
     Tool(
         "create_ticket",
         "write",
-        "Open a support ticket for a customer, about one of their orders or about none.",
-        (
+        resource="customer_id",
+        about="Open a support ticket for a customer, about one of their orders or about none.",
+        parameters=(
             _CUSTOMER,
             Parameter("category", "string", "What it is about.", choices=CATEGORIES),
             Parameter("priority", "string", "How urgent it is.", choices=PRIORITIES),
             _text("summary", "What happened, in your words.", 500),
             _id("order_id", "Order it is about; empty for none.", ""),
         ),
-        "customer_id",
         run=operations.create_ticket,
     ),
     Tool(
         "wait",
         "control",
-        "Wait, after a rate limit. Counts as a call.",
-        (Parameter("seconds", "integer", "How long.", minimum=1, maximum=LONGEST_WAIT),),
+        about="Wait, after a rate limit. Counts as a call.",
+        parameters=(Parameter("seconds", "integer", "How long.", minimum=1, maximum=LONGEST_WAIT),),
     ),
     Tool(
         "finish",
         "control",
-        "End the episode. Free of charge.",
-        (Parameter("summary", "string", "What was done, in your words.", "", max_length=2000),),
+        about="End the episode. Free of charge.",
+        parameters=(Parameter("summary", "string", "What was done, in your words.", "", max_length=2000),),
     ),
 )
 

@@ -119,7 +119,7 @@ def _fates(tool: str, resource: str | None, repeat: int, drawn: Draw) -> list[tu
         return [("every regime", f"{tool} is no tool of the back office: nothing happens")]
     fates = []
     for regime in regimes.REGIMES.values():
-        if not regime.is_quiet:
-            fault = regime.fault(TOOLS[tool].kind, repeat, drawn)
+        if regime.ceiling:
+            fault = regime.fault(TOOLS[tool], repeat, drawn)
             fates.append((regime.name, f"{fault}: {faults.ABOUT[fault]}" if fault else "no fault"))
     return fates

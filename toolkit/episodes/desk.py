@@ -5,27 +5,24 @@ What happens to a call, in this order, whose numbers the code repeats:
 1. After the end nothing is done. `finish` ends the episode, free of charge and whatever its arguments. A call
    beyond the budget is refused and ends it too. Every other call counts, whatever becomes of it.
 2. A call of an unknown tool or with arguments that cannot be read is refused. `wait` moves the clock.
-3. During a rate limit every call fails; a request that met an outage fails for good. Neither draws.
-4. The event key (tool, resource, repeat index) draws its fate. The repeat index counts draws only. Whether
-   there is such a record, and whether its state allows the call, the world says afterwards.
-5. The world answers: a stale read from the state before the last write, a cut list, a lost field, a write
-   that is applied but reported as a timeout.
+3. The noise layer says what the call meets: an error in the world's place, or a fault of the answer.
+4. The world answers. Whether there is such a record, and whether its state allows the call, it says only now.
 
 Source:
     Paper sec:protocol and app:env.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from toolkit.backoffice.parameters import read_arguments, shown
-from toolkit.backoffice.refusal import Refusal, error
-from toolkit.backoffice.tools import ANY_RESOURCE, TOOLS, Tool, execute
+from toolkit.backoffice.refusal import Refusal
+from toolkit.backoffice.tools import TOOLS, Tool, execute
 from toolkit.backoffice.world import untouched
-from toolkit.episodes.recovery import CODES, Recovery
-from toolkit.noise.draws import Draw, Schedule
-from toolkit.noise.faults import Fault, kept, retry_after
+from toolkit.noise.draws import Schedule
+from toolkit.noise.layer import Fate, Layer
 from toolkit.noise.regimes import Regime
+from toolkit.noise.tools import ANY_RESOURCE, Fault
 from toolkit.tasks.task import Task
 
 Answer: TypeAlias = dict[str, Any]
@@ -34,27 +31,6 @@ Agent: TypeAlias = Callable[[str, MakeCall], None]
 """Given the prompt and a function that makes calls, and nothing else."""
 
 _CONTAINERS = frozenset({dict, list})
-_ERRORS = frozenset({"transient", "rate_limit", "outage"})
-
-
-class Exposure(NamedTuple):
-    """A fault that landed.
-
-    Args:
-        call: number of the call in the episode, from 0.
-        tool: tool of the event key.
-        resource: resource of the event key.
-        repeat: repeat index of the event key.
-        fault: its type.
-        changed: whether the answer differs from what it would have been, in more than its revision.
-    """
-
-    call: int
-    tool: str
-    resource: str
-    repeat: int
-    fault: Fault
-    changed: bool
 
 
 class CallRecord(NamedTuple):
@@ -104,15 +80,10 @@ class Desk:
         self.world = self._before = untouched(task.base)
         self.calls = 0
         self.ended: str | None = None
-        self.exposures: list[Exposure] = []
-        self.recovery = Recovery()
         self.trace: list[CallRecord] | None = [] if traced else None
-        self._noisy = not regime.is_quiet
-        self._clock = self._blocked_until = 0
-        self._outages: set[tuple[str, str]] = set()
-        self._repeats: dict[tuple[str, str], int] = {}
-        self._key: tuple[str, int] | None = None
-        self._blocked_by: Fault | None = None
+        self._layer = Layer(regime, self.schedule)
+        self.exposures = self._layer.exposures
+        self.recovery = self._layer.recovery
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Answer:
         """Make a call and return its answer; bad input gets an error of the documented shape."""
@@ -124,8 +95,8 @@ class Desk:
             return refusal.answer()
 
     def _traced(self, trace: list[CallRecord], tool: str, arguments: dict[str, Any]) -> Answer:
-        calls, exposures = self.calls, len(self.exposures)
-        self._key = self._blocked_by = None
+        calls, exposures, layer = self.calls, len(self.exposures), self._layer
+        layer.key = layer.blocked_by = None
         try:
             answer = self._answer(tool, arguments)
         except Refusal as refusal:
@@ -134,7 +105,7 @@ class Desk:
         sent, answered = _kept(arguments), _kept(answer)
         fault = self.exposures[-1].fault if len(self.exposures) > exposures else None
         charged = self.calls > calls
-        trace.append(CallRecord(tool, sent, answered, self._key, fault, self._blocked_by, charged))
+        trace.append(CallRecord(tool, sent, answered, layer.key, fault, layer.blocked_by, charged))
         return answer
 
     def _answer(self, name: str, arguments: dict[str, Any]) -> Answer:
@@ -151,41 +122,21 @@ class Desk:
             raise Refusal("unknown_tool", f"there is no tool {shown(name)}; there are {', '.join(TOOLS)}")
         read = read_arguments(tool.parameters, arguments)
         if tool.kind == "control":
-            return self._wait(read["seconds"])
+            self._layer.wait(read["seconds"])
+            return {"waited": read["seconds"]}
         # 3.
         resource = ANY_RESOURCE if tool.resource is None else read[tool.resource]
-        request = (name, resource)
-        if self._clock < self._blocked_until:
-            self._blocked_by = "rate_limit"
-            return _rate_limited(self._blocked_until - self._clock)
-        if request in self._outages:
-            self._blocked_by = "outage"
-            return _outage()
+        fate = self._layer.meet(tool, resource, read, self.calls - 1)
         # 4.
-        if self.recovery.awaited:
-            self.recovery.call(name, resource, read.get("offset", 0))
-        repeat = self._repeats.get(request, 0)
-        self._repeats[request] = repeat + 1
-        self._key = (resource, repeat)
-        if self._noisy:
-            draw = self.schedule.draw(name, resource, repeat)
-            fault = self.regime.fault(tool.kind, repeat, draw)
-            if fault is not None:
-                return self._faulty(tool, read, fault, draw, self._key)
-        # 5.
-        return self._execute(tool, read)
+        if fate is None:
+            return self._execute(tool, read)
+        return fate if isinstance(fate, dict) else self._struck(tool, read, fate)
 
     def _charge(self) -> None:
         if self.calls >= self.task.budget:
             self.ended = "budget_exceeded"
             raise Refusal("budget_exceeded", f"the budget of {self.task.budget} calls is spent")
         self.calls += 1
-
-    def _wait(self, seconds: int) -> Answer:
-        self._clock += seconds
-        if self.recovery.awaited and self._clock >= self._blocked_until:
-            self.recovery.call("wait", "")
-        return {"waited": seconds}
 
     def _execute(self, tool: Tool, arguments: Answer) -> Answer:
         if tool.kind != "write":
@@ -194,44 +145,14 @@ class Desk:
         self._before, self.world = self.world, tool.run(self.world, **arguments)
         return {"revision": self.world.revision}
 
-    def _faulty(
-        self, tool: Tool, arguments: Answer, fault: Fault, draw: Draw, key: tuple[str, int]
-    ) -> Answer:
-        resource, repeat = key
-        answer, whole = self._struck(tool, arguments, fault, draw, resource)
-        # A read that shows what it would have shown, but for its revision, was struck without effect.
-        changed = answer | {"revision": 0} != whole | {"revision": 0}
-        self.exposures.append(Exposure(self.calls - 1, tool.name, resource, repeat, fault, changed))
-        if changed:
-            self.recovery.fault(CODES.get(fault), tool.name, resource, answer.get("next_offset", 0))
-        return answer
-
-    def _struck(
-        self, tool: Tool, arguments: Answer, fault: Fault, draw: Draw, resource: str
-    ) -> tuple[Answer, Answer]:
-        """Return the answer to a call that meets a fault, and the one that it would have had."""
-        if fault in _ERRORS:
-            return self._error(tool, fault, draw, resource), {}
+    def _struck(self, tool: Tool, arguments: Answer, fate: Fate) -> Answer:
+        layer = self._layer
         try:
             whole = self._execute(tool, arguments)
-            before = execute(tool, self._before, arguments)[1] if fault == "stale_read" else whole
+            before = execute(tool, self._before, arguments)[1] if fate.fault == "stale_read" else None
         except Refusal as refusal:
-            return refusal.answer(), refusal.answer()
-        if fault == "timeout_after_commit":
-            message = "no answer came in time; whether the write was applied is unknown"
-            return error("timeout", message), whole
-        if fault == "stale_read":
-            return before, whole
-        return (_cut if fault == "truncation" else _drop_field)(tool, whole, draw), whole
-
-    def _error(self, tool: Tool, fault: Fault, draw: Draw, resource: str) -> Answer:
-        if fault == "transient":
-            return error("temporarily_unavailable", "the call failed; trying again may work")
-        if fault == "outage":
-            self._outages.add((tool.name, resource))
-            return _outage()
-        self._blocked_until = self._clock + retry_after(draw)
-        return _rate_limited(retry_after(draw))
+            return cast("Answer", layer.refused(tool, fate, refusal.answer()))
+        return cast("Answer", layer.finish(tool, fate, whole, before))
 
 
 def _kept(value: Any) -> Any:
@@ -249,33 +170,3 @@ def _copied(value: Any) -> Any:
     if type(value) is list:
         return [_copied(part) if type(part) in _CONTAINERS else part for part in value]
     return value
-
-
-def _rate_limited(seconds: int) -> Answer:
-    return error("rate_limited", f"too many calls; wait {seconds} s", retry_after=seconds)
-
-
-def _outage() -> Answer:
-    return error("outage", "this request fails for the rest of the episode")
-
-
-def _cut(tool: Tool, whole: Answer, draw: Draw) -> Answer:
-    items = whole[tool.shows or ""]
-    left = items[: kept(draw, len(items))]
-    if len(left) == len(items):
-        return whole
-    next_offset = whole["next_offset"] - len(items) + len(left)
-    return {**whole, (tool.shows or ""): left, "has_more": True, "next_offset": next_offset}
-
-
-def _drop_field(tool: Tool, whole: Answer, draw: Draw) -> Answer:
-    """Lose one field of the record, or of every record of a list."""
-    lost = tool.fields[int(draw.magnitude * len(tool.fields))]
-    shown_now = whole[tool.shows or ""]
-    if isinstance(shown_now, list):
-        return {**whole, (tool.shows or ""): [_without(item, lost) for item in shown_now]}
-    return {**whole, (tool.shows or ""): _without(shown_now, lost)}
-
-
-def _without(record: Answer, lost: str) -> Answer:
-    return {name: value for name, value in record.items() if name != lost}

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from toolkit.backoffice.world import World
-from toolkit.episodes.desk import Agent, CallRecord, Desk, Exposure
+from toolkit.episodes.desk import Agent, CallRecord, Desk
 from toolkit.episodes.grading import changed, succeeded
 from toolkit.noise.draws import Schedule
+from toolkit.noise.layer import Exposure
 from toolkit.noise.regimes import Regime
 from toolkit.tasks.task import Task
 

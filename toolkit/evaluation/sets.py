@@ -98,7 +98,7 @@ def learning_set(at_noise: str, tasks: int) -> EvaluationSet:
 
     A flip changes no true success, so that flips are evaluated on the clean set, as the registration does.
     """
-    regime = "clean" if REGIMES[at_noise].is_quiet else at_noise
+    regime = at_noise if REGIMES[at_noise].ceiling else "clean"
     return EvaluationSet("periodic", "validation", regime, tasks, 2)
 
 

@@ -6,20 +6,9 @@ Source:
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
-from toolkit.backoffice.tools import Kind
 from toolkit.noise.draws import Draw
-
-Fault = Literal[
-    "transient",
-    "rate_limit",
-    "outage",
-    "stale_read",
-    "truncation",
-    "timeout_after_commit",
-    "field_dropout",
-]
+from toolkit.noise.tools import APPLIES, Fault, Kind
 
 ABOUT: Mapping[Fault, str] = {
     "transient": "The call returns an error; the next attempt draws a fresh fate.",
@@ -31,20 +20,15 @@ ABOUT: Mapping[Fault, str] = {
     "field_dropout": "The read loses one field.",
 }
 
-# A read cannot time out after a commit, a write cannot be stale, only a list can be cut.
-APPLIES: Mapping[Kind, tuple[Fault, ...]] = {
-    "read": ("transient", "rate_limit", "outage", "stale_read", "field_dropout"),
-    "list": ("transient", "rate_limit", "outage", "stale_read", "truncation", "field_dropout"),
-    "write": ("transient", "rate_limit", "outage", "timeout_after_commit"),
-    "control": (),
-}
-
 LONGEST_RATE_LIMIT = 5
+
+
+Bounds = tuple[tuple[float, Fault], ...]
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """Weights of the fault types, renormalized over those that apply to a kind of tool.
+    """Weights of the fault types, renormalized over those that a call may meet.
 
     Args:
         weights: fault → whole weight.
@@ -54,39 +38,41 @@ class Mixture:
     """
 
     weights: Mapping[Fault, int]
-    _bounds: Mapping[Kind, tuple[tuple[float, Fault], ...]] = field(init=False, repr=False, compare=False)
+    _bounds: dict[tuple[Fault, ...], Bounds] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         if not self.weights or min(self.weights.values()) <= 0:
             raise ValueError("a mixture needs positive weights")
-        object.__setattr__(self, "_bounds", {kind: self._cumulated(kind) for kind in APPLIES})
 
     def share(self, kind: Kind, fault: Fault) -> float:
         """Return the probability of a fault type, given that a call of this kind meets a fault."""
         low = 0.0
-        for high, name in self._bounds[kind]:
+        for high, name in self.bounds(APPLIES[kind]):
             if name == fault:
                 return high - low
             low = high
         return 0.0
 
-    def pick(self, kind: Kind, draw: Draw) -> Fault | None:
-        """Return the type that a draw's second word names; None where no type of the mixture applies."""
+    def pick(self, faults: tuple[Fault, ...], draw: Draw) -> Fault | None:
+        """Return which of these types a draw's second word names; None where the mixture has none of them."""
         at = draw.type
-        for bound, fault in self._bounds[kind]:
+        for bound, fault in self._bounds.get(faults) or self.bounds(faults):
             if at < bound:
                 return fault
         return None
 
-    def _cumulated(self, kind: Kind) -> tuple[tuple[float, Fault], ...]:
-        applicable = [(fault, self.weights[fault]) for fault in APPLIES[kind] if fault in self.weights]
+    def bounds(self, faults: tuple[Fault, ...]) -> Bounds:
+        """Return the upper end of each type's part of [0, 1), among these types."""
+        applicable = [(fault, self.weights[fault]) for fault in faults if fault in self.weights]
         total = sum(weight for _, weight in applicable)
         bounds: list[tuple[float, Fault]] = []
         reached = 0
         for fault, weight in applicable:
             reached += weight
             bounds.append((reached / total, fault))
-        return tuple(bounds)
+        return self._bounds.setdefault(faults, tuple(bounds))
 
 
 def retry_after(draw: Draw) -> int:

@@ -6,9 +6,9 @@ Source:
 
 from dataclasses import dataclass
 
-from toolkit.backoffice.tools import Kind
 from toolkit.noise.draws import Draw, Schedule
-from toolkit.noise.faults import Fault, Mixture
+from toolkit.noise.faults import Mixture
+from toolkit.noise.tools import Fault, Tool
 
 DEFAULT = Mixture({"transient": 45, "rate_limit": 15, "outage": 10, "stale_read": 15, "truncation": 15})
 # The registered outage-free mixture: transient 1/2, the other three 1/6 each.
@@ -39,23 +39,23 @@ class Regime:
     challenge: bool = False
 
     @property
-    def is_quiet(self) -> bool:
-        """Whether no call ever meets a fault, so that none needs a draw."""
-        return self.mixture is None and not self.challenge
+    def ceiling(self) -> float:
+        """The gate from which on no call meets a fault; 0 where no call ever does, so that none needs a draw."""
+        return 1.0 if self.challenge else self.fault_rate if self.mixture else 0.0
 
-    def fault(self, kind: Kind, repeat: int, draw: Draw) -> Fault | None:
+    def fault(self, tool: Tool, repeat: int, draw: Draw) -> Fault | None:
         """Return the fault that a call meets.
 
         Args:
-            kind: kind of the tool.
+            tool: the tool.
             repeat: repeat index of the event key.
             draw: draw of the event key.
         """
         if self.challenge:
-            return "transient" if kind == "write" and repeat == 0 else None
+            return "transient" if tool.kind == "write" and repeat == 0 else None
         if self.mixture is None or draw.gate >= self.fault_rate:
             return None
-        return self.mixture.pick(kind, draw)
+        return self.mixture.pick(tool.faults, draw)
 
     def flips(self, schedule: Schedule) -> bool:
         """Return whether a success under this schedule is graded a failure."""

@@ -8,8 +8,9 @@ from toolkit.backoffice.records import Order
 from toolkit.backoffice.tools import TOOLS
 from toolkit.episodes.desk import Desk
 from toolkit.noise.draws import Schedule
-from toolkit.noise.faults import Fault, Mixture
+from toolkit.noise.faults import Mixture
 from toolkit.noise.regimes import Regime
+from toolkit.noise.tools import Fault
 from toolkit.tasks.pools import load_task
 from toolkit.tasks.task import Task
 
@@ -66,7 +67,7 @@ def meeting(
 
     def holds(schedule: Schedule) -> bool:
         return also(schedule) and all(
-            regime.fault(TOOLS[tool].kind, repeat, schedule.draw(tool, resource, repeat)) == fate
+            regime.fault(TOOLS[tool], repeat, schedule.draw(tool, resource, repeat)) == fate
             for resource, several in fates.items()
             for repeat, fate in enumerate(several)
         )

@@ -14,8 +14,8 @@ from tests.unit.episodes.play import only
 from toolkit.episodes import agents, brief, workflow
 from toolkit.episodes.agents import careless, reference
 from toolkit.episodes.episode import Episode, play
-from toolkit.noise.faults import Fault
 from toolkit.noise.regimes import REGIMES
+from toolkit.noise.tools import Fault
 from toolkit.seeds import evaluation_seed
 from toolkit.tasks.pools import POOLS, load_task, tasks
 

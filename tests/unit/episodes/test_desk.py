@@ -6,11 +6,13 @@ import pytest
 
 from tests.unit.episodes.play import CUSTOMER, OTHER, PAID, cancel, code, desk, meeting, only, read
 from toolkit.backoffice.refusal import CODES
-from toolkit.episodes.desk import Desk, Exposure
+from toolkit.episodes.desk import Desk
 from toolkit.episodes.episode import close
 from toolkit.noise.draws import Schedule
-from toolkit.noise.faults import Fault, Mixture, kept, retry_after
+from toolkit.noise.faults import Mixture, kept, retry_after
+from toolkit.noise.layer import Exposure
 from toolkit.noise.regimes import REGIMES, Regime
+from toolkit.noise.tools import Fault
 
 CLEAN = REGIMES["clean"]
 

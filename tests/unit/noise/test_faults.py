@@ -7,10 +7,11 @@ from typing import get_args
 import pytest
 from scipy import stats
 
-from toolkit.backoffice.tools import TOOLS, Kind
+from toolkit.backoffice.tools import TOOLS
 from toolkit.noise.draws import Draw, Schedule
-from toolkit.noise.faults import ABOUT, APPLIES, Fault, Mixture, kept, retry_after
+from toolkit.noise.faults import ABOUT, Mixture, kept, retry_after
 from toolkit.noise.regimes import DEFAULT, HELD_OUT, OUTAGE_FREE, OUTAGE_HEAVY
+from toolkit.noise.tools import APPLIES, Fault, Kind
 
 MIXTURES = {
     "default": DEFAULT,
@@ -53,7 +54,7 @@ def test_every_kind_of_tool_is_said_what_applies_to_it() -> None:
 @pytest.mark.parametrize("mixture", MIXTURES.values(), ids=MIXTURES)
 def test_a_control_tool_has_no_share_and_no_type(mixture: Mixture) -> None:
     assert [mixture.share("control", fault) for fault in get_args(Fault)] == [0.0] * len(get_args(Fault))
-    assert mixture.pick("control", LOWEST) is None
+    assert mixture.pick(APPLIES["control"], LOWEST) is None
 
 
 USUAL: dict[Fault, int] = {"transient": 45, "rate_limit": 15, "stale_read": 15, "truncation": 15}
@@ -80,7 +81,7 @@ def test_shares_are_the_weights_renormalized(name: str, kind: Kind) -> None:
 
 def fit(mixture: Mixture, kind: Kind, expected: dict[Fault, float], draws: list[Draw]) -> float:
     """Return the chi-square probability of the types that draws name; 0 where one has no share."""
-    counts = Counter(mixture.pick(kind, draw) for draw in draws)
+    counts = Counter(mixture.pick(APPLIES[kind], draw) for draw in draws)
     if not counts.keys() <= expected.keys():
         return 0.0
     return float(
@@ -100,8 +101,8 @@ def test_types_that_hung_on_the_gate_would_be_rejected(draws: list[Draw]) -> Non
     """Among the draws that fault at p = 0.25 a type taken from the gate is never one of the last."""
 
     class Gated(Mixture):
-        def pick(self, kind: Kind, draw: Draw) -> Fault | None:
-            return super().pick(kind, Draw(draw.digest[:8] * 4))
+        def pick(self, faults: tuple[Fault, ...], draw: Draw) -> Fault | None:
+            return super().pick(faults, Draw(draw.digest[:8] * 4))
 
     faulty = [draw for draw in draws if draw.gate < 0.25]
     assert fit(DEFAULT, "list", shares("default", "list"), faulty) > 1e-4
@@ -112,7 +113,7 @@ def test_types_that_hung_on_the_gate_would_be_rejected(draws: list[Draw]) -> Non
 @pytest.mark.parametrize("kind", NOISY)
 @pytest.mark.parametrize("draw", [LOWEST, HIGHEST], ids=["lowest", "highest"])
 def test_the_extreme_draws_name_a_type_that_applies(mixture: Mixture, kind: Kind, draw: Draw) -> None:
-    assert mixture.pick(kind, draw) in APPLIES[kind]
+    assert mixture.pick(APPLIES[kind], draw) in APPLIES[kind]
 
 
 @pytest.mark.parametrize("weights", [{}, {"transient": 0}, {"transient": 1, "outage": -1}])
@@ -122,7 +123,7 @@ def test_a_mixture_needs_positive_weights(weights: dict[Fault, int]) -> None:
 
 
 def test_a_mixture_of_nothing_that_applies_names_no_type() -> None:
-    assert Mixture({"truncation": 1}).pick("write", LOWEST) is None
+    assert Mixture({"truncation": 1}).pick(APPLIES["write"], LOWEST) is None
 
 
 def evenness(length: Callable[[Draw], int], draws: list[Draw]) -> float:
@@ -138,7 +139,9 @@ def test_a_rate_limit_of_one_to_five_seconds_is_equally_likely(draws: list[Draw]
 
 
 def test_a_rate_limit_is_as_long_among_the_draws_that_name_one(draws: list[Draw]) -> None:
-    limited = [draw for draw in draws if draw.gate < 0.25 and DEFAULT.pick("list", draw) == "rate_limit"]
+    limited = [
+        draw for draw in draws if draw.gate < 0.25 and DEFAULT.pick(APPLIES["list"], draw) == "rate_limit"
+    ]
     assert len(limited) > 7000
     assert evenness(retry_after, limited) > 1e-4
 

@@ -41,7 +41,7 @@ def test_every_regime_gives_the_fault_that_the_simulator_gives() -> None:
     expected = []
     for seed, tool, resource, repeat in events:
         draw = Schedule(seed).draw(tool, resource, repeat)
-        expected.append([regime.fault(TOOLS[tool].kind, repeat, draw) for regime in REGIMES.values()])
+        expected.append([regime.fault(TOOLS[tool], repeat, draw) for regime in REGIMES.values()])
     assert {fault for faults in expected for fault in faults} >= {
         "outage",
         "truncation",

@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from toolkit.backoffice.tools import ANY_RESOURCE, TOOLS
+from toolkit.backoffice.tools import TOOLS
 from toolkit.episodes.document import episode_document
-from toolkit.episodes.recovery import CODES
-from toolkit.noise.faults import ABOUT, APPLIES, LONGEST_RATE_LIMIT
+from toolkit.noise.faults import ABOUT, LONGEST_RATE_LIMIT
+from toolkit.noise.recovery import CODES
 from toolkit.noise.regimes import REGIMES
+from toolkit.noise.tools import ANY_RESOURCE, APPLIES
 from toolkit.registers.study import Study
 from toolkit.tasks.pools import POOLS, load_task
 from toolkit.tasks.templates import FORMS, REQUESTS_PER_TASK, WEIGHTS

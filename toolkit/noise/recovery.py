@@ -10,7 +10,7 @@ Source:
 
 from collections.abc import Mapping
 
-from toolkit.noise.faults import Fault
+from toolkit.noise.tools import Fault
 
 CODES: Mapping[Fault, str] = {
     "transient": "retry_after_transient",

@@ -1,0 +1,193 @@
+"""The layer between an agent and its tools: what becomes of each call of an episode, by its event key.
+
+What happens to a call, in this order, whose numbers the code repeats:
+
+1. During a rate limit every call fails; a request that met an outage fails for good. Neither draws.
+2. The event key (tool, resource, repeat index) draws the call's fate. The repeat index counts draws only.
+3. A transient fault, a rate limit or an outage is answered in the tool's place, which is not called.
+4. Any other fault lets the tool answer, and shows something else: the state from before the last write, a cut
+   list, a record that lost a field, a timeout after a write that was applied.
+
+The layer calls no tool: its user does, between `meet` and `finish`.
+
+Source:
+    Paper sec:protocol and app:env.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from toolkit.noise.answers import Answer, cut, differs, lose_field, outage, rate_limited, timeout, transient
+from toolkit.noise.draws import Draw, Schedule
+from toolkit.noise.faults import retry_after
+from toolkit.noise.recovery import CODES, Recovery
+from toolkit.noise.regimes import Regime
+from toolkit.noise.tools import Fault, Tool
+
+_ERRORS = frozenset({"transient", "rate_limit", "outage"})
+
+
+class Exposure(NamedTuple):
+    """A fault that landed.
+
+    Args:
+        call: number of the call in the episode, from 0.
+        tool: tool of the event key.
+        resource: resource of the event key.
+        repeat: repeat index of the event key.
+        fault: its type.
+        changed: whether the answer differs from what it would have been, in more than its revision.
+    """
+
+    call: int
+    tool: str
+    resource: str
+    repeat: int
+    fault: Fault
+    changed: bool
+
+
+class Fate(NamedTuple):
+    """A fault that lets the tool answer.
+
+    Args:
+        fault: its type.
+        draw: its draw.
+        key: resource and repeat index of the event key.
+        call: number of the call in the episode.
+    """
+
+    fault: Fault
+    draw: Draw
+    key: tuple[str, int]
+    call: int
+
+
+class Layer:
+    """The noise of one episode.
+
+    Args:
+        regime: the noise.
+        schedule: the schedule ω.
+
+    Attributes:
+        exposures: faults that landed.
+        recovery: trace codes.
+        key: resource and repeat index of the last draw; None before one.
+        blocked_by: the earlier fault that kept the last call from being drawn; None for none.
+    """
+
+    __slots__ = (
+        "_blocked_until",
+        "_ceiling",
+        "_clock",
+        "_outages",
+        "_repeats",
+        "blocked_by",
+        "exposures",
+        "key",
+        "recovery",
+        "regime",
+        "schedule",
+    )
+
+    def __init__(self, regime: Regime, schedule: Schedule) -> None:
+        self.regime = regime
+        self.schedule = schedule
+        self.exposures: list[Exposure] = []
+        self.recovery = Recovery()
+        self.key: tuple[str, int] | None = None
+        self.blocked_by: Fault | None = None
+        self._ceiling = regime.ceiling
+        self._clock = self._blocked_until = 0
+        self._outages: set[tuple[str, str]] = set()
+        self._repeats: dict[tuple[str, str], int] = {}
+
+    def wait(self, seconds: int) -> None:
+        """Move the clock on."""
+        self._clock += seconds
+        if self.recovery.awaited and self._clock >= self._blocked_until:
+            self.recovery.call("wait", "")
+
+    def meet(
+        self, tool: Tool, resource: str, arguments: Mapping[str, Any], call: int
+    ) -> Fate | Answer | None:
+        """Return what a call meets.
+
+        Args:
+            tool: a tool that is not a control tool.
+            resource: the record that the call is about.
+            arguments: the call's arguments.
+            call: number of the call in the episode, from 0.
+
+        Returns:
+            The answer in the tool's place; or a fate, where the tool is to be called and its answer to be
+            finished; None where the tool is to be called and its answer shown as it is.
+        """
+        name = tool.name
+        request = (name, resource)
+        # 1.
+        if self._clock < self._blocked_until:
+            self.blocked_by = "rate_limit"
+            return rate_limited(self._blocked_until - self._clock)
+        if request in self._outages:
+            self.blocked_by = "outage"
+            return outage()
+        # 2.
+        if self.recovery.awaited:
+            self.recovery.call(name, resource, arguments.get(tool.offset or "", 0))
+        repeat = self._repeats.get(request, 0)
+        self._repeats[request] = repeat + 1
+        self.key = key = (resource, repeat)
+        if not self._ceiling:
+            return None
+        draw = self.schedule.draw(name, resource, repeat)
+        if draw.gate >= self._ceiling:
+            return None
+        fault = self.regime.fault(tool, repeat, draw)
+        if fault is None:
+            return None
+        if fault not in _ERRORS:
+            return Fate(fault, draw, key, call)
+        # 3.
+        self.exposures.append(Exposure(call, name, resource, repeat, fault, changed=True))
+        self.recovery.fault(CODES.get(fault), name, resource)
+        return self._error(request, fault, draw)
+
+    def finish(self, tool: Tool, fate: Fate, whole: Any, before: Any = None) -> Any:
+        """Return the answer that is shown to a call whose tool has answered.
+
+        Args:
+            tool: the tool.
+            fate: what the call meets.
+            whole: the tool's answer.
+            before: its answer before the last write, where the fault is a stale read.
+        """
+        # 4.
+        answer: Any = before
+        if fate.fault == "timeout_after_commit":
+            answer = timeout()
+        elif fate.fault != "stale_read":
+            answer = (cut if fate.fault == "truncation" else lose_field)(tool, whole, fate.draw)
+        return self._expose(tool, fate, answer, changed=differs(answer, whole))
+
+    def refused(self, tool: Tool, fate: Fate, answer: Any) -> Any:
+        """Return a tool's refusal as it is: its fault landed without effect."""
+        return self._expose(tool, fate, answer, changed=False)
+
+    def _error(self, request: tuple[str, str], fault: Fault, draw: Draw) -> Answer:
+        if fault == "transient":
+            return transient()
+        if fault == "outage":
+            self._outages.add(request)
+            return outage()
+        self._blocked_until = self._clock + retry_after(draw)
+        return rate_limited(retry_after(draw))
+
+    def _expose(self, tool: Tool, fate: Fate, answer: Any, *, changed: bool) -> Any:
+        resource, repeat = fate.key
+        self.exposures.append(Exposure(fate.call, tool.name, resource, repeat, fate.fault, changed))
+        if changed:
+            next_offset = answer.get("next_offset", 0) if type(answer) is dict else 0
+            self.recovery.fault(CODES.get(fate.fault), tool.name, resource, next_offset)
+        return answer

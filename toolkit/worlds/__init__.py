@@ -1,0 +1,1 @@
+"""Foreign worlds: tools and tasks of other projects, under the same noise."""
