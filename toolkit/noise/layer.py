@@ -142,9 +142,7 @@ class Layer:
         if not self._ceiling:
             return None
         draw = self.schedule.draw(name, resource, repeat)
-        if draw.gate >= self._ceiling:
-            return None
-        fault = self.regime.fault(tool, repeat, draw)
+        fault = None if draw.gate >= self._ceiling else self.regime.fault(tool, repeat, draw)
         if fault is None:
             return None
         if fault not in _ERRORS:

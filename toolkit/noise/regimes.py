@@ -40,7 +40,7 @@ class Regime:
 
     @property
     def ceiling(self) -> float:
-        """The gate from which on no call meets a fault; 0 where no call ever does, so that none needs a draw."""
+        """The gate from which on no call meets a fault; 0 where none ever does, so that none needs a draw."""
         return 1.0 if self.challenge else self.fault_rate if self.mixture else 0.0
 
     def fault(self, tool: Tool, repeat: int, draw: Draw) -> Fault | None:
