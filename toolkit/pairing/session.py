@@ -21,7 +21,6 @@ from toolkit.noise.tools import Fault, Tool
 from toolkit.pairing.declaration import WAIT, Declaration
 from toolkit.tasks.task import canonical
 
-
 Given = TypeVar("Given")
 
 
