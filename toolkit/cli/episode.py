@@ -16,11 +16,14 @@ from toolkit.cli.output import STUDY, console, json_option, print_json, visible
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.table import Table
     from rich.text import Text
 
     from toolkit.episodes.desk import CallRecord
-    from toolkit.episodes.episode import Episode
+    from toolkit.pairing.session import Call
+    from toolkit.worlds.world import AnyEpisode
 
 
 SCHEDULES = 1 << 32
@@ -133,7 +136,7 @@ EVALUATION = ("regime", "task", "schedule")
 TRAINING = ("position", "slot")
 
 
-def _registered(study: str, place: dict[str, Any]) -> Episode:
+def _registered(study: str, place: dict[str, Any]) -> AnyEpisode:
     """Play a row of a study's registers again."""
     from toolkit import api
     from toolkit.study.check.replay import Replayer
@@ -152,7 +155,7 @@ def _registered(study: str, place: dict[str, Any]) -> Episode:
     return replayer.evaluated(*(place[name] for name in ("phase", "regime", "step", "task", "schedule")))
 
 
-def _verified(played: Episode) -> dict[str, Any]:
+def _verified(played: AnyEpisode) -> dict[str, Any]:
     return {
         "verdict": "verified",
         "task": played.task.task_id,
@@ -189,7 +192,7 @@ def _read(file: Path) -> dict[str, Any]:
 LONGEST = 56
 
 
-def print_episode(episode: Episode, *, full: bool = False) -> None:
+def print_episode(episode: AnyEpisode, *, full: bool = False) -> None:
     """Print an episode; `full` prints event keys, and every answer whole."""
     from rich.panel import Panel
     from rich.text import Text
@@ -207,7 +210,7 @@ def _side(value: Any) -> str:
     return visible(json.dumps(plain(value), ensure_ascii=False))
 
 
-def _calls(trace: tuple[CallRecord, ...], *, full: bool) -> Table:
+def _calls(trace: Sequence[CallRecord | Call], *, full: bool) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -230,7 +233,7 @@ def _calls(trace: tuple[CallRecord, ...], *, full: bool) -> Table:
     return table
 
 
-def _said(call: CallRecord, *, full: bool) -> str:
+def _said(call: CallRecord | Call, *, full: bool) -> str:
     if not isinstance(call.arguments, dict):
         return visible(f"{call.tool}({call.arguments!r})")
     arguments = ", ".join(f"{name}={value}" for name, value in call.arguments.items())
@@ -238,11 +241,11 @@ def _said(call: CallRecord, *, full: bool) -> str:
     return text if full or len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
-def _key(call: CallRecord) -> str:
+def _key(call: CallRecord | Call) -> str:
     return "" if call.key is None else visible(" ".join(map(str, (call.tool, *call.key))))
 
 
-def _mark(call: CallRecord) -> Text:
+def _mark(call: CallRecord | Call) -> Text:
     from rich.text import Text
 
     if call.fault is not None:
@@ -250,9 +253,10 @@ def _mark(call: CallRecord) -> Text:
     return Text(f"· {call.blocked_by}" if call.blocked_by else "", style="yellow")
 
 
-def _outcome(episode: Episode) -> list[Text]:
+def _outcome(episode: AnyEpisode) -> list[Text]:
     from rich.text import Text
 
+    from toolkit.episodes.episode import Episode
     from toolkit.episodes.grading import differences
 
     colour = "green" if episode.true_success else "red"
@@ -269,8 +273,9 @@ def _outcome(episode: Episode) -> list[Text]:
         lines.append(Text(f"faults: {', '.join(landed)}"))
     for code, count in episode.called_for.items():
         lines.append(Text(f"{code.replace('_', ' ')}: {episode.recovered.get(code, 0)} of {count}"))
-    lines += [
-        Text(f"{d.record} {d.field}: expected {_side(d.expected)}, found {_side(d.found)}", style="red")
-        for d in differences(episode.task, episode.world)
-    ]
+    if isinstance(episode, Episode):
+        lines += [
+            Text(f"{d.record} {d.field}: expected {_side(d.expected)}, found {_side(d.found)}", style="red")
+            for d in differences(episode.task, episode.world)
+        ]
     return lines

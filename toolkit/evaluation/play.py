@@ -7,15 +7,13 @@ training keep samples of the run's own, which is what they are about.
 
 from dataclasses import dataclass
 
-from toolkit.episodes.episode import Episode, play
 from toolkit.evaluation.sets import EvaluationSet
 from toolkit.noise.regimes import REGIMES
-from toolkit.policies.agent import Rollout
 from toolkit.policies.loglinear import Policy
 from toolkit.registers.arrow import Row
 from toolkit.registers.row_tables import FAULTS, RECOVERIES
 from toolkit.seeds import evaluation_seed, sample_seed, shared_seed
-from toolkit.tasks.pools import load_task
+from toolkit.worlds.world import AnyEpisode, play
 
 NO_FAULTS = dict.fromkeys(FAULTS, 0)
 
@@ -66,20 +64,28 @@ def play_episode(
     place: tuple[int, int],
     *,
     traced: bool = False,
-) -> Episode:
+) -> AnyEpisode:
     """Play one episode of a set: a task under one of its schedules."""
     number, schedule = place
-    task = load_task(f"{evaluation.pool}:{number}")
-    at = (task.task_id, schedule, 0)
-    if isinstance(sampling, SharedSamples):
-        rollout = Rollout(policy, shared_seed(sampling.root, evaluation.name, at), shared=True)
-    else:
-        rollout = Rollout(policy, sample_seed(sampling, step, evaluation.name, at))
-    seed = evaluation_seed(task.task_id, schedule)
-    return play(task, REGIMES[evaluation.regime], seed, rollout, traced=traced)
+    task_id = f"{evaluation.pool}:{number}"
+    at = (task_id, schedule, 0)
+    is_shared = isinstance(sampling, SharedSamples)
+    _, episode = play(
+        policy,
+        task_id,
+        REGIMES[evaluation.regime],
+        evaluation_seed(task_id, schedule),
+        shared_seed(sampling.root, evaluation.name, at)
+        if isinstance(sampling, SharedSamples)
+        else sample_seed(sampling, step, evaluation.name, at),
+        world=evaluation.world,
+        shared=is_shared,
+        traced=traced,
+    )
+    return episode
 
 
-def episode_row(run_id: str, evaluation: EvaluationSet, step: int, schedule: int, episode: Episode) -> Row:
+def episode_row(run_id: str, evaluation: EvaluationSet, step: int, schedule: int, episode: AnyEpisode) -> Row:
     """Return an episode, played under a schedule of that index, as a row of `episodes`."""
     faults = dict(NO_FAULTS)
     for exposure in episode.exposures:

@@ -19,7 +19,7 @@ class EvaluationSet(NamedTuple):
         regime: the noise.
         tasks: how many tasks.
         schedules: how many schedules a task.
-        sub_requests: how many sub-requests its tasks have, as `positions` says it.
+        sub_requests, world: which tasks of the pool are meant, as `positions` says it.
     """
 
     phase: str
@@ -28,11 +28,12 @@ class EvaluationSet(NamedTuple):
     tasks: int
     schedules: int
     sub_requests: int = 0
+    world: str = ""
 
     @property
     def positions(self) -> tuple[int, ...]:
         """Positions of its tasks in the pool."""
-        return positions(self.pool, self.sub_requests)[: self.tasks]
+        return positions(self.pool, self.sub_requests, self.world)[: self.tasks]
 
     @property
     def name(self) -> str:
@@ -57,7 +58,7 @@ _SIZES = {"registered": REGISTERED, "small": Sizes(64, 1, 64, 1)}
 
 
 def sets_at(
-    battery: str, at_noise: str, *, is_last: bool, sub_requests: int = 0
+    battery: str, at_noise: str, *, is_last: bool, sub_requests: int = 0, world: str = ""
 ) -> tuple[EvaluationSet, ...]:
     """Return the sets that are played at a checkpoint.
 
@@ -67,18 +68,20 @@ def sets_at(
             that takes its time.
         at_noise: the run's training noise, as evaluated.
         is_last: whether training ends at the checkpoint.
-        sub_requests: how many sub-requests the tasks have; a pool that has fewer such tasks than a set is
-            played in full.
+        sub_requests: how many sub-requests the tasks have.
+        world: the world whose tasks they are. A pool that has fewer such tasks than a set is played in full.
 
     Raises:
         ValueError: there is no such battery.
     """
     sets = _sets_of(battery, at_noise, is_last=is_last)
-    if not sub_requests:
+    if not sub_requests and not world:
         return sets
     return tuple(
         each._replace(
-            tasks=min(each.tasks, len(positions(each.pool, sub_requests))), sub_requests=sub_requests
+            tasks=min(each.tasks, len(positions(each.pool, sub_requests, world))),
+            sub_requests=sub_requests,
+            world=world,
         )
         for each in sets
     )

@@ -77,13 +77,18 @@ def differs(answer: Any, whole: Any) -> bool:
 
 
 def _shown(tool: Tool, whole: Any) -> Any:
-    if tool.shows is None:
-        return whole
-    return whole.get(tool.shows) if type(whole) is dict else None
+    for name in () if tool.shows is None else tool.shows.split("."):
+        whole = whole.get(name) if type(whole) is dict else None
+    return whole
 
 
 def _with(tool: Tool, whole: Any, shown: Any) -> Any:
-    return shown if tool.shows is None else {**whole, tool.shows: shown}
+    return shown if tool.shows is None else _placed(whole, tool.shows, shown)
+
+
+def _placed(whole: Any, path: str, shown: Any) -> Any:
+    name, _, rest = path.partition(".")
+    return {**whole, name: _placed(whole[name], rest, shown) if rest else shown}
 
 
 def _without(record: Any, lost: str) -> Any:

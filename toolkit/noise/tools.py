@@ -34,7 +34,8 @@ class Tool:
         name: its name.
         kind: a `list` is a read that answers with items; `control` tools touch no record and meet no fault.
         resource: the argument that names the record a call is about; None where free text would, or nothing.
-        shows: name of the answer's record or list of items; None where the whole answer is it.
+        shows: name of the answer's record or list of items, a path of names with dots between; None where the
+            whole answer is it.
         fields: fields of that record, one of which may be lost; none where any that an answer has may be.
         offset: the argument with which a cut list is continued; None where only asking again shows the rest.
         repeatable: whether a write that is carried out twice leaves what it leaves once.

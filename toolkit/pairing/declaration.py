@@ -26,9 +26,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from typing import Any, get_args
 
 from toolkit.errors import DamagedError
 from toolkit.files import read_text
@@ -36,26 +34,16 @@ from toolkit.noise.tools import ANY_RESOURCE, Kind, Stale, Tool
 from toolkit.tasks.task import canonical
 
 WAIT = "wait"
-Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
-
-class _Tool(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    kind: Kind
-    resource: Name | None = None
-    shows: Name | None = None
-    fields: list[Name] = []
-    offset: Name | None = None
-    repeatable: bool = False
-    stale: Stale = "recorded"
-
-
-class _Document(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    name: Name
-    tools: dict[Name, _Tool] = Field(min_length=1)
+_TEXT = (str, "a text that is not empty")
+_IS: Mapping[str, tuple[type, str]] = {
+    "resource": _TEXT,
+    "shows": _TEXT,
+    "fields": (list, "a list of names"),
+    "offset": _TEXT,
+    "repeatable": (bool, "true or false"),
+}
+_ONE_OF: Mapping[str, tuple[str, ...]] = {"kind": get_args(Kind), "stale": get_args(Stale)}
 
 
 @dataclass(frozen=True)
@@ -112,20 +100,37 @@ def parse_declaration(text: str, place: str | Path) -> Declaration:
         DamagedError: it is none.
     """
     try:
-        found = _Document.model_validate(tomllib.loads(text))
+        found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise DamagedError("a declaration of tools in TOML", found=error, where=place) from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise DamagedError(f"a declaration of tools; {where}: {first['msg']}", where=place) from None
-    return declare(
-        found.name,
-        [
-            Tool(name, **{**tool.model_dump(), "fields": tuple(tool.fields)})
-            for name, tool in found.tools.items()
-        ],
-    )
+        raise DamagedError("a declaration of tools is no TOML", found=error, where=place) from None
+    name, tools = found.get("name"), found.get("tools")
+    if set(found) != {"name", "tools"} or not isinstance(name, str) or not isinstance(tools, dict):
+        raise DamagedError(
+            "a declaration has a name, and a table of tools",
+            expected="name = …, [tools.NAME]",
+            found=", ".join(found),
+            where=place,
+        )
+    return declare(name, [_tool(each, said, place) for each, said in tools.items()])
+
+
+def _tool(name: str, said: Any, place: str | Path) -> Tool:
+    """Return a declared tool, of which every word is known."""
+    where = f"{place}, tools.{name}"
+    if not isinstance(said, dict) or "kind" not in said:
+        raise DamagedError("a tool has a kind", expected=", ".join(_ONE_OF["kind"]), where=where)
+    for key, value in said.items():
+        choices, (kind, expected) = _ONE_OF.get(key), _IS.get(key, _TEXT)
+        if choices is None and key not in _IS:
+            raise DamagedError(f"a tool has no {key!r}", expected=", ".join((*_ONE_OF, *_IS)), where=where)
+        names = value if kind is list and type(value) is list else ()
+        if type(value) is not kind or value == "" or not all(type(one) is str for one in names):
+            raise DamagedError(f"{key} is {expected}", found=repr(value)[:80], where=where)
+        if choices is not None and value not in choices:
+            raise DamagedError(f"there is no {key} {value!r}", expected=", ".join(choices), where=where)
+    if name == WAIT:
+        raise DamagedError("wait is always there, and is not declared", where=where)
+    return Tool(name, **{"stale": "recorded", **said, "fields": tuple(said.get("fields", ()))})
 
 
 def _said(tool: Tool) -> dict[str, Any]:

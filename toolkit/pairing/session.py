@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from toolkit.noise.answers import Answer
 from toolkit.noise.draws import Schedule
 from toolkit.noise.layer import Exposure, Fate, Layer
+from toolkit.noise.recovery import Recovery
 from toolkit.noise.regimes import Regime
 from toolkit.noise.tools import Fault, Tool
 from toolkit.pairing.declaration import WAIT, Declaration
@@ -42,6 +43,11 @@ class Call(NamedTuple):
     fault: Fault | None
     blocked_by: Fault | None
     answer: Any
+
+    @property
+    def charged(self) -> bool:
+        """Whether the call counts: every one does."""
+        return True
 
 
 class Begun(NamedTuple):
@@ -85,6 +91,11 @@ class Session:
     def exposures(self) -> list[Exposure]:
         """Faults that landed, in order."""
         return self._layer.exposures
+
+    @property
+    def recovery(self) -> Recovery:
+        """Trace codes."""
+        return self._layer.recovery
 
     def observed(self, reward: float) -> float:
         """Return a reward as the grader reports it: zero where the schedule flips a success."""

@@ -77,7 +77,12 @@ class Rollout:
     def _work(self, errand: Errand, steps: Steps) -> None:
         """Do an errand to its end, or until it is dropped."""
         self._errand = errand
+        self._template: str = errand.template
         self._found = False
+        self._follow(steps)
+
+    def _follow(self, steps: Steps) -> None:
+        """Make the calls that the work wants, one after the other, until it is done or dropped."""
         try:
             wanted = next(steps)
             while True:
@@ -92,7 +97,7 @@ class Rollout:
             Abandoned: the errand is dropped.
             EndedError: the episode is over.
         """
-        is_write = TOOLS[wanted.tool].kind == "write"
+        is_write = self._is_write(wanted.tool)
         sent = self._chosen(wanted, is_write=is_write)
         if sent is None:
             return {"revision": self._revision}
@@ -115,7 +120,7 @@ class Rollout:
         action = self._decide("write" if is_write else "read", self._level(wanted), 0, is_write=is_write)
         if action != "slip":
             return wanted
-        wrong = slip(wanted, self._orders, self._customers, self._order)
+        wrong = self._slipped(wanted)
         if wrong is None and not is_write:
             raise Abandoned
         return wrong
@@ -131,7 +136,7 @@ class Rollout:
         return self._make(sent)
 
     def _decide(self, kind: Kind, level: int, repeat: int, *, is_write: bool) -> Action:
-        situation = Situation(kind, self._errand.template, level, repeat, is_write, self._calls >= self._late)
+        situation = Situation(kind, self._template, level, repeat, is_write, self._calls >= self._late)
         choice = self._policy.action(situation)
         at = choice.pick(self._unit())
         self.decisions.append((choice, at))
@@ -142,6 +147,12 @@ class Rollout:
             self._make(Call("finish", {}))
             raise EndedError
         return action
+
+    def _is_write(self, tool: str) -> bool:
+        return TOOLS[tool].kind == "write"
+
+    def _slipped(self, wanted: Call) -> Call | None:
+        return slip(wanted, self._orders, self._customers, self._order)
 
     def _make(self, call: Call) -> Answer:
         if self._surface:

@@ -9,7 +9,7 @@ Source:
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
@@ -70,17 +70,29 @@ def tasks(name: str) -> Iterator[Task]:
             return
 
 
+FOREIGN: Mapping[str, Mapping[str, range]] = {
+    "bfcl_turns": {"train": range(0), "validation": range(0), "test": range(0)},
+    "bfcl_scenarios": {"train": range(0), "validation": range(0), "test": range(0)},
+}
+"""Foreign world → the positions of its tasks in each pool; the tasks themselves, `toolkit.worlds` has."""
+
+
 @lru_cache
-def positions(name: str, sub_requests: int = 0) -> tuple[int, ...]:
+def positions(name: str, sub_requests: int = 0, world: str = "") -> tuple[int, ...]:
     """Return the positions of a pool's tasks, in order.
 
     Args:
         name: of the pool.
         sub_requests: how many sub-requests a task has; tasks of any number where it is 0.
+        world: a foreign world; empty for the back office.
 
     Raises:
         UsageError: there is no such pool.
     """
+    if world:
+        if name not in FOREIGN[world]:
+            raise UsageError(f"{world} has no pool {name!r}", expected=", ".join(FOREIGN[world]))
+        return tuple(FOREIGN[world][name])
     if not sub_requests:
         return tuple(range(_pool(name).size))
     return tuple(task.index for task in tasks(name) if len(task.templates) == sub_requests)

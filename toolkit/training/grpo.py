@@ -18,7 +18,6 @@ Source:
 from functools import lru_cache
 from math import sqrt
 
-from toolkit.episodes.episode import Episode, play
 from toolkit.estimators.advantages import EPSILON
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.agent import Rollout
@@ -26,12 +25,12 @@ from toolkit.policies.loglinear import Policy
 from toolkit.policies.score import weighted_scores
 from toolkit.registers.arrow import Row
 from toolkit.seeds import rollout_seed, sampling_seed
-from toolkit.tasks.pools import load_task
 from toolkit.training.optimizer import Weights, ascend
 from toolkit.training.rows import POOL, RESAMPLED, GroupPlan, draws_at
 from toolkit.training.specification import Specification
+from toolkit.worlds.world import AnyEpisode, play
 
-Played = tuple["Rollout", "Episode"]
+Played = tuple[Rollout, AnyEpisode]
 
 
 def train_step(specification: Specification, before: Weights) -> tuple[Weights, list[Row]]:
@@ -92,9 +91,15 @@ def play_rollout(
 ) -> Played:
     """Play one rollout of a group and return what the policy chose and what became of it."""
     sampling = sampling_seed(specification.root, specification.run_id, specification.seed)
-    rollout = Rollout(policy, rollout_seed(sampling, step, group.position, slot))
-    task = load_task(f"{POOL}:{group.task}")
-    return rollout, play(task, REGIMES[group.regime], group.schedule_seeds[slot], rollout, traced=traced)
+    return play(
+        policy,
+        f"{POOL}:{group.task}",
+        REGIMES[group.regime],
+        group.schedule_seeds[slot],
+        rollout_seed(sampling, step, group.position, slot),
+        world=specification.world,
+        traced=traced,
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -112,7 +117,7 @@ def advantages_of(rewards: tuple[int, ...], *, scaled: bool) -> tuple[float, ...
     return tuple((reward - mean) / divisor for reward in rewards)
 
 
-def _row(group: GroupPlan, episodes: list[Episode], advantages: tuple[float, ...]) -> Row:
+def _row(group: GroupPlan, episodes: list[AnyEpisode], advantages: tuple[float, ...]) -> Row:
     successes = [episode.true_success for episode in episodes]
     rewards = [bool(episode.observed_reward) for episode in episodes]
     varied = len(set(rewards)) > 1

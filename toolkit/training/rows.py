@@ -77,7 +77,7 @@ def draws_at(specification: Specification, step: int) -> Iterator[GroupPlan]:
         number = (step - 1) * tasks + row
         if row >= tasks:
             number = specification.steps * tasks + (step - 1) * (most - tasks) + row - tasks
-        task, seed = _task_at(run, number, specification.sub_requests), row_seed(run, step, row)
+        task, seed = _task_at(run, number, specification), row_seed(run, step, row)
         if doubled:
             yield GroupPlan(position, task, QUIET, group_seeds("independent", seed, size))
             position += 1
@@ -85,12 +85,13 @@ def draws_at(specification: Specification, step: int) -> Iterator[GroupPlan]:
         position += 1
 
 
-def _task_at(run: int, number: int, sub_requests: int) -> int:
+def _task_at(run: int, number: int, specification: Specification) -> int:
     """Return the number-th task that a run meets: all its tasks in random order, then all in another."""
-    epoch, at = divmod(number, len(positions(POOL, sub_requests)))
-    return _order(run, epoch, sub_requests)[at]
+    meant = positions(POOL, specification.sub_requests, specification.world)
+    epoch, at = divmod(number, len(meant))
+    return _order(run, epoch, meant)[at]
 
 
 @lru_cache(maxsize=64)
-def _order(run: int, epoch: int, sub_requests: int) -> tuple[int, ...]:
-    return tuple(Stream(order_seed(run, epoch)).shuffled(positions(POOL, sub_requests)))
+def _order(run: int, epoch: int, meant: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(Stream(order_seed(run, epoch)).shuffled(meant))

@@ -49,6 +49,7 @@ class Specification:
         checkpoints: where nothing is trained, the `study` and `run` whose checkpoints are evaluated, and
             their `sha256`.
         sub_requests: how many sub-requests the tasks have that it trains and is evaluated on; 0 for any.
+        world: the foreign world that it is played in; empty for the back office.
     """
 
     checkpoint_table: ClassVar[str] = "checkpoints"
@@ -83,6 +84,7 @@ class Specification:
     registers: str = "all"
     checkpoints: Mapping[str, str] = field(default_factory=dict)
     sub_requests: int = 0
+    world: str = ""
 
     @property
     def trains(self) -> bool:
@@ -131,6 +133,7 @@ _LATER = {
     "registers": "all",
     "checkpoints": {},
     "sub_requests": 0,
+    "world": "",
 }
 """Settings that came later, and the value that they had before."""
 

@@ -68,7 +68,9 @@ def choose_pairs(study: Study) -> tuple[ReplayedEpisode, ...]:
         for run, replayer, table in zip(runs, replayers, tables, strict=True):
             row = table[at]
             replayer.check("episodes", row)
-            played.append(ReplayedEpisode(run, row, replayer.episode(row, traced=True)))
+            episode = replayer.episode(row, traced=True)
+            if isinstance(episode, Episode):  # as every playable run's is
+                played.append(ReplayedEpisode(run, row, episode))
     return tuple(played)
 
 
@@ -106,7 +108,9 @@ def playable(run: RunRow) -> Specification | None:
         return None
     return (
         specification
-        if specification.code == Specification.code and specification.regime in regimes.REGIMES
+        if specification.code == Specification.code
+        and specification.regime in regimes.REGIMES
+        and not specification.world
         else None
     )
 

@@ -16,7 +16,6 @@ from itertools import islice
 from typing import Any
 
 from toolkit import errors, seeds
-from toolkit.episodes.episode import Episode
 from toolkit.evaluation import diagnostic, play
 from toolkit.evaluation.diagnostic import POOL as DIAGNOSTIC
 from toolkit.evaluation.sets import EvaluationSet
@@ -30,6 +29,7 @@ from toolkit.training import checkpoint, grpo
 from toolkit.training.optimizer import Weights, start
 from toolkit.training.rows import draws_at
 from toolkit.training.specification import Specification
+from toolkit.worlds.world import AnyEpisode
 
 
 class Replayer:
@@ -101,7 +101,7 @@ class Replayer:
             case _:
                 self._trained(self._weights_before(row["step"] - 1))
 
-    def evaluated(self, phase: str, regime: str, step: int, task: int, schedule: int) -> Episode:
+    def evaluated(self, phase: str, regime: str, step: int, task: int, schedule: int) -> AnyEpisode:
         """Play one episode of an evaluation, every call kept.
 
         Raises:
@@ -117,13 +117,13 @@ class Replayer:
         self.check("episodes", row)
         return self.episode(row, traced=True)
 
-    def episode(self, row: EpisodeRow, *, traced: bool = False) -> Episode:
+    def episode(self, row: EpisodeRow, *, traced: bool = False) -> AnyEpisode:
         """Play the episode of an evaluation row."""
         policy = self._policy(self._at_checkpoint(row["step"]))  # 2
         at, sampling = (row["task"], row["schedule"]), segments.evaluated_with(self.specification)
         return play.play_episode(policy, self._set(row), row["step"], sampling, at, traced=traced)
 
-    def rollout(self, step: int, position: int, slot: int) -> Episode:
+    def rollout(self, step: int, position: int, slot: int) -> AnyEpisode:
         """Play one rollout of a training group, every call kept.
 
         Raises:

@@ -72,7 +72,9 @@ class RegisteredRuns:
                 remedy="the registers belong to another registration, or to none",
             )
         claimed = self._document(run, stored)
-        registered = replace(self._runs[run], pools=claimed.get("pools", {}))
+        registered = self._runs[run]
+        if not registered.world:
+            registered = replace(registered, pools=claimed.get("pools", {}))
         return registered if self._root else replace(registered, root=str(claimed.get("root")))
 
     def _document(self, run: str, stored: str | None) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from toolkit.registers.opening import open_registers
 from toolkit.registers.study import Study
 from toolkit.tasks.pools import POOLS, digests_sha256, pool_sha256, tasks
 from toolkit.tasks.task import Task, canonical, document_sha256, task_document
+from toolkit.worlds.world import foreign_rows
 
 STUDY = "task-pools"
 TABLE = "task_pools"
@@ -94,15 +95,20 @@ def pool_digests(home: Home, names: Iterable[str], progress: Callable[[str], Non
     return digests(names, registered, progress)
 
 
-def specified(name: str, sha256: str) -> list[Task]:
-    """Return the tasks of a pool, checked to be those that a run was specified for.
+def specified(name: str, sha256: str, world: str = "") -> list[arrow.Row]:
+    """Return the tasks of a pool as rows, checked to be those that a run was specified for.
+
+    Args:
+        name: the pool.
+        sha256: of the tasks that the run was specified for.
+        world: a foreign world; empty for the back office.
 
     Raises:
         VerificationError: the generator gives others.
     """
-    pool = list(tasks(name))
-    check_specified(name, pool_sha256(pool), sha256)
-    return pool
+    rows = foreign_rows(world, name) if world else [task_row(task) for task in tasks(name)]
+    check_specified(name, digests_sha256([row["sha256"] for row in rows]), sha256)
+    return rows
 
 
 def check_specified(name: str, generated: str, sha256: str) -> None:

@@ -25,11 +25,10 @@ from toolkit.prereg.registration import Registration
 from toolkit.registers import arrow, manifest, row_tables, schema, writer
 from toolkit.registers.cards.documents import DOCUMENTS, repository_documents
 from toolkit.registers.study import open_study
-from toolkit.study.new.task_pools import TABLE, check_specified, task_row
+from toolkit.study.new.task_pools import TABLE, specified
 from toolkit.study.play import conclusion, segments
 from toolkit.study.play.summaries import SUMMARIES
 from toolkit.study.play.workplace import SUMMARY, RunFolder, Workplace
-from toolkit.tasks.pools import digests_sha256, tasks
 from toolkit.training.specification import Specification
 
 _MOMENTS = ("launched_at", "ended_at")
@@ -235,13 +234,8 @@ def pool_rows(specifications: Iterable[Specification]) -> list[arrow.Row]:
     Raises:
         VerificationError: what is generated is not what they were specified for.
     """
-    named = {item for specification in specifications for item in specification.pools.items()}
-    rows: list[arrow.Row] = []
-    for name, sha256 in sorted(named):
-        generated = [task_row(task) for task in tasks(name)]
-        check_specified(name, digests_sha256([row["sha256"] for row in generated]), sha256)
-        rows += generated
-    return rows
+    named = {(*item, run.world) for run in specifications for item in run.pools.items()}
+    return [row for name, sha256, world in sorted(named) for row in specified(name, sha256, world)]
 
 
 def _table_rows(files: Iterable[bytes]) -> list[arrow.Row]:

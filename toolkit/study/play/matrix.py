@@ -18,6 +18,7 @@ from toolkit.evaluation.sets import sets_at
 from toolkit.noise.regimes import REGIMES
 from toolkit.prereg.evidence import anchor
 from toolkit.prereg.registration import Registration
+from toolkit.tasks.pools import FOREIGN
 from toolkit.tasks.templates import REQUESTS_PER_TASK
 from toolkit.training.recipe import Recipe, read_recipe
 from toolkit.training.rows import BLOCKING, RESAMPLED
@@ -42,6 +43,8 @@ SETTINGS: dict[str, tuple[tuple[str, ...], type]] = {
     "registers": (("all", "no_checkpoints", "evaluations"), str),
     "checkpoints": ((), dict),
     "sub_requests": ((), int),
+    "world": (tuple(FOREIGN), str),
+    "pools": ((), dict),
 }
 """What a line of a matrix may set of its runs: its values where they are few, and their type."""
 
@@ -173,7 +176,9 @@ def _runs(
     evaluated = _checkpoints(cell)
     groups = 0 if evaluated else steps * prompts
     _check_fixed(cell, groups, groups * group)
-    met = {name: pools[name] for name in pools if not evaluated or name in _evaluated_on(cell)}
+    met = settings.pop("pools", None)
+    if met is None:
+        met = {name: pools[name] for name in pools if not evaluated or name in _evaluated_on(cell)}
     for arm in cell.arms:
         for seed in cell.seeds:
             specification = Specification(

@@ -71,7 +71,7 @@ def play_segment(specification: Specification, end: int, before: Any) -> Segment
         VerificationError: a pool is not the one that the run was specified for.
         DamagedError: the checkpoint belongs to another run, or is damaged; or there is none to evaluate.
     """
-    make_tasks(tuple(sorted(specification.pools.items())))
+    make_tasks(tuple(sorted(specification.pools.items())), specification.world)
     if not specification.trains and (before is None or before["step"] != end):
         raise errors.DamagedError(
             f"{specification.run_id} trains nothing, and was not handed what it evaluates",
@@ -96,10 +96,10 @@ def play_segment(specification: Specification, end: int, before: Any) -> Segment
 
 
 @lru_cache
-def make_tasks(pools: tuple[tuple[str, str], ...]) -> None:
+def make_tasks(pools: tuple[tuple[str, str], ...], world: str = "") -> None:
     """Make the tasks of a run's pools, once a process, and check that they are the specified ones."""
     for name, sha256 in pools:
-        specified(name, sha256)
+        specified(name, sha256, world)
     # The tasks stay for good, and episodes leave few cycles: a collector at its usual pace takes a third of
     # the time, and frees next to nothing.
     gc.collect()
@@ -114,6 +114,7 @@ def sets_of(specification: Specification, step: int) -> tuple[sets.EvaluationSet
         specification.at_noise,
         is_last=step == specification.steps,
         sub_requests=specification.sub_requests,
+        world=specification.world,
     )
 
 

@@ -1,0 +1,149 @@
+"""Parity: whether this world grades as the official checker does, which runs beside it on the same calls.
+
+1. The answers of every scenario of the four categories pass here and there.
+2. Of answers that were changed in one turn, the verdict on that turn is the same here and there. What is
+   changed is drawn by number: a call is left out, made twice, put before the one before it, given another
+   argument, or taken from another turn.
+
+Hidden numbers come in their sequence here, as the official checker has them.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from toolkit.errors import VerificationError
+from toolkit.seeds import Stream, derive
+from toolkit.tasks.task import Call
+from toolkit.worlds.bfcl.source import CATEGORIES, Scenario, scenarios
+from toolkit.worlds.bfcl.world import Truth, text
+
+CHANGES = "bfcl/parity/v1"
+CHECKER = "bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker"
+LONG = "long_context"
+
+
+class Parity(NamedTuple):
+    """What was compared: answers by category, changed turns, and how many of these pass."""
+
+    answers: dict[str, int]
+    changed: int
+    passing: int
+
+
+def check_parity(changes: int, say: Callable[[str], None] = lambda _: None) -> Parity:
+    """Compare this world's grading with the official checker's.
+
+    Args:
+        changes: how many changed turns are compared.
+        say: told what is being compared.
+
+    Raises:
+        VerificationError: a verdict differs.
+        IncompleteError, DamagedError: the package is not here, or is another version.
+    """
+    answers = {}
+    for category in CATEGORIES:
+        say(f"answers of {category}")
+        for scenario in scenarios(category):
+            truth = _truth(category, scenario.name)
+            for turn in range(len(scenario.plans)):
+                _compare(scenario, truth, turn, scenario.plans[turn])
+            _same(scenario, "as a whole", official(scenario, scenario.plans), expected=True)
+        answers[category] = len(scenarios(category))
+    passing = 0
+    for number in range(changes):
+        if number % 500 == 0:
+            say(f"changed turns, {number} of {changes}")
+        stream = Stream(derive(CHANGES, number))
+        category = stream.choice(CATEGORIES)
+        scenario = stream.choice(scenarios(category))
+        turn = stream.choice([at for at, plan in enumerate(scenario.plans) if plan])
+        passing += _compare(scenario, _truth(category, scenario.name), turn, _changed(stream, scenario, turn))
+    return Parity(answers, changes, passing)
+
+
+def official(scenario: Scenario, plans: Any) -> bool:
+    """Return the official checker's verdict on the calls of a scenario's first turns."""
+    module = import_module(CHECKER)
+    instances = vars(import_module(module.execute_multi_turn_func_call.__module__))
+    known = set(instances)
+    entry = {
+        "id": scenario.name,
+        "initial_config": scenario.configuration,
+        "involved_classes": list(scenario.backends),
+    }
+    written = [[_written(call) for call in plan] for plan in plans]
+    truths = [[_written(call) for call in plan] for plan in scenario.plans[: len(plans)]]
+    # A step of one turn holds all its calls; a turn without any has no step.
+    steps = [[turn] if turn else [] for turn in written]
+    try:
+        found = module.multi_turn_checker(steps, truths, entry, "", "parity")
+    finally:
+        # It keeps the instances of every scenario that it has seen among its globals.
+        for name in set(instances) - known:
+            del instances[name]
+    return bool(found["valid"])
+
+
+def _compare(scenario: Scenario, truth: Truth, turn: int, plan: tuple[Call, ...]) -> bool:
+    """Compare both verdicts on a turn that follows the answers of those before, and return it."""
+    state = truth.state(turn)
+    earlier = [one for told in truth.told[:turn] for one in told]
+    shown = [text(state.call(*call)) for call in plan]
+    here = truth.fulfilled(turn, state, [*earlier, *shown], len(plan))
+    there = official(scenario, (*scenario.plans[:turn], plan))
+    _same(scenario, f"turn {turn}, {[_written(call) for call in plan]}", here, expected=there)
+    return here
+
+
+def _same(scenario: Scenario, what: str, found: bool, *, expected: bool) -> None:  # noqa: FBT001
+    if found != expected:
+        raise VerificationError(
+            "this world does not grade as the official checker does",
+            expected="pass" if expected else "fail",
+            found="pass" if found else "fail",
+            where=f"{scenario.name}, {what}",
+        )
+
+
+@lru_cache(maxsize=1024)
+def _truth(category: str, name: str) -> Truth:
+    scenario = next(each for each in scenarios(category) if each.name == name)
+    return Truth(scenario, is_long=category == LONG, keyed=False)
+
+
+def _changed(stream: Stream, scenario: Scenario, turn: int) -> tuple[Call, ...]:
+    plan = list(scenario.plans[turn])
+    at = stream.below(len(plan))
+    call = plan[at]
+    match stream.below(5):
+        case 0:
+            del plan[at]
+        case 1:
+            plan.insert(at, call)
+        case 2:
+            plan.insert(max(at - 1, 0), plan.pop(at))
+        case 3 if call.arguments:
+            name = stream.choice(sorted(call.arguments))
+            plan[at] = Call(call.tool, {**call.arguments, name: _other(call.arguments[name])})
+        case _:
+            others = [each for others in scenario.plans for each in others if each != call]
+            plan[at] = stream.choice(others) if others else call
+    return tuple(plan)
+
+
+def _other(value: Any) -> Any:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    return value[:-1] if isinstance(value, str | list) and value else "other"
+
+
+def _written(call: Call) -> str:
+    values = [
+        f"{value!r}" if name.isdigit() else f"{name}={value!r}" for name, value in call.arguments.items()
+    ]
+    return f"{call.tool}({', '.join(values)})"

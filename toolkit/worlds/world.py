@@ -1,0 +1,110 @@
+"""Where a run is played: in the back office, or in a foreign world by its name."""
+
+import hashlib
+from functools import lru_cache
+from importlib import import_module
+
+from toolkit.episodes.episode import Episode
+from toolkit.episodes.episode import play as play_at_home
+from toolkit.noise.regimes import Regime
+from toolkit.policies.agent import Rollout
+from toolkit.policies.loglinear import Policy
+from toolkit.registers.arrow import Row
+from toolkit.tasks.pools import load_task
+from toolkit.tasks.task import canonical, document_sha256
+from toolkit.worlds.agent import ForeignRollout
+from toolkit.worlds.foreign import ForeignDesk, ForeignEpisode, ForeignTask, ForeignWorld
+
+WORLDS = dict.fromkeys(("bfcl_turns", "bfcl_scenarios"), ("toolkit.worlds.bfcl.world", "Bfcl"))
+"""Foreign world → the module and the class that it is played by."""
+
+AnyEpisode = Episode | ForeignEpisode
+
+
+@lru_cache
+def open_world(name: str) -> ForeignWorld:
+    """Return a foreign world by its name, a key of `toolkit.tasks.pools.FOREIGN`.
+
+    Raises:
+        IncompleteError: its project's package is not here.
+    """
+    module, made = WORLDS[name]
+    world: ForeignWorld = getattr(import_module(module), made)()
+    return world
+
+
+def play(
+    policy: Policy,
+    task_id: str,
+    regime: Regime,
+    schedule_seed: int,
+    sample_seed: int,
+    *,
+    world: str = "",
+    shared: bool = False,
+    traced: bool = False,
+) -> tuple[Rollout, AnyEpisode]:
+    """Play a task with the embedded policy.
+
+    Args:
+        policy: the policy.
+        task_id: the task, `pool:index`.
+        regime: the noise.
+        schedule_seed: seed of the schedule ω.
+        sample_seed: of what the policy samples.
+        world: a foreign world; empty for the back office.
+        shared: whether the sample is a shared one.
+        traced: whether to keep every call.
+
+    Returns:
+        What the policy chose, and what became of it.
+    """
+    if not world:
+        rollout = Rollout(policy, sample_seed, shared=shared)
+        return rollout, play_at_home(load_task(task_id), regime, schedule_seed, rollout, traced=traced)
+    at = open_world(world)
+    pool, _, index = task_id.partition(":")
+    task = at.tasks(pool)[int(index)]
+    foreign = ForeignRollout(at, task, policy, sample_seed, shared=shared)
+    desk = ForeignDesk(at, task, regime, schedule_seed)
+    foreign(task.prompt, desk.call)
+    return foreign, desk.close()
+
+
+def foreign_rows(world: str, pool: str) -> list[Row]:
+    """Return a foreign world's tasks as rows of `task_pools`: what each consists of, as digests of its parts.
+
+    The texts themselves belong to the other project, and are not copied.
+    """
+    return [_task_row(task) for task in open_world(world).tasks(pool)]
+
+
+def _task_row(task: ForeignTask) -> Row:
+    plan = [[call.tool, call.arguments] for request in task.requests for call in request.plan]
+    document = {
+        "task_id": task.task_id,
+        "world_seed": "0",
+        "prompt": f"{task.name}, {_digest(task.prompt)}",
+        "templates": [request.template for request in task.requests],
+        "forms": [task.name],
+        "writes": task.writes,
+        "budget": task.budget,
+        "plan": {"sha256": _digest(canonical(plan))},
+        "expected": {},
+        "world": {},
+    }
+    return {
+        "pool": task.pool,
+        "index": task.index,
+        **{name: document[name] for name in ("task_id", "world_seed", "prompt", "writes", "budget")},
+        "templates": " ".join(request.template for request in task.requests),
+        "forms": task.name,
+        "sub_requests": len(task.requests),
+        "reads": task.calls - task.writes,
+        **{name: canonical(document[name]) for name in ("plan", "expected", "world")},
+        "sha256": document_sha256(document),
+    }
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
