@@ -49,6 +49,7 @@ COMMANDS = {
     "evaluate": "evaluate",
     "draw": "draw",
     "backoffice": "backoffice",
+    "world": "world",
     "theory": "theory",
     "power": "power",
     "train": "train",

@@ -71,8 +71,8 @@ def tasks(name: str) -> Iterator[Task]:
 
 
 FOREIGN: Mapping[str, Mapping[str, range]] = {
-    "bfcl_turns": {"train": range(0), "validation": range(0), "test": range(0)},
-    "bfcl_scenarios": {"train": range(0), "validation": range(0), "test": range(0)},
+    "bfcl_turns": {"train": range(370), "validation": range(182), "test": range(190)},
+    "bfcl_scenarios": {"train": range(370, 471), "validation": range(182, 230), "test": range(190, 241)},
 }
 """Foreign world → the positions of its tasks in each pool; the tasks themselves, `toolkit.worlds` has."""
 

@@ -12,6 +12,7 @@ from toolkit.website.material import Material
 from toolkit.website.page import POLICY, Page, luck_page, probe_page, registration_page, study_page
 from toolkit.website.pages import (
     data,
+    foreign,
     home,
     luck,
     paper,
@@ -25,7 +26,7 @@ from toolkit.website.pages import (
 )
 
 VERSIONS = "versions.html"
-MAKERS = (home, rule, registration, study, probe, luck, theory, world, paper, data, run)
+MAKERS = (home, rule, registration, study, probe, luck, theory, world, foreign, paper, data, run)
 
 
 def render(material: Material, progress: Callable[[str], None], frozen: str = "") -> dict[str, str]:

@@ -234,8 +234,8 @@ def pool_rows(specifications: Iterable[Specification]) -> list[arrow.Row]:
     Raises:
         VerificationError: what is generated is not what they were specified for.
     """
-    named = {(*item, run.world) for run in specifications for item in run.pools.items()}
-    return [row for name, sha256, world in sorted(named) for row in specified(name, sha256, world)]
+    named = {item: run.world for run in specifications for item in run.pools.items()}
+    return [row for (name, sha256), world in sorted(named.items()) for row in specified(name, sha256, world)]
 
 
 def _table_rows(files: Iterable[bytes]) -> list[arrow.Row]:

@@ -66,6 +66,9 @@ _BOUNDS: dict[str, tuple[str, Callable[[Fraction], bool]]] = {
     "sub_requests": (_SUB_REQUESTS, lambda number: number in dict(REQUESTS_PER_TASK)),
 }
 
+WITH_ANY_TASKS = ("learning", "curve")
+"""Batteries that need no pool but the one of the learning curve."""
+
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 LOSS = "dapo"
@@ -286,6 +289,11 @@ def _settings(cell: Cell, steps: int, *, has_recipe: bool) -> dict[str, Any]:
         expected, is_within = _BOUNDS.get(name, (", ".join(choices) or f"one of {', '.join(known)}", None))
         if not is_one or (is_within and not is_within(exact_number(str(value), f"matrix, {name}"))):
             raise _unset(cell, "a line of the matrix has a setting that no run has", name, expected)
+    if "world" in cell.settings and (cell.battery not in WITH_ANY_TASKS or "pools" not in cell.settings):
+        problem = "a line in a foreign world says its pools, and is evaluated by its learning curve"
+        raise _unset(
+            cell, problem, "world", f"battery one of {', '.join(WITH_ANY_TASKS)}, and settings.pools"
+        )
     every = cell.settings.get("checkpoint_every", Specification.checkpoint_every)
     if not has_recipe and steps % every:
         problem = f"checkpoints every {every} steps leave out the last of {steps}"

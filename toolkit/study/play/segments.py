@@ -35,6 +35,7 @@ from toolkit.tasks.task import canonical
 from toolkit.training import checkpoint, grpo
 from toolkit.training.optimizer import Weights, start
 from toolkit.training.specification import Specification
+from toolkit.worlds.world import open_world
 
 CYCLES = 50_000
 PLAYED = ("groups", "episodes", "luck_share")
@@ -97,7 +98,12 @@ def play_segment(specification: Specification, end: int, before: Any) -> Segment
 
 @lru_cache
 def make_tasks(pools: tuple[tuple[str, str], ...], world: str = "") -> None:
-    """Make the tasks of a run's pools, once a process, and check that they are the specified ones."""
+    """Make the tasks of a run's pools, once a process, and check that they are the specified ones.
+
+    A foreign world is first held against its own project's grading, before anything is played in it.
+    """
+    if world:
+        open_world(world).check()
     for name, sha256 in pools:
         specified(name, sha256, world)
     # The tasks stay for good, and episodes leave few cycles: a collector at its usual pace takes a third of

@@ -1,14 +1,8 @@
 """BFCL v3 multi-turn as a world: states, tasks and the grading of the official checker, turn by turn.
 
-An adaptation, and to be called one:
-
-- A turn episode begins where the answers of the turns before it lead; a scenario episode is all turns in
-  order. Turns whose answer has no call are left out.
-- Scenarios that begin in the same configuration are one source; a source lies in one pool.
-- Eight tools take numbers from a hidden sequence, in which one call more shifts all later ones. Here they go
-  by tool, resource and repeat.
-- A turn is fulfilled if every involved back-end is in the state that the answer leads to, all that the answer
-  was told has been shown since the scenario began, and a call was made.
+An adaptation, and to be called one: `ADDED` says what is not BFCL's. A turn is fulfilled if every involved
+back-end is in the state that the answer leads to, all that the answer was told has been shown since the
+scenario began, and a call was made.
 
 Source:
     Patil et al., the Berkeley function-calling leaderboard: `multi_turn_checker` of `bfcl-eval`.
@@ -31,9 +25,26 @@ from toolkit.tasks.templates import WEIGHTS
 from toolkit.worlds.bfcl.source import MODULES, Scenario, backends, scenarios
 from toolkit.worlds.foreign import ForeignTask, Request, in_envelope
 
+ABOUT = (
+    "A benchmark of tool use in conversations: users ask a file system, a car, a broker, a travel agency and "
+    "others for things, turn by turn, and each turn has an answer in calls."
+)
+ADDED = (
+    "Turn episodes, which begin where the answers of the turns before lead; scenario episodes, turn by turn.",
+    "Pools: scenarios that begin in the same configuration are one source, and a source lies in one pool.",
+    "Noise in front of the tools, drawn by event key.",
+    "An envelope with the number of writes so far, by which a stale read can be seen; so has the tool wait.",
+    "A budget: three calls, and two more for each planned one.",
+    "Hidden numbers by tool, resource and repeat: in upstream's sequence one call more shifts the rest.",
+    "A cut list has no second page: asking again takes its place.",
+)
+"""What is not BFCL's, a sentence or two each."""
+
 NUMBERS = "bfcl/numbers/v1"
 SPLIT = "bfcl/split/v1"
 STATELESS = "MathAPI"
+PARITY = 3000
+"""Changed turns that are compared with the official checker before anything is played."""
 SHARES = (("train", 2), ("validation", 1), ("test", 1))
 """Pool → how many of four sources it has."""
 
@@ -140,6 +151,12 @@ class Bfcl:
         self._scenarios = scenarios()
         split = _split(self._scenarios)
         self._pools = {pool: self._tasks(pool, split[pool]) for pool, _ in SHARES}
+
+    def check(self) -> object:
+        """Compare the grading with the official checker's; raises as `check_parity`."""
+        from toolkit.worlds.bfcl.parity import check_parity
+
+        return check_parity(PARITY)
 
     def tasks(self, pool: str) -> Sequence[ForeignTask]:
         """Return a pool's tasks."""

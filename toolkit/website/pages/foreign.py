@@ -1,0 +1,66 @@
+"""A page a foreign world that a study of the site plays in: what is the world's own, and what was added."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from toolkit.noise.regimes import REGIMES
+from toolkit.registers.study import Study
+from toolkit.tasks.pools import FOREIGN
+from toolkit.website.material import Material
+from toolkit.website.page import Page, study_page
+from toolkit.worlds.bfcl.source import VERSION
+from toolkit.worlds.bfcl.world import ABOUT, ADDED, DECLARED
+
+NAME = "world-bfcl.html"
+
+
+def pages(material: Material) -> Iterator[Page]:
+    """Yield the page of BFCL where a study plays in it."""
+    studies = [case.study for case in material.cases if worlds_of(case.study)]
+    if not studies:
+        return
+    tools = [tool for tool in DECLARED.tools.values() if tool.kind != "control"]
+    yield Page(
+        NAME,
+        "foreign.html",
+        "BFCL v3 multi-turn as a world: its tools and tasks, and what was added",
+        "world",
+        {
+            "version": VERSION,
+            "about": ABOUT,
+            "added": ADDED,
+            "tools": tools,
+            "kinds": Counter(tool.kind for tool in tools),
+            "studies": [(study.name, study_page(study.name), _pools(study)) for study in studies],
+            "rate": REGIMES["faults_p025"].fault_rate,
+        },
+    )
+
+
+def worlds_of(study: Study) -> list[str]:
+    """Return the foreign worlds that a study's runs were played in."""
+    if not study.has("runs") or "specification" not in study.table("runs").column_names:
+        return []
+    documents = [json.loads(row.get("specification") or "{}") for row in study.rows("runs")]
+    return [world for world in FOREIGN if any(document.get("world") == world for document in documents)]
+
+
+def _pools(study: Study) -> list[dict[str, Any]]:
+    """Return what each pool of a study holds, by world: tasks, planned calls, and writes among them."""
+    rows = study.rows("task_pools")
+    found = []
+    for world, pools in FOREIGN.items():
+        for pool, positions in pools.items():
+            mine = [row for row in rows if row["pool"] == pool and row["index"] in positions]
+            if mine:
+                calls, writes = (sum(map(_planned, mine)), sum(row["writes"] for row in mine))
+                found.append(
+                    {"world": world, "pool": pool, "tasks": len(mine), "calls": calls, "writes": writes}
+                )
+    return found
+
+
+def _planned(row: Any) -> int:
+    return int(row["reads"] + row["writes"])
