@@ -78,8 +78,9 @@ $(VENV)/.develop: $(VENV)/bin/python requirements-dev.lock pyproject.toml
 	@touch $@ $(VENV)/.reproduce
 
 # Only the tests need it; its packages have no hashes, see there.
-$(VENV)/.language-model: $(VENV)/.develop requirements-language-model.txt
+$(VENV)/.language-model: $(VENV)/.develop requirements-language-model.txt requirements-bfcl.txt
 	@$(PIP) --requirement requirements-language-model.txt
+	@$(PIP) --no-deps --require-hashes --requirement requirements-bfcl.txt
 	@touch $@
 
 $(OTHER)/.installed: $(VENV)/bin/python requirements-other-majors.lock pyproject.toml
