@@ -66,7 +66,7 @@ class Finite(click.FloatRange):
     "--episode-sd",
     type=Finite(0),
     help="Standard deviation of an episode's score or amount around its task's mean, in its unit; if left "
-    "out such that tasks' differences spread as recorded, and without episode rows half the range of the scores.",
+    "out such that tasks' differences spread as recorded; without episode rows half the range of the scores.",
 )
 @click.option(
     "--variance-ratio",

@@ -321,7 +321,11 @@ def studies(
     for e in endpoints:
         fitted, registered = len(components.success[e.id]), len(simulation.steps_of(e))
         if fitted != registered:
-            raise UsageError(f"{e.id} was fitted to other steps than it is registered at", registered, fitted)
+            raise UsageError(
+                f"{e.id} was fitted to other steps than it is registered at",
+                expected=f"{registered} steps",
+                found=f"{fitted}",
+            )
     share = simulation.trained_share(book.endpoints[rule.estimate])
     spread = _task_spreads(book, rule, components, design)
     cells = max(
