@@ -122,7 +122,6 @@ def power(
       toolkit power H2a --effect 0.03 --seeds 3 --simulations 200 --json
       toolkit power H2a --effect 0.03 --variance-ratio 16 --simulations 200
       toolkit power H5 --effect 0 --seeds 3 --simulations 100
-      toolkit power H1 --study my-scores --effect 0.2 --episode-sd 0.3
     """
     from toolkit.study.power import report, simulation
     from toolkit.study.power.power import fit, simulate

@@ -22,7 +22,7 @@ TASKS, MANY = 40, 2000
 def rules(count: str, scores: str = "", *, schedules: int = 1, test: str, more: str = "") -> RuleBook:
     """Return rules on a difference of two arms with one seed, on forty tasks."""
     success = count == "successes"
-    ends = '["-1", "1"]' if success else '["-10", "10"]'
+    ends = '["-1", "1"]' if success or '"1"' in scores else '["-10", "10"]'
     return load_rulebook(
         f"""
 language = 1
@@ -190,6 +190,23 @@ def test_a_score_beyond_its_range_is_refused() -> None:
     components = Components({"gap": (5.0,)}, (0.0,), 0.0, 0.0, outcome=EPISODES)
     with pytest.raises(UsageError, match=r"means of score would leave \[0, 10\]"):
         simulate(book, "H1", components, simulation.Design(5.5, 0.0, 0.1, 1, None, 10, 3))
+
+
+@pytest.mark.parametrize("effect", [0.0, 0.05])
+def test_scores_near_the_end_of_their_range_keep_the_effect_if_seeds_reach_two_spreads(effect: float) -> None:
+    """A normal model of the seeds: their t test, as where no range cuts them off."""
+    more = T_INTERVAL.replace("over tasks", "over seeds")
+    book = rules("score", '[scores]\nrange = ["0", "1"]\n', test="lower(gap_95) > 0", more=more)
+    outcome = Outcome("score", 0.0, 1.0, 0.1, "given")
+    components = Components({"gap": (0.11,)}, (0.0,) * 2, 0.0, 0.0, outcome=outcome)
+    design = simulation.Design(effect, 0.05, 0.25, 6, None, MANY, 3)
+    found = simulate(book, "H1", components, design)
+    spread = (0.05**2 + 2 * 0.1**2 / TASKS) ** 0.5
+    expected = float(stats.nct.sf(stats.t.ppf(0.975, 5), 5, effect / spread * 6**0.5))
+    assert near(found.pass_probability, expected, MANY), (found.pass_probability, expected)
+    assert found.task_sd == {"gap": 0.0}
+    with pytest.raises(UsageError, match="would leave"):
+        simulate(book, "H1", components, replace(design, seed_sd=0.09))
 
 
 @pytest.fixture

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 # Means stay within their range for effects four standard deviations from theirs.
 REACH = 4
+# Of scores and amounts two are enough: what is cut off beyond moves a mean by a hundredth of the spread.
+# Tasks may then be left alike, on which the differences of scores do not depend.
+LEAST_REACH = 2
 ARMS = FEWEST_SEEDS = 2
 SUCCESSES = Outcome()
 
@@ -268,10 +271,14 @@ def task_spread(
         UsageError: the effect and the seeds' spread alone would leave the range: what would be simulated is
             another effect.
     """
-    lowest = min(success) + min(0.0, design.effect - REACH * design.seed_sd) / share
-    highest = max(success) + max(0.0, design.effect + REACH * design.seed_sd) / share
-    room = min(lowest - outcome.low, outcome.high - highest)
-    if room < 0:
+    room, least = (
+        min(
+            min(success) + min(0.0, design.effect - reach * design.seed_sd) / share - outcome.low,
+            outcome.high - max(success) - max(0.0, design.effect + reach * design.seed_sd) / share,
+        )
+        for reach in (REACH, REACH if outcome.is_success else LEAST_REACH)
+    )
+    if least < 0:
         what = "success rates" if outcome.is_success else f"means of {outcome.name}"
         raise UsageError(
             f"with this effect and this spread of the seeds {what} would leave "
@@ -279,7 +286,7 @@ def task_spread(
             expected=f"an effect within reach of {what} of {min(success):.3f} to {max(success):.3f}",
             found=f"effect {design.effect:g}, seed sd {design.seed_sd:.4f}",
         )
-    return float(min(design.task_sd * outcome.scale(success), room / 3**0.5))
+    return float(min(design.task_sd * outcome.scale(success), max(room, 0.0) / 3**0.5))
 
 
 def by_seed(endpoint: Endpoint, counts: NDArray[Any], design: Design) -> tuple[Fraction, ...]:
