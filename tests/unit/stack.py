@@ -34,6 +34,11 @@ def require_inspect() -> None:
     _require("LOG OF INSPECT", ("inspect_ai",), 'pip install "paired-rollouts-toolkit[inspect]"')
 
 
+def require_lm_eval() -> None:
+    """Likewise for lm-evaluation-harness."""
+    _require("LOG OF LM_EVAL", (*PACKAGES, "lm_eval"), "pip install 'lm_eval[hf]'")
+
+
 def require_tensorboard() -> None:
     """Likewise for TensorBoard."""
     _require("TRACKER", ("tensorboard",), INSTALL)

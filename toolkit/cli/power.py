@@ -13,6 +13,7 @@ from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
     from toolkit.decisions.rules import Rule
+    from toolkit.study.power.outcomes import Outcome
     from toolkit.study.power.power import Components, Power
 
 MORE_SEEDS = (5, 10, 20)
@@ -37,26 +38,35 @@ class Finite(click.FloatRange):
 @click.option(
     "--effect",
     "effects",
-    type=Finite(-1, 1),
+    type=Finite(),
     multiple=True,
-    help="True mean difference; if left out none, the threshold and, above zero, twice that.",
+    help="True mean difference, in the estimate's unit; if left out none, the threshold and, above zero, "
+    "twice that.",
 )
 @click.option(
     "--seeds",
     type=click.IntRange(1, MOST_SEEDS),
     multiple=True,
-    help="Seed pairs; one where intervals are over tasks; the registered number, 5, 10 and 20 if left out.",
+    help="Seed pairs; one where intervals and tests are over tasks; if left out the registered number, 5, 10 "
+    "and 20, and for McNemar's test, which takes no more, one.",
 )
 @click.option(
     "--seed-sd",
-    type=Finite(0, 1),
+    type=Finite(0),
     help="Standard deviation of the seeds' effects; fitted to the study if left out.",
 )
 @click.option(
     "--task-sd",
     type=Finite(0, 0.5),
     default=0.25,
-    help="Standard deviation of a task's success rate: assumed, since summary figures do not give it.",
+    help="Standard deviation of a task's success rate: assumed, since summary figures do not give it. Of "
+    "scores a share of their range, of amounts of their mean.",
+)
+@click.option(
+    "--episode-sd",
+    type=Finite(0),
+    help="Standard deviation of an episode's score or amount around its task's mean, in its unit; if left "
+    "out such that tasks' differences spread as recorded; without episode rows half the range of the scores.",
 )
 @click.option(
     "--variance-ratio",
@@ -83,6 +93,7 @@ def power(
     seeds: tuple[int, ...],
     seed_sd: float | None,
     task_sd: float,
+    episode_sd: float | None,
     variance_ratio: float | None,
     tasks: int | None,
     simulations: int,
@@ -97,6 +108,10 @@ def power(
     gap behind it opens with the first trained step, is the same for every task, and so a final test sees a
     little more of it than an area under the curve. With --variance-ratio the arms share their samples, as
     `sampling = "shared"` in a matrix has it: how much that is worth is to be measured first.
+
+    Successes are drawn binomially at their task's rate. Scores in a registered range are drawn from a Beta
+    distribution on it, calls, tokens and cost from a gamma distribution: around their task's mean, with the
+    standard deviation that --episode-sd says.
 
     A warning names an interval that covers the true effect more than two points more, or less, often than its
     level says.
@@ -123,10 +138,12 @@ def power(
             task_sd=task_sd,
             rng_seed=rng_seed,
             variance_ratio=variance_ratio,
+            episode_sd=episode_sd,
         )
         ratio = variance_ratio or components.variance_ratio
         spread = components.seed_sd if seed_sd is None else seed_sd
-        chosen = tuple(dict.fromkeys(seeds or (len(components.observed), *MORE_SEEDS)))
+        more = () if simulation.takes_one_seed(case.book, registered) else MORE_SEEDS
+        chosen = tuple(dict.fromkeys(seeds or (len(components.observed), *more)))
         simulated = []
         for effect in tuple(dict.fromkeys(effects)) or _effects(registered):
             for number in chosen:
@@ -184,8 +201,9 @@ def _show(rule: Rule, study: str, components: Components, found: list[Power], ta
     click.echo(
         f"seed sd {found[0].design.seed_sd:.4f} (fitted: {components.seed_sd:.4f}, of the observed "
         f"differences' spread beyond the episodes' own {components.sampling_variance**0.5:.4f}); task sd at "
-        f"most {found[0].design.task_sd:g}, assumed"
+        f"most {found[0].design.task_sd:g}{_share_of(components.outcome)}, assumed"
     )
+    click.echo(f"assumed: {components.outcome.in_words}")
     if (ratio := found[0].design.variance_ratio) > 1:
         click.echo(
             f"shared samples: episodes make a difference vary {ratio:g} times less than own ones would"
@@ -198,6 +216,12 @@ def _show(rule: Rule, study: str, components: Components, found: list[Power], ta
             click.echo("  more seeds make this rule harder to pass here, not easier")
     for warning in warnings(rule, found):
         click.echo(f"warning: {warning}")
+
+
+def _share_of(outcome: Outcome) -> str:
+    if outcome.is_success:
+        return ""
+    return " of the mean" if math.isinf(outcome.high) else " of the range"
 
 
 def _rate(share: float | None) -> str:

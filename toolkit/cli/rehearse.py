@@ -114,6 +114,7 @@ def _power(power: Power) -> dict[str, Any]:
         "seeds": power.design.seeds,
         "pass_probability": power.pass_probability,
         "monte_carlo_error": power.monte_carlo_error,
+        "assumed": power.assumed,
     }
 
 
@@ -135,8 +136,9 @@ def _show(done: Rehearsal, page: Path | None) -> None:
             shown.add_row(rule, f"{one.design.effect:+.3f}", str(one.design.seeds), *passes)
         console().print(shown)
     for rule, found in done.powers.items():
-        if isinstance(found, str):
-            say_line(f"  {rule}: {found}")
+        said = [found] if isinstance(found, str) else dict.fromkeys(f"assumed: {p.assumed}" for p in found)
+        for line in said:
+            say_line(f"  {rule}: {line}")
     say_line("to be mended before it is frozen:" if done.problems else "nothing keeps it from being frozen")
     for problem in done.problems:
         say_line(f"  {problem}")

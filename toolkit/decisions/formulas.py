@@ -62,7 +62,7 @@ class Formulas:
     """
 
     def __init__(self, book: RuleBook, where: str) -> None:
-        self._z3 = _solver()
+        self._z3 = solver()
         self._context = self._z3.Context()  # its own: an example depends on no earlier question
         self._book = book
         self._where = where
@@ -346,7 +346,12 @@ def undecided(where: str, reason: str) -> RuleError:
     )
 
 
-def _solver() -> Any:
+def solver() -> Any:
+    """Return the solver, z3.
+
+    Raises:
+        IncompleteError: it is not installed.
+    """
     try:
         import z3
     except ImportError:

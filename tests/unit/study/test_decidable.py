@@ -145,7 +145,52 @@ TIMED = (
 BY_SEED = 'method = "seed bootstrap"'
 TABLE_OF_SEEDS = "seeds = [0, 1, 2]\nby"
 
+
+def on_some(number: int, tasks: int, **attributes: str) -> str:
+    """Return an endpoint on some tasks, that a rule reads."""
+    said = ", ".join(f'{name} = "{word}"' for name, word in attributes.items())
+    gap = ELSEWHERE[ELSEWHERE.index("[endpoints.gap]") : ELSEWHERE.index("[endpoints.other]")]
+    return (
+        f"\n[sets.some{number}]\nwhere = {{ {WHOLE}, {said} }}\ntasks = {tasks}\nschedules = 2\n\n"
+        + gap.replace(".gap]", f".gap{number}]").replace('"validation"', f'"some{number}"')
+        + rule(f"S{number}", f"mean(gap{number}) > 0.01")
+    )
+
+
+WHOLE = 'phase = "periodic", pool = "validation", regime = "clean"'
+ATTRIBUTES = '[attributes]\ndifficulty = ["easy", "hard"]\ntopic = ["sums", "words", "maps"]\n\n[sets.'
+OF_WORDS = ELSEWHERE.replace("[sets.", ATTRIBUTES, 1)
+SUBGROUPS = (
+    OF_WORDS
+    + on_some(1, 2, difficulty="easy")
+    + on_some(2, 3, difficulty="hard")
+    + on_some(3, 1, difficulty="easy", topic="sums")
+    + on_some(4, 4, topic="sums")
+)
+OF_HARD = 'difficulty = "hard" }\ntasks = 3'
+NO_TASKS = "no tasks are as many: 5 in all"
+
 UNDECIDABLE = {
+    "parts that are more than the whole": (SUBGROUPS, OF_HARD, OF_HARD.replace("3", "4"), NO_TASKS),
+    "parts that leave tasks without a word": (SUBGROUPS, OF_HARD, OF_HARD.replace("3", "2"), NO_TASKS),
+    "a part that another leaves empty": (
+        OF_WORDS + on_some(1, 5, difficulty="easy") + on_some(2, 1, difficulty="hard"),
+        "",
+        "",
+        NO_TASKS,
+    ),
+    "parts that overlap too little for the whole": (
+        SUBGROUPS,
+        'topic = "sums" }\ntasks = 4',
+        'topic = "sums" }\ntasks = 5',
+        "1 with difficulty=easy, topic=sums",
+    ),
+    "an attribute of tasks that are made here": (
+        HERE.replace("[sets.", ATTRIBUTES, 1),
+        'regime = "faults_p025" }\ntasks',
+        'regime = "faults_p025", difficulty = "hard" }\ntasks',
+        "says no attributes of tasks",
+    ),
     "a resampling that nobody here computes": (HERE, '"tasks with', '"some with', "some with all their"),
     "the same, of runs played elsewhere": (ELSEWHERE, '"tasks with', '"some with', "some with all their"),
     "seeds resampled, and no tasks": (
@@ -286,7 +331,9 @@ def refused(rules: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "rules", [HERE, ELSEWHERE, REACHED, HERE + FLIP], ids=["here", "elsewhere", "limit", "test"]
+    "rules",
+    [HERE, ELSEWHERE, REACHED, HERE + FLIP, SUBGROUPS],
+    ids=["here", "elsewhere", "limit", "test", "subgroups"],
 )
 def test_what_can_be_decided_is_accepted(rules: str) -> None:
     check_decidable(load_rulebook(rules))

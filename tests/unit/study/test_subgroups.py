@@ -411,3 +411,13 @@ def test_attributes_are_read_as_they_were_written() -> None:
     said = {"topic": "math", "difficulty": "hard"}
     assert attributes_text(said) == '{"difficulty":"hard","topic":"math"}'
     assert read_attributes(attributes_text(said)) == said
+
+
+def test_a_rehearsal_names_a_subgroup_that_the_pilot_leaves_empty(project: Path) -> None:
+    rules = project / "prereg/mine/rules.toml"
+    rules.write_text(rules.read_text(encoding="utf-8") + ENDPOINT, encoding="utf-8")
+    write(project / "easy.csv", [row | {"level": "easy"} for row in log()], "score")
+    for pilot, empty in (("easy.csv", True), ("pilot.csv", False)):
+        problems = run("rehearse", "mine", pilot, "--simulations", "0", "--json").json()["problems"]
+        said = "endpoints.gap_hard: no task of the pilot has difficulty=hard"
+        assert (said in problems) == empty

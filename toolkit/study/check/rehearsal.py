@@ -15,7 +15,7 @@ from toolkit.decisions.decision import Decision
 from toolkit.decisions.endpoints import Endpoint
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.rulebook import RuleBook, load_rulebook
-from toolkit.decisions.subgroup import rows_of, tasks_named
+from toolkit.decisions.subgroup import in_words, rows_of, tasks_named
 from toolkit.decisions.vacuity import check_not_vacuous
 from toolkit.decisions.values import Missing
 from toolkit.errors import IncompleteError, RuleError, UsageError
@@ -106,6 +106,7 @@ def rehearse(
     study = open_study(folder)
     progress("deciding")
     fitted, changes = _fitted(book, study)  # 3
+    problems += _empty(book, study)
     engine = Engine(fitted, (book.name, NO_DRAFT), _Pilot(study))
     decisions = engine.decide_all()
     powers: dict[str, tuple[Power, ...] | str] = {}  # 4
@@ -137,6 +138,15 @@ def _problems(rules: str, book: RuleBook) -> Sequence[str]:
         except RuleError as error:
             found.append(str(error))
     return found
+
+
+def _empty(book: RuleBook, study: Study) -> tuple[str, ...]:
+    """Return the endpoints on some tasks of which the pilot has none."""
+    return tuple(
+        f"endpoints.{e.id}: no task of the pilot has {', '.join(in_words(e))}"
+        for e in book.endpoints.values()
+        if e.attributes and tasks_named(e, study) == frozenset()
+    )
 
 
 def _fitted(book: RuleBook, study: Study) -> tuple[RuleBook, tuple[str, ...]]:

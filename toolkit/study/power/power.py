@@ -8,7 +8,8 @@ Steps, whose numbers the code repeats:
    trained step on, the same for every task, which varies from seed to seed around the assumed effect. Before
    training both arms are one policy on one set of schedules: they share their episodes. Where the arms share
    their samples, they decide so many of their episodes alike that their difference varies as much less as a
-   variance ratio says.
+   variance ratio says. Scores and amounts are drawn around their task's mean, as wide as the tasks'
+   differences that were recorded: see `outcomes`.
 3. Measure the rule's endpoints on the simulated counts, exactly, and evaluate its registered tests.
 
 Source:
@@ -39,6 +40,7 @@ from toolkit.decisions.taskwise import Draws, interval_over_tasks
 from toolkit.decisions.values import Missing, Series
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.study.power import simulation
+from toolkit.study.power.outcomes import Outcome
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,11 +55,12 @@ class Components:
     """What of a study enters a simulation.
 
     Args:
-        success: endpoint → success of the second arm at each step that the endpoint reads.
+        success: endpoint → mean outcome of the second arm at each step that the endpoint reads.
         observed: the seeds' differences on the rule's estimate.
         sampling_variance: variance that the episodes alone would give a seed's difference.
         seed_sd: standard deviation of the seeds' effects beyond that, at least zero.
         variance_ratio: how much less the episodes' variance is than with samples of each arm's own.
+        outcome: what an episode comes to.
     """
 
     success: dict[str, tuple[float, ...]]
@@ -65,6 +68,7 @@ class Components:
     sampling_variance: float
     seed_sd: float
     variance_ratio: float = 1.0
+    outcome: Outcome = simulation.SUCCESSES
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,9 @@ class Power:
         excluded_zero: studies whose interval excluded zero.
         wrong_sign: those of them whose estimate had the wrong sign; None where the effect is zero.
         mean_estimate_passed: mean estimate of the studies that passed; None where none did.
-        task_sd: endpoint → standard deviation of the tasks' success rates that was simulated.
+        task_sd: endpoint → standard deviation of the tasks' means that was simulated.
         level: level of the registered interval; None where the rule has none.
+        assumed: what was assumed of an episode, in words.
     """
 
     design: simulation.Design
@@ -90,6 +95,7 @@ class Power:
     mean_estimate_passed: float | None
     task_sd: dict[str, float]
     level: float | None = None
+    assumed: str = ""
 
     @property
     def level_missed(self) -> float:
@@ -121,6 +127,7 @@ def fit(
     task_sd: float,
     rng_seed: int,
     variance_ratio: float | None = None,
+    episode_sd: float | None = None,
 ) -> Components:
     """Fit the components of a study for a rule.
 
@@ -136,9 +143,10 @@ def fit(
         task_sd: assumed spread of the tasks' success rates.
         rng_seed: seed of the simulation that gives the sampling variance.
         variance_ratio: of a study whose arms share their samples, at least 1; as observed if left out.
+        episode_sd: of a score or an amount, around its task's mean; as recorded if left out.
 
     Raises:
-        UsageError: the rule cannot be simulated, or has fewer seeds than its intervals take.
+        UsageError: the rule cannot be simulated, or not with so many seeds, or not in this outcome.
         IncompleteError: the study lacks a run that the rule reads.
     """
     rule = book.rule(rule_id)
@@ -153,28 +161,19 @@ def fit(
     observed = tuple(map(float, present))
     simulation.check_seeds(book, rule, len(observed))
     design = simulation.Design(0.0, 0.0, task_sd, len(observed), None, 400, rng_seed)
-    alone = Components(success, observed, 0.0, 0.0)
+    outcome = simulation.fitted_outcome(book, registers, rule, variance_ratio, episode_sd)
+    alone = Components(success, observed, 0.0, 0.0, 1.0, outcome)
     if len(observed) < simulation.FEWEST_SEEDS:
         sampling = variance([study.estimate for study in studies(book, rule, alone, design)])
-        return Components(success, observed, sampling / (variance_ratio or 1.0), 0.0, variance_ratio or 1.0)
+        ratio = variance_ratio or 1.0
+        return replace(alone, sampling_variance=sampling / ratio, variance_ratio=ratio)
     values = [study.differences for study in studies(book, rule, alone, design)]
     sampling = float(sum(variance([float(v) for v in differences]) for differences in values) / len(values))
     ratio = 1.0
-    if _shares_samples(book, endpoints):
+    if outcome.is_success and simulation.shares_samples(book, endpoints):
         ratio = variance_ratio or max(1.0, sampling / variance(observed) if any(observed) else 1.0)
     extra = max(0.0, variance(observed) - sampling / ratio)
-    return Components(success, observed, sampling / ratio, extra**0.5, ratio)
-
-
-def _shares_samples(book: rulebook.RuleBook, endpoints: list[Endpoint]) -> bool:
-    """Return whether the runs that endpoints compare were registered to share their samples."""
-    return any(
-        cell.settings.get("sampling") == "shared" and cell.holds(e.condition, e.scale_rewards, arm, seed)
-        for cell in book.plan.cells
-        for e in endpoints
-        for arm in e.arms
-        for seed in cell.seeds
-    )
+    return replace(alone, sampling_variance=sampling / ratio, seed_sd=extra**0.5, variance_ratio=ratio)
 
 
 def simulate(
@@ -191,9 +190,12 @@ def simulate(
     Raises:
         UsageError: the rule cannot be simulated, or a design that makes no sense.
     """
-    spreads = (design.seed_sd, design.task_sd)
-    if min(design.seeds, design.simulations) < 1 or not all(0 <= s <= 1 for s in spreads):
-        raise UsageError("expected a seed, a simulation, and spreads in [0, 1]", found=design)
+    sensible = 0 <= design.seed_sd < math.inf and 0 <= design.task_sd <= 1
+    if min(design.seeds, design.simulations) < 1 or not sensible:
+        raise UsageError(
+            "expected a seed, a simulation, and spreads in range: of tasks 0 to 1, others 0 or more",
+            found=design,
+        )
     if not 1 <= design.variance_ratio < math.inf:
         raise UsageError("a variance ratio is 1 or more", found=design.variance_ratio)
     if not math.isfinite(design.effect):
@@ -222,6 +224,7 @@ def simulate(
         sum(estimates) / len(estimates) if estimates else None,
         _task_spreads(book, rule, components, design),
         float(book.intervals[rule.interval].level) if has_interval else None,
+        components.outcome.in_words,
     )
 
 
@@ -231,7 +234,7 @@ class _Simulated:
 
     book: rulebook.RuleBook
     series: dict[str, tuple[Fraction, ...]]
-    counts: dict[str, NDArray[np.int64]]
+    counts: dict[str, NDArray[Any]]
     primary: str
     design: simulation.Design
     weights: dict[tuple[int, int], Any]
@@ -275,7 +278,7 @@ class _Simulated:
             return evaluation.evaluate(self.book.statistics[name].expression, self._resolve)
         return Series("seed", tuple((str(s), value) for s, value in enumerate(self.series[name])))
 
-    def _by_task(self, endpoint: Endpoint) -> list[list[int]]:
+    def _by_task(self, endpoint: Endpoint) -> list[list[int]] | list[list[float]]:
         return simulation.whole_by_task(endpoint, self.counts[endpoint.id])
 
     def _table(self, endpoint: str) -> NDArray[np.float64]:
@@ -315,6 +318,14 @@ def studies(
 
     rng = np.random.default_rng(design.rng_seed)
     endpoints = simulation.simulated_endpoints(book, rule)
+    for e in endpoints:
+        fitted, registered = len(components.success[e.id]), len(simulation.steps_of(e))
+        if fitted != registered:
+            raise UsageError(
+                f"{e.id} was fitted to other steps than it is registered at",
+                expected=f"{registered} steps",
+                found=f"{fitted}",
+            )
     share = simulation.trained_share(book.endpoints[rule.estimate])
     spread = _task_spreads(book, rule, components, design)
     cells = max(
@@ -337,6 +348,7 @@ def studies(
                 tasks=design.tasks or e.tasks,
                 task_sd=spread[e.id],
                 variance_ratio=design.variance_ratio,
+                outcome=components.outcome,
             )
             for e in endpoints
         }
@@ -358,13 +370,13 @@ def _task_spreads(
 ) -> dict[str, float]:
     share = simulation.trained_share(book.endpoints[rule.estimate])
     return {
-        e.id: simulation.task_spread(components.success[e.id], design, share)
+        e.id: simulation.task_spread(components.success[e.id], design, share, components.outcome)
         for e in simulation.simulated_endpoints(book, rule)
     }
 
 
 def _second_arm(plan: Plan, registers: Tables, endpoint: Endpoint) -> tuple[float, ...]:
-    """Return the mean success of the second arm over seeds at each step."""
+    """Return the mean outcome of the second arm over seeds at each step."""
     runs = plan.deciding_runs(endpoint, registers.rows("runs"))
     rows = registers.rows(endpoint.register)
     chosen = [run for (arm, _), run in runs.items() if arm == endpoint.arms[1]]

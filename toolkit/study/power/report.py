@@ -88,6 +88,8 @@ def power_document(
             "success": {name: list(values) for name, values in components.success.items()},
         },
         "assumed": {
+            "model": components.outcome.in_words,
+            "episode_sd": None if components.outcome.is_success else components.outcome.sd,
             "seed_sd": results[0].design.seed_sd,
             "task_sd_at_most": results[0].design.task_sd,
             "tasks": results[0].design.tasks,

@@ -1,29 +1,36 @@
-"""Simulated episodes of two arms: what is assumed, success counts, and differences by seed and by task."""
+"""Simulated episodes of two arms: what is assumed, their outcomes, and differences by seed and by task."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from toolkit.decisions.computed import step_weights
-from toolkit.decisions.endpoints import Endpoint, Rate
+from toolkit.decisions.endpoints import Endpoint
+from toolkit.decisions.lookup import Tables
 from toolkit.decisions.methods import OVER_TASKS
 from toolkit.decisions.rulebook import RuleBook
 from toolkit.decisions.rules import Rule
+from toolkit.decisions.significance import MCNEMAR, SEEDS
 from toolkit.decisions.subgroup import in_words
 from toolkit.errors import UsageError
+from toolkit.study.power.outcomes import Outcome, as_recorded, draw_sums, outcome_of
 
 if TYPE_CHECKING:
     import numpy as np
 
-# Success rates stay within [0, 1] for effects four standard deviations from their mean.
+# Means stay within their range for effects four standard deviations from theirs.
 REACH = 4
+# Of scores and amounts two are enough: what is cut off beyond moves a mean by a hundredth of the spread.
+# Tasks may then be left alike, on which the differences of scores do not depend.
+LEAST_REACH = 2
 ARMS = FEWEST_SEEDS = 2
+SUCCESSES = Outcome()
 
 
 @dataclass(frozen=True)
@@ -31,10 +38,11 @@ class Design:
     """A study to be simulated.
 
     Args:
-        effect: true mean difference on the rule's estimate, first minus second arm.
+        effect: true mean difference on the rule's estimate, first minus second arm, in its unit.
         seed_sd: standard deviation of the seeds' effects.
         task_sd: standard deviation of a task's success rate around the step's; what would leave [0, 1] is cut
-            from it, and `task_spread` gives what is left.
+            from it, and `task_spread` gives what is left. Of scores a share of their range, of amounts of
+            their mean.
         seeds: seed pairs; one is enough for a rule whose intervals are over tasks.
         tasks: tasks of every evaluation set; None for the registered ones.
         simulations: simulated studies.
@@ -86,31 +94,96 @@ def simulated_endpoints(book: RuleBook, rule: Rule) -> list[Endpoint]:
             found=f"{endpoint.id}, on tasks with {', '.join(in_words(endpoint))}",
         )
     for endpoint in endpoints:
-        simple = endpoint.by == "seed" and endpoint.register == "evaluations" and _is_success(endpoint)
+        simple = endpoint.by == "seed" and endpoint.register == "evaluations" and outcome_of(book, endpoint)
         if not simple or len(endpoint.arms) != ARMS or not endpoint.tasks or endpoint.threshold is not None:
             raise UsageError(
-                f"the power of {rule.id} cannot be simulated: it is for differences in successes",
-                expected="differences of two arms by seed, in successes of evaluation sets",
+                f"the power of {rule.id} cannot be simulated: it is for differences in means of episodes",
+                expected="differences of two arms by seed, in successes, scores or amounts of "
+                "evaluation sets of registered size",
                 found=f"{endpoint.id}: {endpoint.title}",
             )
+    outcomes = [outcome_of(book, endpoint) for endpoint in endpoints]
+    kinds = dict.fromkeys("successes" if o.is_success else o.name for o in outcomes if o)
+    if len(kinds) > 1:
+        raise UsageError(
+            f"the power of {rule.id} cannot be simulated: one effect cannot speak for several outcomes",
+            found=" and ".join(kinds),
+        )
     return endpoints
 
 
-def _is_success(endpoint: Endpoint) -> bool:
-    outcome = endpoint.outcome
-    return isinstance(outcome, Rate) and outcome.count in {"successes", "observed_successes"}
-
-
 def check_seeds(book: RuleBook, rule: Rule, seeds: int) -> None:
-    """Check that a rule's intervals can be made with so many seeds: those over tasks with a single one."""
+    """Check that a rule's intervals and tests can be made with so many seeds.
+
+    Those over tasks can with a single one, and McNemar's test can with no more.
+    """
     named = (book.names_of(rule) | {rule.interval}) & set(book.intervals)
-    spread = [name for name in named if book.intervals[name].method not in OVER_TASKS]
-    if seeds < FEWEST_SEEDS and (spread or not named):
+    tests = [book.tests[name] for name in sorted(book.read_by(book.names_of(rule)) & set(book.tests))]
+    spread = [f"{n}: {m}" for n in sorted(named) if (m := book.intervals[n].method) not in OVER_TASKS]
+    spread += [f"{test.id}: {test.method} over seeds" for test in tests if test.over == SEEDS]
+    if seeds < FEWEST_SEEDS and (spread or not (named or tests)):
         raise UsageError(
             f"expected two seeds: {rule.id} cannot be simulated with {seeds}",
-            expected=f"two seeds; or, with one, intervals by {' or '.join(OVER_TASKS)}",
-            found=", ".join(f"{name}: {book.intervals[name].method}" for name in spread) or "no interval",
+            expected=f"two seeds; or, with one, intervals by {' or '.join(OVER_TASKS)}, and tests over tasks",
+            found=", ".join(spread) or "no interval, and no test over tasks",
         )
+    if seeds > 1 and takes_one_seed(book, rule):
+        raise UsageError(
+            f"expected one seed: {rule.id} cannot be simulated with {seeds}",
+            expected="one seed, and --tasks for another size",
+            found=", ".join(f"{test.id}: {test.method}" for test in tests if test.method == MCNEMAR),
+        )
+
+
+def takes_one_seed(book: RuleBook, rule: Rule) -> bool:
+    """Return whether a rule is for a single seed: McNemar's test pairs the outcomes of two runs."""
+    read = book.read_by(book.names_of(rule))
+    return any(test.method == MCNEMAR for name, test in book.tests.items() if name in read)
+
+
+def fitted_outcome(
+    book: RuleBook, registers: Tables, rule: Rule, variance_ratio: float | None, episode_sd: float | None
+) -> Outcome:
+    """Return what an episode of a rule's estimate comes to, as wide as given or as recorded.
+
+    Args:
+        book: the rules.
+        registers: the study that it is fitted to.
+        rule: what is simulated.
+        variance_ratio: as it was given, or None.
+        episode_sd: as it was given, or None.
+
+    Raises:
+        UsageError: what was given is of another outcome.
+        IncompleteError: as `as_recorded`.
+    """
+    endpoint = book.endpoints[rule.estimate]
+    outcome = outcome_of(book, endpoint) or SUCCESSES
+    if outcome.is_success:
+        if episode_sd is not None:
+            raise UsageError("successes have no spread of their own", remedy="leave out --episode-sd")
+        return outcome
+    if (variance_ratio or 1) > 1:
+        raise UsageError(
+            f"a variance ratio is for successes, and {rule.estimate} is of {outcome.name}",
+            remedy="--episode-sd NUMBER, smaller by the ratio's root",
+        )
+    if episode_sd is not None:
+        return replace(outcome, sd=episode_sd, source="given")
+    weighted = zip(weights_of(endpoint), trained_steps(endpoint), strict=True)
+    squares = float(sum(weight**2 for weight, is_trained in weighted if is_trained))
+    return as_recorded(book, registers, endpoint, outcome, squares)
+
+
+def shares_samples(book: RuleBook, endpoints: list[Endpoint]) -> bool:
+    """Return whether the runs that endpoints compare were registered to share their samples."""
+    return any(
+        cell.settings.get("sampling") == "shared" and cell.holds(e.condition, e.scale_rewards, arm, seed)
+        for cell in book.plan.cells
+        for e in endpoints
+        for arm in e.arms
+        for seed in cell.seeds
+    )
 
 
 def draw_counts(
@@ -122,17 +195,19 @@ def draw_counts(
     tasks: int,
     task_sd: float,
     variance_ratio: float = 1.0,
-) -> NDArray[np.int64]:
-    """Return successes, shape (studies, seeds, arms, steps, tasks).
+    outcome: Outcome = SUCCESSES,
+) -> NDArray[Any]:
+    """Return what the episodes add up to, shape (studies, seeds, arms, steps, tasks); successes as integers.
 
     Args:
         rng: where every draw comes from.
         endpoint: its steps and schedules.
-        success: success at each step without a gap.
+        success: mean at each step without a gap.
         gaps: first minus second arm after the first trained step, shape (studies, seeds).
         tasks: tasks.
-        task_sd: standard deviation of the tasks' success rates.
+        task_sd: standard deviation of the tasks' means.
         variance_ratio: as `Design` has it.
+        outcome: what an episode comes to.
     """
     import numpy as np
 
@@ -142,12 +217,14 @@ def draw_counts(
     around = rng.uniform(-half, half, (len(gaps), 1, 1, 1, tasks))
     arms = np.array([1.0, 0.0])[:, None, None]
     lift = gaps[:, :, None, None, None] * arms * trained[:, None]
-    rates = np.clip(base[:, None] + around + lift, 0, 1)
-    drawn: NDArray[np.int64] = (
-        rng.binomial(endpoint.schedules, rates)
-        if variance_ratio == 1
-        else _coupled_counts(rng, endpoint.schedules, rates, 1 - 1 / variance_ratio)
-    )
+    rates = np.clip(base[:, None] + around + lift, outcome.low, outcome.high)
+    drawn: NDArray[Any]
+    if not outcome.is_success:
+        drawn = draw_sums(rng, outcome, endpoint.schedules, rates)
+    elif variance_ratio == 1:
+        drawn = rng.binomial(endpoint.schedules, rates)
+    else:
+        drawn = _coupled_counts(rng, endpoint.schedules, rates, 1 - 1 / variance_ratio)
     drawn[:, :, 0, ~trained] = drawn[:, :, 1, ~trained]
     return drawn
 
@@ -179,42 +256,51 @@ def _coupled_counts(
     return counts
 
 
-def task_spread(success: Sequence[float], design: Design, share: float) -> float:
-    """Return the standard deviation of the tasks' success rates that keeps all rates within [0, 1].
+def task_spread(
+    success: Sequence[float], design: Design, share: float, outcome: Outcome = SUCCESSES
+) -> float:
+    """Return the standard deviation of the tasks' means that keeps them all within the outcome's range.
 
     Args:
-        success: success at each step.
+        success: mean at each step.
         design: what is assumed.
         share: how much of the gap the rule's estimate sees.
+        outcome: what an episode comes to.
 
     Raises:
-        UsageError: the effect and the seeds' spread alone would leave [0, 1]: what would be simulated is
+        UsageError: the effect and the seeds' spread alone would leave the range: what would be simulated is
             another effect.
     """
-    lowest = min(success) + min(0.0, design.effect - REACH * design.seed_sd) / share
-    highest = max(success) + max(0.0, design.effect + REACH * design.seed_sd) / share
-    room = min(lowest, 1 - highest)
-    if room < 0:
+    room, least = (
+        min(
+            min(success) + min(0.0, design.effect - reach * design.seed_sd) / share - outcome.low,
+            outcome.high - max(success) - max(0.0, design.effect + reach * design.seed_sd) / share,
+        )
+        for reach in (REACH, REACH if outcome.is_success else LEAST_REACH)
+    )
+    if least < 0:
+        what = "success rates" if outcome.is_success else f"means of {outcome.name}"
         raise UsageError(
-            "with this effect and this spread of the seeds success rates would leave [0, 1]",
-            expected=f"an effect within reach of success rates of {min(success):.3f} to {max(success):.3f}",
+            f"with this effect and this spread of the seeds {what} would leave "
+            f"[{outcome.low:g}, {outcome.high:g}]",
+            expected=f"an effect within reach of {what} of {min(success):.3f} to {max(success):.3f}",
             found=f"effect {design.effect:g}, seed sd {design.seed_sd:.4f}",
         )
-    return float(min(design.task_sd, room / 3**0.5))
+    return float(min(design.task_sd * outcome.scale(success), max(room, 0.0) / 3**0.5))
 
 
-def by_seed(endpoint: Endpoint, counts: NDArray[np.int64], design: Design) -> tuple[Fraction, ...]:
+def by_seed(endpoint: Endpoint, counts: NDArray[Any], design: Design) -> tuple[Fraction, ...]:
     """Return the exact difference of each seed."""
     episodes = (design.tasks or endpoint.tasks) * endpoint.schedules
     weights = weights_of(endpoint)
     totals = (counts[:, 0] - counts[:, 1]).sum(axis=-1).tolist()
     return tuple(
-        sum((w * n for w, n in zip(weights, by_step, strict=True)), Fraction(0)) / episodes
+        sum((w * Fraction(n) for w, n in zip(weights, by_step, strict=True)), Fraction(0)) / episodes
         for by_step in totals
     )
 
 
-def by_task(endpoint: Endpoint, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def by_task(endpoint: Endpoint, counts: NDArray[Any]) -> NDArray[np.float64]:
     """Return the difference of each seed on each task, shape (seeds, tasks)."""
     import numpy as np
 
@@ -225,14 +311,16 @@ def by_task(endpoint: Endpoint, counts: NDArray[np.int64]) -> NDArray[np.float64
     return table
 
 
-def whole_by_task(endpoint: Endpoint, counts: NDArray[np.int64]) -> list[list[int]]:
-    """Return the same as whole numbers over a common denominator."""
+def whole_by_task(endpoint: Endpoint, counts: NDArray[Any]) -> list[list[int]] | list[list[float]]:
+    """Return the same over a common denominator: of counts, as whole numbers."""
     import numpy as np
 
     weights = weights_of(endpoint)
     scale = lcm(*(weight.denominator for weight in weights))
     whole = np.array([int(weight * scale) for weight in weights])
-    table: list[list[int]] = np.einsum("k,skt->st", whole, counts[:, 0] - counts[:, 1]).tolist()
+    table: list[list[int]] | list[list[float]] = np.einsum(
+        "k,skt->st", whole, counts[:, 0] - counts[:, 1]
+    ).tolist()
     return table
 
 
