@@ -34,6 +34,9 @@ MOST_GPUS = 100_000
 MOST_TRIED = 1000
 SHOWN = ("loss", "grad_norm", "entropy")
 WIDEST = 17
+PLANNED_IN = {"bfcl": "bfcl_turns"}
+WORLDS_ASKED_BY = "qwen3.5-2b"
+"""The registration whose matrix has runs in another world."""
 ABOVE_ZERO = Finite(0, 1e12, min_open=True)
 
 
@@ -50,6 +53,11 @@ ABOVE_ZERO = Finite(0, 1e12, min_open=True)
 )
 @click.option(
     "--study", metavar="REGISTRATION", help="Whose runs; for a plan, that of cards/costs.toml if left out."
+)
+@click.option(
+    "--world",
+    type=click.Choice(tuple(PLANNED_IN)),
+    help="Plan the runs that are registered in this world; they cannot be trained here.",
 )
 @selection_options
 @click.option("--dry-run", is_flag=True, help="Print the plan, and do nothing.")
@@ -79,6 +87,7 @@ def train(
     model: str | None,
     changes: tuple[str, ...],
     study: str | None,
+    world: str | None,
     tiers: tuple[int, ...],
     rules: tuple[str, ...],
     runs: tuple[str, ...],
@@ -109,6 +118,7 @@ def train(
       toolkit train --recipe qwen3.5-2b --dry-run --tier 1 --gpus 8 --seconds-per-step 420
       toolkit train --recipe qwen3.5-2b --dry-run --model dense-70b --gpus 64
       toolkit train --recipe qwen3.5-2b --dry-run --set step.micro_batch=1 --memory 40
+      toolkit train --recipe qwen3.5-2b --dry-run --world bfcl
       toolkit train --recipe small --cpu --try 2
       toolkit train --recipe qwen3.5-2b --study my-study --run c2-paired-s0
       toolkit train --study my-study --run 'c2-*-s0' --folder shared
@@ -123,8 +133,17 @@ def train(
     measured = read_measurements(home.cards)
     if tried and (dry_run or folder):
         raise UsageError("--try keeps nothing, and plans nothing", remedy="leave --dry-run and --folder out")
-    study = study or (measured.registration if measured and (dry_run or tried) else None)
-    book = _book(study, home, draft_will_do=dry_run or tried is not None)
+    if world and not dry_run:
+        raise UsageError(
+            f"no language model is trained in {world} here",
+            expected="--dry-run, for the plan",
+            remedy="train with your own loop, and let toolkit.pairing give each group its schedule",
+        )
+    study = study or (measured.registration if measured and (dry_run or tried) and not world else None)
+    book = _book(
+        study or (WORLDS_ASKED_BY if world else None), home, draft_will_do=dry_run or tried is not None
+    )
+    book = training_plan.in_world(book, PLANNED_IN[world]) if world else book
     selection = Selection(tiers, rules, runs)
     if name is None and (model or changes):
         raise UsageError("a registered recipe is not changed", remedy="leave --model and --set out")
@@ -143,7 +162,8 @@ def train(
         _train(recipe, str(study), selection, home, folder, cpu=cpu, report_to=report_to, as_json=as_json)
         return
     basis = Basis(seconds_per_step=seconds_per_step, tokens_per_second=tokens_per_second)
-    if measured and seconds_per_step is None and tokens_per_second is None:
+    # What was measured was measured in the back office.
+    if measured and seconds_per_step is None and tokens_per_second is None and not world:
         has_runs = measured.study in home.studies()
         basis = measured.basis(api.open_study(measured.study, home) if has_runs else None)
     accelerator = measured.accelerator if measured else USUAL_MEMORY_GB * GIGA

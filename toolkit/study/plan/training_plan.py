@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolkit.decisions.rulebook import RuleBook
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.evaluation import diagnostic
+from toolkit.noise.regimes import DEFAULT, REGIMES
 from toolkit.study.plan.measured import Basis
 from toolkit.study.play import segments
 from toolkit.study.play.capacity import check_capacity
@@ -51,6 +52,34 @@ def runs_of(book: RuleBook, selection: Selection) -> tuple[Specification, ...]:
         UsageError: the selection names what no playable line has.
     """
     return specify(book.plan, (book.name, ""), {}, selection)
+
+
+def in_world(book: RuleBook, world: str) -> RuleBook:
+    """Return a registration whose lines for another world, which have no regime, are planned in it.
+
+    Args:
+        book: the registration.
+        world: a foreign world, a key of `toolkit.tasks.pools.FOREIGN`.
+
+    Raises:
+        UsageError: it has no such line.
+    """
+    by_rate = {regime.fault_rate: regime.name for regime in REGIMES.values() if regime.mixture is DEFAULT}
+    lines = tuple(
+        replace(
+            cell,
+            regime=by_rate[float(cell.fixed["fault_rate"])],
+            battery="learning",
+            settings={"world": world, "pools": {}},
+        )
+        for cell in book.plan.cells
+        if not cell.regime and world.startswith(cell.condition.lower())
+    )
+    if not lines:
+        raise UsageError(
+            f"{book.name} has no run in {world}", expected="a line whose condition names it, without a regime"
+        )
+    return replace(book, plan=replace(book.plan, cells=lines))
 
 
 def count_run(specification: Specification) -> plan.RunCounts:

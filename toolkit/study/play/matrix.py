@@ -51,7 +51,7 @@ SETTINGS: dict[str, tuple[tuple[str, ...], type]] = {
 COUNTED = ("training_groups", "training_rollouts")
 """What a line cannot fix where outcomes decide how many groups are played."""
 
-OF_ANY_POLICY = ("sampling", "sub_requests")
+OF_ANY_POLICY = ("sampling", "sub_requests", "world", "pools")
 """Settings that a language model's runs know too; the others are its recipe's, or the log-linear policy's."""
 
 OF_EVALUATIONS = ("sampling", "surface_tokens", "checkpoint_every", "checkpoints")
