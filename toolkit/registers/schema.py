@@ -10,7 +10,7 @@ from functools import partial
 from toolkit.registers import columns as c
 from toolkit.registers import probe_tables, row_tables
 
-SCHEMA_VERSION = "1.8.0"
+SCHEMA_VERSION = "1.9.0"
 
 # Episodes of an evaluation, and groups of a run, that something holds of.
 _episodes = partial(c.count, unit="episodes", at_most=("episodes",))

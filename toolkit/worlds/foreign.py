@@ -25,7 +25,11 @@ from toolkit.noise.tools import Tool
 from toolkit.pairing.declaration import WAIT, Declaration, declare
 from toolkit.pairing.session import Call as MadeCall
 from toolkit.pairing.session import Session
+from toolkit.seeds import Stream, derive
 from toolkit.tasks.task import Call
+
+SHARES = (("train", 2), ("validation", 1), ("test", 1))
+"""Pool → how many of four sources it has."""
 
 BUDGET_BASE = 3
 BUDGET_PER_CALL = 2
@@ -247,6 +251,25 @@ class ForeignDesk:
     def recovery(self) -> Recovery:
         """Trace codes."""
         return self.session.recovery
+
+
+def deal(sources: Sequence[str], domain: str) -> dict[str, list[int]]:
+    """Return pool → numbers of tasks: their sources are shuffled, and dealt out whole.
+
+    Args:
+        sources: each task's source, by its number.
+        domain: name of the draw.
+    """
+    by_source: dict[str, list[int]] = {}
+    for number, source in enumerate(sources):
+        by_source.setdefault(source, []).append(number)
+    order = Stream(derive(domain, 0)).shuffled(list(by_source.values()))
+    whole, dealt, start = sum(share for _, share in SHARES), {}, 0
+    for pool, share in SHARES:
+        end = len(order) if pool == SHARES[-1][0] else start + len(order) * share // whole
+        dealt[pool] = sorted(number for source in order[start:end] for number in source)
+        start = end
+    return dealt
 
 
 def in_envelope(tools: Iterable[Tool], name: str) -> Declaration:

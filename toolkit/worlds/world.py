@@ -16,6 +16,7 @@ from toolkit.worlds.agent import ForeignRollout
 from toolkit.worlds.foreign import ForeignDesk, ForeignEpisode, ForeignTask, ForeignWorld
 
 WORLDS = dict.fromkeys(("bfcl_turns", "bfcl_scenarios"), ("toolkit.worlds.bfcl.world", "Bfcl"))
+WORLDS["tau2_retail"] = ("toolkit.worlds.tau2", "Retail")
 """Foreign world → the module and the class that it is played by."""
 
 AnyEpisode = Episode | ForeignEpisode

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from toolkit.pairing.declaration import read_declaration
-from toolkit.seeds import Stream, derive
+from toolkit.seeds import derive
 from toolkit.tasks.task import Call, canonical
 from toolkit.tasks.templates import WEIGHTS
 from toolkit.worlds.bfcl.source import MODULES, Scenario, backends, scenarios
-from toolkit.worlds.foreign import ForeignTask, Request, in_envelope
+from toolkit.worlds.foreign import ForeignTask, Request, deal, in_envelope
 
 ABOUT = (
     "A benchmark of tool use in conversations: users ask a file system, a car, a broker, a travel agency and "
@@ -45,9 +45,6 @@ SPLIT = "bfcl/split/v1"
 STATELESS = "MathAPI"
 PARITY = 3000
 """Changed turns that are compared with the official checker before anything is played."""
-SHARES = (("train", 2), ("validation", 1), ("test", 1))
-"""Pool → how many of four sources it has."""
-
 DECLARED = read_declaration(Path(__file__).parent / "tools.toml")
 TEMPLATES = dict(zip(MODULES, (name for name, _ in WEIGHTS), strict=True))
 """Back-end → the template that its requests stand for."""
@@ -149,8 +146,8 @@ class Bfcl:
     def __init__(self) -> None:
         self.declaration = in_envelope(DECLARED.tools.values(), "bfcl")
         self._scenarios = scenarios()
-        split = _split(self._scenarios)
-        self._pools = {pool: self._tasks(pool, split[pool]) for pool, _ in SHARES}
+        sources = [canonical(scenario.configuration) for scenario in self._scenarios]
+        self._pools = {pool: self._tasks(pool, numbers) for pool, numbers in deal(sources, SPLIT).items()}
 
     def check(self) -> object:
         """Compare the grading with the official checker's; raises as `check_parity`."""
@@ -212,18 +209,3 @@ def _named(call: Call) -> Call:
         call.tool,
         {names[int(key)] if key.isdigit() else key: value for key, value in call.arguments.items()},
     )
-
-
-def _split(listed: Sequence[Scenario]) -> dict[str, list[int]]:
-    """Return pool → its scenarios: sources are shuffled, and dealt out whole."""
-    sources: dict[str, list[int]] = {}
-    for number, scenario in enumerate(listed):
-        sources.setdefault(canonical(scenario.configuration), []).append(number)
-    order = Stream(derive(SPLIT, 0)).shuffled(list(sources.values()))
-    whole, dealt, start = sum(share for _, share in SHARES), {}, 0
-    for pool, share in SHARES:
-        end = start + len(order) * share // whole
-        dealt[pool] = sorted(number for source in order[start:end] for number in source)
-        start = end
-    dealt[SHARES[-1][0]] += sorted(number for source in order[start:] for number in source)
-    return dealt
