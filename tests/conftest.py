@@ -123,7 +123,7 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     for name in ("prereg", "cards"):
         shutil.copytree(CHECKOUT / name, tmp_path / name)
     for path in (CHECKOUT / "registers").iterdir():
-        with_rows = path.name in {"coupled", "embedded", "map", "small-lm", "tiny-lm"}
+        with_rows = path.name in {"bfcl", "coupled", "embedded", "map", "small-lm", "tiny-lm"}
         copy_function = second_name if with_rows else shutil.copy2
         shutil.copytree(path, tmp_path / "registers" / path.name, copy_function=copy_function)
     shutil.copytree(CHECKOUT / "site", tmp_path / "site", copy_function=second_name)

@@ -7,7 +7,7 @@ from toolkit.registers.cards.dataset import Config, config_of
 from toolkit.registers.cards.documents import repository_documents
 from toolkit.registers.study import Study, open_study
 
-STUDIES = ("published", "embedded", "coupled", "map", "tiny-lm", "small-lm", "task-pools")
+STUDIES = ("published", "embedded", "coupled", "map", "bfcl", "tiny-lm", "small-lm", "task-pools")
 SOURCE = """---
 pretty_name: "Small"
 license: mit

@@ -28,6 +28,7 @@ DOCUMENTS = (
     "README.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
+    "cards/bfcl.md",
     "cards/coupled.md",
     "cards/embedded.md",
     "cards/map.md",
@@ -53,11 +54,12 @@ EXPECTED_CODES = {
     "toolkit registers import my-study episodes.csv": 3,  # nobody has said how to read it
     "toolkit rehearse my-study pilot.csv": 3,
 }
-STUDIES = ("published", "embedded", "coupled", "map", "small-lm", "task-pools", "tiny-lm")
+STUDIES = ("published", "embedded", "coupled", "map", "bfcl", "small-lm", "task-pools", "tiny-lm")
 SILENT = ("toolkit backoffice mcp",)  # its stdout belongs to the client, and a test has none
 # They play a whole matrix, train on a GPU, write where one stands, or wait for an interrupt; their own tests
 # play small ones. Here it is only checked that they would be understood.
 NEVER_RUN = (
+    "toolkit study run bfcl",
     "toolkit study run coupled",
     "toolkit study run embedded",
     "toolkit study run map",

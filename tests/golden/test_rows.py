@@ -32,6 +32,7 @@ class Shipped(NamedTuple):
 STUDIES = {
     "embedded": Shipped(23 + 4, {"primary": 156, "reference": 2}, ("c2-{}-s2",)),
     "coupled": Shipped(9, {"primary": 240}, ()),
+    "bfcl": Shipped(7, {"primary": 80}, ()),
     "map": Shipped(20, {"primary": 984}, ()),
     "small-lm": Shipped(9, {"primary": 40, "reference": 3}, ("c2-{}-s0", "c2-{}-s11", "c4-{}-s7")),
     "tiny-lm": Shipped(7, {"primary": 8}, ("c2-{}-s0", "c2-{}-s1", "c4-{}-s0", "c4-{}-s1")),

@@ -132,13 +132,13 @@ def words(shipped: tuple[Finding, ...], begin: str) -> str:
 def test_every_study_tells_what_it_found_and_every_place_shows_something(
     shipped: tuple[Finding, ...],
 ) -> None:
-    studies = ["published", "embedded", "coupled", "map", "tiny-lm", "small-lm"]
+    studies = ["published", "embedded", "coupled", "map", "bfcl", "tiny-lm", "small-lm"]
     assert list(dict.fromkeys(one.study for one in shipped)) == studies
     for study in studies:
         assert at(shipped, "front", study)
         assert at(shipped, "study", study)
     assert {place for one in shipped for place in one.at} == set(PLACES)
-    assert {one.study for one in at(shipped, "paper")} == {"coupled", "map", "tiny-lm"}
+    assert {one.study for one in at(shipped, "paper")} == {"bfcl", "coupled", "map", "tiny-lm"}
 
 
 def test_every_hypothesis_that_the_tiny_study_missed_is_told(
@@ -152,7 +152,7 @@ def test_every_hypothesis_that_the_tiny_study_missed_is_told(
 def test_every_verdict_of_the_later_studies_is_told_on_their_cards(
     shipped: tuple[Finding, ...], home: Home
 ) -> None:
-    for study in ("coupled", "map", "small-lm"):
+    for study in ("bfcl", "coupled", "map", "small-lm"):
         decided = {row["rule"] for row in study_rows(home, study, "decisions")}
         assert decided - {rule for one in at(shipped, "card", study) for rule in one.rules} <= {"I1"}
 

@@ -39,6 +39,7 @@ def test_elsewhere_what_came_with_the_package_is_used(
     monkeypatch.chdir(tmp_path)
     assert find_home().root == CHECKOUT
     assert find_home().studies() == (
+        "bfcl",
         "coupled",
         "embedded",
         "map",

@@ -48,6 +48,7 @@ def reproduce(
     from toolkit.study.check.audit import audit, is_playable
     from toolkit.study.check.whole import check_whole
     from toolkit.website.build import check_place, site_content, write_site
+    from toolkit.worlds.world import missing
 
     home = find_home()
     target = folder or home.site
@@ -65,6 +66,7 @@ def reproduce(
         progress("verifying registrations")
         verifications = api.verify_frozen(home, trust_files=trust_files)
         seed = fresh_seed()
+        lacking = {study.name: lack for study in studies if (lack := missing(study))}
         audits = {
             study.name: audit(
                 study,
@@ -75,7 +77,7 @@ def reproduce(
                 probe=api.registered_probe(study, runs),
             )
             for study in studies
-            if is_playable(study)
+            if is_playable(study) and study.name not in lacking
             for runs in (api.registered_runs(study, home),)
         }
         progress("deciding")
@@ -94,6 +96,10 @@ def reproduce(
                         "seed": seed,
                     }
                     for name, done in audits.items()
+                ]
+                + [
+                    {"study": name, "verdict": "incomplete", "lacks": str(lack.problem)}
+                    for name, lack in lacking.items()
                 ],
                 "registrations": [as_document(verification) for verification in verifications],
                 "decisions": [decision.as_dict() for decision in decisions],
@@ -113,6 +119,8 @@ def reproduce(
             f"audit of {name}: {sum(done.sampled.values())} random rows played again, all as registered; "
             f"the same rows: toolkit registers audit --study {name} --sample {SAMPLE} --seed {seed}"
         )
+    for name, lack in lacking.items():
+        click.echo(f"audit of {name}: not done: {lack.problem}; {lack.remedy}")
     for verification in verifications:
         print_verification(verification)
     print_decisions(decisions)

@@ -1,15 +1,18 @@
 """Where a run is played: in the back office, or in a foreign world by its name."""
 
 import hashlib
+import json
 from functools import lru_cache
 from importlib import import_module
 
 from toolkit.episodes.episode import Episode
 from toolkit.episodes.episode import play as play_at_home
+from toolkit.errors import IncompleteError
 from toolkit.noise.regimes import Regime
 from toolkit.policies.agent import Rollout
 from toolkit.policies.loglinear import Policy
 from toolkit.registers.arrow import Row
+from toolkit.registers.study import Study
 from toolkit.tasks.pools import load_task
 from toolkit.tasks.task import canonical, document_sha256
 from toolkit.worlds.agent import ForeignRollout
@@ -32,6 +35,24 @@ def open_world(name: str) -> ForeignWorld:
     module, made = WORLDS[name]
     world: ForeignWorld = getattr(import_module(module), made)()
     return world
+
+
+def worlds_of(study: Study) -> list[str]:
+    """Return the foreign worlds that a study's runs were played in."""
+    if not study.has("runs") or "specification" not in study.table("runs").column_names:
+        return []
+    documents = [json.loads(row.get("specification") or "{}") for row in study.rows("runs")]
+    return [world for world in WORLDS if any(document.get("world") == world for document in documents)]
+
+
+def missing(study: Study) -> IncompleteError | None:
+    """Return what is missing here for a study's rows to be played again; None where nothing is."""
+    try:
+        for world in worlds_of(study):
+            open_world(world)
+    except IncompleteError as error:
+        return error
+    return None
 
 
 def play(

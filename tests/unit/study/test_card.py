@@ -13,7 +13,7 @@ from toolkit.findings import FILE
 from toolkit.places import Home
 from toolkit.study.check.card import card_documents, check_card
 
-TOLD = ("coupled", "embedded", "map", "small-lm", "tiny-lm")
+TOLD = ("bfcl", "coupled", "embedded", "map", "small-lm", "tiny-lm")
 
 
 @pytest.mark.parametrize("study", TOLD)

@@ -1,6 +1,5 @@
 """A page a foreign world that a study of the site plays in: what is the world's own, and what was added."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +11,7 @@ from toolkit.website.material import Material
 from toolkit.website.page import Page, study_page
 from toolkit.worlds.bfcl.source import VERSION
 from toolkit.worlds.bfcl.world import ABOUT, ADDED, DECLARED
+from toolkit.worlds.world import worlds_of
 
 NAME = "world-bfcl.html"
 
@@ -28,7 +28,7 @@ def pages(material: Material) -> Iterator[Page]:
         "BFCL v3 multi-turn as a world: its tools and tasks, and what was added",
         "world",
         {
-            "version": VERSION,
+            "package": f"bfcl-eval {VERSION}",
             "about": ABOUT,
             "added": ADDED,
             "tools": tools,
@@ -37,14 +37,6 @@ def pages(material: Material) -> Iterator[Page]:
             "rate": REGIMES["faults_p025"].fault_rate,
         },
     )
-
-
-def worlds_of(study: Study) -> list[str]:
-    """Return the foreign worlds that a study's runs were played in."""
-    if not study.has("runs") or "specification" not in study.table("runs").column_names:
-        return []
-    documents = [json.loads(row.get("specification") or "{}") for row in study.rows("runs")]
-    return [world for world in FOREIGN if any(document.get("world") == world for document in documents)]
 
 
 def _pools(study: Study) -> list[dict[str, Any]]:
