@@ -19,7 +19,6 @@ A group is recorded once its last rollout was observed, a line of JSON each, wit
 
 import json
 import math
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -258,7 +257,8 @@ class Groups:
         if before is None:
             if self._record is not None:
                 self._recorded[group.place] = group
-                append(self._record, _line(group))
+                with self._record.open("ab", buffering=0) as file:
+                    file.write(_line(group))
         elif before != group:  # 2
             raise DamagedError(
                 "a group was recorded before, and came out otherwise",
@@ -268,13 +268,6 @@ class Groups:
                 remedy="a run that goes on from a checkpoint calls resume(step), a new run has a record "
                 "of its own, several groups of a task in a step have a `repeat` each",
             )
-
-
-def append(record: Path, line: bytes) -> None:
-    """Add a line to a file, at once."""
-    with record.open("ab", buffering=0) as file:
-        file.write(line)
-        os.fsync(file.fileno())
 
 
 class Verified(NamedTuple):

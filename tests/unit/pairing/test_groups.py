@@ -1,6 +1,8 @@
 """Groups of rollouts in a plain loop, and their record."""
 
 import json
+import runpy
+import sys
 from collections.abc import Callable
 from dataclasses import fields
 from hashlib import sha256
@@ -9,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import run
+from tests.conftest import CHECKOUT, run
 from toolkit.errors import DamagedError, UsageError, VerificationError
 from toolkit.noise.draws import Design
 from toolkit.pairing.groups import Group, Groups, read, verify
@@ -131,6 +133,20 @@ def test_a_group_that_comes_out_otherwise_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DamagedError, match="came out otherwise"):
         groups.rollout(1, 0, SIZE - 1).observed(0.0)
     assert verify(record).groups == 9
+
+
+@pytest.mark.parametrize("design", ["paired", "independent"])
+def test_the_example_of_any_loop_records_its_groups(
+    design: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(CHECKOUT / "examples" / "pairing"))
+    monkeypatch.setattr(sys, "argv", ["plain.py", design])
+    runpy.run_path(str(CHECKOUT / "examples" / "pairing" / "plain.py"))
+    groups = read(tmp_path / "groups.jsonl")
+    assert verify(tmp_path / "groups.jsonl")[:3] == (4, 16, 2)
+    # All rollouts of a group do the same: those of a paired one come out the same.
+    assert all(len(set(group.true_outcomes)) == 1 for group in groups) == (design == "paired")
 
 
 def test_two_groups_of_one_task_do_not_merge(tmp_path: Path) -> None:
