@@ -109,10 +109,15 @@ class Rollout:
         self._session = Session(declaration, self._groups.regime, self.schedule_seed)
         return self._session
 
-    def observed(self, outcome: float) -> float:
-        """End the rollout: return its reward as the grader reports it, and keep the true one."""
+    def observed(self, outcome: float, *, exposed: bool = False) -> float:
+        """End the rollout: return its reward as the grader reports it, and keep the true one.
+
+        Args:
+            outcome: what the rollout earned.
+            exposed: whether it met a fault where its tools are not in front of this object's noise.
+        """
         reward = observed(self._groups.regime, self.schedule_seed, outcome)
-        exposed = self._session is not None and bool(self._session.exposures)
+        exposed = exposed or (self._session is not None and bool(self._session.exposures))
         self._groups.keep(self.place, self.slot, Outcome(float(outcome), reward, exposed))
         return reward
 
