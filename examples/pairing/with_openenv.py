@@ -19,9 +19,17 @@ class FilesEnvironment(MCPEnvironment):
     def __init__(self) -> None:
         self.files, self.name = Files(), ""
         server = FastMCP("files")
-        server.tool(lambda name: self.files.show(name), name="show")
-        server.tool(lambda name, text: self.files.put(name, text), name="put")
+        for tool in (self.show, self.put):
+            server.tool(tool)
         super().__init__(server)
+
+    def show(self, name: str) -> str:
+        """Show a file."""
+        return self.files.show(name)
+
+    def put(self, name: str, text: str) -> str:
+        """Write a file."""
+        return self.files.put(name, text)
 
     @property
     def state(self) -> State:

@@ -34,6 +34,16 @@ def require_inspect() -> None:
     _require("LOG OF INSPECT", ("inspect_ai",), 'pip install "paired-rollouts-toolkit[inspect]"')
 
 
+def require_verifiers() -> None:
+    """Likewise for verifiers."""
+    _require("ENVIRONMENT OF VERIFIERS", ("verifiers",), "make test-all")
+
+
+def require_openenv() -> None:
+    """Likewise for OpenEnv."""
+    _require("ENVIRONMENT OF OPENENV", ("openenv",), "make test-all")
+
+
 def require_tensorboard() -> None:
     """Likewise for TensorBoard."""
     _require("TRACKER", ("tensorboard",), INSTALL)

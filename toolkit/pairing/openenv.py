@@ -7,6 +7,7 @@ Whoever resets it says which rollout begins; the reward that ends an episode is 
 are reached by `step` alone: of the target's MCP session nothing is served, which would lead past the noise.
 """
 
+import json
 from typing import Any
 
 from fastmcp.client.client import CallToolResult
@@ -57,12 +58,23 @@ class Paired(Environment):  # type: ignore[misc]
         if isinstance(action, ListToolsAction):
             seen.tools.append(_WAIT)
         if isinstance(begun, Begun):
-            whole = None if seen.error else seen.result.data
+            whole = None if seen.error else _whole(seen.result)
             shown = self._session.failed(begun) if seen.error else self._session.end(begun, whole)
             seen = seen if shown is whole else seen.model_copy(update={"result": _result(shown)})
         if seen.done:
             seen.reward = self._rollout.observed(float(seen.reward or 0))
         return seen
+
+
+def _whole(result: Any) -> Any:
+    """Return what a tool answered: its value, or its text where it has no declared type."""
+    if result.structured_content is not None:
+        return result.data
+    text = "".join(block.text for block in result.content if block.type == "text")
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _result(shown: Any) -> Any:

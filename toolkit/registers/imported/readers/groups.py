@@ -66,12 +66,14 @@ def _rollouts(groups: list[dict[str, object]], name: str) -> pl.DataFrame:
     """Return a row a slot of every group."""
     import polars as pl
 
-    table = pl.DataFrame(
-        [{key: group[key] for key in (*_OF_GROUPS, *_OF_SLOTS)} for group in groups],
-        infer_schema_length=None,
-        schema_overrides={"seed": pl.UInt64, "true_outcomes": pl.List(pl.Float64)}
-        | {"observed_rewards": pl.List(pl.Float64), "schedule_seeds": pl.List(pl.String)},
-    )
+    schema: dict[str, pl.DataType | type[pl.DataType]] = {
+        "seed": pl.UInt64,
+        "schedule_seeds": pl.List(pl.String),
+        "true_outcomes": pl.List(pl.Float64),
+        "observed_rewards": pl.List(pl.Float64),
+    }
+    told = [{key: group[key] for key in (*_OF_GROUPS, *_OF_SLOTS)} for group in groups]
+    table = pl.DataFrame(told, infer_schema_length=None, schema_overrides=schema)
     size = pl.col("schedule_seeds").list.len().cast(pl.Int64)
     rollouts = (
         table.with_columns(schedule=pl.int_ranges(pl.col("repeat") * size, (pl.col("repeat") + 1) * size))
