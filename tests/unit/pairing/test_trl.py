@@ -89,7 +89,9 @@ def says(tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]
     return said
 
 
-def trainer(model: str, folder: Path, noise: Paired, names: list[str], **changed: Any) -> GRPOTrainer:
+def trainer(
+    model: str, folder: Path, noise: Paired, names: list[str], every: int = 3, **changed: Any
+) -> GRPOTrainer:
     """Return a trainer on one prompt a name; whether a rollout is rewarded follows from its place."""
     from datasets import Dataset
 
@@ -107,7 +109,7 @@ def trainer(model: str, folder: Path, noise: Paired, names: list[str], **changed
     return GRPOTrainer(
         model,
         reward_funcs=[
-            noise.observed(lambda environments, **_: [at % 3 / 2 for at in range(len(environments))])
+            noise.observed(lambda environments, **_: [at % every / 2 for at in range(len(environments))])
         ],
         args=options,
         train_dataset=Dataset.from_dict({"prompt": prompts, "name": names}),
@@ -174,14 +176,17 @@ def test_a_run_goes_on_from_a_checkpoint(model: str, tmp_path: Path, says: Calla
     says(("show", {"path": "a"}))
     record = tmp_path / "groups.jsonl"
 
-    def run(steps: int, **resumed: Any) -> bytes:
+    def run(every: int, **resumed: Any) -> list[bytes]:
         noise = paired(Files, design="independent", regime="faults_p025", seed=1, record=record)
-        trainer(model, tmp_path, noise, ["x", "y"], max_steps=steps, save_steps=2).train(**resumed)
-        return record.read_bytes()
+        trainer(model, tmp_path, noise, ["x", "y"], every, max_steps=4, save_steps=2).train(**resumed)
+        return record.read_bytes().splitlines()
 
-    whole = run(4)
-    record.write_bytes(whole[:-100])
-    assert run(4, resume_from_checkpoint=str(tmp_path / "checkpoint-2")) == whole
+    whole = run(3)
+    record.write_bytes(b"\n".join(whole)[:-100])
+    again = run(2, resume_from_checkpoint=str(tmp_path / "checkpoint-2"))
+    assert again[:4] == whole[:4]
+    assert [group.true_outcomes for group in read(record)[4:]] == [[0, 0.5, 0, 0.5]] * 4
+    assert verify(record).steps == 4
 
 
 @pytest.mark.parametrize("design", ["paired", "independent"])
@@ -232,6 +237,8 @@ def test_rollouts_that_are_compared_and_are_no_group_stop_the_run() -> None:
     with pytest.raises(DamagedError, match="not one group"):
         reward(environments=environments)
     x, y = environments[::2], environments[1::2]
+    with pytest.raises(DamagedError, match="not one group"):
+        reward(environments=[x[0], x[0], *y])
     assert reward(environments=[*x, *y]) == [1.0] * 4
 
 
