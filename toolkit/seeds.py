@@ -13,6 +13,7 @@ bytes of the message's SHA-256, big endian:
     run          domain run/v1         parent: the run's number       fields: root
     row          domain row/v1         parent: the run's seed         fields: step, position of the task
     slot         domain slot/v1        parent: the row's seed         fields: slot
+    group        domain group/v1       parent: the loop's seed        fields: step, name of the task, repeat
     evaluation   domain evaluation/v1  parent: index of the schedule  fields: identifier of the task
     world        domain world/v1       parent: number of the candidate  fields: name of the pool
     order        domain order/v1       parent: the run's seed         fields: epoch
@@ -100,6 +101,18 @@ def slot_seed(row: int, slot: int) -> int:
         Paper app:env: derived from the row's seed and the rollout slot.
     """
     return derive("slot/v1", row, slot)
+
+
+def group_seed(seed: int, step: int, task: str, repeat: int) -> int:
+    """Return the schedule seed of a row in anybody's training loop, where tasks have names and no positions.
+
+    Args:
+        seed: of the loop.
+        step: training step.
+        task: name of the task.
+        repeat: how many groups of the task come before this one in the step.
+    """
+    return derive("group/v1", seed, step, task, repeat)
 
 
 def evaluation_seed(task_id: str, schedule: int) -> int:

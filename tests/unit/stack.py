@@ -39,6 +39,16 @@ def require_lm_eval() -> None:
     _require("LOG OF LM_EVAL", (*PACKAGES, "lm_eval"), "pip install 'lm_eval[hf]'")
 
 
+def require_verifiers() -> None:
+    """Likewise for verifiers."""
+    _require("ENVIRONMENT OF VERIFIERS", ("verifiers",), "make test-all")
+
+
+def require_openenv() -> None:
+    """Likewise for OpenEnv."""
+    _require("ENVIRONMENT OF OPENENV", ("openenv",), "make test-all")
+
+
 def require_tensorboard() -> None:
     """Likewise for TensorBoard."""
     _require("TRACKER", ("tensorboard",), INSTALL)

@@ -38,6 +38,7 @@ const SEEDS = {
   run_seed: ({ study, seed }) => derived("run/v1", seed, study),
   row_seed: ({ run, step, position }) => derived("row/v1", run, step, position),
   slot_seed: ({ row, slot }) => derived("slot/v1", row, slot),
+  group_seed: ({ seed, step, task, repeat }) => derived("group/v1", seed, step, task, repeat),
   evaluation_seed: ({ task_id, schedule }) => derived("evaluation/v1", schedule, task_id),
   order_seed: ({ run, epoch }) => derived("order/v1", run, epoch),
   sampling_seed: ({ study, run_id, seed }) => derived("sampling/v1", seed, study, run_id),

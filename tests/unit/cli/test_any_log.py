@@ -11,6 +11,7 @@ SOURCES = {
     "lm-evaluation-harness": ("lm_eval/models", "--arm", "model"),
     "Every Eval Ever": ("every_eval_ever/lm_eval",),
     "TRL": ("trl",),
+    "toolkit.pairing": ("pairing",),
     "verl": ("verl", "--success", "acc"),
     "W&B": ("wandb", "--score", "eval.accuracy"),
     "datasets, saved": ("hub_dataset/saved",),

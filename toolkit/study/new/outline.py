@@ -30,6 +30,7 @@ NAMES = {
         *("sample_id", "doc_id", "example_id"),
     ),
     "schedule": ("schedule", "trial", "repeat", "repetition", "sample", "attempt", "rollout"),
+    "schedule_seed": ("schedule_seed",),
     "true_success": ("true_success", "success", "solved", "correct", "passed", "is_correct", "resolved"),
     "score": ("score", "reward", "accuracy", "acc", "value"),
     "observed_reward": ("observed_reward", "graded", "observed_success"),

@@ -11,6 +11,7 @@ from typing import Protocol
 from toolkit.registers.imported.log import Log
 from toolkit.registers.imported.readers import (
     every_eval_ever,
+    groups,
     history,
     hub_dataset,
     inspect_logs,
@@ -41,6 +42,6 @@ class Reader(Protocol):
 
 
 READERS: tuple[Reader, ...] = (
-    *(inspect_logs, lm_eval, every_eval_ever, trl, verl, wandb),
+    *(inspect_logs, lm_eval, every_eval_ever, trl, verl, wandb, groups),
     *(hub_dataset, history, tables),
 )
