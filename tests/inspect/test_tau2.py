@@ -5,7 +5,6 @@ from functools import cache
 import pytest
 
 from tests.unit.worlds.bfcl.test_world import CAREFUL, CARELESS, Fixed
-from toolkit.errors import DamagedError
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import evaluation_seed
 from toolkit.worlds import tau2
@@ -61,9 +60,3 @@ def test_every_declared_tool_is_one_of_the_shop() -> None:
     state = shop().begin(shop().tasks("train")[0])
     for tool in tau2.TOOLS:
         assert callable(getattr(state._tools, tool.name))  # noqa: SLF001
-
-
-def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(tau2.FILES, "retail/data_model.py", "0" * 64)
-    with pytest.raises(DamagedError, match=r"not version 0\.26\.0"):
-        tau2.Retail()

@@ -11,29 +11,34 @@ Source:
     here.
 """
 
-import hashlib
-import importlib.util
 import json
 import pickle
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
-from toolkit.errors import DamagedError, IncompleteError, VerificationError
+from toolkit.errors import VerificationError
 from toolkit.noise.tools import Tool
 from toolkit.tasks.task import Call
 from toolkit.worlds.foreign import ForeignTask, Request, deal, in_envelope
+from toolkit.worlds.package import Package
 
 VERSION = "0.26.0"
 SPLIT = "tau2/split/v1"
-FILES = {
-    "retail/RetailAgentTools.py": "2616d67a0a0243a5dd1abc3a1445f445c9b7c89d80fd575c5e34228224e701ee",
-    "retail/data_model.py": "1fa9b33a129dbca621a86f33bc607f3d481b4a38bb92aab35ca00a5cc477adb6",
-    "data/domains/retail/db.json.gz": "d2d99f30a74c1f8cb1cba432f9d63328318cbc7ad7611c5dba9cb974a90604be",
-    "data/domains/retail/tasks.json": "b8bfb7a5bf636d263b34bde94283a09e4380c816770bd29e21f067f98f21358c",
-}
-"""File of `inspect_evals.tau2` → its SHA-256."""
+DATA = "inspect_evals/tau2/data/domains/retail/tasks.json"
+PACKAGE = Package(
+    "inspect_evals",
+    VERSION,
+    (
+        "inspect_evals/tau2/retail/RetailAgentTools.py",
+        "inspect_evals/tau2/retail/data_model.py",
+        "inspect_evals/tau2/data/domains/retail/db.json.gz",
+        DATA,
+    ),
+    "7ac0d3a8a566b7c229a86549c81e4b277830f99245cd6470b9bfe39285c07826",
+    f"pip install inspect-evals=={VERSION}",
+    "INSPECT_EVALS_WHEEL",
+)
 
 _READS = {
     "find_user_id_by_email": "email",
@@ -167,33 +172,14 @@ def _users(plan: Sequence[Call]) -> set[str]:
 
 
 def _upstream() -> tuple[type, bytes, list[tuple[str, tuple[Call, ...]]]]:
-    """Return upstream's tools, its database, and what each task says and asks for.
-
-    Raises:
-        IncompleteError: the package is not here.
-        DamagedError: its files are not those of this version.
-    """
-    remedy = f"pip install inspect-evals=={VERSION}"
-    found = importlib.util.find_spec("inspect_evals")
-    if found is None or found.origin is None or importlib.util.find_spec("inspect_ai") is None:
-        raise IncompleteError("the shop is played from the package inspect-evals", remedy=remedy)
-    folder = Path(found.origin).parent / "tau2"
-    for name, sha256 in FILES.items():
-        content = (folder / name).read_bytes() if (folder / name).is_file() else b""
-        if hashlib.sha256(content).hexdigest() != sha256:
-            raise DamagedError(
-                f"the package inspect-evals is not version {VERSION}", where=folder / name, remedy=remedy
-            )
+    """Return upstream's tools, its database, and each task's text and plan; raises as `Package.files`."""
+    made: type = PACKAGE.module("tau2.retail.RetailAgentTools").RetailAgentTools
     from inspect_ai.util import Store
-    from inspect_evals.tau2.retail.RetailAgentTools import RetailAgentTools
 
-    tools = RetailAgentTools(store=Store())
+    tools = made(store=Store())
     tools.initialize()
-    listed = [
-        (_said(task), _plan(task))
-        for task in json.loads((folder / "data/domains/retail/tasks.json").read_bytes())
-    ]
-    return RetailAgentTools, pickle.dumps(tools.db), [each for each in listed if each[1]]
+    listed = [(_said(task), _plan(task)) for task in json.loads(PACKAGE.files()[DATA])]
+    return made, pickle.dumps(tools.db), [each for each in listed if each[1]]
 
 
 def _said(task: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from toolkit.tasks.pools import FOREIGN
 from toolkit.website.material import Material
 from toolkit.website.page import Page, study_page
 from toolkit.worlds.bfcl.source import VERSION
-from toolkit.worlds.bfcl.world import ABOUT, ADDED, DECLARED
+from toolkit.worlds.bfcl.world import DECLARED
 from toolkit.worlds.world import worlds_of
 
 NAME = "world-bfcl.html"
@@ -29,8 +29,6 @@ def pages(material: Material) -> Iterator[Page]:
         "world",
         {
             "package": f"bfcl-eval {VERSION}",
-            "about": ABOUT,
-            "added": ADDED,
             "tools": tools,
             "kinds": Counter(tool.kind for tool in tools),
             "studies": [(study.name, study_page(study.name), _pools(study)) for study in studies],

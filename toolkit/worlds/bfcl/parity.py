@@ -10,17 +10,17 @@ Hidden numbers come in their sequence here, as the official checker has them.
 
 from collections.abc import Callable
 from functools import lru_cache
-from importlib import import_module
 from typing import Any, NamedTuple
 
 from toolkit.errors import VerificationError
 from toolkit.seeds import Stream, derive
 from toolkit.tasks.task import Call
-from toolkit.worlds.bfcl.source import CATEGORIES, Scenario, scenarios
+from toolkit.worlds.bfcl.source import CATEGORIES, PACKAGE, Scenario, scenarios
 from toolkit.worlds.bfcl.world import Truth, text
 
 CHANGES = "bfcl/parity/v1"
-CHECKER = "bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker"
+CHECKER = "eval_checker.multi_turn_eval.multi_turn_checker"
+UTILITIES = "eval_checker.multi_turn_eval.multi_turn_utils"
 LONG = "long_context"
 
 
@@ -66,8 +66,7 @@ def check_parity(changes: int, say: Callable[[str], None] = lambda _: None) -> P
 
 def official(scenario: Scenario, plans: Any) -> bool:
     """Return the official checker's verdict on the calls of a scenario's first turns."""
-    module = import_module(CHECKER)
-    instances = vars(import_module(module.execute_multi_turn_func_call.__module__))
+    module, instances = PACKAGE.module(CHECKER), vars(PACKAGE.module(UTILITIES))
     known = set(instances)
     entry = {
         "id": scenario.name,
@@ -148,7 +147,4 @@ def _other(value: Any) -> Any:
 
 
 def _written(call: Call) -> str:
-    values = [
-        f"{value!r}" if name.isdigit() else f"{name}={value!r}" for name, value in call.arguments.items()
-    ]
-    return f"{call.tool}({', '.join(values)})"
+    return f"{call.tool}({', '.join(f'{name}={value!r}' for name, value in call.arguments.items())})"

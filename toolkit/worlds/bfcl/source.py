@@ -1,27 +1,17 @@
-"""The package `bfcl-eval` where the reader has it: found, verified by what its files hold, and read.
-
-Nothing of it is copied into this project. It is looked for in the wheel that `BFCL_WHEEL` names, then among
-the installed packages; its own dependencies are not needed, but for `mpmath`.
-"""
+"""BFCL's package, `bfcl-eval`, which needs `mpmath` alone: its scenarios, answers and back-ends."""
 
 import ast
-import hashlib
-import importlib
-import importlib.util
+import inspect
 import json
-import os
-import sys
 from functools import lru_cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
-from zipfile import BadZipFile, ZipFile
 
-from toolkit.errors import DamagedError, IncompleteError
+from toolkit.errors import DamagedError
 from toolkit.tasks.task import Call
+from toolkit.worlds.package import Package
 
 VERSION = "2025.6.8"
-WHEEL = "BFCL_WHEEL"
 CATEGORIES = ("base", "miss_func", "miss_param", "long_context")
 MODULES = MappingProxyType(
     {
@@ -37,12 +27,21 @@ MODULES = MappingProxyType(
 )
 """Back-end → its module."""
 
-SHA256 = "a617e113d1573c5c8cb3d7a82ce82f51db2b7aff783d946dc6b6094fc724467d"
-"""Of the files that are read or run: a line each with its SHA-256 and its name, sorted by name."""
-
 _BACKENDS = "bfcl_eval/eval_checker/multi_turn_eval/func_source_code"
-_DATA = "bfcl_eval/data"
-_REMEDY = f"pip install --no-deps bfcl-eval=={VERSION} mpmath; or name its wheel in {WHEEL}"
+_ASKED = "bfcl_eval/data/BFCL_v3_multi_turn_{}.json"
+_ANSWERED = "bfcl_eval/data/possible_answer/BFCL_v3_multi_turn_{}.json"
+
+PACKAGE = Package(
+    "bfcl_eval",
+    VERSION,
+    (
+        *(f"{_BACKENDS}/{module}.py" for module in (*MODULES.values(), "long_context", "__init__")),
+        *(place.format(category) for place in (_ASKED, _ANSWERED) for category in CATEGORIES),
+    ),
+    "a617e113d1573c5c8cb3d7a82ce82f51db2b7aff783d946dc6b6094fc724467d",
+    f"pip install --no-deps bfcl-eval=={VERSION} mpmath; or name its wheel in BFCL_WHEEL",
+    "BFCL_WHEEL",
+)
 
 
 class Scenario(NamedTuple):
@@ -64,84 +63,20 @@ class Scenario(NamedTuple):
 
 
 @lru_cache
-def files() -> dict[str, bytes]:
-    """Return the package's files that are read or run, by name.
-
-    Raises:
-        IncompleteError: the package is not here.
-        DamagedError: its files are not those of version 2025.6.8.
-    """
-    names = [f"{_BACKENDS}/{module}.py" for module in (*MODULES.values(), "long_context", "__init__")]
-    for category in CATEGORIES:
-        file = f"BFCL_v3_multi_turn_{category}.json"
-        names += [f"{_DATA}/{file}", f"{_DATA}/possible_answer/{file}"]
-    read = _read(sorted(names))
-    lines = "".join(f"{hashlib.sha256(read[name]).hexdigest()}  {name}\n" for name in read)
-    found = hashlib.sha256(lines.encode()).hexdigest()
-    if found != SHA256:
-        raise DamagedError(
-            f"the package bfcl-eval is not version {VERSION}",
-            expected=f"files with SHA-256 {SHA256}",
-            found=f"SHA-256 {found}",
-            where=_place(),
-            remedy=_REMEDY,
-        )
-    return read
-
-
-def _place() -> Path | None:
-    wheel = os.environ.get(WHEEL)
-    if wheel:
-        return Path(wheel)
-    found = importlib.util.find_spec("bfcl_eval")
-    return Path(found.origin).parent.parent if found and found.origin else None
-
-
-def _read(names: list[str]) -> dict[str, bytes]:
-    place = _place()
-    if place is None:
-        raise IncompleteError(
-            "BFCL is played from the package bfcl-eval, which is not installed", remedy=_REMEDY
-        )
-    try:
-        if place.is_dir():
-            return {name: (place / name).read_bytes() for name in names}
-        with ZipFile(place) as wheel:
-            return {name: wheel.read(name) for name in names}
-    except (OSError, BadZipFile, KeyError) as error:
-        raise DamagedError(
-            f"the package bfcl-eval is not version {VERSION}", found=error, where=place, remedy=_REMEDY
-        ) from None
-
-
-@lru_cache
 def backends() -> dict[str, type]:
-    """Return the classes of the back-ends, by name; their files are verified before any is run.
-
-    Raises:
-        IncompleteError: the package, or mpmath, is not here.
-        DamagedError: its files are not those of version 2025.6.8.
-    """
-    files()
-    place = str(_place())
-    if os.environ.get(WHEEL) and place not in sys.path:
-        sys.path.insert(0, place)
-    try:
-        modules = {
-            name: importlib.import_module(f"{_BACKENDS.replace('/', '.')}.{module}")
-            for name, module in MODULES.items()
-        }
-    except ImportError as error:
-        raise IncompleteError("a back-end of BFCL cannot be imported", found=error, remedy=_REMEDY) from None
-    return {name: getattr(module, name) for name, module in modules.items()}
+    """Return the classes of the back-ends, by name; raises as `Package.files`."""
+    place = _BACKENDS.partition("/")[2].replace("/", ".")
+    return {name: getattr(PACKAGE.module(f"{place}.{module}"), name) for name, module in MODULES.items()}
 
 
 @lru_cache
 def scenarios(category: str = "base") -> tuple[Scenario, ...]:
-    """Return a category's scenarios in the package's order; errors as `files`."""
-    file = f"BFCL_v3_multi_turn_{category}.json"
-    asked = [json.loads(line) for line in files()[f"{_DATA}/{file}"].splitlines()]
-    answers = [json.loads(line) for line in files()[f"{_DATA}/possible_answer/{file}"].splitlines()]
+    """Return a category's scenarios in the package's order; raises as `Package.files`."""
+    files = PACKAGE.files()
+    asked, answers = (
+        [json.loads(line) for line in files[place.format(category)].splitlines()]
+        for place in (_ASKED, _ANSWERED)
+    )
     truths = {answer["id"]: answer["ground_truth"] for answer in answers}
     return tuple(
         Scenario(
@@ -149,7 +84,7 @@ def scenarios(category: str = "base") -> tuple[Scenario, ...]:
             entry["initial_config"],
             tuple(entry["involved_classes"]),
             tuple("\n".join(message["content"] for message in turn) for turn in entry["question"]),
-            tuple(tuple(map(read_call, turn)) for turn in truths[entry["id"]]),
+            tuple(tuple(_named(read_call(text)) for text in turn) for turn in truths[entry["id"]]),
         )
         for entry in asked
     )
@@ -173,3 +108,13 @@ def read_call(text: str) -> Call:
         found = f"{text[:80]!r}: {error}"
         raise DamagedError("an answer of BFCL is no call of literals", found=found) from None
     return Call(call.func.id, by_place | named)
+
+
+def _named(call: Call) -> Call:
+    """Return a call with all its arguments by name."""
+    method = next(getattr(each, call.tool) for each in backends().values() if hasattr(each, call.tool))
+    names = list(inspect.signature(method).parameters)[1:]
+    return Call(
+        call.tool,
+        {names[int(key)] if key.isdigit() else key: value for key, value in call.arguments.items()},
+    )

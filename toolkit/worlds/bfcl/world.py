@@ -1,18 +1,18 @@
 """BFCL v3 multi-turn as a world: states, tasks and the grading of the official checker, turn by turn.
 
-An adaptation, and to be called one: `ADDED` says what is not BFCL's. A turn is fulfilled if every involved
-back-end is in the state that the answer leads to, all that the answer was told has been shown since the
-scenario began, and a call was made.
+An adaptation, and to be called one: the site's page of it says what is not BFCL's. A turn is fulfilled if
+every involved back-end is in the state that the answer leads to, all that the answer was told has been shown
+since the scenario began, and a call was made.
 
 Source:
     Patil et al., the Berkeley function-calling leaderboard: `multi_turn_checker` of `bfcl-eval`.
 """
 
 import copy
-import inspect
 import json
 import pickle
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -24,21 +24,6 @@ from toolkit.tasks.task import Call, canonical
 from toolkit.tasks.templates import WEIGHTS
 from toolkit.worlds.bfcl.source import MODULES, Scenario, backends, scenarios
 from toolkit.worlds.foreign import ForeignTask, Request, deal, in_envelope
-
-ABOUT = (
-    "A benchmark of tool use in conversations: users ask a file system, a car, a broker, a travel agency and "
-    "others for things, turn by turn, and each turn has an answer in calls."
-)
-ADDED = (
-    "Turn episodes, which begin where the answers of the turns before lead; scenario episodes, turn by turn.",
-    "Pools: scenarios that begin in the same configuration are one source, and a source lies in one pool.",
-    "Noise in front of the tools, drawn by event key.",
-    "An envelope with the number of writes so far, by which a stale read can be seen; so has the tool wait.",
-    "A budget: three calls, and two more for each planned one.",
-    "Hidden numbers by tool, resource and repeat: in upstream's sequence one call more shifts the rest.",
-    "A cut list has no second page: asking again takes its place.",
-)
-"""What is not BFCL's, a sentence or two each."""
 
 NUMBERS = "bfcl/numbers/v1"
 SPLIT = "bfcl/split/v1"
@@ -80,10 +65,7 @@ class BfclState:
             instance._random = random.Random(derive(NUMBERS, 0, *key, self._made[key]))  # noqa: S311, SLF001
         try:
             # A back-end may keep what it is given, and change it later.
-            arguments = copy.deepcopy(dict(arguments))
-            by_place = [value for name, value in arguments.items() if name.isdigit()]
-            named = {name: value for name, value in arguments.items() if not name.isdigit()}
-            answer = getattr(instance, tool)(*by_place, **named)
+            answer = getattr(instance, tool)(**copy.deepcopy(dict(arguments)))
         except Exception as error:  # noqa: BLE001 - whatever a back-end raises is its answer
             return f"Error during execution: {error}"
         if type(answer) is not dict:
@@ -132,12 +114,8 @@ class Truth:
         told = self.told[turn]
         if not told:
             return True
-        left = list(shown)
-        for one in told:
-            if one not in left:
-                return False
-            left.remove(one)
-        return made > 0 and state.graded() == self.graded(turn + 1)
+        is_shown = not Counter(told) - Counter(shown)
+        return made > 0 and is_shown and state.graded() == self.graded(turn + 1)
 
 
 class Bfcl:
@@ -185,27 +163,18 @@ class Bfcl:
     def _task(self, place: tuple[str, int], number: int, turns: tuple[int, ...], suffix: str) -> ForeignTask:
         (pool, index), scenario = place, self._scenarios[number]
         requests = tuple(
-            Request(scenario.requests[turn], TEMPLATES[_owner(scenario, plan[0])], tuple(map(_named, plan)))
+            Request(scenario.requests[turn], TEMPLATES[_owner(scenario, plan[0])], plan)
             for turn, plan in enumerate(scenario.plans)
             if turn in turns
         )
         writes = sum(
             DECLARED.tools[call.tool].kind == "write" for request in requests for call in request.plan
         )
-        name = scenario.name + suffix
-        return ForeignTask(f"{pool}:{index}", pool, index, name, requests, writes, number, turns)
+        return ForeignTask(
+            f"{pool}:{index}", pool, index, scenario.name + suffix, requests, writes, number, turns
+        )
 
 
 def _owner(scenario: Scenario, call: Call) -> str:
     """Return the back-end that a call is of."""
     return next(name for name in scenario.backends if hasattr(backends()[name], call.tool))
-
-
-def _named(call: Call) -> Call:
-    """Return a call with all its arguments by name."""
-    method = next(getattr(each, call.tool) for each in backends().values() if hasattr(each, call.tool))
-    names = list(inspect.signature(method).parameters)[1:]
-    return Call(
-        call.tool,
-        {names[int(key)] if key.isdigit() else key: value for key, value in call.arguments.items()},
-    )

@@ -7,14 +7,14 @@ import pytest
 
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.tasks.task import Call
+from toolkit.worlds import package
 from toolkit.worlds.bfcl import source
+from toolkit.worlds.bfcl.source import PACKAGE
 
 
-@pytest.fixture
-def anew(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Let the package be looked for again, and forgotten after."""
-    monkeypatch.setattr(source, "files", source.files.__wrapped__)
-    return monkeypatch
+def files() -> dict[str, bytes]:
+    """Return the package's files, looked for anew."""
+    return type(PACKAGE).files.__wrapped__(PACKAGE)  # type: ignore[no-any-return]
 
 
 def test_every_scenario_has_a_request_for_each_plan() -> None:
@@ -33,40 +33,40 @@ def test_the_base_category_has_the_turns_and_calls_that_are_registered() -> None
     )
 
 
-def test_a_wheel_does_as_well(tmp_path: Path, anew: pytest.MonkeyPatch) -> None:
-    installed = source.files()
+def test_a_wheel_does_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = files()
     wheel = tmp_path / "bfcl.whl"
     with zipfile.ZipFile(wheel, "w") as written:
         for name, content in installed.items():
             written.writestr(name, content)
-    anew.setenv(source.WHEEL, str(wheel))
-    assert source.files() == installed
+    monkeypatch.setenv(PACKAGE.wheel, str(wheel))
+    assert files() == installed
 
 
-def test_one_byte_that_differs_is_refused(tmp_path: Path, anew: pytest.MonkeyPatch) -> None:
+def test_one_byte_that_differs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel = tmp_path / "bfcl.whl"
     with zipfile.ZipFile(wheel, "w") as written:
-        for number, (name, content) in enumerate(source.files().items()):
+        for number, (name, content) in enumerate(files().items()):
             written.writestr(name, content + b"\n" * (number == 3))
-    anew.setenv(source.WHEEL, str(wheel))
+    monkeypatch.setenv(PACKAGE.wheel, str(wheel))
     with pytest.raises(DamagedError, match=r"not version 2025\.6\.8"):
-        source.files()
+        files()
 
 
 @pytest.mark.parametrize("content", [b"", b"no wheel", b"PK\x05\x06" + bytes(18)])
-def test_what_is_no_wheel_is_refused(tmp_path: Path, anew: pytest.MonkeyPatch, content: bytes) -> None:
+def test_what_is_no_wheel_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
     wheel = tmp_path / "bfcl.whl"
     wheel.write_bytes(content)
-    anew.setenv(source.WHEEL, str(wheel))
+    monkeypatch.setenv(PACKAGE.wheel, str(wheel))
     with pytest.raises(DamagedError, match=r"not version 2025\.6\.8"):
-        source.files()
+        files()
 
 
-def test_without_the_package_it_says_how_to_get_it(anew: pytest.MonkeyPatch) -> None:
-    anew.delenv(source.WHEEL, raising=False)
-    anew.setattr(source.importlib.util, "find_spec", lambda _: None)
+def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(PACKAGE.wheel, raising=False)
+    monkeypatch.setattr(package.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(IncompleteError) as missing:
-        source.files()
+        files()
     assert "pip install --no-deps bfcl-eval==2025.6.8 mpmath" in str(missing.value)
 
 
