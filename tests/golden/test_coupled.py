@@ -18,17 +18,17 @@ WEIGHTS = {0: 0.1, 20: 0.2, 40: 0.2, 60: 0.2, 80: 0.2, 100: 0.1}
 
 
 @cache
-def episodes() -> pl.DataFrame:
-    """Return every episode with its run's place."""
-    rows = pl.read_parquet(REGISTERS / "coupled" / "episodes" / "*.parquet")
-    runs = pl.read_parquet(REGISTERS / "coupled" / "runs" / "*.parquet")
+def episodes(study: str = "coupled") -> pl.DataFrame:
+    """Return every episode of a study with its run's place."""
+    rows = pl.read_parquet(REGISTERS / study / "episodes" / "*.parquet")
+    runs = pl.read_parquet(REGISTERS / study / "runs" / "*.parquet")
     return rows.join(runs.select("run_id", "condition", "arm", "seed"), on="run_id")
 
 
-def differences(condition: str) -> np.ndarray[Any, Any]:
+def differences(condition: str, study: str = "coupled") -> np.ndarray[Any, Any]:
     """Return the AUC of the paired arm minus that of the independent arm, by seed."""
     levels = (
-        episodes()
+        episodes(study)
         .filter(pl.col("condition") == condition)
         .group_by("arm", "seed", "step")
         .agg(pl.col("true_success").mean())
