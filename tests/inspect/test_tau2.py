@@ -35,7 +35,7 @@ def successes(regime: str, does: dict) -> tuple[int, int, int]:  # type: ignore[
 
 
 def test_every_task_has_actions_that_fulfil_it() -> None:
-    shop().check()
+    tau2.check()
     assert [len(shop().tasks(pool)) for pool in ("train", "validation", "test")] == [64, 26, 21]
 
 

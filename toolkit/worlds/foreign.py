@@ -104,13 +104,6 @@ class ForeignWorld(Protocol):
 
     declaration: Declaration
 
-    def check(self) -> object:
-        """Compare the grading here with the other project's own.
-
-        Raises:
-            VerificationError: they differ.
-        """
-
     def tasks(self, pool: str) -> Sequence[ForeignTask]:
         """Return a pool's tasks."""
 

@@ -20,7 +20,7 @@ from typing import Any
 from toolkit.errors import VerificationError
 from toolkit.noise.tools import Tool
 from toolkit.tasks.task import Call
-from toolkit.worlds.foreign import ForeignTask, Request, deal, in_envelope
+from toolkit.worlds.foreign import SHARES, ForeignTask, Request, deal, in_envelope
 from toolkit.worlds.package import Package
 
 VERSION = "0.26.0"
@@ -103,6 +103,20 @@ class RetailState:
         return self._tools.db.model_dump(mode="json")
 
 
+def check() -> None:
+    """Check that every task's own actions succeed: upstream's scorer cannot be asked beside.
+
+    Raises:
+        VerificationError: one does not.
+    """
+    shop = Retail()
+    for task in (task for pool, _ in SHARES for task in shop.tasks(pool)):
+        state = shop.begin(task)
+        shown = [state.call(*call) for call in task.requests[0].plan]
+        if not shop.fulfilled(task, 0, state, shown, len(shown)):
+            raise VerificationError("a task's own actions fail it", where=task.name)
+
+
 class Retail:
     """The world."""
 
@@ -110,15 +124,6 @@ class Retail:
         self.declaration = in_envelope(TOOLS, "tau2_retail")
         self._class, self._database, self._listed = _upstream()
         self._truths: dict[int, tuple[Any, list[Any]]] = {}
-
-    def check(self) -> None:
-        """Check that every task's own actions succeed: upstream's scorer cannot be asked beside."""
-        for pool, tasks in self._pools.items():
-            for task in tasks:
-                state = self.begin(task)
-                shown = [state.call(*call) for call in task.requests[0].plan]
-                if not self.fulfilled(task, 0, state, shown, len(shown)):
-                    raise VerificationError("a task's own actions fail it", where=f"{pool}: {task.name}")
 
     def tasks(self, pool: str) -> Sequence[ForeignTask]:
         """Return a pool's tasks."""

@@ -18,9 +18,11 @@ from toolkit.tasks.task import canonical, document_sha256
 from toolkit.worlds.agent import ForeignRollout
 from toolkit.worlds.foreign import ForeignDesk, ForeignEpisode, ForeignTask, ForeignWorld
 
-WORLDS = dict.fromkeys(("bfcl_turns", "bfcl_scenarios"), ("toolkit.worlds.bfcl.world", "Bfcl"))
-WORLDS["tau2_retail"] = ("toolkit.worlds.tau2", "Retail")
-"""Foreign world → the module and the class that it is played by."""
+WORLDS = {
+    **dict.fromkeys(("bfcl_turns", "bfcl_scenarios"), ("bfcl.world", "Bfcl", "bfcl.parity")),
+    "tau2_retail": ("tau2", "Retail", "tau2"),
+}
+"""Foreign world → its module here, its class, and the module whose `check` is the gate before it is played"""
 
 AnyEpisode = Episode | ForeignEpisode
 
@@ -32,9 +34,19 @@ def open_world(name: str) -> ForeignWorld:
     Raises:
         IncompleteError: its project's package is not here.
     """
-    module, made = WORLDS[name]
-    world: ForeignWorld = getattr(import_module(module), made)()
+    module, made, _ = WORLDS[name]
+    world: ForeignWorld = getattr(import_module(f"toolkit.worlds.{module}"), made)()
     return world
+
+
+def check_world(name: str) -> None:
+    """Hold the grading of a foreign world against its own project's.
+
+    Raises:
+        VerificationError: they differ.
+        IncompleteError: its project's package is not here.
+    """
+    import_module(f"toolkit.worlds.{WORLDS[name][2]}").check()
 
 
 def worlds_of(study: Study) -> list[str]:

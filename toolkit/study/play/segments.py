@@ -35,7 +35,7 @@ from toolkit.tasks.task import canonical
 from toolkit.training import checkpoint, grpo
 from toolkit.training.optimizer import Weights, start
 from toolkit.training.specification import Specification
-from toolkit.worlds.world import open_world
+from toolkit.worlds.world import check_world
 
 CYCLES = 50_000
 PLAYED = ("groups", "episodes", "luck_share")
@@ -103,7 +103,7 @@ def make_tasks(pools: tuple[tuple[str, str], ...], world: str = "") -> None:
     A foreign world is first held against its own project's grading, before anything is played in it.
     """
     if world:
-        open_world(world).check()
+        check_world(world)
     for name, sha256 in pools:
         specified(name, sha256, world)
     # The tasks stay for good, and episodes leave few cycles: a collector at its usual pace takes a third of

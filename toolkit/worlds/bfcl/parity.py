@@ -22,6 +22,8 @@ CHANGES = "bfcl/parity/v1"
 CHECKER = "eval_checker.multi_turn_eval.multi_turn_checker"
 UTILITIES = "eval_checker.multi_turn_eval.multi_turn_utils"
 LONG = "long_context"
+PARITY = 3000
+"""Changed turns that are compared before anything is played."""
 
 
 class Parity(NamedTuple):
@@ -30,6 +32,11 @@ class Parity(NamedTuple):
     answers: dict[str, int]
     changed: int
     passing: int
+
+
+def check() -> None:
+    """Compare as many changed turns as are compared before anything is played; raises as `check_parity`."""
+    check_parity(PARITY)
 
 
 def check_parity(changes: int, say: Callable[[str], None] = lambda _: None) -> Parity:

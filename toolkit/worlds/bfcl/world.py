@@ -28,8 +28,6 @@ from toolkit.worlds.foreign import ForeignTask, Request, deal, in_envelope
 NUMBERS = "bfcl/numbers/v1"
 SPLIT = "bfcl/split/v1"
 STATELESS = "MathAPI"
-PARITY = 3000
-"""Changed turns that are compared with the official checker before anything is played."""
 DECLARED = read_declaration(Path(__file__).parent / "tools.toml")
 TEMPLATES = dict(zip(MODULES, (name for name, _ in WEIGHTS), strict=True))
 """Back-end → the template that its requests stand for."""
@@ -126,12 +124,6 @@ class Bfcl:
         self._scenarios = scenarios()
         sources = [canonical(scenario.configuration) for scenario in self._scenarios]
         self._pools = {pool: self._tasks(pool, numbers) for pool, numbers in deal(sources, SPLIT).items()}
-
-    def check(self) -> object:
-        """Compare the grading with the official checker's; raises as `check_parity`."""
-        from toolkit.worlds.bfcl.parity import check_parity
-
-        return check_parity(PARITY)
 
     def tasks(self, pool: str) -> Sequence[ForeignTask]:
         """Return a pool's tasks."""
