@@ -49,6 +49,7 @@ COMMANDS = {
     "evaluate": "evaluate",
     "draw": "draw",
     "backoffice": "backoffice",
+    "noise": "noise",
     "theory": "theory",
     "power": "power",
     "train": "train",

@@ -112,9 +112,20 @@ def parse_declaration(text: str, place: str | Path) -> Declaration:
         DamagedError: it is none.
     """
     try:
-        found = _Document.model_validate(tomllib.loads(text))
+        document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise DamagedError("a declaration of tools in TOML", found=error, where=place) from None
+    return declaration_of_document(document, place)
+
+
+def declaration_of_document(document: Mapping[str, Any], place: str | Path) -> Declaration:
+    """Return the declaration that `Declaration.document` gave, or that TOML holds.
+
+    Raises:
+        DamagedError: it is none.
+    """
+    try:
+        found = _Document.model_validate(document)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))

@@ -110,9 +110,7 @@ def parse(line: bytes) -> dict[str, Any]:
     return message
 
 
-def checked(
-    line: bytes, read: Callable[[bytes], dict[str, Any]] = parse
-) -> JSONRPCMessage | dict[str, Any]:
+def checked(line: bytes, read: Callable[[bytes], dict[str, Any]] = parse) -> JSONRPCMessage | dict[str, Any]:
     """Return the message of a client's line, or the answer to a line that holds none."""
     from mcp.types import INVALID_REQUEST, PARSE_ERROR
     from mcp.types.jsonrpc import JSONRPCNotification, jsonrpc_message_adapter
@@ -135,10 +133,19 @@ def refusal(identifier: object, code: int, message: str) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": known, "error": {"code": code, "message": message}}
 
 
-def write(out: TextIO, document: dict[str, Any]) -> None:
-    """Write a message as a line."""
-    # In ASCII: whatever encoding stdout has, it holds it.
-    out.write(json.dumps(document) + "\n")
+def line_of(message: dict[str, Any]) -> bytes:
+    """Return a message as a line; in ASCII, which every encoding holds."""
+    return json.dumps(message).encode() + b"\n"
+
+
+def write(out: TextIO, message: dict[str, Any] | bytes) -> None:
+    """Write a message, or a line as it was read."""
+    line = message if isinstance(message, bytes) else line_of(message)
+    ended = line if line.endswith(b"\n") else line + b"\n"
+    if hasattr(out, "buffer"):
+        out.buffer.write(ended)
+    else:
+        out.write(ended.decode(errors="surrogatepass"))
     out.flush()
 
 

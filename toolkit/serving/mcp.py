@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -21,6 +20,8 @@ from toolkit.files import write_text
 from toolkit.pairing.lines import cancelled_by_signals, checked, parse, pump, run_on_stdio, stdin, write
 
 if TYPE_CHECKING:
+    import threading
+
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.server.lowlevel import Server
     from mcp.shared.message import SessionMessage
