@@ -156,8 +156,8 @@ def _document(record: Record, session: Session, found: Sequence[Difference] | No
 
 
 def _print(record: Record, session: Session, found: Sequence[Difference] | None) -> None:
-    faults = f"{len(session.exposures)} faults"
-    say_line(f"{len(session.calls)} calls, {faults}: every fate is what schedule {record.schedule} gives")
+    made = f"calls: {len(session.calls)}, faults: {len(session.exposures)}"
+    say_line(f"{made}; every fate is what schedule {record.schedule} gives under {record.regime}")
     if record.end is None:
         half = ", half a line is dropped" if record.is_cut else ""
         remark(f"the record has no last line: the proxy was killed{half}")

@@ -148,7 +148,7 @@ def text_of(name: str, proposed: Sequence[Proposed]) -> str:
     for tool, said in document["tools"].items():
         lines += ["", f"[tools.{tool if _BARE.fullmatch(tool) else _toml(tool)}]"]
         lines += [f"# unsure: {doubt}" for doubt in doubts[tool]]
-        lines += [f"{key} = {_toml(value)}" for key, value in said.items()]
+        lines += [f"{key} = {_toml(value)}" for key, value in said.items() if key != "stale"]
     return "\n".join(lines) + "\n"
 
 
@@ -159,8 +159,8 @@ def _of_server(tool: Json) -> Proposed:
     if "readOnlyHint" not in hints:
         doubts.append("the server does not say whether it only reads")
     shape, shows = _shape(_mapping(tool.get("outputSchema")))
-    if reads and shape is None and _LISTS.match(_snake(tool["name"])):
-        doubts.append('perhaps kind = "list": its name says so, the form of its answers is not known')
+    if reads and shape != "array" and _LISTS.match(_snake(tool["name"])):
+        doubts.append('perhaps kind = "list": its name says so, the form of its answers does not')
     schema = _mapping(tool.get("inputSchema"))
     resource, doubt = _resource(schema)
     if doubt:

@@ -34,7 +34,7 @@ from toolkit.pairing.lines import (
 from toolkit.pairing.proposal import check_wait, confirmed, from_server
 from toolkit.pairing.record import Recorder, entry
 from toolkit.pairing.results import finish, noisy_session, result_of
-from toolkit.pairing.server import GRACE_S, INTERNAL, MOST_PAGES, Server, page_of
+from toolkit.pairing.server import GRACE_S, INTERNAL, MOST_PAGES, Server, info_of, page_of
 from toolkit.pairing.session import Begun, Session
 from toolkit.tasks.task import canonical
 
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 LONGEST_WAIT = 86_400
 OWN_LIST = "toolkit:tools"
+GREETINGS = ("initialize", "server/discover")
 INVALID_REQUEST, INVALID_PARAMS = -32600, -32602
 WAIT_TOOL = {
     "name": WAIT,
@@ -200,15 +201,14 @@ class Proxy:
             self._calls.append(asked)
             self._go_on()
         else:
-            special = {"tools/list": self._tools_listed, "initialize": self._greeted}
+            special = {"tools/list": self._tools_listed, **dict.fromkeys(GREETINGS, self._greeted)}
             self._server.ask(line, message.id, special.get(message.method, self._passed))
 
     def _passed(self, line: bytes, _: Json) -> None:
         write(self._out, line)
 
     def _greeted(self, line: bytes, message: Json) -> None:
-        result = message.get("result")
-        self._info = (result.get("serverInfo") if type(result) is dict else None) or {}
+        self._info = info_of(message)
         write(self._out, line)
 
     def _tools_listed(self, line: bytes, message: Json) -> None:
@@ -244,8 +244,11 @@ class Proxy:
         self._server.ask(line_of(sent), OWN_LIST, self._learnt)
 
     def _learnt(self, _: bytes, message: Json) -> None:
+        if "error" in message:
+            raise IncompleteError("the server does not list its tools", found=message["error"])
         tools, cursor = page_of(message)
         self._listed += tools
+        self._info = self._info or info_of(message)
         if cursor is not None and self._pages < MOST_PAGES and self._calls:
             self._ask_for_tools(cursor)
             return

@@ -17,7 +17,7 @@ from toolkit.errors import DamagedError, VerificationError
 from toolkit.files import LARGEST_ROWS, read_bytes
 from toolkit.noise.regimes import REGIMES
 from toolkit.pairing.declaration import Declaration, declaration_of_document
-from toolkit.pairing.results import finish, noisy_session, result_of
+from toolkit.pairing.results import finish, noisy_session, read_by_agent, result_of
 from toolkit.pairing.server import Server
 from toolkit.pairing.session import Begun, Session
 
@@ -222,7 +222,7 @@ async def _differences(record: Record, session: Session, server: Server) -> Asyn
             shown = finish(session, begun, response)
         else:
             shown = {"result": result_of(begun)}
-        if shown != line["answer"]:
+        if read_by_agent(shown) != read_by_agent(line["answer"]):
             yield Difference(number, line["tool"], line["answer"], shown)
 
 

@@ -45,8 +45,17 @@ def result_of(answer: Json) -> Json:
     }
 
 
+def read_by_agent(response: Json) -> Json:
+    """Return a response without what concerns only the protocol: its `_meta` and the like."""
+    result = response.get("result")
+    if type(result) is not dict:
+        return response
+    said = {name: result[name] for name in ("content", "structuredContent") if name in result}
+    return {**said, "isError": bool(result.get("isError"))}
+
+
 def changed(result: Json, change: Change) -> Json:
-    """Return a result with a change in what it says: in its structure, or in its text, as JSON or as it is."""
+    """Return a result with a change in what it says: in its structure, or in its text."""
     blocks = [block for block in result["content"] if _is_text(block)]
     others = [block for block in result["content"] if not _is_text(block)]
     structure = result.get("structuredContent")

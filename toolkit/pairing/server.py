@@ -30,6 +30,7 @@ GRACE_S = 2.0
 """How long a server whose input has ended may take to leave."""
 MOST_PAGES = 1000
 BUFFER = 1 << 16
+SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 TIMED_OUT, INTERNAL, UNKNOWN_METHOD = -32001, -32603, -32601
 GREETING = {
     "protocolVersion": "2025-06-18",
@@ -119,12 +120,11 @@ class Server:
             IncompleteError: it does not answer.
             DamagedError: it refuses.
         """
-        said = (await self.request("initialize", GREETING)).get("result")
-        if type(said) is not dict:
+        answer = await self.request("initialize", GREETING)
+        if type(answer.get("result")) is not dict:
             raise DamagedError("the server refuses to be initialized", where=self.name)
         self.send(line_of({"jsonrpc": "2.0", "method": "notifications/initialized"}))
-        info = said.get("serverInfo")
-        return info if type(info) is dict else {}
+        return info_of(answer)
 
     async def tools(self) -> list[Message]:
         """Return the tools that the server lists."""
@@ -250,6 +250,15 @@ def page_of(message: Message) -> tuple[list[Message], Any]:
     tools = listed if type(listed) is list else []
     named = [tool for tool in tools if type(tool) is dict and type(tool.get("name")) is str]
     return named, result.get("nextCursor") if type(result) is dict else None
+
+
+def info_of(message: Message) -> Message:
+    """Return what a server says of itself in an answer; nothing where it does not."""
+    result = message.get("result")
+    said = result if type(result) is dict else {}
+    meta = said.get("_meta")
+    info = said.get("serverInfo") or (meta if type(meta) is dict else {}).get(SERVER_INFO)
+    return info if type(info) is dict else {}
 
 
 def _key(identifier: Any) -> str:
