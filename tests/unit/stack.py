@@ -34,6 +34,11 @@ def require_inspect() -> None:
     _require("LOG OF INSPECT", ("inspect_ai",), 'pip install "paired-rollouts-toolkit[inspect]"')
 
 
+def require_mcp_servers() -> None:
+    """Likewise for other people's servers of the Model Context Protocol."""
+    _require("SERVER OF THE MODEL CONTEXT PROTOCOL", ("mcp_server_git", "mcp_server_time"), "make test-all")
+
+
 def require_tensorboard() -> None:
     """Likewise for TensorBoard."""
     _require("TRACKER", ("tensorboard",), INSTALL)

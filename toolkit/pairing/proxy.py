@@ -23,6 +23,7 @@ from toolkit.noise.regimes import Regime
 from toolkit.pairing.declaration import WAIT, Declaration
 from toolkit.pairing.lines import (
     cancelled_by_signals,
+    check_installed,
     checked,
     line_of,
     pump,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from mcp.types.jsonrpc import JSONRPCNotification, JSONRPCRequest
+    from mcp_types.jsonrpc import JSONRPCNotification, JSONRPCRequest
 
 Json = dict[str, Any]
 LONGEST_WAIT = 86_400
@@ -106,6 +107,7 @@ def serve(noise: Noise, command: Sequence[str]) -> None:
         finally:
             proxy.close(why)
 
+    check_installed("mcp_types.jsonrpc")
     run_on_stdio(stand)
 
 
@@ -177,7 +179,7 @@ class Proxy:
         self._is_over = True
 
     def _heard(self, line: bytes) -> None:
-        from mcp.types.jsonrpc import JSONRPCNotification, JSONRPCRequest
+        from mcp_types.jsonrpc import JSONRPCNotification, JSONRPCRequest
 
         if not line:
             self._has_left = True

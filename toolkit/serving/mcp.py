@@ -17,7 +17,16 @@ from toolkit.backoffice.schemas import json_schema
 from toolkit.backoffice.tools import TOOLS
 from toolkit.episodes.desk import Desk
 from toolkit.files import write_text
-from toolkit.pairing.lines import cancelled_by_signals, checked, parse, pump, run_on_stdio, stdin, write
+from toolkit.pairing.lines import (
+    cancelled_by_signals,
+    check_installed,
+    checked,
+    parse,
+    pump,
+    run_on_stdio,
+    stdin,
+    write,
+)
 
 if TYPE_CHECKING:
     import threading
@@ -39,6 +48,7 @@ def serve(desk: Desk, record: Path | None = None) -> None:
     Raises:
         IncompleteError: the package `mcp` is not installed, or the record cannot be written.
     """
+    check_installed("mcp.server.lowlevel")
     try:
         run_on_stdio(lambda out, stopped: _serve(desk, out, stopped))
     finally:
@@ -127,7 +137,7 @@ async def _receive(
 ) -> None:
     """Pass on one request at a time: calls keep their order, and the last is answered though stdin ends."""
     from mcp.shared.message import SessionMessage
-    from mcp.types.jsonrpc import JSONRPCRequest
+    from mcp_types.jsonrpc import JSONRPCRequest
 
     async with incoming:
         while line := await lines.get():
@@ -145,7 +155,7 @@ async def _receive(
 async def _send(
     outgoing: MemoryObjectReceiveStream[SessionMessage], answered: asyncio.Semaphore, out: TextIO
 ) -> None:
-    from mcp.types.jsonrpc import JSONRPCError, JSONRPCResponse
+    from mcp_types.jsonrpc import JSONRPCError, JSONRPCResponse
 
     async with outgoing:
         async for sent in outgoing:
