@@ -178,7 +178,7 @@ def test_without_a_confirmed_declaration_nothing_starts() -> None:
         ("batch", "no answer in 1 s; it wrote a line that is no message"),
         ("deep", "no answer in 1 s; it wrote a line that is no message"),
         ("neither", "no answer in 1 s; it wrote a line that is not JSON-RPC 2.0"),
-        ("endless", "no answer in 1 s"),
+        pytest.param("endless", "no answer in 1 s", marks=pytest.mark.slow),
         (
             "mebibytes:65",
             "no answer in 1 s; it wrote a line that is no message in JSON, or is longer than 64 MiB",
@@ -205,7 +205,9 @@ def test_a_server_that_dies_amid_a_call_is_an_error_to_the_client_and_to_the_use
     assert run("noise", "replay", record, "--json").json()["calls"] == 1
 
 
-@pytest.mark.parametrize("how", ["chatty", "twice", "no result", "pages", "stays"])
+@pytest.mark.parametrize(
+    "how", ["chatty", "twice", "no result", "pages", pytest.param("stays", marks=pytest.mark.slow)]
+)
 def test_what_does_no_harm_passes(how: str) -> None:
     code, (answer,), err = dialogue(hostile(how), call())
     assert code == (2 if how == "pages" else 0), err

@@ -99,7 +99,7 @@ TAMPERED: dict[str, Callable[[list[Json]], object]] = {
         answer=first(c, fault="truncation")["whole"]
     ),
     "what the server said is another": lambda c: first(c, fault="truncation").update(
-        whole=answered("names", 0)
+        whole=answered("show", 0)
     ),
     "what the server said is left out": lambda c: without(first(c, fault="truncation"), "whole"),
     "an effect is denied": lambda c: first(c, changed=True).update(changed=False),
