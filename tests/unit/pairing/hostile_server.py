@@ -22,7 +22,7 @@ def called(identifier: object) -> None:
         "is silent": [],
         "garbage": ["\x1b[31mTraceback (most recent call last)"],
         "chatty": ["starting the tool", good],
-        "another id": [good | {"id": "7"}],
+        "another id": [good | {"id": str(identifier)}],
         "batch": [[good]],
         "deep": ['{"a":' * 100_000],
         "neither": [{"jsonrpc": "2.0", "id": identifier}],

@@ -277,9 +277,27 @@ def test_a_cancelled_call_is_no_longer_waited_for(tmp_path: Path) -> None:
     assert run("noise", "replay", record).code == 0
 
 
-def test_half_a_character_is_the_servers_to_refuse() -> None:
-    sent = json.dumps(call(1, {"name": "read", "arguments": {"path": "\ud800"}}))
-    assert "result" in dialogue(hostile("fine", regime="faults_p025"), sent)[1][0]
+def test_a_call_that_was_made_and_cancelled_is_no_longer_waited_for() -> None:
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    wait = {"name": "wait"}
+    command = hostile("is silent", "--timeout", "20")
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=CHECKOUT) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for message in [*GREETING, call(0, wait)]:
+            process.stdin.write(json.dumps(message).encode() + b"\n")
+        process.stdin.flush()
+        for _ in range(2):  # from here on a call is made at once
+            process.stdout.readline()
+        rest = b"".join(json.dumps(each).encode() + b"\n" for each in (call(1), cancel, call(2, wait)))
+        answers = process.communicate(rest, timeout=60)[0].splitlines()
+    assert [json.loads(line)["id"] for line in answers] == [2]
+
+
+def test_half_a_character_is_the_servers_to_refuse(declared: Path) -> None:
+    sent = json.dumps(call(1, {"name": "show", "arguments": {"name": "\ud800"}}))
+    code, got, err = dialogue((*proxy("--tools", declared, "--timeout", "2"), *NOTES), sent)
+    assert (code, [each["id"] for each in got], "Traceback" in err) == (0, [1], False)
 
 
 def test_a_server_that_cannot_be_started_is_said() -> None:

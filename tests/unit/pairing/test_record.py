@@ -109,6 +109,7 @@ TAMPERED: dict[str, Callable[[list[Json]], object]] = {
     "the regime is another": lambda c: c[0].update(regime="clean"),
     "the end counts other calls": lambda c: c[-1].update(calls=7),
     "the declaration is another": lambda c: c[0]["declaration"]["tools"]["put"].update(kind="read"),
+    "the declaration has another name": lambda c: c[0]["declaration"].update(name="x"),
     "there is no such regime": lambda c: c[0].update(regime="x"),
     "the format is unknown": lambda c: c[0].update(format=2),
     "a wait is no number": lambda c: first(c, tool="wait")["arguments"].update(seconds="x"),
