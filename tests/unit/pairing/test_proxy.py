@@ -290,7 +290,7 @@ def test_a_call_that_was_made_and_cancelled_is_no_longer_waited_for() -> None:
         for _ in range(2):  # from here on a call is made at once
             process.stdout.readline()
         rest = b"".join(json.dumps(each).encode() + b"\n" for each in (call(1), cancel, call(2, wait)))
-        answers = process.communicate(rest, timeout=60)[0].splitlines()
+        answers = process.communicate(rest, timeout=15)[0].splitlines()
     assert [json.loads(line)["id"] for line in answers] == [2]
 
 
