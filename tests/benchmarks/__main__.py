@@ -77,7 +77,18 @@ def main() -> None:
     intervals.compare()
     # In a process of its own: what the others loaded would slow its many small objects down.
     sys.stdout.flush()
-    for name in ("episodes", "tokens", "rows", "queries", "imports", "site", "study", "gram", "scores"):
+    for name in (
+        "episodes",
+        "tokens",
+        "rows",
+        "queries",
+        "imports",
+        "site",
+        "study",
+        "gram",
+        "scores",
+        "proxy",
+    ):
         subprocess.run([sys.executable, "-m", f"tests.benchmarks.{name}"], check=True)
 
 

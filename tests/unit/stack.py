@@ -49,6 +49,11 @@ def require_openenv() -> None:
     _require("ENVIRONMENT OF OPENENV", ("openenv",), "make test-all")
 
 
+def require_mcp_servers() -> None:
+    """Likewise for other people's servers of the Model Context Protocol."""
+    _require("SERVER OF THE MODEL CONTEXT PROTOCOL", ("mcp_server_git", "mcp_server_time"), "make test-all")
+
+
 def require_tensorboard() -> None:
     """Likewise for TensorBoard."""
     _require("TRACKER", ("tensorboard",), INSTALL)

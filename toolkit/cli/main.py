@@ -50,6 +50,7 @@ COMMANDS = {
     "draw": "draw",
     "backoffice": "backoffice",
     "world": "world",
+    "noise": "noise",
     "pairing": "pairing",
     "theory": "theory",
     "power": "power",

@@ -14,7 +14,7 @@ Source:
     Paper sec:protocol and app:env.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from toolkit.noise.answers import Answer, cut, differs, lose_field, outage, rate_limited, timeout, transient
@@ -23,6 +23,9 @@ from toolkit.noise.faults import retry_after
 from toolkit.noise.recovery import CODES, Recovery
 from toolkit.noise.regimes import Regime
 from toolkit.noise.tools import Fault, Tool
+
+Within = Callable[[Any, Callable[[Any], Any]], Any]
+"""Applies a change to that part of an answer which the agent reads; the same object where nothing changes."""
 
 _ERRORS = frozenset({"transient", "rate_limit", "outage"})
 
@@ -152,7 +155,9 @@ class Layer:
         self.recovery.fault(CODES.get(fault), name, resource)
         return self._error(request, fault, draw)
 
-    def finish(self, tool: Tool, fate: Fate, whole: Any, before: Any = None) -> Any:
+    def finish(
+        self, tool: Tool, fate: Fate, whole: Any, before: Any = None, within: Within | None = None
+    ) -> Any:
         """Return the answer that is shown to a call whose tool has answered.
 
         Args:
@@ -160,13 +165,18 @@ class Layer:
             fate: what the call meets.
             whole: the tool's answer.
             before: its answer before the last write, where the fault is a stale read.
+            within: how the answer is changed, where it only holds what the agent reads.
         """
         # 4.
         answer: Any = before
         if fate.fault == "timeout_after_commit":
             answer = timeout()
         elif fate.fault != "stale_read":
-            answer = (cut if fate.fault == "truncation" else lose_field)(tool, whole, fate.draw)
+            change = cut if fate.fault == "truncation" else lose_field
+            if within is None:
+                answer = change(tool, whole, fate.draw)
+            else:
+                answer = within(whole, lambda part: change(tool, part, fate.draw))
         return self._expose(tool, fate, answer, changed=differs(answer, whole))
 
     def refused(self, tool: Tool, fate: Fate, answer: Any) -> Any:

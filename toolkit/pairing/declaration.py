@@ -103,6 +103,15 @@ def parse_declaration(text: str, place: str | Path) -> Declaration:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise DamagedError("a declaration of tools is no TOML", found=error, where=place) from None
+    return declaration_of_document(found, place)
+
+
+def declaration_of_document(found: Mapping[str, Any], place: str | Path) -> Declaration:
+    """Return the declaration that `Declaration.document` gave, or that TOML holds.
+
+    Raises:
+        DamagedError: it is none.
+    """
     name, tools = found.get("name"), found.get("tools")
     if set(found) != {"name", "tools"} or not isinstance(name, str) or not isinstance(tools, dict):
         raise DamagedError(

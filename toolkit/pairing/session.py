@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from toolkit.noise.answers import Answer
 from toolkit.noise.draws import Schedule
-from toolkit.noise.layer import Exposure, Fate, Layer
+from toolkit.noise.layer import Exposure, Fate, Layer, Within
 from toolkit.noise.recovery import Recovery
 from toolkit.noise.regimes import Regime
 from toolkit.noise.tools import Fault, Tool
@@ -71,17 +71,21 @@ class Session:
         declaration: what is known of the tools.
         regime: the noise.
         schedule_seed: seed of the schedule ω.
+        within: how an answer is changed, where it only holds what the agent reads.
 
     Attributes:
         calls: calls made, in order.
     """
 
-    def __init__(self, declaration: Declaration, regime: Regime, schedule_seed: int) -> None:
+    def __init__(
+        self, declaration: Declaration, regime: Regime, schedule_seed: int, within: Within | None = None
+    ) -> None:
         self.declaration = declaration
         self.schedule = Schedule(schedule_seed)
         self.regime = regime
         self.calls: list[Call] = []
         self._layer = Layer(regime, self.schedule)
+        self._within = within
         self._sent: tuple[str, Mapping[str, Any]] = ("", {})
         # Answers before the last write, and since.
         self._before: dict[str, Any] = {}
@@ -163,7 +167,7 @@ class Session:
         if tool is not None and fate is not None:
             # 4.
             earlier = self._before.get(recalled, whole) if snapshot is None else snapshot
-            shown = self._layer.finish(tool, fate, whole, earlier)
+            shown = self._layer.finish(tool, fate, whole, earlier, self._within)
         if tool is not None and tool.kind == "write":
             self._before |= self._since
             self._since = {}

@@ -22,7 +22,7 @@ WORLDS = {
     **dict.fromkeys(("bfcl_turns", "bfcl_scenarios"), ("bfcl.world", "Bfcl", "bfcl.parity")),
     "tau2_retail": ("tau2", "Retail", "tau2"),
 }
-"""Foreign world → its module here, its class, and the module whose `check` is the gate before it is played"""
+"""Foreign world → its module here, its class, and the module whose `check` is the gate before it."""
 
 AnyEpisode = Episode | ForeignEpisode
 
