@@ -73,6 +73,20 @@ class Desk:
         trace: every call, where traced.
     """
 
+    __slots__ = (
+        "_before",
+        "_layer",
+        "calls",
+        "ended",
+        "exposures",
+        "recovery",
+        "regime",
+        "schedule",
+        "task",
+        "trace",
+        "world",
+    )
+
     def __init__(self, task: Task, regime: Regime, schedule_seed: int, *, traced: bool = False) -> None:
         self.task = task
         self.regime = regime

@@ -69,15 +69,16 @@ def play_episode(
     number, schedule = place
     task_id = f"{evaluation.pool}:{number}"
     at = (task_id, schedule, 0)
-    is_shared = isinstance(sampling, SharedSamples)
+    if isinstance(sampling, SharedSamples):
+        seed, is_shared = shared_seed(sampling.root, evaluation.name, at), True
+    else:
+        seed, is_shared = sample_seed(sampling, step, evaluation.name, at), False
     _, episode = play(
         policy,
         task_id,
         REGIMES[evaluation.regime],
         evaluation_seed(task_id, schedule),
-        shared_seed(sampling.root, evaluation.name, at)
-        if isinstance(sampling, SharedSamples)
-        else sample_seed(sampling, step, evaluation.name, at),
+        seed,
         world=evaluation.world,
         shared=is_shared,
         traced=traced,

@@ -82,6 +82,7 @@ class Layer:
 
     __slots__ = (
         "_blocked_until",
+        "_blocks",
         "_ceiling",
         "_clock",
         "_outages",
@@ -102,6 +103,7 @@ class Layer:
         self.key: tuple[str, int] | None = None
         self.blocked_by: Fault | None = None
         self._ceiling = regime.ceiling
+        self._blocks = False
         self._clock = self._blocked_until = 0
         self._outages: set[tuple[str, str]] = set()
         self._repeats: dict[tuple[str, str], int] = {}
@@ -130,12 +132,8 @@ class Layer:
         name = tool.name
         request = (name, resource)
         # 1.
-        if self._clock < self._blocked_until:
-            self.blocked_by = "rate_limit"
-            return rate_limited(self._blocked_until - self._clock)
-        if request in self._outages:
-            self.blocked_by = "outage"
-            return outage()
+        if self._blocks and (blocked := self._blocked(request)) is not None:
+            return blocked
         # 2.
         if self.recovery.awaited:
             self.recovery.call(name, resource, arguments.get(tool.offset or "", 0))
@@ -183,9 +181,19 @@ class Layer:
         """Return a tool's refusal as it is: its fault landed without effect."""
         return self._expose(tool, fate, answer, changed=False)
 
+    def _blocked(self, request: tuple[str, str]) -> Answer | None:
+        if self._clock < self._blocked_until:
+            self.blocked_by = "rate_limit"
+            return rate_limited(self._blocked_until - self._clock)
+        if request in self._outages:
+            self.blocked_by = "outage"
+            return outage()
+        return None
+
     def _error(self, request: tuple[str, str], fault: Fault, draw: Draw) -> Answer:
         if fault == "transient":
             return transient()
+        self._blocks = True
         if fault == "outage":
             self._outages.add(request)
             return outage()

@@ -150,14 +150,20 @@ def test_care_pays_under_faults_and_where_every_first_write_fails() -> None:
 
 
 def test_a_doubled_call_shifts_no_later_number() -> None:
-    booked = next(
-        each
-        for each in scenarios()
-        if any(call.tool == "book_flight" for plan in each.plans for call in plan)
-    )
-    flight = next(call for plan in booked.plans for call in plan if call.tool == "book_flight")
-    once, doubled = BfclState(booked), BfclState(booked)
-    other = {**flight.arguments, "card_id": "another"}
-    doubled.call("book_flight", flight.arguments)
-    doubled.call("book_flight", flight.arguments)
-    assert once.call("book_flight", other) == doubled.call("book_flight", other)
+    scenario = next(each for each in scenarios() if "VehicleControlAPI" in each.backends)
+    once, doubled = BfclState(scenario), BfclState(scenario)
+    assert doubled.call("get_current_speed", {}) != doubled.call("get_current_speed", {})
+    outside = once.call("get_outside_temperature_from_google", {})
+    assert doubled.call("get_outside_temperature_from_google", {}) == outside
+    in_sequence = BfclState(scenario, keyed=False)
+    in_sequence.call("get_current_speed", {})
+    assert in_sequence.call("get_outside_temperature_from_google", {}) != outside
+
+
+def test_what_earlier_turns_were_told_counts_as_shown() -> None:
+    task = next(task for task in world().tasks("train") if task.name == "multi_turn_base_2.1")
+    state = world().begin(task)
+    told = [state.call(*call) for call in task.requests[0].plan]
+    assert told == ["None"]  # as `touch` answered the turn before
+    assert world().fulfilled(task, 0, state, [], 1)
+    assert not world().fulfilled(task, 0, state, [], 0)
