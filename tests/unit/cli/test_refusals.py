@@ -92,7 +92,7 @@ REFUSED = r"""
 2 | H4 | power H4
 2 | P8 | power P8
 2 | two seeds | power H2a --seeds 1
-2 | --effect | power H2a --effect 2
+2 | with this effect | power H2a --effect 2
 2 | is no number | power H2a --effect nan
 2 | is no number | power H2a --seed-sd nan
 2 | is no number | power H2a --task-sd nan

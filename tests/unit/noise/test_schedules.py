@@ -10,6 +10,7 @@ from scipy import stats
 
 from toolkit.noise.draws import DESIGNS, Design, Draw, Schedule, group_seeds
 from toolkit.noise.regimes import REGIMES
+from toolkit.noise.tools import Tool
 from toolkit.seeds import LIMIT, row_seed, run_seed, slot_seed
 
 SIZE = 8
@@ -70,7 +71,7 @@ def gates(slots: list[list[Draw]]) -> np.ndarray:
 def faults(slots: list[list[Draw]]) -> list[Counter[str]]:
     """Return how often each fault, or none, is met at each slot."""
     fault = REGIMES["faults_p025"].fault
-    return [Counter(fault("list", 0, draw) or "none" for draw in slot) for slot in slots]
+    return [Counter(fault(Tool("any", "list"), 0, draw) or "none" for draw in slot) for slot in slots]
 
 
 def same_word(one: np.ndarray, other: np.ndarray) -> float:
