@@ -247,8 +247,11 @@ def inspect_study(study: Study, declared: Design | None = None) -> list[RunInspe
     arms = {row["run_id"]: row["arm"] for row in study.rows("runs")}
     rows = sorted(study.rows("groups"), key=lambda row: str(row["run_id"]))
     found = []
-    for run, own in groupby(rows, key=lambda row: str(row["run_id"])):
-        groups = [row["schedule_seeds"] for row in own]
+    for run, every in groupby(rows, key=lambda row: str(row["run_id"])):
+        own = list(every)
+        # Blocking plays a clean group beside each noisy one; without noise schedules do not matter.
+        noisy = [row for row in own if row["regime"] != "clean"]
+        groups = [row["schedule_seeds"] for row in noisy or own]
         counted = _counted("schedule_seeds", [group for group in groups if len(group) > 1])
         rollouts = sum(map(len, groups))
         said = declared or _DECLARED.get(arms[run])

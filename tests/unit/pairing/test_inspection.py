@@ -156,8 +156,17 @@ def test_the_command_tells_recorded_groups(toolkit: Toolkit) -> None:
 
 
 def test_the_command_tells_every_run_of_a_study_by_its_arm(toolkit: Toolkit) -> None:
-    document = toolkit("pairing", "inspect", CHECKOUT / "registers/tiny-lm", "--json").json()
-    assert all(run["design"] == run["run"].split("-")[1] for run in document["runs"])
+    document = toolkit("pairing", "inspect", CHECKOUT / "registers/embedded", "--json").json()
+    arms = {run["run"].split("-")[1]: set[str]() for run in document["runs"]}
+    for run in document["runs"]:
+        arms[run["run"].split("-")[1]].add(run["design"])
+    assert arms == {
+        "clean": {"independent"},
+        "paired": {"paired"},
+        "independent": {"independent"},
+        "blocking": {"independent"},
+        "blocking_paired": {"paired"},
+    }
 
 
 @pytest.mark.parametrize("log", ["trl", "verl"])
