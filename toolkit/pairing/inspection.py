@@ -334,7 +334,8 @@ def _inspected(
     seeds = tuple(
         _counted(column, _grouped(numbers, run[column].to_list()))
         for column in columns
-        if column not in _PLAIN or run[column].n_unique() > 1
+        # A column of another run is empty here; a seed that all rollouts share is the run's own.
+        if run[column].count() and (column not in _PLAIN or run[column].n_unique() > 1)
     )
     answers = None
     if texts is not None:

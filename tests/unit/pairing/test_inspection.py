@@ -127,6 +127,13 @@ def test_counts_are_those_of_every_pair() -> None:
     assert found.by_chance == pytest.approx(4 * 4 / 10)
 
 
+def test_p_is_that_of_every_way_to_share_out_the_answers() -> None:
+    answers = [(0, "x"), (0, "x"), (1, "y"), (1, "y")]
+    found = agreement(asked((group, "t", [Call("q", answer)]) for group, answer in answers))
+    # Of the six ways to give x to two of four rollouts, two give it to a whole group.
+    assert found.p == pytest.approx(2 / 6, abs=0.05)
+
+
 @pytest.mark.parametrize(
     ("text", "calls"),
     [
@@ -167,6 +174,43 @@ def test_the_command_tells_every_run_of_a_study_by_its_arm(toolkit: Toolkit) -> 
         "blocking": {"independent"},
         "blocking_paired": {"paired"},
     }
+
+
+def test_what_trl_logs_of_tools_tells_the_design_of_each_run(toolkit: Toolkit) -> None:
+    result = toolkit("pairing", "inspect", LOGS / "trl_tools", "--json")
+    runs = {run["run"]: run for run in result.json()["runs"]}
+    told = {name: (run["design"], run["basis"], run["accidental"]) for name, run in runs.items()}
+    assert told == {
+        "own": ("independent", "answers", False),
+        "by-group": ("paired", "answers", True),
+        "logged": ("independent", "seeds", False),
+    }
+    assert {name: [seeds["column"] for seeds in run["seeds"]] for name, run in runs.items()} == {
+        "own": [],
+        "by-group": [],
+        "logged": ["env_seed"],
+    }
+    assert {(run["groups"], run["rollouts"]) for run in runs.values()} == {(32, 128)}
+    # Its own seeds agree with what it was answered.
+    assert runs["logged"]["answers"]["design"] == "independent"
+    assert runs["by-group"]["answers"]["differing"] == 0
+
+
+@pytest.mark.parametrize("name", ["own", "by-group"])
+def test_verls_rows_of_the_same_rollouts_tell_the_same(toolkit: Toolkit, tmp_path: Path, name: str) -> None:
+    for file in sorted((LOGS / "trl_tools" / name / "completions").iterdir()):
+        rows = pl.read_parquet(file).rename({"prompt": "input", "completion": "output", "brief": "score"})
+        dump = tmp_path / "run" / "rollouts" / f"{rows['step'][0]}.jsonl"
+        dump.parent.mkdir(parents=True, exist_ok=True)
+        rows.write_ndjson(dump)
+    found, expected = (
+        next(
+            run for run in toolkit("pairing", "inspect", log, "--json").json()["runs"] if run["run"] in named
+        )
+        for log, named in ((tmp_path, {"run"}), (LOGS / "trl_tools", {name}))
+    )
+    assert found["answers"] == expected["answers"]
+    assert found["design"] == expected["design"]
 
 
 @pytest.mark.parametrize("log", ["trl", "verl"])
