@@ -85,15 +85,15 @@ $(VENV)/.reproduce: $(VENV)/bin/python requirements.lock pyproject.toml
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.develop: $(VENV)/bin/python requirements-dev.lock pyproject.toml
+$(VENV)/.develop: $(VENV)/bin/python requirements-dev.lock requirements-bfcl.txt pyproject.toml
 	@$(PIP) --require-hashes --requirement requirements-dev.lock
+	@$(PIP) --no-deps --require-hashes --requirement requirements-bfcl.txt
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@ $(VENV)/.reproduce
 
 # Only the tests need it; its packages have no hashes, see there.
-$(VENV)/.language-model: $(VENV)/.develop requirements-language-model.txt requirements-bfcl.txt
+$(VENV)/.language-model: $(VENV)/.develop requirements-language-model.txt
 	@$(PIP) --requirement requirements-language-model.txt
-	@$(PIP) --no-deps --require-hashes --requirement requirements-bfcl.txt
 	@touch $@
 
 $(OTHER)/.installed: $(VENV)/bin/python requirements-other-majors.lock pyproject.toml
