@@ -63,8 +63,7 @@ def import_registers(
       toolkit registers import my-study episodes.csv --replace 'seed 3 was logged twice'
       toolkit registers import my-study episodes.csv --check
     """
-    for name, value in GIVEN_BACK.items():
-        os.environ.setdefault(name, value)
+    os.environ.update(GIVEN_BACK)  # who started this may have imported polars, which leaves its own there
     from toolkit.files import hold
     from toolkit.study.new.importing import check_import, import_study
 
