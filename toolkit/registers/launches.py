@@ -1,9 +1,21 @@
-"""When the runs of a study were launched first."""
+"""What the runs of a study were launched with, and when first."""
 
+import json
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from toolkit.registers.arrow import Row
 from toolkit.registers.study import Study
+
+
+def specification_document(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a row of `runs` says of its specification; nothing where that is no JSON object."""
+    try:
+        document = json.loads(run.get("specification") or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 def launched_runs(study: Study) -> list[Row]:

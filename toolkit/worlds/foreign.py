@@ -19,7 +19,6 @@ from typing import Any, NamedTuple, Protocol
 from toolkit.noise.answers import Answer, error
 from toolkit.noise.draws import Schedule
 from toolkit.noise.layer import Exposure
-from toolkit.noise.recovery import Recovery
 from toolkit.noise.regimes import Regime
 from toolkit.noise.tools import Tool
 from toolkit.pairing.declaration import WAIT, Declaration, declare
@@ -36,7 +35,7 @@ BUDGET_PER_CALL = 2
 
 
 class State(Protocol):
-    """The state of a world: what its tools read and write; a deep copy of it is a snapshot."""
+    """The state of a world: what its tools read and write."""
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
         """Carry out a call and return the world's own answer."""
@@ -235,15 +234,10 @@ class ForeignDesk:
             self.ended or "stopped",
             bool(self._writes),
             tuple(self.session.exposures),
-            dict(self.recovery.called_for),
-            dict(self.recovery.made),
+            dict(self.session.recovery.called_for),
+            dict(self.session.recovery.made),
             tuple(self.session.calls),
         )
-
-    @property
-    def recovery(self) -> Recovery:
-        """Trace codes."""
-        return self.session.recovery
 
 
 def deal(sources: Sequence[str], domain: str) -> dict[str, list[int]]:

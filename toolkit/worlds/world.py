@@ -1,17 +1,17 @@
 """Where a run is played: in the back office, or in a foreign world by its name."""
 
 import hashlib
-import json
 from functools import lru_cache
 from importlib import import_module
 
 from toolkit.episodes.episode import Episode
 from toolkit.episodes.episode import play as play_at_home
-from toolkit.errors import IncompleteError
+from toolkit.errors import ToolkitError
 from toolkit.noise.regimes import Regime
 from toolkit.policies.agent import Rollout
 from toolkit.policies.loglinear import Policy
 from toolkit.registers.arrow import Row
+from toolkit.registers.launches import specification_document
 from toolkit.registers.study import Study
 from toolkit.tasks.pools import load_task
 from toolkit.tasks.task import canonical, document_sha256
@@ -29,10 +29,11 @@ AnyEpisode = Episode | ForeignEpisode
 
 @lru_cache
 def open_world(name: str) -> ForeignWorld:
-    """Return a foreign world by its name, a key of `toolkit.tasks.pools.FOREIGN`.
+    """Return a foreign world by its name, a key of `WORLDS`.
 
     Raises:
         IncompleteError: its project's package is not here.
+        DamagedError: it is another version of it.
     """
     module, made, _ = WORLDS[name]
     world: ForeignWorld = getattr(import_module(f"toolkit.worlds.{module}"), made)()
@@ -53,16 +54,16 @@ def worlds_of(study: Study) -> list[str]:
     """Return the foreign worlds that a study's runs were played in."""
     if not study.has("runs") or "specification" not in study.table("runs").column_names:
         return []
-    documents = [json.loads(row.get("specification") or "{}") for row in study.rows("runs")]
-    return [world for world in WORLDS if any(document.get("world") == world for document in documents)]
+    said = [specification_document(row).get("world") for row in study.rows("runs")]
+    return [world for world in WORLDS if world in said]
 
 
-def missing(study: Study) -> IncompleteError | None:
-    """Return what is missing here for a study's rows to be played again; None where nothing is."""
+def missing(study: Study) -> ToolkitError | None:
+    """Return why a study's rows cannot be played again here: its world's package is missing, or another."""
     try:
         for world in worlds_of(study):
             open_world(world)
-    except IncompleteError as error:
+    except ToolkitError as error:
         return error
     return None
 

@@ -1,5 +1,6 @@
 """The numbers on pages are those of `decide --json` and of the registers."""
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -9,7 +10,7 @@ from xml.etree.ElementTree import Element
 
 import pytest
 
-from tests.conftest import Result
+from tests.conftest import CHECKOUT, Result
 from tests.unit.website.numbers import NONE, classed, intervals, marks, numbers, section, table, text, tree
 from tests.unit.website.reading import made_by
 from toolkit.cli.site_material import material as material_of
@@ -18,6 +19,7 @@ from toolkit.registers.study import Study
 from toolkit.website.material import Material
 from toolkit.website.pages import (
     data,
+    foreign,
     home,
     luck,
     paper,
@@ -325,6 +327,34 @@ def test_the_world_page_shows_draws_of_the_episodes_own_schedule(material: Mater
         draw, rate = numbers(text(event).partition("draw ")[2])[:2]
         assert draw == near(int(str(digest)[:16], 16) / 2**64, 4)  # the first eight bytes
         assert ("<" in text(event)) == (draw < rate)
+
+
+def test_the_page_of_bfcl_counts_its_pools_and_its_tools(material: Material) -> None:
+    (page,) = foreign.pages(material)
+    shown = tree(page)
+    rows = opened(material, "bfcl").polars("task_pools").collect().to_dicts()
+    for cells in table(shown, "Tasks of bfcl"):
+        is_turn = text(cells["Episodes"]) == "bfcl turns"
+        # Whoever names a turn says which of its scenario it is.
+        mine = [
+            row
+            for row in rows
+            if row["pool"] == text(cells["Pool"]) and ("." in row["forms"].rpartition("_")[2]) == is_turn
+        ]
+        counted = (
+            len(mine),
+            sum(row["reads"] + row["writes"] for row in mine),
+            sum(row["writes"] for row in mine),
+        )
+        names = ("Tasks", "Planned calls", "Writes among them")
+        assert tuple(numbers(text(cells[name]))[0] for name in names) == counted
+    declared = tomllib.loads((CHECKOUT / "toolkit/worlds/bfcl/tools.toml").read_text("utf-8"))["tools"]
+    listed = {text(cells["Tool"]): text(cells["Kind"]) for cells in table(shown, "Tools")}
+    assert listed == {name: said["kind"] for name, said in declared.items()}
+    about = text(section(shown, "tools"))
+    assert f"The {len(declared)} tools" in about
+    for kind in ("read", "list", "write"):
+        assert f"{sum(said['kind'] == kind for said in declared.values())} of kind {kind}" in about
 
 
 def test_the_theory_page_shows_what_the_definitions_give(material: Material) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
 from toolkit.files import LARGEST_ROWS, read_bytes
 from toolkit.registers import arrow
+from toolkit.registers.launches import specification_document
 from toolkit.registers.row_types import RunRow
 from toolkit.registers.study import Study
 from toolkit.training.specification import KEEPS_ALL, Specification, read_specification
@@ -71,11 +72,7 @@ def run_row(study: Study, run_id: str) -> RunRow:
 
 def keeps_checkpoints(run: RunRow) -> bool:
     """Whether a run's checkpoints are in its study's registers, as its specification says."""
-    try:
-        document = json.loads(run.get("specification") or "{}")
-    except (ValueError, RecursionError):
-        return True
-    return not isinstance(document, dict) or document.get("registers", KEEPS_ALL) == KEEPS_ALL
+    return bool(specification_document(run).get("registers", KEEPS_ALL) == KEEPS_ALL)
 
 
 def specification_of(study: Study, run_id: str) -> Specification:

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from toolkit.noise.regimes import REGIMES
 from toolkit.registers.study import Study
 from toolkit.tasks.pools import FOREIGN
 from toolkit.website.material import Material
@@ -32,7 +31,6 @@ def pages(material: Material) -> Iterator[Page]:
             "tools": tools,
             "kinds": Counter(tool.kind for tool in tools),
             "studies": [(study.name, study_page(study.name), _pools(study)) for study in studies],
-            "rate": REGIMES["faults_p025"].fault_rate,
         },
     )
 
