@@ -1,6 +1,7 @@
 """The house rules that a machine can check."""
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -14,6 +15,10 @@ import pytest
 from tests.conftest import CHECKOUT
 
 MODULES = sorted((CHECKOUT / "toolkit").rglob("*.py"))
+NEED_AN_EXTRA = {f"toolkit/pairing/{name}.py" for name in ("openenv", "trl", "verifiers")} | {
+    "toolkit/training/language_model/trainer.py"
+}
+"""Modules that only code imports that needs their package; no command does."""
 HEAVY = {"torch", "trl", "vllm", "transformers", "peft", "datasets"}
 
 
@@ -36,6 +41,30 @@ def test_the_core_pulls_nothing_heavy() -> None:
     assert not HEAVY & set(core)
     locked = (CHECKOUT / "requirements.lock").read_text(encoding="utf-8")
     assert not [name for name in HEAVY if f"\n{name}==" in locked]
+
+
+def test_what_is_imported_at_once_comes_with_the_core() -> None:
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    core = {re.split(r"[>=<]", requirement)[0].replace("-", "_") for requirement in project["dependencies"]}
+    known = {*sys.stdlib_module_names, *core, "yaml", "toolkit"}
+    found = {
+        (path.relative_to(CHECKOUT).as_posix(), name)
+        for path in MODULES
+        for name in _imported_at_once(ast.parse(path.read_text(encoding="utf-8")).body)
+        if name not in known
+    }
+    assert {place for place, _ in found} == NEED_AN_EXTRA, sorted(found)
+
+
+def _imported_at_once(body: list[ast.stmt]) -> Iterator[str]:
+    """Yield the packages that a module imports when it is imported; what only types need is left out."""
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield (node.module or "").partition(".")[0]
+        elif isinstance(node, ast.Try | ast.With):
+            yield from _imported_at_once(node.body)
 
 
 def test_the_other_majors_are_the_others() -> None:

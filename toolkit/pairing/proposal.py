@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.errors import DamagedError, UsageError
 from toolkit.files import read_text
 from toolkit.noise.tools import Kind, Tool
 from toolkit.pairing.declaration import WAIT, Declaration, declare
@@ -73,7 +73,7 @@ def read_openapi(path: Path) -> Any:
 
     Raises:
         DamagedError: it is neither.
-        IncompleteError: there is no such file, or it is in YAML and the package is missing.
+        IncompleteError: there is no such file.
     """
     text = read_text(path)
     try:
@@ -81,12 +81,8 @@ def read_openapi(path: Path) -> Any:
     except (ValueError, RecursionError) as error:
         if text.lstrip().startswith(("{", "[")):
             raise DamagedError("a document in JSON", found=error, where=path) from None
-    try:
-        import yaml
-    except ImportError:
-        raise IncompleteError(
-            "a document in YAML needs the package pyyaml", where=path, remedy="pip install pyyaml"
-        ) from None
+    import yaml
+
     try:
         return yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError) as error:

@@ -5,12 +5,10 @@ call. A proxy that is killed leaves no last line, and at most half of the line t
 """
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
-
-from pydantic import BaseModel, ConfigDict, ValidationError
+from typing import Any, NamedTuple
 
 import toolkit
 from toolkit.errors import DamagedError, VerificationError
@@ -20,31 +18,23 @@ from toolkit.pairing.declaration import Declaration, declaration_of_document
 from toolkit.pairing.results import finish, noisy_session, read_by_agent, result_of
 from toolkit.pairing.server import Server
 from toolkit.pairing.session import Begun, Session
+from toolkit.seeds import LIMIT
 
 FORMAT = 1
 Json = dict[str, Any]
 
 
-class _Header(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    format: Literal[1]
-    toolkit: str
-    regime: str
-    schedule: int
-    declaration_sha256: str
-    declaration: Json
-    proposed: bool
-    server: Json
-
-
-class _Call(BaseModel):
-    model_config = ConfigDict(strict=True)
-
-    tool: str
-    arguments: Json
-    answer: Json
-    whole: Json | None = None
+_HEADER = {
+    "format": int,
+    "toolkit": str,
+    "regime": str,
+    "schedule": int,
+    "declaration_sha256": str,
+    "declaration": dict,
+    "proposed": bool,
+    "server": dict,
+}
+_CALL = {"tool": str, "arguments": dict, "answer": dict}
 
 
 class Recorder:
@@ -157,22 +147,28 @@ def read_record(path: Path) -> Record:
     documents = [_document(path, number, line) for number, line in enumerate(lines, 1)]
     if not documents:
         raise DamagedError("the record has no first line", where=path, remedy="no call was made: play again")
-    header = _valid(path, 1, _Header, documents[0])
-    if header.regime not in REGIMES:
-        raise DamagedError("the record names no regime", found=header.regime, where=path)
-    declaration = declaration_of_document(header.declaration, path)
-    if declaration.sha256 != header.declaration_sha256:
+    header = documents[0]
+    _check(path, 1, _HEADER, header)
+    if header["format"] != FORMAT or not 0 <= header["schedule"] < LIMIT:
+        found = f"format {header['format']}, schedule {header['schedule']}"
+        raise DamagedError(
+            "the record has another format", expected=f"format {FORMAT}", found=found, where=path
+        )
+    if header["regime"] not in REGIMES:
+        raise DamagedError("the record names no regime", found=header["regime"], where=path)
+    declaration = declaration_of_document(header["declaration"], path)
+    if declaration.sha256 != header["declaration_sha256"]:
         raise DamagedError(
             "the record's declaration is not the one it was made with",
-            expected=header.declaration_sha256,
+            expected=header["declaration_sha256"],
             found=declaration.sha256,
             where=path,
         )
     calls = documents[1:]
     end = calls.pop() if calls and "end" in calls[-1] else None
     for number, line in enumerate(calls, 2):
-        _valid(path, number, _Call, line)
-    return Record(path, header.regime, header.schedule, declaration, calls, end, bool(rest))
+        _check(path, number, _CALL | {"whole": dict} if "whole" in line else _CALL, line)
+    return Record(path, header["regime"], header["schedule"], declaration, calls, end, bool(rest))
 
 
 def verify(record: Record) -> Session:
@@ -265,12 +261,12 @@ def _document(path: Path, number: int, line: bytes) -> Json:
     raise DamagedError("the line is no object in JSON", where=f"{path}, line {number}")
 
 
-def _valid(path: Path, number: int, model: Any, document: Json) -> Any:
-    try:
-        return model.model_validate(document)
-    except ValidationError as error:
-        first = error.errors()[0]
-        what = ".".join(map(str, first["loc"]))
+def _check(path: Path, number: int, kinds: Mapping[str, type], line: Json) -> None:
+    wrong = next((name for name, kind in kinds.items() if type(line.get(name)) is not kind), None)
+    if wrong is not None:
+        how = "is of another kind" if wrong in line else "is not there"
         raise DamagedError(
-            f"the line is none of a record; {what}: {first['msg']}", where=f"{path}, line {number}"
-        ) from None
+            f"the line is none of a record: {wrong} {how}",
+            expected=", ".join(kinds),
+            where=f"{path}, line {number}",
+        )

@@ -90,15 +90,6 @@ def test_what_is_no_interface_is_refused(toolkit: Toolkit, tmp_path: Path, text:
     toolkit("noise", "propose", "--openapi", path).refused(4)
 
 
-def test_yaml_without_its_package_is_said(
-    toolkit: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "interface.yaml"
-    path.write_text("openapi: '3.0.0'")
-    monkeypatch.setitem(sys.modules, "yaml", None)
-    toolkit("noise", "propose", "--openapi", path).refused(3, "pip install pyyaml")
-
-
 @served
 def test_a_record_is_replayed_on_a_fresh_server_call_by_call(toolkit: Toolkit, tmp_path: Path) -> None:
     from tests.unit.pairing.notes_server import DECLARATION
