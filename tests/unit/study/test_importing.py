@@ -188,6 +188,12 @@ def _is_there(row: Row, rows: list[Row]) -> bool:
     return any(all(row[n] == other[n] for n in place) and other["success"] != "" for other in rows)
 
 
+def test_a_set_of_which_every_task_is_excluded_is_refused(project: Path) -> None:
+    begun(project, "score", missing=TREATED["excluded"])
+    rows = [row | {"success": ""} if row["strategy"] == "careful" else row for row in episodes()]
+    imported(project, rows, left_out=("score",)).refused(4, "no task of a set is left")
+
+
 def test_the_task_of_what_is_missing_is_excluded_in_every_run(project: Path) -> None:
     begun(project, "score", missing=TREATED["excluded"])
     rows = without_outcome(episodes())

@@ -93,8 +93,8 @@ def completed(rows: pl.DataFrame, missing: MissingData, scores: Scores | None) -
         scores: the registered range of scores, where there are any.
 
     Raises:
-        DamagedError: an episode is there twice, and one attempt was registered; or a column of what happened
-            in an episode cannot be said of one that is not there.
+        DamagedError: an episode is there twice, and one attempt was registered; a column of what happened
+            in an episode cannot be said of one that is not there; or every task of a set is excluded.
     """
     import polars as pl
 
@@ -111,6 +111,14 @@ def completed(rows: pl.DataFrame, missing: MissingData, scores: Scores | None) -
     rows = rows.with_columns(pl.col(name).fill_null(lowest[name]) for name in outcomes)
     if missing.counts_as == "excluded":
         rows = rows.with_columns(excluded=pl.col("missing").any().over(*_SET, "task")).drop("missing")
+        empty = rows.filter(pl.col("excluded").all().over(*_SET))
+        if empty.height:
+            raise DamagedError(
+                "no task of a set is left: of each some run lacks an outcome, and it is excluded",
+                expected="one task at least that every run has in full",
+                where=", ".join(f"{name}={empty[name][0]}" for name in _SET),
+                remedy="give the rows that are lacking; that a run has none is for an amendment to say",
+            )
     return rows
 
 
