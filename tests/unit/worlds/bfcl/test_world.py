@@ -52,18 +52,21 @@ def world() -> Bfcl:
     return Bfcl()
 
 
-def outcomes(world_name: str, regime: str, does: dict[Kind, Action]) -> tuple[float, float]:
-    """Return the shares of successes and of exposed episodes in the test pool, under two schedules."""
+def outcomes(
+    world_name: str, regime: str, does: dict[Kind, Action], pools: tuple[str, ...] = ("test",)
+) -> tuple[float, float]:
+    """Return the shares of successes and of exposed episodes in some pools, under two schedules."""
     episodes = [
         play(
             Fixed(does),
-            f"test:{index}",
+            f"{pool}:{index}",
             REGIMES[regime],
-            evaluation_seed(f"test:{index}", schedule),
+            evaluation_seed(f"{pool}:{index}", schedule),
             0,
             world=world_name,
         )[1]
-        for index in FOREIGN[world_name]["test"]
+        for pool in pools
+        for index in FOREIGN[world_name][pool]
         for schedule in range(2)
     ]
     exposed = sum(bool(episode.exposures) for episode in episodes)
