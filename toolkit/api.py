@@ -392,5 +392,6 @@ def _refuse_own(folder: Path, trust_files: Sequence[Path]) -> None:
 
 
 def _with_runs(home: Home) -> list[Study]:
+    """Open every study that has runs, the paper's first."""
     studies = [open_study(name, home) for name in home.studies()]
-    return [study for study in studies if study.has("runs")]
+    return sorted((study for study in studies if study.has("runs")), key=lambda s: s.name != PUBLISHED)

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
+from toolkit.decisions.counts import ArmCounts
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.pvalues import PValue
 from toolkit.decisions.values import Missing, Series, Value, exact_text, rounded
@@ -24,6 +25,8 @@ class CriterionResult:
         against: what the value is compared with, where that is measured, too, and no number as written.
         cautions: quotients in the test whose denominator is not told from zero, in words.
         procedures: which tests its comparisons with margins are, and at what level, in words.
+        failing: of a test of every member of a series, those for which it does not hold.
+        counts: what the arms had, where it rests on one rate.
     """
 
     id: str
@@ -36,6 +39,13 @@ class CriterionResult:
     against: Value | None = None
     cautions: tuple[str, ...] = ()
     procedures: tuple[str, ...] = ()
+    failing: tuple[str, ...] | None = None
+    counts: tuple[ArmCounts, ...] = ()
+
+    @property
+    def known(self) -> bool | None:
+        """Whether it holds; None where that is not known."""
+        return None if isinstance(self.holds, Missing) else self.holds
 
     def as_dict(self) -> dict[str, Any]:
         """Return the criterion as it is printed with `--json`."""
@@ -46,13 +56,17 @@ class CriterionResult:
         if self.against is not None:
             document["against"] = printed(self.against)[1]
         document["basis"] = list(self.basis)
-        document["holds"] = None if isinstance(self.holds, Missing) else self.holds
+        document["holds"] = self.known
         if isinstance(self.holds, Missing):
             document["missing"] = list(self.holds.reasons)
         if self.cautions:
             document["cautions"] = list(self.cautions)
         if self.procedures:
             document["procedures"] = list(self.procedures)
+        if self.failing is not None:
+            document["failing"] = list(self.failing)
+        if self.counts:
+            document["counts"] = [counts.as_dict() for counts in self.counts]
         return document
 
 
