@@ -15,13 +15,13 @@ from toolkit.cli.audit import audit
 from toolkit.cli.card import card
 from toolkit.cli.hub import pull, push
 from toolkit.cli.importing import import_registers
-from toolkit.cli.output import table
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from toolkit.registers.columns import Column
     from toolkit.registers.diff import Said, StudyDifference, TableDifference
 
 
@@ -63,11 +63,12 @@ def list_registers(*, studies: tuple[str, ...], as_json: bool) -> None:
         output.print_json(document)
         return
     for study in opened:
-        shown = table(("table", "rows", "what a row is"), f"Study {study.name}   {study.folder}")
-        shown.columns[1].justify = "right"
-        for entry in study.tables:
-            shown.add_row(entry.name, str(study.manifest.tables[entry.name].rows), entry.meaning)
-        output.console().print(shown)
+        output.print_table(
+            ("table", "rows", "what a row is"),
+            [(t.name, str(study.manifest.tables[t.name].rows), t.meaning) for t in study.tables],
+            f"Study {study.name}   {study.folder}",
+            numbers=("rows",),
+        )
 
 
 @registers.command()
@@ -92,19 +93,25 @@ def schema(*, tables: tuple[str, ...], as_json: bool) -> None:
         return
     for entry in chosen:
         headings = ("column", "type", "unit", "meaning")
-        shown = table(headings, f"{entry.name}   {entry.meaning}", overflow="fold")
-        for column in entry.columns:
-            mark = " (key)" if column.name in entry.key else ""
-            null = " May be null." if column.nullable else ""
-            left_out = " May be left out." if column.optional else ""
-            closed = f" One of {', '.join(column.choices)}." if column.choices else ""
-            shown.add_row(
-                column.name + mark,
+        rows = [
+            (
+                column.name + (" (key)" if column.name in entry.key else ""),
                 column.type.value,
                 column.unit or "",
-                column.meaning + closed + null + left_out,
+                _meaning(column),
             )
-        output.console().print(shown)
+            for column in entry.columns
+        ]
+        output.print_table(
+            headings, rows, f"{entry.name}   {entry.meaning}", whole=("type",), dropped=("unit",)
+        )
+
+
+def _meaning(column: Column) -> str:
+    """Return what a column means, which values it takes, and whether it may be missing."""
+    closed = f" One of {', '.join(column.choices)}." if column.choices else ""
+    null = " May be null." if column.nullable else ""
+    return column.meaning + closed + null + (" May be left out." if column.optional else "")
 
 
 @registers.command()

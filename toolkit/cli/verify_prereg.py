@@ -150,10 +150,9 @@ def print_verification(result: verification.Verification) -> None:
     marks = output.standing_mark(result.standing)
     if result.is_restated and result.verdict == "verified":
         marks += "   THE DOCUMENT, NOT ITS RESTATEMENT HERE"
-    name = click.style(output.visible(result.registration), bold=True)
-    click.echo(f"{name}: {output.styled(result.verdict)}{marks}")
+    output.say_line(output.bold(result.registration), ": ", output.styled(result.verdict), marks)
     for check in result.checks:
-        click.echo(f"  {check.step}. {output.visible(check.name)}: {output.styled(check.outcome)}")
+        output.say_line(f"  {check.step}. {check.name}: ", output.styled(check.outcome))
         # That step's detail is a list of facts, read more easily line by line.
         for line in check.detail.replace("; ", "\n" if check.step == TOKENS else "; ").split("\n"):
             output.say_line(f"     {line}")
