@@ -74,7 +74,8 @@ def decide(
     elif every:
         print_decisions(decisions, seeds=seeds)
     else:
-        for decision in decisions:
+        for at, decision in enumerate(decisions):
+            output.tell(None, *([""] if at else []), as_json=False)
             print_reasons(decision, seeds=seeds)
     standing.end(context, standing.standings_of(decisions), least)
     if fail_on_miss and any(decision.missed for decision in decisions):
@@ -125,9 +126,10 @@ def print_reasons(decision: Decision, *, seeds: bool = False) -> None:
         )
         shown = counted
     for line in (
+        *filter(None, [reasons.missing_says(decision)]),
         *reasons.estimate_lines(decision, seeds=seeds),
         *_study_lines([decision]),
-        *(note.removeprefix(f"{decision.rule}: ") for note in notes([decision])),
+        *(note.removeprefix(f"{decision.rule}: ") for note in notes_of(decision)),
     ):
         output.say_line(f"  {line}")
 
@@ -169,26 +171,33 @@ def notes(decisions: Sequence[Decision]) -> list[str]:
     """Return the remarks that belong under a table of decisions."""
     lines = []
     for decision in decisions:
-        if not decision.readings_agree:
-            readings = ", ".join(f"{name}: {verdict}" for name, verdict in decision.readings.items())
-            lines.append(f"{decision.rule}: READINGS DISAGREE ({readings}); {decision.binding} binds")
-        if decision.original_verdict:
-            lines.append(f"{decision.rule}: {decision.original_verdict} originally. {decision.superseded}")
-        lines += [f"{decision.rule}: {text}" for text in exploratory_text(decision)]
-        if decision.added_by:
-            lines.append(f"{decision.rule}: added by amendment {decision.added_by.id}")
-        if decision.amendment and decision.amendment.relation != "adds":
-            done = "amended by" if decision.amendment.relation == "replaces" else "restated after amendment"
-            lines.append(f"{decision.rule}: {done} {decision.amendment.id}")
-        for done, refs in _by_deed(decision.rests_on).items():
-            lines.append(f"{decision.rule}: rests on rules {done} by amendment {', '.join(refs)}")
+        lines += notes_of(decision)
         if decision.missing and decision.verdict != "not_run":
             lines.append(f"{decision.rule}: missing {'; '.join(decision.missing)}")
-        if decision.bounds:
-            lines.append(f"{decision.rule}: {decision.bounds.in_words}")
-        lines += [f"{decision.rule}: CLOSE CALL: {call}" for call in decision.close_calls]
-        lines += [f"{decision.rule}: {c.id}: {caution}" for c in decision.criteria for caution in c.cautions]
     return lines + _origins(decisions)
+
+
+def notes_of(decision: Decision) -> list[str]:
+    """Return what a reader of a verdict must not miss."""
+    lines = []
+    if not decision.readings_agree:
+        readings = ", ".join(f"{name}: {verdict}" for name, verdict in decision.readings.items())
+        lines.append(f"READINGS DISAGREE ({readings}); {decision.binding} binds")
+    if decision.original_verdict:
+        lines.append(f"{decision.original_verdict} originally. {decision.superseded}")
+    lines += exploratory_text(decision)
+    if decision.added_by:
+        lines.append(f"added by amendment {decision.added_by.id}")
+    if decision.amendment and decision.amendment.relation != "adds":
+        done = "amended by" if decision.amendment.relation == "replaces" else "restated after amendment"
+        lines.append(f"{done} {decision.amendment.id}")
+    for done, refs in _by_deed(decision.rests_on).items():
+        lines.append(f"rests on rules {done} by amendment {', '.join(refs)}")
+    if decision.bounds:
+        lines.append(decision.bounds.in_words)
+    lines += [f"CLOSE CALL: {call}" for call in decision.close_calls]
+    lines += [f"{c.id}: {caution}" for c in decision.criteria for caution in c.cautions]
+    return [f"{decision.rule}: {line}" for line in lines]
 
 
 def exploratory_text(decision: Decision) -> Iterator[str]:

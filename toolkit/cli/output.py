@@ -196,6 +196,13 @@ def coloured(text: str, colour: str | None) -> Styled:
     return Styled(click.style(visible(text), fg=colour) if colour else visible(text))
 
 
+def tick(holds: bool | None) -> Styled:  # noqa: FBT001 - the value itself
+    """Return whether something holds as a mark: ✓, ✗, or ? where it is not known."""
+    marks = {True: ("✓", "+", "green"), False: ("✗", "-", "red"), None: ("?", "?", "yellow")}
+    mark, plain, colour = marks[holds]
+    return coloured(mark if _is_utf8() else plain, colour)
+
+
 def bold(text: str) -> Styled:
     """Return bold text."""
     return Styled(click.style(visible(text), bold=True))

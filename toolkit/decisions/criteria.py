@@ -66,7 +66,7 @@ def judge(criterion: Criterion, measured: Measured, book: RuleBook) -> Criterion
         None if part is None else evaluate(part, measured.resolve)
         for part in (subject(criterion.expression), compared_with(criterion.expression))
     )
-    named = names_in(criterion.expression)
+    named = tuple(names_in(criterion.expression))
     basis = tuple(dict.fromkeys(words for name in named for words in _basis(name, measured, book)))
     return CriterionResult(
         criterion.id,
@@ -78,6 +78,7 @@ def judge(criterion: Criterion, measured: Measured, book: RuleBook) -> Criterion
         basis,
         against,
         failing=_failing(criterion.expression, measured),
+        rules={name: measured.decisions[name].verdict for name in named if name in measured.decisions},
     )
 
 

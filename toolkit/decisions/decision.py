@@ -1,6 +1,7 @@
 """A decision: the verdict on one rule in one study, with every number it rests on."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -27,6 +28,7 @@ class CriterionResult:
         procedures: which tests its comparisons with margins are, and at what level, in words.
         failing: of a test of every member of a series, those for which it does not hold.
         counts: what the arms had, where it rests on one rate.
+        rules: the verdicts of the rules that it names.
     """
 
     id: str
@@ -41,6 +43,7 @@ class CriterionResult:
     procedures: tuple[str, ...] = ()
     failing: tuple[str, ...] | None = None
     counts: tuple[ArmCounts, ...] = ()
+    rules: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def known(self) -> bool | None:
@@ -67,6 +70,8 @@ class CriterionResult:
             document["failing"] = list(self.failing)
         if self.counts:
             document["counts"] = [counts.as_dict() for counts in self.counts]
+        if self.rules:
+            document["rules"] = dict(self.rules)
         return document
 
 

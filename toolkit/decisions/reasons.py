@@ -25,16 +25,19 @@ def what_decided(decision: Decision) -> str:
     unknown = [c for c in binding if isinstance(c.holds, Missing)]
     if failed:
         names = ", ".join(f"{c.id}{_at(c)}" for c in failed)
-        return f"{len(failed)} of {len(binding)} criteria {'fails' if len(failed) == 1 else 'fail'}: {names}."
+        if len(binding) == 1:
+            return f"the criterion fails: {names}"
+        return f"{len(failed)} of {len(binding)} criteria {'fails' if len(failed) == 1 else 'fail'}: {names}"
     if unknown:
-        return f"{len(unknown)} of {len(binding)} criteria cannot be evaluated."
-    return "The criterion holds." if len(binding) == 1 else f"All {len(binding)} criteria hold."
+        return f"{len(unknown)} of {len(binding)} criteria cannot be evaluated"
+    return "the criterion holds" if len(binding) == 1 else f"all {len(binding)} criteria hold"
 
 
 def criterion_says(criterion: CriterionResult) -> str:
     """Return a criterion's test, and the number that it tests."""
+    rules = ", ".join(f"{rule} {verdict}" for rule, verdict in criterion.rules.items())
     if isinstance(criterion.holds, Missing) or criterion.value is None:
-        return criterion.test
+        return f"{criterion.test}: {rules}" if rules else criterion.test
     return f"{criterion.test}: {_tested(criterion.value, criterion)}"
 
 
@@ -79,7 +82,17 @@ def estimate_lines(decision: Decision, *, seeds: bool) -> Iterator[str]:
         over = f" ({_PLURAL.get(unit, unit)} {members})" if members else ""
         yield f"{decision.estimate.title}: {mean_text(decision)}{over}"
     if isinstance(decision.interval, Interval):
-        yield f"{interval_text(decision)}, {decision.interval.origin}: {interval_says(decision)}"
+        origin = decision.interval.origin
+        made = "as published, without episode rows" if origin == "published" else origin
+        yield f"{interval_text(decision)}, {made}: {interval_says(decision)}"
+
+
+def missing_says(decision: Decision) -> str:
+    """Return what a decision lacks: the first of it, and how much more; empty where nothing is missing."""
+    if not decision.missing:
+        return ""
+    first, *more = decision.missing
+    return f"missing: {first}" + (f", and {len(more)} more like it (--json lists them)" if more else "")
 
 
 def mean_text(decision: Decision) -> str:
@@ -97,8 +110,8 @@ def range_text(decision: Decision) -> str:
 
 
 def seeds_text(decision: Decision) -> str:
-    """Return an estimate's members, as `0 +0.0539, 1 -0.0016, 2 +0.0586`."""
-    return ", ".join(f"{name} {number:+.4f}" for name, number in _numbers(decision))
+    """Return an estimate's members, as `0:+0.0539, 1:-0.0016, 2:+0.0586`."""
+    return ", ".join(f"{name}:{number:+.4f}" for name, number in _numbers(decision))
 
 
 def interval_text(decision: Decision) -> str:

@@ -61,16 +61,24 @@ def freeze_site(folder: Path, name: str, material: Material, progress: Callable[
 
 
 def _rendered(material: Material, progress: Callable[[str], None], frozen: str = "") -> dict[str, bytes]:
-    absent = [name for name in PACKAGES if find_spec(name) is None]
-    if absent:
-        raise IncompleteError(
-            "the site needs packages that are not installed",
-            expected=", ".join(PACKAGES),
-            found=f"without {', '.join(absent)}",
-            remedy="pip install 'paired-rollouts-toolkit[site]'",
-        )
+    lack = lacking_packages()
+    if lack:
+        raise lack
     pages = {name: text.encode() for name, text in render(material, progress, frozen).items()}
     return {**pages, **register_files(material), **_pictures(material), **_assets()}
+
+
+def lacking_packages() -> IncompleteError | None:
+    """Return that the `site` extra is not installed, or nothing."""
+    absent = [name for name in PACKAGES if find_spec(name) is None]
+    if not absent:
+        return None
+    return IncompleteError(
+        "the site needs packages that are not installed",
+        expected=", ".join(PACKAGES),
+        found=f"without {', '.join(absent)}",
+        remedy="pip install 'paired-rollouts-toolkit[site]'",
+    )
 
 
 def _pictures(material: Material) -> dict[str, bytes]:
