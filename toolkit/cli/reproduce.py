@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from contextlib import contextmanager
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from toolkit.prereg.standing import Standing
     from toolkit.prereg.verification import Verification
     from toolkit.registers.study import Study
-    from toolkit.study.check.audit import Audit
+    from toolkit.study.check.audit import Audited
     from toolkit.website.build import Built
 
 SAMPLE = 8
@@ -117,7 +117,7 @@ def reproduce(
 
 
 class _Stages:
-    """Says what is done as it is done, and how long it took; nothing where a document is printed.
+    """Says what is done as it is done; nothing where a document is printed.
 
     Args:
         quiet: whether a document is printed.
@@ -125,13 +125,11 @@ class _Stages:
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
-        self._since = monotonic()
 
     def stage(self, title: str) -> None:
         """Say what begins."""
         if not self._quiet:
             output.say_line(output.bold(title))
-        self._since = monotonic()
 
     @staticmethod
     @contextmanager
@@ -143,16 +141,14 @@ class _Stages:
 
     def done(self, text: str) -> None:
         """Say what is done."""
-        now = monotonic()
         if not self._quiet:
-            output.say_line(f"  {text} ({now - self._since:.1f} s)")
-        self._since = now
+            output.say_line(f"  {text}")
+            sys.stdout.flush()
 
     def show(self, decisions: Sequence[Decision]) -> None:
         """Show verdicts."""
         if not self._quiet:
             print_decisions(decisions)
-        self._since = monotonic()
 
 
 def _verified(home: Home, trust_files: tuple[Path, ...], say: _Stages) -> tuple[list[Case], dict[str, int]]:
@@ -187,7 +183,7 @@ def _registered(home: Home, trust_files: tuple[Path, ...], say: _Stages) -> list
 
 def _played_again(
     studies: Sequence[Study], home: Home, seed: int, say: _Stages
-) -> tuple[dict[str, Audit], dict[str, ToolkitError]]:
+) -> tuple[dict[str, Audited], dict[str, ToolkitError]]:
     """Play random rows of every study again that has any; return also why others were not."""
     from toolkit.study.check.audit import audit, is_playable
     from toolkit.worlds.world import missing
@@ -254,7 +250,7 @@ def _registered_text(standings: Mapping[str, Standing]) -> str:
     return "; ".join(f"{stands}: {', '.join(of)}" for stands, of in names.items()) or "nothing is frozen here"
 
 
-def _played_text(audits: Mapping[str, Audit], unplayed: Mapping[str, Any], seed: int) -> str:
+def _played_text(audits: Mapping[str, Audited], unplayed: Mapping[str, Any], seed: int) -> str:
     count = sum(sum(done.sampled.values()) for done in audits.values())
     left = f"; not those of {', '.join(unplayed)}" if unplayed else ""
     return f"{count} random rows of {len(audits)} studies came out as recorded (seed {seed}){left}"
