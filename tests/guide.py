@@ -1,0 +1,171 @@
+"""Write what the guide generates from the code: commands, keys of rules.toml, JSON documents, the Python API.
+
+    python -m tests.guide            write GUIDE.md
+    python -m tests.guide --check    say whether it is what the code gives
+"""
+
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+
+import click
+
+import toolkit
+from tests.conftest import CHECKOUT
+from tests.rules_schema import rules_reference
+from toolkit.cli.main import GROUPS, cli
+from toolkit.documents.outputs import OUTPUTS
+
+GUIDE = CHECKOUT / "GUIDE.md"
+_BLOCK = re.compile(r"<!-- (?P<what>[\w: ]+) -->\n.*?<!-- end -->", re.DOTALL)
+_DIRECTIVES = ("Args", "Returns", "Raises", "Yields", "Examples", "Source")
+
+
+def commands(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield every command below a group with its path."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None, name
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+        else:
+            yield (*path, name), command
+
+
+def guide(text: str) -> str:
+    """Return the guide with every generated block as the code gives it."""
+    return _BLOCK.sub(lambda found: _block(found["what"]), text)
+
+
+def _block(what: str) -> str:
+    kind, _, group = what.partition(": ")
+    made = {
+        "commands": lambda: _commands(group),
+        "rules": rules_reference,
+        "outputs": _outputs,
+        "python": _python,
+    }[kind]()
+    return f"<!-- {what} -->\n\n{made.strip()}\n\n<!-- end -->"
+
+
+def _commands(group: str) -> str:
+    parts = []
+    for name in GROUPS[group]:
+        top = cli.get_command(click.Context(cli), name)
+        assert top is not None, name
+        each = commands(top, (name,)) if isinstance(top, click.Group) else [((name,), top)]
+        parts += [_command(" ".join(path), command) for path, command in each]
+    return "\n\n".join(parts)
+
+
+def _command(name: str, command: click.Command) -> str:
+    """Return a command: its words, and its examples as a block."""
+    words, examples = [], []
+    for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
+        lines = [line.rstrip() for line in paragraph.replace("\b", "").strip("\n").split("\n")]
+        if lines[0].strip() == "Examples:":
+            examples = [line.strip() for line in lines[1:]]
+        elif "\b" in paragraph:
+            words.append("```\n" + textwrap.dedent("\n".join(lines)) + "\n```")
+        else:
+            words.append(" ".join(line.strip() for line in lines))
+    block = "```sh\n" + "\n".join(examples) + "\n```"
+    return "\n\n".join([f"### {name}", *words, block])
+
+
+def _outputs() -> str:
+    rows = []
+    for name in OUTPUTS:
+        file = f"toolkit/documents/schemas/{name.replace(' ', '-')}.json"
+        assert (CHECKOUT / file).is_file(), file
+        rows.append(f"[{name}]({file})")
+    listed = " · ".join(rows)
+    return f"""Each document has a JSON Schema, which `toolkit schema` prints and which comes with the package; CI may hold outputs
+against it. `error` is what every command prints on stdout with `--json` when it fails.
+
+{listed}"""
+
+
+def _python() -> str:
+    functions, classes = [], []
+    for name in toolkit.__all__:
+        public = getattr(toolkit, name)
+        if inspect.isfunction(public):
+            functions.append(_function(name, public))
+        elif inspect.isclass(public) and not issubclass(public, Exception):
+            classes.append(_class(name, public))
+    estimators = [_row(name, getattr(toolkit.estimators, name)) for name in sorted(toolkit.estimators.__all__)]
+    table = "\n".join(["| estimator | what it gives |", "| --- | --- |", *estimators])
+    return "\n\n".join([*functions, *classes, "### toolkit.estimators", table])
+
+
+def _function(name: str, function: object) -> str:
+    signature = inspect.signature(function)  # type: ignore[arg-type]
+    return f"### toolkit.{name}\n\n```python\n{name}{_plain(signature)}\n```\n\n{_words(function)}"
+
+
+def _class(name: str, made: type) -> str:
+    members = [
+        _row(member, getattr(made, member))
+        for member in vars(made)
+        if not member.startswith("_") and inspect.getdoc(getattr(made, member)) and member in _told(made)
+    ]
+    table = "\n".join(["| member | what it gives |", "| --- | --- |", *members]) if members else ""
+    return "\n\n".join(part for part in (f"### toolkit.{name}", _words(made), table) if part)
+
+
+def _told(made: type) -> set[str]:
+    """Return the methods and properties of a class, not its fields."""
+    return {
+        name
+        for name, member in vars(made).items()
+        if callable(member) or isinstance(member, property | classmethod | staticmethod)
+    }
+
+
+def _row(name: str, public: object) -> str:
+    first = (inspect.getdoc(public) or "").split("\n\n")[0]
+    return f"| `{name}` | {' '.join(first.split()).replace('|', chr(92) + '|')} |"
+
+
+def _words(public: object) -> str:
+    """Return a docstring as Markdown: prose as it is, its sections as lists."""
+    parts = []
+    for paragraph in (inspect.getdoc(public) or "").split("\n\n"):
+        head, _, rest = paragraph.partition("\n")
+        if head.rstrip(":") in _DIRECTIVES and head.endswith(":"):
+            body = textwrap.dedent(rest)
+            fenced = f"```python\n{body}\n```" if head == "Examples:" else "\n".join(_items(body))
+            parts.append(f"*{head}*\n\n{fenced}")
+        else:
+            parts.append(" ".join(paragraph.split()))
+    return "\n\n".join(parts)
+
+
+def _items(body: str) -> Iterator[str]:
+    """Yield the entries of a docstring's section as a Markdown list."""
+    entry: list[str] = []
+    for line in body.split("\n"):
+        if line.startswith(" ") and entry:
+            entry.append(line.strip())
+            continue
+        if entry:
+            yield "- " + " ".join(entry)
+        entry = [line.strip()]
+    if entry:
+        yield "- " + " ".join(entry)
+
+
+def _plain(signature: inspect.Signature) -> str:
+    return str(signature).replace("'", "")
+
+
+if __name__ == "__main__":
+    before = GUIDE.read_text(encoding="utf-8")
+    after = guide(before)
+    if "--check" in sys.argv:
+        sys.exit(0 if after == before else "GUIDE.md is not what the code gives: python -m tests.guide")
+    GUIDE.write_text(after, encoding="utf-8")
