@@ -1,7 +1,7 @@
 """Write what the guide generates from the code: commands, keys of rules.toml, JSON documents, the Python API.
 
-    python -m tests.guide            write GUIDE.md
-    python -m tests.guide --check    say whether it is what the code gives
+python -m tests.guide            write GUIDE.md
+python -m tests.guide --check    say whether it is what the code gives
 """
 
 import inspect
@@ -97,7 +97,9 @@ def _python() -> str:
             functions.append(_function(name, public))
         elif inspect.isclass(public) and not issubclass(public, Exception):
             classes.append(_class(name, public))
-    estimators = [_row(name, getattr(toolkit.estimators, name)) for name in sorted(toolkit.estimators.__all__)]
+    estimators = [
+        _row(name, getattr(toolkit.estimators, name)) for name in sorted(toolkit.estimators.__all__)
+    ]
     table = "\n".join(["| estimator | what it gives |", "| --- | --- |", *estimators])
     return "\n\n".join([*functions, *classes, "### toolkit.estimators", table])
 

@@ -89,7 +89,7 @@ def print_decisions(decisions: Sequence[Decision], *, seeds: bool = False) -> No
     members = reasons.seeds_text if seeds else reasons.range_text
     for study, mine in _by_study(decisions):
         output.print_table(
-            ("rule", "what", "verdict", "mean", "seeds", "interval", "which"),
+            ("rule", "what", "verdict", "mean", "seeds", "interval", "evidence"),
             [
                 (
                     made.rule,
@@ -105,7 +105,7 @@ def print_decisions(decisions: Sequence[Decision], *, seeds: bool = False) -> No
             f"Study {study}",
             numbers=("mean",),
             whole=("rule", "interval", *(() if seeds else ("seeds",))),
-            dropped=("which", "interval", "what"),
+            dropped=("evidence", "interval", "what"),
         )
         for line in (*_study_lines(mine), *notes(mine)):
             output.say_line(f"  {line}")
@@ -129,7 +129,7 @@ def print_reasons(decision: Decision, *, seeds: bool = False) -> None:
         *filter(None, [reasons.missing_says(decision)]),
         *reasons.estimate_lines(decision, seeds=seeds),
         *_study_lines([decision]),
-        *(note.removeprefix(f"{decision.rule}: ") for note in notes_of(decision)),
+        *notes_of(decision),
     ):
         output.say_line(f"  {line}")
 

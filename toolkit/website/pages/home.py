@@ -37,4 +37,3 @@ def pages(material: Material) -> Iterator[Page]:
             "promise": PROMISE,
         },
     )
-
