@@ -23,9 +23,12 @@ LEAST = 60
 GAP = "  "
 READABLE = 20
 """Columns that a column of prose keeps at least; narrower ones are left out instead."""
-LONGEST_LABEL = 24
+MOST_LINES = 12
+"""Lines of a cell of prose at most; a column that would have more is left out."""
+LONGEST_LABEL = 28
 
 _CODES = re.compile(r"\x1b\[[0-9;]*m")
+_BEFORE_INTERVAL = re.compile(r" (?=(?:\d+ ?% )?\[[-+\d])")
 _LABEL = re.compile(r" *\S+(?: \S+)? {2,}(?=\S)")
 # An interval with its level is never broken; quoted code and commands are where they would not fit a line.
 _WORD = re.compile(
@@ -114,14 +117,24 @@ class Column:
         return max(columns_of(line) for cell in (self.heading, *self.cells) for line in cell.split("\n"))
 
     @property
-    def least(self) -> int:
-        """Columns that it takes if every break between words is used, and prose stays readable."""
+    def longest(self) -> int:
+        """Columns of the longest piece that is never broken."""
         head = max((columns_of(word) for word in self.heading.split()), default=0)
-        lines = [line for cell in self.cells for line in cell.split("\n")]
-        if self.is_whole:
-            return max(head, *map(columns_of, lines), 0)
-        words = (columns_of(word) for line in lines for _, word in _words(line, 0))
-        return max(head, *words, min(self.natural, READABLE))
+        lines = (line for cell in self.cells for line in cell.split("\n"))
+        if self.is_number:
+            pieces = (piece for line in lines for piece in _BEFORE_INTERVAL.split(line))
+        elif self.is_whole:
+            pieces = lines
+        else:
+            pieces = (word for line in lines for _, word in _words(line, 0))
+        return max((head, *map(columns_of, pieces)))
+
+    @property
+    def least(self) -> int:
+        """Columns that it takes at least to be readable."""
+        if self.is_number or self.is_whole:
+            return self.longest
+        return max(self.longest, min(self.natural, READABLE), -(-self.natural // MOST_LINES))
 
 
 def fit(columns: Sequence[Column], dropped: Sequence[str], wide: int) -> tuple[list[Column], int]:
@@ -129,7 +142,8 @@ def fit(columns: Sequence[Column], dropped: Sequence[str], wide: int) -> tuple[l
 
     Args:
         columns: of the table. The first is never left out.
-        dropped: headings in the order in which columns are left out; those not named follow, the last first.
+        dropped: headings in the order in which columns are left out, after those that alone are too wide;
+            those not named follow, the last first.
         wide: columns of a line.
     """
     least = [column.least for column in columns]
@@ -137,13 +151,15 @@ def fit(columns: Sequence[Column], dropped: Sequence[str], wide: int) -> tuple[l
     rank = {heading: at for at, heading in enumerate(dropped)}
     order = sorted(
         range(1, len(columns)),
-        key=lambda at: (rank.get(columns[at].heading, len(dropped)), -at),
+        key=lambda at: (least[at] <= wide, rank.get(columns[at].heading, len(dropped)), -at),
         reverse=True,
     )
     shown = list(range(len(columns)))
     while order and sum(least[at] + gap for at in shown) - gap > wide:
         shown.remove(order.pop())
     room = wide - gap * (len(shown) - 1)
+    if len(shown) == 1:
+        least[0] = max(columns[0].longest, min(least[0], room))
     widths = {at: max(least[at], min(columns[at].natural, room)) for at in shown}
     while sum(widths.values()) > room and (yielding := [at for at in shown if widths[at] > least[at]]):
         widths[max(yielding, key=lambda at: widths[at])] -= 1
@@ -181,6 +197,11 @@ def _cell_lines(column: Column, cell: str) -> list[str]:
     text = _CODES.sub("", cell)
     lines = [line for part in text.split("\n") for line in wrap(part, column.wide, 0)]
     return [f"{codes}{line}\x1b[0m" if codes else line for line in lines]
+
+
+def shorten(text: str, most: int) -> str:
+    """Return a text with an ellipsis for the words after so many characters."""
+    return text if len(text) <= most else f"{text[:most].rpartition(' ')[0] or text[:most]} …"
 
 
 def left_out(names: Collection[str], needed: int, more: str, wide: int) -> str:

@@ -107,8 +107,7 @@ def print_json(document: object) -> None:
 
 def print_error(error: ToolkitError) -> None:
     """Print an error for people on stderr."""
-    for line in f"error: {error}".split("\n"):
-        remark(line)
+    remarks(f"error: {error}")
 
 
 def visible(text: str) -> str:
@@ -272,6 +271,12 @@ def print_table(
         names.remove(column.heading)
     if names:
         say_line(layout.left_out(names, needed, more, wide))
+
+
+def remarks(text: str) -> None:
+    """Print text of several lines on stderr."""
+    for line in text.split("\n"):
+        remark(line)
 
 
 def remark(text: str) -> None:
