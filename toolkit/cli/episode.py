@@ -211,22 +211,21 @@ def _side(value: Any) -> str:
 
 
 def _print_calls(trace: Sequence[CallRecord | Call], *, full: bool) -> None:
+    """Print calls as a table, or in full one below the other."""
     rows = []
     number = 0
     for call in trace:
         number += call.charged
         answer = json.dumps(call.answer, ensure_ascii=False) if full else describe(call.answer)
-        rows.append(
-            (
-                str(number) if call.charged else "",
-                _said(call),
-                *((_key(call),) if full else ()),
-                _mark(call),
-                coloured(answer, "red" if "error" in call.answer else None),
-            )
-        )
-    headings = ("", "call", *(("event key",) if full else ()), "fault", "answer")
-    print_table(headings, rows, numbers=("",), whole=("fault",), dropped=("event key",))
+        shown = coloured(answer, "red" if "error" in call.answer else None)
+        rows.append((str(number) if call.charged else "", _said(call), _mark(call), shown))
+        if full:
+            say_line(f"{rows[-1][0]:>2}  {rows[-1][1]}")
+            for label, value in (("event key", _key(call)), ("fault", rows[-1][2]), ("answer", shown)):
+                if value:
+                    say_line(f"    {label:9}  ", value)
+    if not full:
+        print_table(("", "call", "fault", "answer"), rows, numbers=("",), whole=("fault",))
 
 
 def _said(call: CallRecord | Call) -> str:

@@ -355,6 +355,7 @@ def print_evaluation(document: dict[str, Any], *, as_json: bool) -> None:
             ("regime", "reward", "λ", "pooled", "tasks with a share"),
             map(_luck_row, document["luck_share"]),
             "Luck share λ",
+            numbers=("pooled", "tasks with a share"),
             whole=("λ",),
         )
     registers = document["registers"]

@@ -25,6 +25,8 @@ READABLE = 20
 """Columns that a column of prose keeps at least; narrower ones are left out instead."""
 MOST_LINES = 12
 """Lines of a cell of prose at most; a column that would have more is left out."""
+WIDEST = 300
+"""Columns that nobody's screen exceeds; what needs more is read otherwise."""
 LONGEST_LABEL = 28
 
 _CODES = re.compile(r"\x1b\[[0-9;]*m")
@@ -142,8 +144,8 @@ def fit(columns: Sequence[Column], dropped: Sequence[str], wide: int) -> tuple[l
 
     Args:
         columns: of the table. The first is never left out.
-        dropped: headings in the order in which columns are left out, after those that alone are too wide;
-            those not named follow, the last first.
+        dropped: headings in the order in which columns are left out, after those that alone are too wide or
+            empty; those not named follow, the last first.
         wide: columns of a line.
     """
     least = [column.least for column in columns]
@@ -151,7 +153,12 @@ def fit(columns: Sequence[Column], dropped: Sequence[str], wide: int) -> tuple[l
     rank = {heading: at for at, heading in enumerate(dropped)}
     order = sorted(
         range(1, len(columns)),
-        key=lambda at: (least[at] <= wide, rank.get(columns[at].heading, len(dropped)), -at),
+        key=lambda at: (
+            least[at] <= wide,
+            any(columns[at].cells),
+            rank.get(columns[at].heading, len(dropped)),
+            -at,
+        ),
         reverse=True,
     )
     shown = list(range(len(columns)))
@@ -200,14 +207,16 @@ def _cell_lines(column: Column, cell: str) -> list[str]:
 
 
 def shorten(text: str, most: int) -> str:
-    """Return a text with an ellipsis for the words after so many characters."""
-    return text if len(text) <= most else f"{text[:most].rpartition(' ')[0] or text[:most]} …"
+    """Return a text with an ellipsis for the words after so many characters; the first word stays whole."""
+    if len(text) <= most or " " not in text:
+        return text
+    return f"{text[:most].rpartition(' ')[0] or text.partition(' ')[0]} …"
 
 
 def left_out(names: Collection[str], needed: int, more: str, wide: int) -> str:
     """Return what a table does not show for want of width, on one line if that is possible at all."""
-    how = f"COLUMNS={-(-needed // 10) * 10}" + (f" or {more} shows" if more else " shows")
-    them = "it" if len(names) == 1 else "them"
-    full = f"not shown: {', '.join(names)} ({how} {them})"
+    wider = f"COLUMNS={-(-needed // 10) * 10} or " if needed <= WIDEST else ""
+    how = f"({wider}{more} shows {'it' if len(names) == 1 else 'them'})"
+    full = f"not shown: {', '.join(names)} {how}"
     number = "1 column" if len(names) == 1 else f"{len(names)} columns"
-    return full if columns_of(full) <= wide else f"not shown: {number} ({how} {them})"
+    return full if columns_of(full) <= wide else f"not shown: {number} {how}"

@@ -192,7 +192,7 @@ def styled(verdict: str, text: str | None = None) -> Styled:
 
 def coloured(text: str, colour: str | None) -> Styled:
     """Return text in a colour, if there is one."""
-    return Styled(click.style(visible(text), fg=colour) if colour else visible(text))
+    return Styled(click.style(visible(text), fg=colour) if text and colour else visible(text))
 
 
 def bold(text: str) -> Styled:

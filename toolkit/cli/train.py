@@ -33,6 +33,8 @@ USUAL_MEMORY_GB = 80
 MOST_GPUS = 100_000
 MOST_TRIED = 1000
 SHOWN = ("loss", "grad_norm", "entropy")
+WIDEST = 17
+"""Characters of a setting in the table of a plan; a longer one stands on a line of its own."""
 PLANNED_IN = {"bfcl": "bfcl_turns"}
 WORLDS_ASKED_BY = "qwen3.5-2b"
 """The registration whose matrix has runs in another world."""
@@ -293,10 +295,13 @@ def _show_plan(plan: training_plan.TrainingPlan, sources: Mapping[str, str]) -> 
 
 
 def _show_settings(plan: training_plan.TrainingPlan, sources: Mapping[str, str]) -> None:
-    rows = [
-        (name, str(value).lower() if isinstance(value, bool) else str(value), sources[name])
-        for name, value in plan.recipe.settings().items()
-    ]
+    rows = []
+    for name, value in plan.recipe.settings().items():
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        if len(text) > WIDEST:
+            say_line(f"{name} {text}: {sources[name]}")
+        else:
+            rows.append((name, text, sources[name]))
     print_table(("setting", "value", "where from"), rows)
 
 
@@ -321,9 +326,7 @@ def _show_runs(plan: training_plan.TrainingPlan) -> None:
     checkpoints = ", ".join(map(str, plan.runs[0].checkpoints))
     say_line(
         f"{_number(total['runs'], 'run')}, each with checkpoints at {checkpoints}: "
-        f"{total['groups']:,} groups, {total['rollouts']:,} rollouts,"
-    )
-    say_line(
+        f"{total['groups']:,} groups, {total['rollouts']:,} rollouts, "
         f"{total['evaluated']:,} episodes of evaluation ({total['periodic']:,} periodic, {total['final']:,} "
         f"final, {total['diagnostic']:,} diagnostic)"
     )
