@@ -134,7 +134,7 @@ def _show(done: Evidence, outcome: str, figures: Comparison | None) -> None:
     output.say_line(f"{done.verification.registration}: the evidence verifies and is {what[outcome]}")
     output.say_line(f"  {done.folder}: {', '.join(sorted(done.contents))}")
     for check in done.checks:
-        click.echo(f"  {check.step}. {output.visible(check.name)}: {output.styled(check.outcome)}")
+        output.say_line(f"  {check.step}. {check.name}: ", output.styled(check.outcome))
     _say(f"hashes of task pools compared: {pools.compared}", pools.differences, pools.not_compared)
     if figures is None:
         output.say_line("figures: this study was not transcribed from run registers; none compared")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import toolkit
-from toolkit.cli.output import console, json_option, print_json, table
+from toolkit.cli.output import json_option, print_json, print_table
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import LIMIT
 
@@ -96,15 +96,13 @@ def _document(form: str) -> Any:
 
 
 def _print_tools() -> None:
-    from rich.markup import escape
-
     from toolkit.backoffice.tools import TOOLS
 
-    tools = table(("tool", "kind", "arguments", "about"), "The tools", overflow="fold")
-    for tool in TOOLS.values():
-        arguments = "\n".join(map(_argument, tool.parameters))
-        tools.add_row(tool.name, tool.kind, escape(arguments), escape(tool.about), end_section=True)
-    console().print(tools)
+    rows = [
+        (tool.name, tool.kind, "\n".join(map(_argument, tool.parameters)), tool.about)
+        for tool in TOOLS.values()
+    ]
+    print_table(("tool", "kind", "arguments", "about"), rows, "The tools", spaced=True)
 
 
 def _argument(parameter: Parameter) -> str:

@@ -12,14 +12,20 @@ import click
 from toolkit.backoffice.records import plain
 from toolkit.cli.by_hand import by_hand, describe
 from toolkit.cli.draw import Seed
-from toolkit.cli.output import STUDY, console, json_option, print_json, visible
+from toolkit.cli.output import (
+    STUDY,
+    Styled,
+    bold,
+    coloured,
+    json_option,
+    print_json,
+    print_table,
+    say_line,
+)
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from rich.table import Table
-    from rich.text import Text
 
     from toolkit.episodes.desk import CallRecord
     from toolkit.pairing.session import Call
@@ -129,7 +135,7 @@ def replay(*, file: Path | None, study: str | None, full: bool, as_json: bool, *
         print_json(_verified(played))
     else:
         print_episode(played, full=full)
-        click.echo(f"replayed: {played.calls} calls, the same answers, draws and outcome")
+        say_line(f"replayed: {played.calls} calls, the same answers, draws and outcome")
 
 
 EVALUATION = ("regime", "task", "schedule")
@@ -189,93 +195,73 @@ def _read(file: Path) -> dict[str, Any]:
     return document
 
 
-LONGEST = 56
-
-
 def print_episode(episode: AnyEpisode, *, full: bool = False) -> None:
     """Print an episode; `full` prints event keys, and every answer whole."""
-    from rich.panel import Panel
-    from rich.text import Text
-
-    out = console()
-    title = f"{episode.task.task_id}   {episode.regime.name}   schedule seed {episode.schedule.seed}"
-    out.print(Panel(Text(episode.task.prompt), title=title, title_align="left", expand=False))
+    say_line(bold(episode.task.task_id), f"   {episode.regime.name}   schedule seed {episode.schedule.seed}")
+    for line in episode.task.prompt.split("\n"):
+        say_line(f"  {line}" if line else "")
+    say_line()
     if episode.trace is not None:
-        out.print(_calls(episode.trace, full=full))
-    for line in _outcome(episode):
-        out.print(line)
+        _print_calls(episode.trace, full=full)
+    _print_outcome(episode)
 
 
 def _side(value: Any) -> str:
-    return visible(json.dumps(plain(value), ensure_ascii=False))
+    return json.dumps(plain(value), ensure_ascii=False)
 
 
-def _calls(trace: Sequence[CallRecord | Call], *, full: bool) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("", justify="right", style="dim")
-    for heading in ("call", *(("event key",) if full else ()), "fault", "answer"):
-        table.add_column(heading, overflow="fold")
+def _print_calls(trace: Sequence[CallRecord | Call], *, full: bool) -> None:
+    """Print calls as a table, or in full one below the other."""
+    rows = []
     number = 0
     for call in trace:
         number += call.charged
-        answer = visible(json.dumps(call.answer, ensure_ascii=False) if full else describe(call.answer))
-        failed = "error" in call.answer
-        table.add_row(
-            str(number) if call.charged else "",
-            Text(_said(call, full=full)),
-            *((_key(call),) if full else ()),
-            _mark(call),
-            Text(answer, style="red" if failed else ""),
-        )
-    return table
+        answer = json.dumps(call.answer, ensure_ascii=False) if full else describe(call.answer)
+        shown = coloured(answer, "red" if "error" in call.answer else None)
+        rows.append((str(number) if call.charged else "", _said(call), _mark(call), shown))
+        if full:
+            say_line(f"{rows[-1][0]:>2}  {rows[-1][1]}")
+            for label, value in (("event key", _key(call)), ("fault", rows[-1][2]), ("answer", shown)):
+                if value:
+                    say_line(f"    {label:9}  ", value)
+    if not full:
+        print_table(("", "call", "fault", "answer"), rows, numbers=("",), whole=("fault",))
 
 
-def _said(call: CallRecord | Call, *, full: bool) -> str:
+def _said(call: CallRecord | Call) -> str:
     if not isinstance(call.arguments, dict):
-        return visible(f"{call.tool}({call.arguments!r})")
+        return f"{call.tool}({call.arguments!r})"
     arguments = ", ".join(f"{name}={value}" for name, value in call.arguments.items())
-    text = visible(f"{call.tool}({arguments})")
-    return text if full or len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    return f"{call.tool}({arguments})"
 
 
 def _key(call: CallRecord | Call) -> str:
-    return "" if call.key is None else visible(" ".join(map(str, (call.tool, *call.key))))
+    return "" if call.key is None else " ".join(map(str, (call.tool, *call.key)))
 
 
-def _mark(call: CallRecord | Call) -> Text:
-    from rich.text import Text
-
+def _mark(call: CallRecord | Call) -> Styled:
     if call.fault is not None:
-        return Text(f"⚡ {call.fault}", style="bold yellow")
-    return Text(f"· {call.blocked_by}" if call.blocked_by else "", style="yellow")
+        return coloured(f"⚡ {call.fault}", "yellow")
+    return coloured(f"· {call.blocked_by}" if call.blocked_by else "", "yellow")
 
 
-def _outcome(episode: AnyEpisode) -> list[Text]:
-    from rich.text import Text
-
+def _print_outcome(episode: AnyEpisode) -> None:
     from toolkit.episodes.episode import Episode
     from toolkit.episodes.grading import differences
 
-    colour = "green" if episode.true_success else "red"
-    lines = [
-        Text.assemble(
-            "\ntrue success ",
-            ("yes" if episode.true_success else "no", f"bold {colour}"),
-            f"   observed reward {episode.observed_reward}" + (" (flipped)" if episode.flipped else ""),
-            f"   {episode.calls} of {episode.task.budget} calls   {episode.ended.replace('_', ' ')}",
-        )
-    ]
+    say_line()
+    say_line(
+        "true success ",
+        coloured("yes", "green") if episode.true_success else coloured("no", "red"),
+        f"   observed reward {episode.observed_reward}" + (" (flipped)" if episode.flipped else ""),
+        f"   {episode.calls} of {episode.task.budget} calls   {episode.ended.replace('_', ' ')}",
+    )
     if episode.exposures:
         landed = [e.fault if e.changed else f"{e.fault} (without effect)" for e in episode.exposures]
-        lines.append(Text(f"faults: {', '.join(landed)}"))
+        say_line(f"faults: {', '.join(landed)}")
     for code, count in episode.called_for.items():
-        lines.append(Text(f"{code.replace('_', ' ')}: {episode.recovered.get(code, 0)} of {count}"))
+        say_line(f"{code.replace('_', ' ')}: {episode.recovered.get(code, 0)} of {count}")
     if isinstance(episode, Episode):
-        lines += [
-            Text(f"{d.record} {d.field}: expected {_side(d.expected)}, found {_side(d.found)}", style="red")
-            for d in differences(episode.task, episode.world)
-        ]
-    return lines
+        for d in differences(episode.task, episode.world):
+            line = f"{d.record} {d.field}: expected {_side(d.expected)}, found {_side(d.found)}"
+            say_line(coloured(line, "red"))

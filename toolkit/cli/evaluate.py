@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit.cli.executing import chosen, placed_options
-from toolkit.cli.output import FOLDER, console, counted, json_option, print_json, remark, say_line, table
+from toolkit.cli.output import FOLDER, counted, json_option, print_json, print_table, remark, say_line
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -334,19 +334,30 @@ def print_evaluation(document: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    headings = ("regime", "tasks", "episodes", "success", "observed", "calls", "exposed")
-    sets = table(
-        headings,
+    measured = ("success", "observed", "calls", "exposed")
+    print_table(
+        ("regime", "tasks", "episodes", *measured),
+        [
+            (
+                row["regime"],
+                str(row["tasks"]),
+                str(row["episodes"]),
+                *(_figure(row[name]) for name in measured),
+            )
+            for row in document["sets"]
+        ],
         f"{document['model']}   {document['engine']}   {document['sampling']} samples",
         numbers=True,
-        no_wrap=True,
+        dropped=("episodes", "tasks"),
     )
-    for row in document["sets"]:
-        measured = [_figure(row[name]) for name in ("success", "observed", "calls", "exposed")]
-        sets.add_row(row["regime"], str(row["tasks"]), str(row["episodes"]), *measured)
-    console().print(sets)
     if document["luck_share"]:
-        console().print(_luck_table(document["luck_share"]))
+        print_table(
+            ("regime", "reward", "λ", "pooled", "tasks with a share"),
+            map(_luck_row, document["luck_share"]),
+            "Luck share λ",
+            numbers=("pooled", "tasks with a share"),
+            whole=("λ",),
+        )
     registers = document["registers"]
     if registers is None:
         say_line("nothing was kept: --out FOLDER keeps every episode, and goes on where it was stopped")
@@ -354,16 +365,12 @@ def print_evaluation(document: dict[str, Any], *, as_json: bool) -> None:
         say_line(f"registers written to {registers['folder']}, logical hash {registers['logical_sha256']}")
 
 
-def _luck_table(rows: list[dict[str, Any]]) -> Any:
-    headings = ("regime", "reward", "λ", "pooled", "tasks with a share")
-    shares = table(headings, "Luck share λ", no_wrap=True)
-    for row in rows:
-        share = {"estimate": row["luck_share"], "low": row["low"], "high": row["high"], "level": row["level"]}
-        pooled = "" if row["pooled"] is None else f"{row['pooled']:.3f}"
-        shown = "the reward never varied" if row["luck_share"] is None else _figure(share)
-        defined = f"{row['tasks_defined']} of {row['tasks']}"
-        shares.add_row(row["regime"], row["target"].replace("_", " "), shown, pooled, defined)
-    return shares
+def _luck_row(row: dict[str, Any]) -> tuple[str, ...]:
+    share = {"estimate": row["luck_share"], "low": row["low"], "high": row["high"], "level": row["level"]}
+    pooled = "" if row["pooled"] is None else f"{row['pooled']:.3f}"
+    shown = "the reward never varied" if row["luck_share"] is None else _figure(share)
+    defined = f"{row['tasks_defined']} of {row['tasks']}"
+    return row["regime"], row["target"].replace("_", " "), shown, pooled, defined
 
 
 def _figure(figure: dict[str, Any]) -> str:

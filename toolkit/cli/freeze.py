@@ -104,15 +104,13 @@ def freeze(
             }
         )
         return
-    output.console().print(
-        output.headline(frozen.registration, ": frozen", output.standing_mark(frozen.standing))
-    )
+    output.say_line(output.bold(frozen.registration), ": frozen", output.standing_mark(frozen.standing))
     output.say_line(f"  {len(frozen.files)} files: {', '.join(frozen.files)}")
     output.say_line(f"  digest {frozen.sha256}")
     print_tokens(frozen.tokens)
     trusting = "".join(f" --trust {path}" for path in trust_files)
     output.say_line("  commit the folder, and publish the digest")
-    output.say_line(f"  toolkit verify-prereg {frozen.registration}{trusting}")
+    output.say_whole(f"  toolkit verify-prereg {frozen.registration}{trusting}")
     for name in git.ignored(folder):
         output.say_line(f"  NOT COMMITTED with the folder, because git ignores it: {name}")
 
@@ -256,9 +254,7 @@ def _add(
         )
         return
     mark = output.standing_mark(loaded.record.standing)
-    output.console().print(
-        output.headline(added.registration, f": {kind} {added.id} recorded in {added.file}{mark}")
-    )
+    output.say_line(output.bold(added.registration), f": {kind} {added.id} recorded in {added.file}{mark}")
     output.say_line(f"  link {added.link}")
     print_tokens(added.tokens)
     output.say_line("  commit the folder")

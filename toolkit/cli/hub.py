@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli.output import FILE, STUDY, json_option, print_json, remark, say_line, steps
+from toolkit.cli.output import FILE, STUDY, json_option, print_json, remark, say_line, say_whole, steps
 from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool
     say_line(f"{study.name}: verified, {len(study.manifest.files)} files in {study.folder}")
     say_line(f"  commit {study.origin.commit}")
     say_line(f"  logical SHA-256 {study.manifest.logical_sha256}")
-    say_line(f"  toolkit decide --all --study {study.origin.pinned}")
+    say_whole(f"  toolkit decide --all --study {study.origin.pinned}")
 
 
 def _check_pushed(study: Study) -> None:
@@ -188,4 +188,4 @@ def _print(pushed: Pushed, *, dry_run: bool) -> None:
         f"{plan.repository}: {done}, commit {pushed.commit}{tag}; the Hub states {pushed.files} files as here"
     )
     say_line(f"  cite it as {plan.repository}@{pushed.commit}")
-    say_line(f"  toolkit registers pull {plan.repository}@{pushed.tag or pushed.commit}")
+    say_whole(f"  toolkit registers pull {plan.repository}@{pushed.tag or pushed.commit}")

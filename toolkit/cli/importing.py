@@ -142,4 +142,4 @@ def _show(done: Imported, folder: Path, outcome: str) -> None:
     for said in done.said:
         say_line(f"  {said}")
     for rule, verdict in done.decided.items():
-        click.echo(f"  {rule} {styled(verdict)}")
+        say_line(f"  {rule} ", styled(verdict))

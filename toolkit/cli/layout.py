@@ -23,9 +23,14 @@ LEAST = 60
 GAP = "  "
 READABLE = 20
 """Columns that a column of prose keeps at least; narrower ones are left out instead."""
-LONGEST_LABEL = 24
+MOST_LINES = 12
+"""Lines of a cell of prose at most; a column that would have more is left out."""
+WIDEST = 300
+"""Columns that nobody's screen exceeds; what needs more is read otherwise."""
+LONGEST_LABEL = 28
 
 _CODES = re.compile(r"\x1b\[[0-9;]*m")
+_BEFORE_INTERVAL = re.compile(r" (?=(?:\d+ ?% )?\[[-+\d])")
 _LABEL = re.compile(r" *\S+(?: \S+)? {2,}(?=\S)")
 # An interval with its level is never broken; quoted code and commands are where they would not fit a line.
 _WORD = re.compile(
@@ -114,14 +119,24 @@ class Column:
         return max(columns_of(line) for cell in (self.heading, *self.cells) for line in cell.split("\n"))
 
     @property
-    def least(self) -> int:
-        """Columns that it takes if every break between words is used, and prose stays readable."""
+    def longest(self) -> int:
+        """Columns of the longest piece that is never broken."""
         head = max((columns_of(word) for word in self.heading.split()), default=0)
-        lines = [line for cell in self.cells for line in cell.split("\n")]
-        if self.is_whole:
-            return max(head, *map(columns_of, lines), 0)
-        words = (columns_of(word) for line in lines for _, word in _words(line, 0))
-        return max(head, *words, min(self.natural, READABLE))
+        lines = (line for cell in self.cells for line in cell.split("\n"))
+        if self.is_number:
+            pieces = (piece for line in lines for piece in _BEFORE_INTERVAL.split(line))
+        elif self.is_whole:
+            pieces = lines
+        else:
+            pieces = (word for line in lines for _, word in _words(line, 0))
+        return max((head, *map(columns_of, pieces)))
+
+    @property
+    def least(self) -> int:
+        """Columns that it takes at least to be readable."""
+        if self.is_number or self.is_whole:
+            return self.longest
+        return max(self.longest, min(self.natural, READABLE), -(-self.natural // MOST_LINES))
 
 
 def fit(columns: Sequence[Column], dropped: Sequence[str], wide: int) -> tuple[list[Column], int]:
@@ -129,7 +144,8 @@ def fit(columns: Sequence[Column], dropped: Sequence[str], wide: int) -> tuple[l
 
     Args:
         columns: of the table. The first is never left out.
-        dropped: headings in the order in which columns are left out; those not named follow, the last first.
+        dropped: headings in the order in which columns are left out, after those that alone are too wide or
+            empty; those not named follow, the last first.
         wide: columns of a line.
     """
     least = [column.least for column in columns]
@@ -137,13 +153,20 @@ def fit(columns: Sequence[Column], dropped: Sequence[str], wide: int) -> tuple[l
     rank = {heading: at for at, heading in enumerate(dropped)}
     order = sorted(
         range(1, len(columns)),
-        key=lambda at: (rank.get(columns[at].heading, len(dropped)), -at),
+        key=lambda at: (
+            least[at] <= wide,
+            any(columns[at].cells),
+            rank.get(columns[at].heading, len(dropped)),
+            -at,
+        ),
         reverse=True,
     )
     shown = list(range(len(columns)))
     while order and sum(least[at] + gap for at in shown) - gap > wide:
         shown.remove(order.pop())
     room = wide - gap * (len(shown) - 1)
+    if len(shown) == 1:
+        least[0] = max(columns[0].longest, min(least[0], room))
     widths = {at: max(least[at], min(columns[at].natural, room)) for at in shown}
     while sum(widths.values()) > room and (yielding := [at for at in shown if widths[at] > least[at]]):
         widths[max(yielding, key=lambda at: widths[at])] -= 1
@@ -183,10 +206,17 @@ def _cell_lines(column: Column, cell: str) -> list[str]:
     return [f"{codes}{line}\x1b[0m" if codes else line for line in lines]
 
 
+def shorten(text: str, most: int) -> str:
+    """Return a text with an ellipsis for the words after so many characters; the first word stays whole."""
+    if len(text) <= most or " " not in text:
+        return text
+    return f"{text[:most].rpartition(' ')[0] or text.partition(' ')[0]} …"
+
+
 def left_out(names: Collection[str], needed: int, more: str, wide: int) -> str:
     """Return what a table does not show for want of width, on one line if that is possible at all."""
-    how = f"COLUMNS={-(-needed // 10) * 10}" + (f" or {more} shows" if more else " shows")
-    them = "it" if len(names) == 1 else "them"
-    full = f"not shown: {', '.join(names)} ({how} {them})"
+    wider = f"COLUMNS={-(-needed // 10) * 10} or " if needed <= WIDEST else ""
+    how = f"({wider}{more} shows {'it' if len(names) == 1 else 'them'})"
+    full = f"not shown: {', '.join(names)} {how}"
     number = "1 column" if len(names) == 1 else f"{len(names)} columns"
-    return full if columns_of(full) <= wide else f"not shown: {number} ({how} {them})"
+    return full if columns_of(full) <= wide else f"not shown: {number} {how}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit.cli.draw import Seed
+from toolkit.cli.layout import shorten
 from toolkit.cli.output import FILE, json_option, print_json, remark, say_line, visible_lines
 from toolkit.errors import UsageError, VerificationError
 from toolkit.noise.regimes import REGIMES
@@ -164,6 +165,6 @@ def _print(record: Record, session: Session, found: Sequence[Difference] | None)
     for each in found or ():
         say_line(f"call {each.call}, {each.tool}: answered otherwise")
         for name, answer in (("recorded", each.recorded), ("now", each.found)):
-            say_line(f"  {name}: {json.dumps(answer)[:SHOWN]}")
+            say_line(f"  {name}: {shorten(json.dumps(answer), SHOWN)}")
     if found is not None:
         say_line(f"on the fresh server {len(found)} of {len(record.calls)} calls are answered otherwise")

@@ -107,8 +107,7 @@ def print_json(document: object) -> None:
 
 def print_error(error: ToolkitError) -> None:
     """Print an error for people on stderr."""
-    for line in f"error: {error}".split("\n"):
-        remark(line)
+    remarks(f"error: {error}")
 
 
 def visible(text: str) -> str:
@@ -193,7 +192,7 @@ def styled(verdict: str, text: str | None = None) -> Styled:
 
 def coloured(text: str, colour: str | None) -> Styled:
     """Return text in a colour, if there is one."""
-    return Styled(click.style(visible(text), fg=colour) if colour else visible(text))
+    return Styled(click.style(visible(text), fg=colour) if text and colour else visible(text))
 
 
 def tick(holds: bool | None) -> Styled:  # noqa: FBT001 - the value itself
@@ -279,6 +278,12 @@ def print_table(
         names.remove(column.heading)
     if names:
         say_line(layout.left_out(names, needed, more, wide))
+
+
+def remarks(text: str) -> None:
+    """Print text of several lines on stderr."""
+    for line in text.split("\n"):
+        remark(line)
 
 
 def remark(text: str) -> None:

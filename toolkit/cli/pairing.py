@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from toolkit import api
-from toolkit.cli.output import FILE, console, headline, json_option, print_json, say_line, steps, table
+from toolkit.cli.output import FILE, bold, json_option, print_json, print_table, say_line, steps
 from toolkit.errors import IncompleteError, VerificationError
 
 if TYPE_CHECKING:
@@ -93,21 +93,19 @@ def verify(*, log: Path, as_json: bool) -> None:
     if as_json:
         print_json({"record": str(log), **found._asdict()})
         return
-    click.echo(
+    say_line(
         f"verified   {found.groups} groups of {found.steps} steps, {found.rollouts} rollouts; "
         f"{found.zero_variance} without variance, {found.spurious} spurious"
     )
 
 
 def _show(kind: str, runs: list[RunInspection]) -> None:
-    out = console(wide=True)
-    out.print(headline(kind, f": {len(runs)} run{'s' if len(runs) > 1 else ''}"))
-    shown = table(
-        ("run", "design", "known by", "groups", "seeds in a group", "asked the same", "by chance", "p")
+    say_line(bold(kind), f": {len(runs)} run{'s' if len(runs) > 1 else ''}")
+    print_table(
+        ("run", "design", "known by", "groups", "seeds in a group", "asked the same", "by chance", "p"),
+        [(run.run, _design(run), run.basis, str(run.groups), _seeds(run), *_answers(run)) for run in runs],
+        dropped=("by chance", "known by", "groups", "seeds in a group"),
     )
-    for run in runs:
-        shown.add_row(run.run, _design(run), run.basis, str(run.groups), _seeds(run), *_answers(run))
-    out.print(shown)
     for remark in dict.fromkeys(f"{run.run}: {remark}" for run in runs for remark in run.remarks):
         say_line(remark)
 

@@ -5,7 +5,18 @@ from pathlib import Path
 import click
 
 from toolkit import api
-from toolkit.cli.output import FILE, STUDY, check_option, console, json_option, print_json, steps, table, tell
+from toolkit.cli.output import (
+    FILE,
+    STUDY,
+    check_option,
+    json_option,
+    print_json,
+    print_table,
+    say_line,
+    say_lines,
+    steps,
+    tell,
+)
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import find_home
 
@@ -49,12 +60,11 @@ def list_pools(*, as_json: bool) -> None:
             ]
         )
         return
-    shown = table(
-        ("pool", "tasks", "calls a plan", "writes a plan", "SHA-256"), numbers=True, overflow="fold"
+    print_table(
+        ("pool", "tasks", "calls a plan", "writes a plan", "SHA-256"),
+        [(s.name, str(s.tasks), f"{s.mean_calls:.2f}", f"{s.mean_writes:.2f}", s.sha256) for s in summaries],
+        numbers=True,
     )
-    for s in summaries:
-        shown.add_row(s.name, str(s.tasks), f"{s.mean_calls:.2f}", f"{s.mean_writes:.2f}", s.sha256)
-    console().print(shown)
 
 
 @pools.command()
@@ -76,14 +86,13 @@ def show(*, task: str, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    click.echo(f"{loaded.task_id}   {', '.join(loaded.templates)}   budget {loaded.budget} calls\n")
-    click.echo(loaded.prompt)
-    click.echo("\nplan")
+    say_line(f"{loaded.task_id}   {', '.join(loaded.templates)}   budget {loaded.budget} calls")
+    say_lines(f"\n{loaded.prompt}\n\nplan")
     for number, call in enumerate(loaded.plan, 1):
         arguments = ", ".join(f"{name}={value}" for name, value in call.arguments.items())
-        click.echo(f"{number:3}  {call.tool}({arguments})")
-    click.echo(f"\nrecords that the plan changes: {', '.join(sorted(loaded.expected))}")
-    click.echo(f"SHA-256 {document['sha256']}")
+        say_line(f"{number:3}  {call.tool}({arguments})")
+    say_lines(f"\nrecords that the plan changes: {', '.join(sorted(loaded.expected))}")
+    say_line(f"SHA-256 {document['sha256']}")
 
 
 @pools.command()
@@ -144,6 +153,6 @@ def verify(*, study: str, as_json: bool) -> None:
         digests = task_pools.verify(opened, progress)
     tell(
         {"verdict": "verified", "study": opened.name, "pools": digests},
-        *(f"{name:16} verified   {sha256}" for name, sha256 in digests.items()),
+        *(line for name, sha256 in digests.items() for line in (f"{name}: verified", f"  SHA-256 {sha256}")),
         as_json=as_json,
     )

@@ -114,17 +114,16 @@ def advise(
 
 
 def _show(advice: Advice, title: str) -> None:
-    out = output.console(wide=True)
     numbers = f"{advice.groups['paired']} paired and {advice.groups['independent']} independent groups"
-    out.print(output.headline(title, f": {numbers} of {advice.group_size}, {advice.tasks} tasks"))
-    shown = output.table(("", "value", "95 % interval"), numbers=True, no_wrap=True)
+    output.say_line(output.bold(title), f": {numbers} of {advice.group_size}, {advice.tasks} tasks")
+    rows = []
     for name, label in LABELS.items():
         figure = advice.figures.get(name)
         if figure is None or figure.best is None:
             continue
         ends = "–" if figure.low is None or figure.high is None else f"[{figure.low:.3f}, {figure.high:.3f}]"  # noqa: RUF001
-        shown.add_row(label, f"{figure.best:.3f}", ends)
-    out.print(shown)
+        rows.append((label, f"{figure.best:.3f}", ends))
+    output.print_table(("", "value", "95 % interval"), rows, numbers=True)
     for name, reason in advice.not_evaluable.items():
         output.say_line(f"not evaluable: {LABELS[name]}: {reason}")
     output.say_line("")

@@ -143,28 +143,25 @@ def started(name: str | None, run_id: str | None, step: int | None) -> tuple[Cel
 
 
 def _show(found: list[Prediction], cell: Cell) -> None:
-    out = output.console(wide=True)
     first = found[0]
-    out.print(
-        output.headline(
-            cell.regime,
-            f": G = {cell.group_size}, V = {cell.surface_tokens}, advantages scaled: {cell.scale_rewards}, "
-            f"constant groups {cell.constant_groups}, {cell.loss_type}",
-        )
+    output.say_line(
+        output.bold(cell.regime),
+        f": G = {cell.group_size}, V = {cell.surface_tokens}, advantages scaled: {cell.scale_rewards}, "
+        f"constant groups {cell.constant_groups}, {cell.loss_type}",
     )
-    spread = output.table(("", "paired", "independent", "ratio"), numbers=True, no_wrap=True)
     paired, independent = first.designs["paired"], first.designs["independent"]
-    spread.add_row("constant groups", f"{paired.constant:.3f}", f"{independent.constant:.3f}", "")
+    spread = [("constant groups", f"{paired.constant:.3f}", f"{independent.constant:.3f}", "")]
     if cell.constant_groups == "resampled":
-        spread.add_row("draws a group", f"{paired.draws:.2f}", f"{independent.draws:.2f}", "")
+        spread.append(("draws a group", f"{paired.draws:.2f}", f"{independent.draws:.2f}", ""))
     for figure, label in SPREAD.items():
-        values = [f"{getattr(of, figure):.4g}" for of in (paired, independent)]
-        spread.add_row(label, *values, _ratio(first.ratios[figure]))
-    out.print(spread)
-    drifts = output.table(("optimizer", "groups a step", "drift, paired over independent"), numbers=True)
-    for one in found:
-        drifts.add_row(one.cell.optimizer, str(one.cell.prompts_per_step), _ratio(one.ratios["drift"]))
-    out.print(drifts)
+        one, other = (f"{getattr(of, figure):.4g}" for of in (paired, independent))
+        spread.append((label, one, other, _ratio(first.ratios[figure])))
+    output.print_table(("", "paired", "independent", "ratio"), spread, numbers=True)
+    output.print_table(
+        ("optimizer", "groups a step", "drift, paired over independent"),
+        [(one.cell.optimizer, str(one.cell.prompts_per_step), _ratio(one.ratios["drift"])) for one in found],
+        numbers=True,
+    )
     output.say_line(f"{paired.groups:,} groups a design; 95 % intervals over {first.blocks} blocks of tasks")
 
 

@@ -15,6 +15,7 @@ from toolkit.cli.audit import audit
 from toolkit.cli.card import card
 from toolkit.cli.hub import pull, push
 from toolkit.cli.importing import import_registers
+from toolkit.cli.layout import shorten
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 
@@ -216,7 +217,7 @@ def _table(table: Any) -> dict[str, Any]:
 
 
 LONGEST = 40
-"""Characters of a value that are shown to people."""
+"""Characters of a value of many words that are shown to people."""
 
 
 @registers.command()
@@ -297,16 +298,11 @@ def _table_lines(differing: TableDifference) -> Iterator[str]:
     yield from (f"  - {_key(key)}" for key in differing.removed_examples)
     for row in differing.changed_examples:
         values = ", ".join(
-            f"{name} {_short(mine)} -> {_short(theirs)}" for name, (mine, theirs) in row.values.items()
+            f"{name} {shorten(str(mine), LONGEST)} -> {shorten(str(theirs), LONGEST)}"
+            for name, (mine, theirs) in row.values.items()
         )
         yield f"  ~ {_key(row.key)}: {values}"
 
 
 def _key(key: dict[str, object]) -> str:
     return ", ".join(f"{name}={value}" for name, value in key.items())
-
-
-def _short(value: object) -> str:
-    """Return a value on one line; of a long list its beginning."""
-    text = str(value)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from toolkit.cli.output import FILE, json_option, print_json, say_line, steps, tell
+from toolkit.cli.output import FILE, json_option, print_json, remark, say_line, steps, tell
 from toolkit.places import find_home
 
 OWN_VERSION = "(own)"
@@ -121,12 +121,12 @@ def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None
     elif findings:
         for finding in findings:
             say_line(str(finding))
-        click.echo(f"{len(findings)} findings in {site_folder}; what to do: toolkit site build", err=True)
+        remark(f"{len(findings)} findings in {site_folder}; what to do: toolkit site build")
     else:
         versions = (
             f", frozen: {', '.join(v.name for v in everything.versions)}" if everything.versions else ""
         )
-        click.echo(f"{len(expected)} files identical in {site_folder}{versions}")
+        say_line(f"{len(expected)} files identical in {site_folder}{versions}")
     if findings:
         context.exit(1)
 

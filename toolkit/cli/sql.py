@@ -127,12 +127,8 @@ def _seen(row: tuple[object, ...]) -> list[object]:
 
 
 def _print_table(answer: Answer) -> None:
-    from rich.text import Text
-
-    shown = output.table(map(output.visible_lines, answer.columns), no_wrap=True)
-    for row in answer.rows:
-        shown.add_row(*(Text("" if value is None else output.visible_lines(str(value))) for value in row))
-    output.console(wide=True).print(shown)
+    rows = [["" if value is None else str(value) for value in row] for row in answer.rows]
+    output.print_table(answer.columns, rows, more="--csv")
     left = answer.total - len(answer.rows)
     some = f"the first {len(answer.rows)} of {answer.total} rows: --all-rows prints the other {left}, "
     output.say_line(some + "--csv and --parquet hold all" if left else f"{answer.total} rows")

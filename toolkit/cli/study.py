@@ -13,14 +13,13 @@ from toolkit import api
 from toolkit.cli.executing import chosen, executor_options, folder_option, selection_options
 from toolkit.cli.output import (
     FOLDER,
-    console,
     counted,
     json_option,
     print_json,
+    print_table,
     remark,
     say_line,
     steps,
-    table,
     tell,
 )
 from toolkit.errors import UsageError
@@ -163,13 +162,19 @@ def status(*, name: str, folder: Path | None, as_json: bool) -> None:
             }
         )
         return
-    shown = table(("run", "tier", "state", "segments", "attempts", "what is lacking"))
-    shown.columns[0].no_wrap = True
-    for run in statuses:
-        segments = f"{run.segments} of {run.of}"
-        lacking = "; ".join(run.shortcomings)
-        shown.add_row(run.run_id, str(run.tier), run.state, segments, str(run.attempts), lacking)
-    console().print(shown)
+    rows = [
+        (
+            run.run_id,
+            str(run.tier),
+            run.state,
+            f"{run.segments} of {run.of}",
+            str(run.attempts),
+            "; ".join(run.shortcomings),
+        )
+        for run in statuses
+    ]
+    headings = ("run", "tier", "state", "segments", "attempts", "what is lacking")
+    print_table(headings, rows, whole=("segments",), dropped=("attempts", "tier"))
     say_line(
         f"{registration.name}: {complete} of {len(statuses)} runs complete in {workplace.folder}"
         + (f", a command is at work on {len(at_work)}" if at_work else "")

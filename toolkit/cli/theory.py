@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.output import FILE, json_option, print_json
+from toolkit.cli.output import FILE, json_option, print_json, say_line
 from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
@@ -250,8 +250,10 @@ def _show(document: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    for name, value in _flat(document):
-        click.echo(f"{name:34} {_shown(value)}")
+    figures = _flat(document)
+    wide = max(34, *(len(name) for name, _ in figures))
+    for name, value in figures:
+        say_line(f"{name:{wide}} {_shown(value)}")
 
 
 def _shown(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 import click
 
-from toolkit.cli.output import json_option, print_json, steps
+from toolkit.cli.output import json_option, print_json, say_line, steps
 from toolkit.errors import UsageError
 
 NAMES = ("bfcl",)
@@ -40,6 +40,6 @@ def check(*, name: str, changes: int, as_json: bool) -> None:
         print_json({"world": name, "verdict": "verified", **found._asdict()})
         return
     for category, number in found.answers.items():
-        click.echo(f"{category:14} {number} of {number} answers pass here and there")
+        say_line(f"{category:14}  {number} of {number} answers pass here and there")
     same = f"{found.changed} of {found.changed} get one verdict here and there"
-    click.echo(f"{'changed turns':14} {same}; {found.passing} pass")
+    say_line(f"{'changed turns':14}  {same}; {found.passing} pass")
