@@ -5,6 +5,7 @@ import secrets
 import click
 
 from toolkit import api
+from toolkit.cli import offers
 from toolkit.cli.output import STUDY, json_option, steps, tell
 from toolkit.errors import UsageError
 from toolkit.places import find_home
@@ -15,7 +16,12 @@ SEEDS = 2**32  # short, and every reader of JSON holds it
 
 
 @click.command()
-@click.option("--study", metavar=STUDY, help="Study to audit; the one that ships its rows if left out.")
+@click.option(
+    "--study",
+    metavar=STUDY,
+    shell_complete=offers.studies,
+    help="Study to audit; the one that ships its rows if left out.",
+)
 @click.option(
     "--sample", type=click.IntRange(1, MOST), default=DEFAULT_SAMPLE, help="How many rows to play again."
 )

@@ -3,12 +3,13 @@
 import click
 
 from toolkit import api
+from toolkit.cli import offers
 from toolkit.cli.output import check_option, json_option, tell
 from toolkit.places import find_home
 
 
 @click.command()
-@click.argument("study")
+@click.argument("study", shell_complete=offers.studies)
 @check_option
 @json_option
 def card(*, study: str, check: bool, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit.backoffice.records import plain
+from toolkit.cli import offers
 from toolkit.cli.by_hand import by_hand, describe
 from toolkit.cli.draw import Seed
 from toolkit.cli.output import STUDY, console, json_option, print_json, visible
@@ -36,7 +37,7 @@ def episode() -> None:
 
 @episode.command()
 @click.option("--task", "task_id", default="validation:0", help="Task, as pool:index.")
-@click.option("--regime", default="clean", help="Noise setting.")
+@click.option("--regime", default="clean", shell_complete=offers.regimes, help="Noise setting.")
 @click.option(
     "--schedule",
     type=click.IntRange(0, SCHEDULES - 1),
@@ -96,11 +97,16 @@ def play(
 
 @episode.command()
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True), required=False)
-@click.option("--study", metavar=STUDY, help="Study whose row is played, with --run and its place.")
-@click.option("--run", "run_id", help="Run of the row.")
+@click.option(
+    "--study",
+    metavar=STUDY,
+    shell_complete=offers.studies,
+    help="Study whose row is played, with --run and its place.",
+)
+@click.option("--run", "run_id", shell_complete=offers.runs, help="Run of the row.")
 @click.option("--step", type=click.IntRange(0), help="Step of the evaluation, or of the training group.")
 @click.option("--phase", type=click.Choice(["periodic", "final"]), default="periodic")
-@click.option("--regime", help="Regime of the evaluation.")
+@click.option("--regime", shell_complete=offers.regimes, help="Regime of the evaluation.")
 @click.option("--task", type=click.IntRange(0), help="Evaluation: position of the task in its pool.")
 @click.option("--schedule", type=click.IntRange(0), help="Evaluation: index of the schedule.")
 @click.option("--position", type=click.IntRange(0), help="Training: position of the group in its step.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli import output, standing
+from toolkit.cli import offers, output, standing
 from toolkit.cli.authorities import trust_option
 from toolkit.cli.decide import estimate_text, exploratory_text, interval_text, standing_text, verdict_text
 from toolkit.errors import UsageError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("rules", nargs=-1)
+@click.argument("rules", nargs=-1, shell_complete=offers.rules)
 @output.study_option
 @click.option("--language", is_flag=True, help="List the operators of the rule language instead.")
 @click.option(

@@ -6,18 +6,31 @@ from pathlib import Path
 import click
 
 from toolkit import api
+from toolkit.cli import offers
 from toolkit.cli.output import FOLDER, STUDY, json_option, steps, tell
 from toolkit.study.exports import FORMATS
 
 
 @click.command()
-@click.argument("study", metavar=STUDY)
+@click.argument("study", metavar=STUDY, shell_complete=offers.studies)
 @click.option("--as", "form", type=click.Choice(list(FORMATS)), required=True, help="What it becomes.")
 @click.option("--into", type=FOLDER, help="New folder to write; STUDY-FORMAT here if left out.")
 @click.option(
-    "--run", "runs", default="", show_default=False, metavar="GLOB", help="Runs to tell of; all if left out."
+    "--run",
+    "runs",
+    default="",
+    show_default=False,
+    metavar="GLOB",
+    shell_complete=offers.runs,
+    help="Runs to tell of; all if left out.",
 )
-@click.option("--rule", "rules", multiple=True, help="Rule to state; every one if left out.")
+@click.option(
+    "--rule",
+    "rules",
+    multiple=True,
+    shell_complete=offers.rules,
+    help="Rule to state; every one if left out.",
+)
 @click.option("--episodes", is_flag=True, help="Tell of each episode, too: about 3 KB each.")
 @click.option(
     "--dataset",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
+from toolkit.cli import offers
 from toolkit.cli.output import FILE, STUDY, json_option, print_json, remark, say_line, steps
 from toolkit.errors import DamagedError, UsageError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("study", metavar=STUDY)
+@click.argument("study", metavar=STUDY, shell_complete=offers.studies)
 @click.argument("repository", metavar="OWNER/NAME")
 @click.option(
     "--tag", metavar="TAG", help="Name of this version, such as v1.0.0; one that is there is not moved."

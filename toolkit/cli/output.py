@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
+from toolkit.cli import offers
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import TextIO
@@ -65,6 +67,7 @@ study_option = click.option(
     "studies",
     multiple=True,
     metavar=STUDY,
+    shell_complete=offers.studies,
     help="Study to read, here or on the Hub; every shipped one if left out.",
 )
 check_option = click.option(

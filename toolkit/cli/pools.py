@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from toolkit import api
+from toolkit.cli import offers
 from toolkit.cli.output import FILE, STUDY, check_option, console, json_option, print_json, steps, table, tell
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import find_home
@@ -120,7 +121,9 @@ def build(*, out: Path | None, check: bool, as_json: bool) -> None:
 
 
 @pools.command()
-@click.option("--study", default=NAME, metavar=STUDY, help="Where the pools are.")
+@click.option(
+    "--study", default=NAME, metavar=STUDY, shell_complete=offers.studies, help="Where the pools are."
+)
 @json_option
 def verify(*, study: str, as_json: bool) -> None:
     """Verify registered pools: each task generated anew from its seed, every field compared.

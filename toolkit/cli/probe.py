@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli import output
+from toolkit.cli import offers, output
 from toolkit.cli.executing import chosen, executor_options
 from toolkit.cli.probe_advise import advise
 from toolkit.cli.probe_drift import drift
@@ -45,7 +45,7 @@ probe.add_command(advise)
 
 
 @probe.command("run")
-@click.argument("name", metavar="STUDY")
+@click.argument("name", metavar="STUDY", shell_complete=offers.registrations)
 @executor_options
 @click.option(
     "--folder",
@@ -131,9 +131,21 @@ def run_probe(
 
 
 @probe.command("report")
-@click.option("--study", "name", metavar=output.STUDY, default="embedded", help="Study to report on.")
 @click.option(
-    "--trajectory", default="*", show_default=False, metavar="GLOB", help="Only trajectories of this name."
+    "--study",
+    "name",
+    metavar=output.STUDY,
+    shell_complete=offers.studies,
+    default="embedded",
+    help="Study to report on.",
+)
+@click.option(
+    "--trajectory",
+    default="*",
+    shell_complete=offers.runs,
+    show_default=False,
+    metavar="GLOB",
+    help="Only trajectories of this name.",
 )
 @click.option(
     "--scored",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli import output
+from toolkit.cli import offers, output
 from toolkit.cli.probe_drift import MOST_PROMPTS, OPTIMIZERS, started
 from toolkit.errors import UsageError
 
@@ -28,9 +28,15 @@ LABELS = {
 @click.command("advise")
 @click.argument("source", required=False, type=click.Path(path_type=Path))
 @click.option(
-    "--study", "name", metavar=output.STUDY, help="Instead of SOURCE: play with a checkpoint of a study."
+    "--study",
+    "name",
+    metavar=output.STUDY,
+    shell_complete=offers.studies,
+    help="Instead of SOURCE: play with a checkpoint of a study.",
 )
-@click.option("--run", "run_id", metavar="RUN", help="Its run of a log-linear policy.")
+@click.option(
+    "--run", "run_id", metavar="RUN", shell_complete=offers.runs, help="Its run of a log-linear policy."
+)
 @click.option("--step", type=click.IntRange(0), help="Step of the run's checkpoint.")
 @click.option(
     "--tasks", type=click.IntRange(2, 2000), default=512, help="Tasks that are played with --study."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli import output
+from toolkit.cli import offers, output
 from toolkit.cli.executing import chosen, executor_options
 from toolkit.errors import UsageError
 
@@ -45,13 +45,26 @@ MOST_PROMPTS = 1000
 
 @click.command("drift")
 @click.option(
-    "--study", "name", metavar=output.STUDY, help="Study whose checkpoint plays, with --run and --step."
+    "--study",
+    "name",
+    metavar=output.STUDY,
+    shell_complete=offers.studies,
+    help="Study whose checkpoint plays, with --run and --step.",
 )
 @click.option(
-    "--run", "run_id", metavar="RUN", help="Its run; the run's settings stand where none are given."
+    "--run",
+    "run_id",
+    metavar="RUN",
+    shell_complete=offers.runs,
+    help="Its run; the run's settings stand where none are given.",
 )
 @click.option("--step", type=click.IntRange(0), help="Step of the run's checkpoint.")
-@click.option("--regime", help="Noise of training; faults_p025 if left out.", show_default=False)
+@click.option(
+    "--regime",
+    shell_complete=offers.regimes,
+    help="Noise of training; faults_p025 if left out.",
+    show_default=False,
+)
 @click.option("--batch", type=Numbers(), help="Groups a step, B, separated by commas; 24 if left out.")
 @click.option(
     "--optimizer",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli import output
+from toolkit.cli import offers, output
 from toolkit.cli.audit import audit
 from toolkit.cli.card import card
 from toolkit.cli.hub import pull, push
@@ -71,7 +71,7 @@ def list_registers(*, studies: tuple[str, ...], as_json: bool) -> None:
 
 
 @registers.command()
-@click.argument("tables", nargs=-1)
+@click.argument("tables", nargs=-1, shell_complete=offers.tables)
 @output.json_option
 def schema(*, tables: tuple[str, ...], as_json: bool) -> None:
     """Describe the columns of TABLES, or of every table.
@@ -213,8 +213,8 @@ LONGEST = 40
 
 
 @registers.command()
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="B")
+@click.argument("first", metavar="A", shell_complete=offers.studies)
+@click.argument("second", metavar="B", shell_complete=offers.studies)
 @click.option(
     "--examples",
     type=click.IntRange(0, 1000),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli import output
+from toolkit.cli import offers, output
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,7 +26,10 @@ MOST_ROWS = 100
 @click.command()
 @click.argument("query")
 @click.option(
-    "--study", metavar=output.STUDY, help="Study to ask; the only one, or `published`, if left out."
+    "--study",
+    metavar=output.STUDY,
+    shell_complete=offers.studies,
+    help="Study to ask; the only one, or `published`, if left out.",
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
 @click.option(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
+from toolkit.cli import offers
 from toolkit.cli.executing import chosen, executor_options, folder_option, selection_options
 from toolkit.cli.output import (
     FOLDER,
@@ -44,7 +45,7 @@ def study() -> None:
 
 
 @study.command("run")
-@click.argument("name", metavar="STUDY")
+@click.argument("name", metavar="STUDY", shell_complete=offers.registrations)
 @selection_options
 @executor_options
 @folder_option("played")
@@ -131,7 +132,7 @@ def run_study(
 
 
 @study.command()
-@click.argument("name", metavar="STUDY")
+@click.argument("name", metavar="STUDY", shell_complete=offers.registrations)
 @folder_option("played")
 @json_option
 def status(*, name: str, folder: Path | None, as_json: bool) -> None:

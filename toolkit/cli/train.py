@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
+from toolkit.cli import offers
 from toolkit.cli.executing import folder_option, selection_options
 from toolkit.cli.output import console, headline, json_option, print_json, remark, say_line, steps, tell
 from toolkit.cli.power import Finite
@@ -45,6 +46,7 @@ ABOVE_ZERO = Finite(0, 1e12, min_open=True)
     "--recipe",
     "name",
     metavar="NAME|FILE",
+    shell_complete=offers.recipes,
     help="Settings: a name, or a TOML file; those that STUDY fixes if left out.",
 )
 @click.option("--model", metavar="ID|FOLDER", help="Another model, on the Hub or in a folder.")
@@ -52,7 +54,10 @@ ABOVE_ZERO = Finite(0, 1e12, min_open=True)
     "--set", "changes", multiple=True, metavar="SECTION.KEY=VALUE", help="Another setting; may be repeated."
 )
 @click.option(
-    "--study", metavar="REGISTRATION", help="Whose runs; for a plan, that of cards/costs.toml if left out."
+    "--study",
+    metavar="REGISTRATION",
+    shell_complete=offers.registrations,
+    help="Whose runs; for a plan, that of cards/costs.toml if left out.",
 )
 @click.option(
     "--world",
