@@ -32,7 +32,9 @@ SEEDS = 2**32  # short, and every reader of JSON holds it
 )
 @json_option
 def audit(*, study: str | None, sample: int, seed: int | None, as_json: bool) -> None:
-    """Play random rows of a study's registers again, and fail on the first that comes out otherwise.
+    """Play random rows of a study's registers again.
+
+    The first that comes out otherwise fails the audit.
 
     Episodes and luck-share tables are played by their run's checkpoint. For a training group, training goes
     on from the checkpoint before it, and every group on the way has to come out as registered; where a study

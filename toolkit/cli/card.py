@@ -13,7 +13,9 @@ from toolkit.places import find_home
 @check_option
 @json_option
 def card(*, study: str, check: bool, as_json: bool) -> None:
-    """Make the card of STUDY anew from its source in cards/, with the findings; no row is touched.
+    """Make the card of STUDY anew.
+
+    It is made from its source in cards/, with the findings; no row is touched.
 
     A finding that says another verdict than its rule reaches is refused. The card is README.md in the study's
     repository; beside it stands the same for machines, croissant.json, and the manifest names both.

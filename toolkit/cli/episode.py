@@ -63,13 +63,15 @@ def play(
     full: bool,
     as_json: bool,
 ) -> None:
-    """Play one task under one schedule and show each call, with the faults it met.
+    """Play one task under one schedule.
+
+    Each call is shown, with the fault that it met.
 
     \b
     Examples:
       toolkit episode play --task validation:0 --regime clean --schedule 0
       toolkit episode play --task test:7 --regime faults_p025 --schedule 2
-      toolkit episode play --task test:7 --regime faults_p025 --agent careless --json
+      toolkit episode play --task test:7 --regime clean --agent careless --json
       toolkit episode play --task train:12 --regime challenge --by-hand
     """
     from toolkit.episodes import agents, document
@@ -114,7 +116,9 @@ def play(
 @click.option("--full", is_flag=True, help="Print every answer whole.")
 @json_option
 def replay(*, file: Path | None, study: str | None, full: bool, as_json: bool, **place: Any) -> None:
-    """Play a recorded episode again: the same calls must meet the same answers, draws and outcome.
+    """Play a recorded episode again.
+
+    The same calls must meet the same answers, draws and outcome.
 
     FILE is what `toolkit episode play --json` printed; - reads it from stdin. In place of a file, a row of a
     study's registers is named: the policy of its run's checkpoint then plays it, and what comes out has to be
@@ -123,8 +127,10 @@ def replay(*, file: Path | None, study: str | None, full: bool, as_json: bool, *
     \b
     Examples:
       toolkit episode replay tests/golden/episode.json
-      toolkit episode replay --study embedded --run c0-clean-s0 --step 40 --regime clean --task 3 --schedule 1
-      toolkit episode replay --study embedded --run c4-independent-s1 --step 7 --position 2 --slot 5 --json
+      toolkit episode replay --study embedded --run c0-clean-s0 --step 40 \\
+        --regime clean --task 3 --schedule 1
+      toolkit episode replay --study embedded --run c4-independent-s1 --step 7 \\
+        --position 2 --slot 5 --json
     """
     from toolkit.episodes.document import replay as replay_episode
 

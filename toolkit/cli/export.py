@@ -61,12 +61,14 @@ def export(
     """Write a study as other projects read it; the same study gives the same bytes.
 
     \b
-    every-eval-ever  a record a model and step, in the folders of the project's datastore; with
-                     --episodes, its JSONL of episodes beside it
-    hf-results       for a model's repository: model-index in a card, and .eval_results; the Hub
-                     wants the dataset's name, so a study that is not from there needs --dataset
-    in-toto          a Statement a rule, unsigned: subjects are the register files, the predicate
-                     is the decision with registration, amendments and tokens
+    every-eval-ever  a record a model and step, in the folders of the project's
+                     datastore; with --episodes, its JSONL of episodes beside it
+    hf-results       for a model's repository: model-index in a card, and
+                     .eval_results; the Hub wants the dataset's name, so a study
+                     that is not from there needs --dataset
+    in-toto          a Statement a rule, unsigned: subjects are the register
+                     files, the predicate is the decision with registration,
+                     amendments and tokens
     ro-crate         registers and registration in one folder, with their metadata
 
     A model is a run of the study, or what `toolkit evaluate` was given: name the folder of its
@@ -75,7 +77,7 @@ def export(
     \b
     Examples:
       toolkit export tiny-lm --as every-eval-ever --run 'c2-*' --episodes
-      toolkit export published --as hf-results --dataset some-group/published --json
+      toolkit export published --as hf-results --dataset some-group/published
       toolkit export published --as in-toto --rule H2a --into statements
       toolkit export published --as ro-crate
     """

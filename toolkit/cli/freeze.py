@@ -59,7 +59,8 @@ def freeze(
       toolkit freeze my-study --template > rules.toml
       toolkit freeze my-study --dry-run
       toolkit freeze my-study
-      toolkit freeze my-study --authority https://freetsa.org/tsr --authority http://time.certum.pl
+      toolkit freeze my-study --authority https://freetsa.org/tsr \\
+        --authority http://time.certum.pl
       toolkit freeze my-study --demonstration
     """
     from toolkit.prereg import git, record, trust

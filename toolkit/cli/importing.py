@@ -59,9 +59,9 @@ def import_registers(
     \b
     Examples:
       toolkit registers import my-study episodes.csv
-      toolkit registers import my-study episodes.parquet --mapping elsewhere.toml --json
+      toolkit registers import my-study episodes.csv --mapping other.toml --json
       toolkit registers import my-study 'logs/*.eval'
-      toolkit registers import my-study episodes.csv --replace 'seed 3 was logged twice'
+      toolkit registers import my-study episodes.csv --replace 'logged twice'
       toolkit registers import my-study episodes.csv --check
     """
     os.environ.update(GIVEN_BACK)  # who started this may have imported polars, which leaves its own there

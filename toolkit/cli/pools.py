@@ -21,7 +21,9 @@ def pools() -> None:
 @pools.command("list")
 @json_option
 def list_pools(*, as_json: bool) -> None:
-    """List the pools: how many tasks, how long their plans are, and the SHA-256 of each.
+    """List the pools.
+
+    Of each, how many tasks it has, how long their plans are, and its SHA-256.
 
     \b
     Examples:
@@ -62,7 +64,9 @@ def list_pools(*, as_json: bool) -> None:
 @click.argument("task")
 @json_option
 def show(*, task: str, as_json: bool) -> None:
-    """Show TASK, called pool:index: its prompt, its plan and the end state that is expected.
+    """Show TASK, called pool:index.
+
+    Shown are its prompt, its plan and the end state that is expected.
 
     \b
     Examples:
@@ -92,7 +96,9 @@ def show(*, task: str, as_json: bool) -> None:
 @check_option
 @json_option
 def build(*, out: Path | None, check: bool, as_json: bool) -> None:
-    """Build the dataset repository of the task pools; the same generator gives the same bytes.
+    """Build the dataset repository of the task pools.
+
+    The same generator gives the same bytes.
 
     \b
     Examples:
@@ -126,7 +132,9 @@ def build(*, out: Path | None, check: bool, as_json: bool) -> None:
 )
 @json_option
 def verify(*, study: str, as_json: bool) -> None:
-    """Verify registered pools: each task generated anew from its seed, every field compared.
+    """Verify registered pools.
+
+    Each task is generated anew from its seed, and every field compared.
 
     \b
     Examples:

@@ -71,7 +71,9 @@ def run_probe(
     check: bool,
     as_json: bool,
 ) -> None:
-    """Probe every registered checkpoint of STUDY, and write the evidence and its figures to its registers.
+    """Probe every registered checkpoint of STUDY.
+
+    The evidence and its figures are written to the study's registers.
 
     The checkpoints come from the study's registers. What was stopped goes on with the same command. Decisions
     are made anew, for some rest on the probe.
@@ -155,7 +157,9 @@ def run_probe(
 @click.option("--check", is_flag=True, help="Compute the figures anew from the evidence alone, and compare.")
 @output.json_option
 def report_probe(*, name: str, trajectory: str, scored: str | None, check: bool, as_json: bool) -> None:
-    """Report both sides of the exact condition and the ratios of covariance traces, checkpoint by checkpoint.
+    """Report a study's probe, checkpoint by checkpoint.
+
+    Shown are both sides of the exact condition, and the ratios of covariance traces.
 
     A ratio below one: pairing lowers the trace. L/R below one: it does so under grader flips, whatever their
     rate. Intervals resample tasks. Beside the plain figures stands what noise alone would give.

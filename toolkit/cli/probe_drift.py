@@ -101,7 +101,9 @@ def drift(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Predict from played groups of both designs how fast training with each will learn.
+    """Predict how fast training in either design will learn.
+
+    Groups of both designs are played for it.
 
     The drift is what a step of the optimizer is expected to gain: a ratio (paired over independent) below
     one says that pairing slows learning under these settings. Beside it: the share of groups with constant
@@ -114,7 +116,7 @@ def drift(
     \b
     Examples:
       toolkit probe drift --batch 1,2,24
-      toolkit probe drift --regime flips_q010 --optimizer adam --optimizer gradient --json
+      toolkit probe drift --regime flips_q010 --optimizer gradient --json
       toolkit probe drift --study embedded --run c2-paired-s100 --step 100
     """
     from toolkit.study.probing.drift import predicted_drift

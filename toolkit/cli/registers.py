@@ -225,7 +225,9 @@ LONGEST = 40
 @click.option("--fail-on-difference", is_flag=True, help="End with 1 where anything differs.")
 @output.json_option
 def diff(*, first: str, second: str, examples: int, fail_on_difference: bool, as_json: bool) -> None:
-    """Say what differs between the studies A and B, each a name, a path or OWNER/NAME@REVISION.
+    """Say what differs between the studies A and B.
+
+    Each is a name, a path or OWNER/NAME@REVISION.
 
     Registration, versions and documents are compared as the manifests state them, tables by their row hash.
     Where that differs, rows are compared by the table's key: added rows are those that B alone has.

@@ -74,7 +74,7 @@ def sql(
 
     \b
     Examples:
-      toolkit sql "SELECT arm, seed, sum(spurious), sum(all_correct) FROM groups_summary GROUP BY ALL"
+      toolkit sql "SELECT arm, sum(spurious) FROM groups_summary GROUP BY ALL"
       toolkit sql "DESCRIBE episodes" --study embedded
       toolkit sql "FROM runs" --csv > runs.csv
       toolkit sql "SELECT avg(calls) FROM episodes" --study owner/name@v1 --remote

@@ -77,7 +77,9 @@ def run_study(
     check: bool,
     as_json: bool,
 ) -> None:
-    """Play the registered runs of STUDY, probe them where a probe is registered, and write its registers.
+    """Play the registered runs of STUDY and write its registers.
+
+    Where a probe is registered, the runs are probed.
 
     What was stopped or killed goes on from where it was with the same command, and leaves the same bytes.
     STUDY is a frozen registration whose matrix names the regimes that its runs train under. Several commands
@@ -89,7 +91,7 @@ def run_study(
       toolkit study run embedded --tier 1 --processes 4
       toolkit study run embedded --rule H2a
       toolkit study run embedded --run 'c2-paired-*' --into elsewhere
-      toolkit study run embedded --run c2-paired-s0 --folder shared --keep-complete
+      toolkit study run embedded --run c2-paired-s0 --keep-complete
       toolkit study run embedded --executor ray --address auto
       toolkit study run embedded --check --json
     """
@@ -136,7 +138,9 @@ def run_study(
 @folder_option("played")
 @json_option
 def status(*, name: str, folder: Path | None, as_json: bool) -> None:
-    """Show how far each run of STUDY has come; nothing is changed or examined.
+    """Show how far each run of STUDY has come.
+
+    Nothing is changed or examined.
 
     \b
     Examples:

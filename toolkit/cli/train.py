@@ -120,9 +120,9 @@ def train(
     Examples:
       toolkit train --recipe qwen3.5-2b --dry-run
       toolkit train --recipe qwen3.5-2b --dry-run --run c2-paired-s0 --json
-      toolkit train --recipe qwen3.5-2b --dry-run --tier 1 --gpus 8 --seconds-per-step 420
+      toolkit train --recipe qwen3.5-2b --dry-run --gpus 8 --seconds-per-step 420
       toolkit train --recipe qwen3.5-2b --dry-run --model dense-70b --gpus 64
-      toolkit train --recipe qwen3.5-2b --dry-run --set step.micro_batch=1 --memory 40
+      toolkit train --recipe qwen3.5-2b --dry-run --set step.micro_batch=1
       toolkit train --recipe qwen3.5-2b --dry-run --world bfcl
       toolkit train --recipe small --cpu --try 2
       toolkit train --recipe qwen3.5-2b --study my-study --run c2-paired-s0
