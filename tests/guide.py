@@ -83,10 +83,10 @@ def _outputs() -> str:
         assert (CHECKOUT / file).is_file(), file
         rows.append(f"[{name}]({file})")
     listed = " · ".join(rows)
-    return f"""Each document has a JSON Schema, which `toolkit schema` prints and which comes with the package; CI may hold outputs
-against it. `error` is what every command prints on stdout with `--json` when it fails.
-
-{listed}"""
+    return (
+        "Each document has a JSON Schema, which `toolkit schema` prints and which comes with the package. "
+        f"`error` is what every command prints on stdout with `--json` when it fails.\n\n{listed}"
+    )
 
 
 def _python() -> str:

@@ -160,7 +160,7 @@ def documented() -> list[str]:
 
 def examples(command: click.Command) -> list[str]:
     """Return the examples in a command's help."""
-    lines = (command.help or "").replace("\b", "").splitlines()
+    lines = re.sub(r"\\\n\s*", "", (command.help or "").replace("\b", "")).splitlines()
     return [line.strip() for line in lines if line.strip().startswith("toolkit ")]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli import output
+from toolkit.cli import offers, output
 from toolkit.cli.authorities import trust_option
 from toolkit.cli.verify_prereg import token_document
 from toolkit.errors import UsageError
@@ -28,7 +28,7 @@ TRIED = "dry run"
 
 
 @click.command()
-@click.argument("study")
+@click.argument("study", shell_complete=offers.studies)
 @click.argument("checkout", type=output.FOLDER)
 @click.option("--dry-run", is_flag=True, help="Verify and compare everything; write nothing.")
 @trust_option

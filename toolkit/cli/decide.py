@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit import api
-from toolkit.cli import output, standing
+from toolkit.cli import offers, output, standing
 from toolkit.cli.authorities import trust_option
 from toolkit.cli.standing import require_option
 from toolkit.errors import UsageError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("rules", nargs=-1)
+@click.argument("rules", nargs=-1, shell_complete=offers.rules)
 @click.option("--all", "every", is_flag=True, help="Decide every rule of the registration.")
 @output.study_option
 @click.option("--seeds", is_flag=True, help="Show the estimate of every seed, not their range.")

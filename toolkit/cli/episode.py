@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit.backoffice.records import plain
+from toolkit.cli import offers
 from toolkit.cli.by_hand import by_hand, describe
 from toolkit.cli.draw import Seed
 from toolkit.cli.output import (
@@ -42,7 +43,7 @@ def episode() -> None:
 
 @episode.command()
 @click.option("--task", "task_id", default="validation:0", help="Task, as pool:index.")
-@click.option("--regime", default="clean", help="Noise setting.")
+@click.option("--regime", default="clean", shell_complete=offers.regimes, help="Noise setting.")
 @click.option(
     "--schedule",
     type=click.IntRange(0, SCHEDULES - 1),
@@ -68,13 +69,15 @@ def play(
     full: bool,
     as_json: bool,
 ) -> None:
-    """Play one task under one schedule and show each call, with the faults it met.
+    """Play one task under one schedule.
+
+    Each call is shown, with the fault that it met.
 
     \b
     Examples:
       toolkit episode play --task validation:0 --regime clean --schedule 0
       toolkit episode play --task test:7 --regime faults_p025 --schedule 2
-      toolkit episode play --task test:7 --regime faults_p025 --agent careless --json
+      toolkit episode play --task test:7 --regime clean --agent careless --json
       toolkit episode play --task train:12 --regime challenge --by-hand
     """
     from toolkit.episodes import agents, document
@@ -102,11 +105,16 @@ def play(
 
 @episode.command()
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True), required=False)
-@click.option("--study", metavar=STUDY, help="Study whose row is played, with --run and its place.")
-@click.option("--run", "run_id", help="Run of the row.")
+@click.option(
+    "--study",
+    metavar=STUDY,
+    shell_complete=offers.studies,
+    help="Study whose row is played, with --run and its place.",
+)
+@click.option("--run", "run_id", shell_complete=offers.runs, help="Run of the row.")
 @click.option("--step", type=click.IntRange(0), help="Step of the evaluation, or of the training group.")
 @click.option("--phase", type=click.Choice(["periodic", "final"]), default="periodic")
-@click.option("--regime", help="Regime of the evaluation.")
+@click.option("--regime", shell_complete=offers.regimes, help="Regime of the evaluation.")
 @click.option("--task", type=click.IntRange(0), help="Evaluation: position of the task in its pool.")
 @click.option("--schedule", type=click.IntRange(0), help="Evaluation: index of the schedule.")
 @click.option("--position", type=click.IntRange(0), help="Training: position of the group in its step.")
@@ -114,7 +122,9 @@ def play(
 @click.option("--full", is_flag=True, help="Print every answer whole.")
 @json_option
 def replay(*, file: Path | None, study: str | None, full: bool, as_json: bool, **place: Any) -> None:
-    """Play a recorded episode again: the same calls must meet the same answers, draws and outcome.
+    """Play a recorded episode again.
+
+    The same calls must meet the same answers, draws and outcome.
 
     FILE is what `toolkit episode play --json` printed; - reads it from stdin. In place of a file, a row of a
     study's registers is named: the policy of its run's checkpoint then plays it, and what comes out has to be
@@ -123,8 +133,10 @@ def replay(*, file: Path | None, study: str | None, full: bool, as_json: bool, *
     \b
     Examples:
       toolkit episode replay tests/golden/episode.json
-      toolkit episode replay --study embedded --run c0-clean-s0 --step 40 --regime clean --task 3 --schedule 1
-      toolkit episode replay --study embedded --run c4-independent-s1 --step 7 --position 2 --slot 5 --json
+      toolkit episode replay --study embedded --run c0-clean-s0 --step 40 \\
+        --regime clean --task 3 --schedule 1
+      toolkit episode replay --study embedded --run c4-independent-s1 --step 7 \\
+        --position 2 --slot 5 --json
     """
     from toolkit.episodes.document import replay as replay_episode
 

@@ -155,14 +155,19 @@ def evaluate(
     \b
     Examples:
       toolkit evaluate --model reference --sets clean,faults_p025 --tasks 4
-      toolkit evaluate --model careless --sets all --tasks 2 --schedules 2 --no-luck-share --json
-      toolkit evaluate --model Qwen/Qwen3.5-2B --chat-option enable_thinking=false --out evaluations/2b
-      toolkit evaluate --model small --couple --sets faults_p025 --tasks 16 --no-luck-share --out base
-      toolkit evaluate --model Qwen/Qwen3.5-2B --engine vllm --adapter checkpoint-100 --out trained
-      toolkit evaluate --model Qwen/Qwen3.5-2B --engine vllm --engine-option max_length=12288 --out short
-      toolkit evaluate --model Qwen3.5-2B --endpoint http://localhost:8000/v1 --out evaluations/2b
-      toolkit evaluate --model Qwen3.5-2B --endpoint https://host/v1 --api-key-env MY_KEY --concurrency 64
-      toolkit evaluate --model Qwen3.5-2B --endpoint http://host:8000/v1 --executor ray --address auto
+      toolkit evaluate --model careless --sets all --tasks 2 --schedules 2 \\
+        --no-luck-share --json
+      toolkit evaluate --model Qwen/Qwen3.5-2B --chat-option enable_thinking=false
+      toolkit evaluate --model small --couple --sets faults_p025 --out base
+      toolkit evaluate --model Qwen/Qwen3.5-2B --engine vllm \\
+        --adapter checkpoint-100 --out trained
+      toolkit evaluate --model Qwen/Qwen3.5-2B --engine vllm \\
+        --engine-option max_length=12288
+      toolkit evaluate --model Qwen3.5-2B --endpoint http://localhost:8000/v1
+      toolkit evaluate --model Qwen3.5-2B --endpoint https://host/v1 \\
+        --api-key-env MY_KEY --concurrency 64
+      toolkit evaluate --model Qwen3.5-2B --endpoint http://host:8000/v1 \\
+        --executor ray --address auto
     """
     from toolkit.policies.language_model.opening import Opening
     from toolkit.policies.language_model.options import read_options

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli import output, standing
+from toolkit.cli import offers, output, standing
 from toolkit.cli.authorities import trust_option
 from toolkit.cli.decide import print_reasons
 from toolkit.errors import UsageError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("rules", nargs=-1)
+@click.argument("rules", nargs=-1, shell_complete=offers.rules)
 @output.study_option
 @click.option("--language", is_flag=True, help="List the operators of the rule language instead.")
 @click.option(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli import output
+from toolkit.cli import offers, output
 from toolkit.cli.authorities import asking_options, demonstrated, online, print_tokens
 from toolkit.cli.verify_prereg import token_document
 from toolkit.errors import UsageError
@@ -25,7 +25,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 @click.command()
-@click.argument("registration")
+@click.argument("registration", shell_complete=offers.registrations)
 @click.option("--template", is_flag=True, help="Print a rules.toml to be filled in.")
 @click.option(
     "--demonstration",
@@ -59,7 +59,8 @@ def freeze(
       toolkit freeze my-study --template > rules.toml
       toolkit freeze my-study --dry-run
       toolkit freeze my-study
-      toolkit freeze my-study --authority https://freetsa.org/tsr --authority http://time.certum.pl
+      toolkit freeze my-study --authority https://freetsa.org/tsr \\
+        --authority http://time.certum.pl
       toolkit freeze my-study --demonstration
     """
     from toolkit.prereg import git, record, trust
@@ -159,7 +160,7 @@ def _print_dry_run(name: str, files: Sequence[str], commit: str, *, as_json: boo
 
 
 @click.command()
-@click.argument("registration", required=False)
+@click.argument("registration", required=False, shell_complete=offers.registrations)
 @click.argument("file", type=output.FILE, required=False)
 @click.option("--template", is_flag=True, help="Print an amendment to be filled in.")
 @click.option(
@@ -186,7 +187,7 @@ def amend(*, template: bool, after_runs: bool, **options: Any) -> None:
 
 
 @click.command()
-@click.argument("registration", required=False)
+@click.argument("registration", required=False, shell_complete=offers.registrations)
 @click.argument("file", type=output.FILE, required=False)
 @click.option("--template", is_flag=True, help="Print a deviation to be filled in.")
 @asking_options

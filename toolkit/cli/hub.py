@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
+from toolkit.cli import offers
 from toolkit.cli.output import FILE, STUDY, json_option, print_json, remark, say_line, say_whole, steps
 from toolkit.errors import DamagedError, UsageError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("study", metavar=STUDY)
+@click.argument("study", metavar=STUDY, shell_complete=offers.studies)
 @click.argument("repository", metavar="OWNER/NAME")
 @click.option(
     "--tag", metavar="TAG", help="Name of this version, such as v1.0.0; one that is there is not moved."
@@ -85,7 +86,9 @@ def push(
 @click.option("--accept-moved", is_flag=True, help="Take a tag that is another commit than before.")
 @json_option
 def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool, as_json: bool) -> None:
-    """Pull a study from the Hub at a branch, a tag or a commit's SHA, and verify it: every file, every row.
+    """Pull a study from the Hub and verify it: every file, every row.
+
+    REVISION is a branch, a tag or a commit's SHA.
 
     The revision becomes the SHA of its commit, which is printed: name that to mean the same for good. Files
     that were pulled before are checked as new ones are. Without a connection the cache is used, and this is

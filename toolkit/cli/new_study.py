@@ -77,12 +77,12 @@ def new_study(
     Examples:
       toolkit new-study my-study --into my-project
       toolkit new-study my-study --table pilot.csv --into my-project
-      toolkit new-study my-study --table 'logs/*.eval' --arm model --into my-project
+      toolkit new-study my-study --table 'logs/*.eval' --arm model
       toolkit new-study my-study --table trl-runs --into my-project
-      toolkit new-study my-study --table lm_eval_output --success exact_match --into my-project
-      toolkit new-study my-study --table wandb --score eval/accuracy --into my-project
-      toolkit new-study my-study --table pilot.csv --attribute difficulty --attribute topic
-      toolkit new-study my-study --table pilot.csv --repository me/my-study --into my-project --json
+      toolkit new-study my-study --table lm_eval_output --success exact_match
+      toolkit new-study my-study --table wandb --score eval/accuracy
+      toolkit new-study my-study --table pilot.csv --attribute difficulty
+      toolkit new-study my-study --table pilot.csv --repository me/my-study --json
     """
     from toolkit.files import write_all
     from toolkit.registers.imported.reading import read_log

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
-from toolkit.cli import layout
+from toolkit.cli import layout, offers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -72,6 +72,7 @@ study_option = click.option(
     "studies",
     multiple=True,
     metavar=STUDY,
+    shell_complete=offers.studies,
     help="Study to read, here or on the Hub; every shipped one if left out.",
 )
 check_option = click.option(

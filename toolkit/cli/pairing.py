@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def pairing() -> None:
-    """Noise in front of anybody's tools: what was recorded of it."""
+    """Check records of training under noise: which design really ran."""
 
 
 @pairing.command()
@@ -38,7 +38,9 @@ def inspect(
     seed_column: str | None,
     as_json: bool,
 ) -> None:
-    """Say which design the training in LOG has really run: paired, independent, or paired by accident.
+    """Say which design the training in LOG has really run.
+
+    It is paired, independent, or paired by accident.
 
     LOG is the output folder of a TRL trainer with log_completions, what verl dumps to
     trainer.rollout_data_dir, a table with a row a rollout, or a study's registers. Seeds of each rollout
@@ -49,7 +51,7 @@ def inspect(
     Examples:
       toolkit pairing inspect outputs/grpo-run
       toolkit pairing inspect outputs/grpo-run --declared independent --json
-      toolkit pairing inspect rollouts.parquet --group-size 8 --seed-column env_seed
+      toolkit pairing inspect rollouts.parquet --seed-column env_seed
       toolkit pairing inspect registers/embedded
     """
     from toolkit.pairing.inspection import inspect_log, inspect_study, overall
@@ -77,7 +79,7 @@ def inspect(
 @click.argument("log", type=FILE)
 @json_option
 def verify(*, log: Path, as_json: bool) -> None:
-    """Verify LOG, a record of training groups that `toolkit.pairing` wrote.
+    """Verify LOG, a record that `toolkit.pairing` wrote.
 
     Every schedule seed is derived again from design, seed, step, task and slot; observed rewards have to
     follow from true outcomes and schedules, and flags from both. True outcomes are taken at their word.

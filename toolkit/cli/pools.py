@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from toolkit import api
+from toolkit.cli import offers
 from toolkit.cli.output import (
     FILE,
     STUDY,
@@ -31,7 +32,9 @@ def pools() -> None:
 @pools.command("list")
 @json_option
 def list_pools(*, as_json: bool) -> None:
-    """List the pools: how many tasks, how long their plans are, and the SHA-256 of each.
+    """List the pools.
+
+    Of each, how many tasks it has, how long their plans are, and its SHA-256.
 
     \b
     Examples:
@@ -71,7 +74,9 @@ def list_pools(*, as_json: bool) -> None:
 @click.argument("task")
 @json_option
 def show(*, task: str, as_json: bool) -> None:
-    """Show TASK, called pool:index: its prompt, its plan and the end state that is expected.
+    """Show TASK, called pool:index.
+
+    Shown are its prompt, its plan and the end state that is expected.
 
     \b
     Examples:
@@ -100,7 +105,9 @@ def show(*, task: str, as_json: bool) -> None:
 @check_option
 @json_option
 def build(*, out: Path | None, check: bool, as_json: bool) -> None:
-    """Build the dataset repository of the task pools; the same generator gives the same bytes.
+    """Build the dataset repository of the task pools.
+
+    The same generator gives the same bytes.
 
     \b
     Examples:
@@ -129,10 +136,14 @@ def build(*, out: Path | None, check: bool, as_json: bool) -> None:
 
 
 @pools.command()
-@click.option("--study", default=NAME, metavar=STUDY, help="Where the pools are.")
+@click.option(
+    "--study", default=NAME, metavar=STUDY, shell_complete=offers.studies, help="Where the pools are."
+)
 @json_option
 def verify(*, study: str, as_json: bool) -> None:
-    """Verify registered pools: each task generated anew from its seed, every field compared.
+    """Verify registered pools.
+
+    Each task is generated anew from its seed, and every field compared.
 
     \b
     Examples:

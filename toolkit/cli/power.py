@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
+from toolkit.cli import offers
 from toolkit.cli.output import STUDY, json_option, print_json, print_table, say_line, steps
 from toolkit.errors import UsageError
 
@@ -33,8 +34,13 @@ class Finite(click.FloatRange):
 
 
 @click.command()
-@click.argument("rule")
-@click.option("--study", metavar=STUDY, help="Study to fit; `published`, or the only one.")
+@click.argument("rule", shell_complete=offers.rules)
+@click.option(
+    "--study",
+    metavar=STUDY,
+    shell_complete=offers.studies,
+    help="Study to fit; `published`, or the only one.",
+)
 @click.option(
     "--effect",
     "effects",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli import output
+from toolkit.cli import offers, output
 from toolkit.cli.executing import chosen, executor_options
 from toolkit.cli.probe_advise import advise
 from toolkit.cli.probe_drift import drift
@@ -49,7 +49,7 @@ probe.add_command(advise)
 
 
 @probe.command("run")
-@click.argument("name", metavar="STUDY")
+@click.argument("name", metavar="STUDY", shell_complete=offers.registrations)
 @executor_options
 @click.option(
     "--folder",
@@ -75,7 +75,9 @@ def run_probe(
     check: bool,
     as_json: bool,
 ) -> None:
-    """Probe every registered checkpoint of STUDY, and write the evidence and its figures to its registers.
+    """Probe every registered checkpoint of STUDY.
+
+    The evidence and its figures are written to the study's registers.
 
     The checkpoints come from the study's registers. What was stopped goes on with the same command. Decisions
     are made anew, for some rest on the probe.
@@ -135,9 +137,21 @@ def run_probe(
 
 
 @probe.command("report")
-@click.option("--study", "name", metavar=output.STUDY, default="embedded", help="Study to report on.")
 @click.option(
-    "--trajectory", default="*", show_default=False, metavar="GLOB", help="Only trajectories of this name."
+    "--study",
+    "name",
+    metavar=output.STUDY,
+    shell_complete=offers.studies,
+    default="embedded",
+    help="Study to report on.",
+)
+@click.option(
+    "--trajectory",
+    default="*",
+    shell_complete=offers.runs,
+    show_default=False,
+    metavar="GLOB",
+    help="Only trajectories of this name.",
 )
 @click.option(
     "--scored",
@@ -147,7 +161,9 @@ def run_probe(
 @click.option("--check", is_flag=True, help="Compute the figures anew from the evidence alone, and compare.")
 @output.json_option
 def report_probe(*, name: str, trajectory: str, scored: str | None, check: bool, as_json: bool) -> None:
-    """Report both sides of the exact condition and the ratios of covariance traces, checkpoint by checkpoint.
+    """Report a study's probe, checkpoint by checkpoint.
+
+    Shown are both sides of the exact condition, and the ratios of covariance traces.
 
     A ratio below one: pairing lowers the trace. L/R below one: it does so under grader flips, whatever their
     rate. Intervals resample tasks. Beside the plain figures stands what noise alone would give.

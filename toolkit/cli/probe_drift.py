@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli import output
+from toolkit.cli import offers, output
 from toolkit.cli.executing import chosen, executor_options
 from toolkit.errors import UsageError
 
@@ -45,13 +45,26 @@ MOST_PROMPTS = 1000
 
 @click.command("drift")
 @click.option(
-    "--study", "name", metavar=output.STUDY, help="Study whose checkpoint plays, with --run and --step."
+    "--study",
+    "name",
+    metavar=output.STUDY,
+    shell_complete=offers.studies,
+    help="Study whose checkpoint plays, with --run and --step.",
 )
 @click.option(
-    "--run", "run_id", metavar="RUN", help="Its run; the run's settings stand where none are given."
+    "--run",
+    "run_id",
+    metavar="RUN",
+    shell_complete=offers.runs,
+    help="Its run; the run's settings stand where none are given.",
 )
 @click.option("--step", type=click.IntRange(0), help="Step of the run's checkpoint.")
-@click.option("--regime", help="Noise of training; faults_p025 if left out.", show_default=False)
+@click.option(
+    "--regime",
+    shell_complete=offers.regimes,
+    help="Noise of training; faults_p025 if left out.",
+    show_default=False,
+)
 @click.option("--batch", type=Numbers(), help="Groups a step, B, separated by commas; 24 if left out.")
 @click.option(
     "--optimizer",
@@ -88,7 +101,9 @@ def drift(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Predict from played groups of both designs how fast training with each will learn.
+    """Predict how fast training in either design will learn.
+
+    Groups of both designs are played for it.
 
     The drift is what a step of the optimizer is expected to gain: a ratio (paired over independent) below
     one says that pairing slows learning under these settings. Beside it: the share of groups with constant
@@ -101,7 +116,7 @@ def drift(
     \b
     Examples:
       toolkit probe drift --batch 1,2,24
-      toolkit probe drift --regime flips_q010 --optimizer adam --optimizer gradient --json
+      toolkit probe drift --regime flips_q010 --optimizer gradient --json
       toolkit probe drift --study embedded --run c2-paired-s100 --step 100
     """
     from toolkit.study.probing.drift import predicted_drift

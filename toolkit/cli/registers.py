@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli import output
+from toolkit.cli import offers, output
 from toolkit.cli.audit import audit
 from toolkit.cli.card import card
 from toolkit.cli.hub import pull, push
@@ -73,7 +73,7 @@ def list_registers(*, studies: tuple[str, ...], as_json: bool) -> None:
 
 
 @registers.command()
-@click.argument("tables", nargs=-1)
+@click.argument("tables", nargs=-1, shell_complete=offers.tables)
 @output.json_option
 def schema(*, tables: tuple[str, ...], as_json: bool) -> None:
     """Describe the columns of TABLES, or of every table.
@@ -221,8 +221,8 @@ LONGEST = 40
 
 
 @registers.command()
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="B")
+@click.argument("first", metavar="A", shell_complete=offers.studies)
+@click.argument("second", metavar="B", shell_complete=offers.studies)
 @click.option(
     "--examples",
     type=click.IntRange(0, 1000),
@@ -233,7 +233,9 @@ LONGEST = 40
 @click.option("--fail-on-difference", is_flag=True, help="End with 1 where anything differs.")
 @output.json_option
 def diff(*, first: str, second: str, examples: int, fail_on_difference: bool, as_json: bool) -> None:
-    """Say what differs between the studies A and B, each a name, a path or OWNER/NAME@REVISION.
+    """Say what differs between the studies A and B.
+
+    Each is a name, a path or OWNER/NAME@REVISION.
 
     Registration, versions and documents are compared as the manifests state them, tables by their row hash.
     Where that differs, rows are compared by the table's key: added rows are those that B alone has.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolkit.cli import offers
 from toolkit.cli.output import json_option, print_json, print_table, say_line, steps
 from toolkit.errors import IncompleteError
 from toolkit.places import find_home
@@ -23,7 +24,7 @@ DRAWN_WITH = "altair"
 
 
 @click.command()
-@click.argument("study")
+@click.argument("study", shell_complete=offers.registrations)
 @click.argument("pilot", metavar="PILOT...", nargs=-1, required=True)
 @click.option(
     "--simulations",

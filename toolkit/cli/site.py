@@ -87,7 +87,9 @@ def build(*, out: Path | None, freeze: str | None, zipped: Path | None, as_json:
 @json_option
 @click.pass_context
 def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None:
-    """Check that the site is, byte for byte, what its registers give, and that it works as a site.
+    """Check that the site is what its registers give.
+
+    It is compared byte for byte, and has to work as a site.
 
     Every reference has to lead to a file or an id of the site, none off it; frozen versions have to be as
     they were frozen; pages and what they load have to keep within their budgets. One line a finding, and

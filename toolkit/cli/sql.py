@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli import output
+from toolkit.cli import offers, output
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,7 +26,10 @@ MOST_ROWS = 100
 @click.command()
 @click.argument("query")
 @click.option(
-    "--study", metavar=output.STUDY, help="Study to ask; the only one, or `published`, if left out."
+    "--study",
+    metavar=output.STUDY,
+    shell_complete=offers.studies,
+    help="Study to ask; the only one, or `published`, if left out.",
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
 @click.option(
@@ -71,7 +74,7 @@ def sql(
 
     \b
     Examples:
-      toolkit sql "SELECT arm, seed, sum(spurious), sum(all_correct) FROM groups_summary GROUP BY ALL"
+      toolkit sql "SELECT arm, sum(spurious) FROM groups_summary GROUP BY ALL"
       toolkit sql "DESCRIBE episodes" --study embedded
       toolkit sql "FROM runs" --csv > runs.csv
       toolkit sql "SELECT avg(calls) FROM episodes" --study owner/name@v1 --remote

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
+from toolkit.cli import offers
 from toolkit.cli.executing import chosen, executor_options, folder_option, selection_options
 from toolkit.cli.output import (
     FOLDER,
@@ -43,7 +44,7 @@ def study() -> None:
 
 
 @study.command("run")
-@click.argument("name", metavar="STUDY")
+@click.argument("name", metavar="STUDY", shell_complete=offers.registrations)
 @selection_options
 @executor_options
 @folder_option("played")
@@ -75,7 +76,9 @@ def run_study(
     check: bool,
     as_json: bool,
 ) -> None:
-    """Play the registered runs of STUDY, probe them where a probe is registered, and write its registers.
+    """Play the registered runs of STUDY and write its registers.
+
+    Where a probe is registered, the runs are probed.
 
     What was stopped or killed goes on from where it was with the same command, and leaves the same bytes.
     STUDY is a frozen registration whose matrix names the regimes that its runs train under. Several commands
@@ -87,7 +90,7 @@ def run_study(
       toolkit study run embedded --tier 1 --processes 4
       toolkit study run embedded --rule H2a
       toolkit study run embedded --run 'c2-paired-*' --into elsewhere
-      toolkit study run embedded --run c2-paired-s0 --folder shared --keep-complete
+      toolkit study run embedded --run c2-paired-s0 --keep-complete
       toolkit study run embedded --executor ray --address auto
       toolkit study run embedded --check --json
     """
@@ -130,11 +133,13 @@ def run_study(
 
 
 @study.command()
-@click.argument("name", metavar="STUDY")
+@click.argument("name", metavar="STUDY", shell_complete=offers.registrations)
 @folder_option("played")
 @json_option
 def status(*, name: str, folder: Path | None, as_json: bool) -> None:
-    """Show how far each run of STUDY has come; nothing is changed or examined.
+    """Show how far each run of STUDY has come.
+
+    Nothing is changed or examined.
 
     \b
     Examples:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit import api
+from toolkit.cli import offers
 from toolkit.cli.executing import folder_option, selection_options
 from toolkit.cli.output import bold, json_option, print_json, print_table, remark, say_line, steps, tell
 from toolkit.cli.power import Finite
@@ -46,6 +47,7 @@ ABOVE_ZERO = Finite(0, 1e12, min_open=True)
     "--recipe",
     "name",
     metavar="NAME|FILE",
+    shell_complete=offers.recipes,
     help="Settings: a name, or a TOML file; those that STUDY fixes if left out.",
 )
 @click.option("--model", metavar="ID|FOLDER", help="Another model, on the Hub or in a folder.")
@@ -53,7 +55,10 @@ ABOVE_ZERO = Finite(0, 1e12, min_open=True)
     "--set", "changes", multiple=True, metavar="SECTION.KEY=VALUE", help="Another setting; may be repeated."
 )
 @click.option(
-    "--study", metavar="REGISTRATION", help="Whose runs; for a plan, that of cards/costs.toml if left out."
+    "--study",
+    metavar="REGISTRATION",
+    shell_complete=offers.registrations,
+    help="Whose runs; for a plan, that of cards/costs.toml if left out.",
 )
 @click.option(
     "--world",
@@ -116,9 +121,9 @@ def train(
     Examples:
       toolkit train --recipe qwen3.5-2b --dry-run
       toolkit train --recipe qwen3.5-2b --dry-run --run c2-paired-s0 --json
-      toolkit train --recipe qwen3.5-2b --dry-run --tier 1 --gpus 8 --seconds-per-step 420
+      toolkit train --recipe qwen3.5-2b --dry-run --gpus 8 --seconds-per-step 420
       toolkit train --recipe qwen3.5-2b --dry-run --model dense-70b --gpus 64
-      toolkit train --recipe qwen3.5-2b --dry-run --set step.micro_batch=1 --memory 40
+      toolkit train --recipe qwen3.5-2b --dry-run --set step.micro_batch=1
       toolkit train --recipe qwen3.5-2b --dry-run --world bfcl
       toolkit train --recipe small --cpu --try 2
       toolkit train --recipe qwen3.5-2b --study my-study --run c2-paired-s0

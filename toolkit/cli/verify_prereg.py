@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli import output, standing
+from toolkit.cli import offers, output, standing
 from toolkit.cli.authorities import trust_option
 from toolkit.cli.standing import require_option
 from toolkit.errors import UsageError
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
 
 @click.command("verify-prereg")
-@click.argument("registrations", nargs=-1)
+@click.argument("registrations", nargs=-1, shell_complete=offers.registrations)
 @click.option(
     "--study",
     "named",
     multiple=True,
     metavar=output.STUDY,
+    shell_complete=offers.studies,
     help="Verify the registration of this study, which may carry it, against its runs.",
 )
 @trust_option

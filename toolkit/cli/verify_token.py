@@ -67,7 +67,8 @@ def verify_token(
     \b
     Examples:
       toolkit verify-token token.tsr --document protocol.md --root root.pem
-      toolkit verify-token token.tsr --document protocol.md --root root.pem --crl issuer.crl --openssl
+      toolkit verify-token token.tsr --document protocol.md --root root.pem \\
+        --crl issuer.crl --openssl
       toolkit verify-token token.tst --document protocol.md --root root.pem --json
     """
     from toolkit.files import read_bytes, read_up_to

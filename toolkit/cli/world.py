@@ -20,7 +20,9 @@ def world() -> None:
 )
 @json_option
 def check(*, name: str, changes: int, as_json: bool) -> None:
-    """Compare the grading of WORLD here with its own project's: of all answers, and of changed turns.
+    """Compare the grading of WORLD with its own project's.
+
+    Graded are all answers, and changed turns.
 
     Studies in a foreign world do this before they play anything. WORLD is bfcl; it needs the package that it
     is played from: pip install --no-deps bfcl-eval==2025.6.8 mpmath

@@ -1,4 +1,4 @@
-"""Why a verdict came out: words and counts, against rows counted by another engine and tests decided by the rules."""
+"""Why a verdict came out: words against rules, counts against rows that another engine adds up."""
 
 from dataclasses import replace
 from fractions import Fraction
