@@ -6,6 +6,8 @@ to understand bad input.
 
 from typing import ClassVar, Self
 
+from toolkit.documents.errors import ErrorFacts, ExitCode
+
 EXCERPT = 300
 """How many characters of a foreign text an error quotes."""
 
@@ -21,7 +23,7 @@ class ToolkitError(Exception):
         remedy: what the user can do about it.
     """
 
-    exit_code: ClassVar[int] = 4
+    exit_code: ClassVar[ExitCode] = 4
 
     def __init__(
         self,
@@ -45,7 +47,7 @@ class ToolkitError(Exception):
         problem = str(facts.pop("problem", self.problem))
         return type(self)(problem, **{**own, **facts})
 
-    def as_dict(self) -> dict[str, str | int | None]:
+    def as_dict(self) -> ErrorFacts:
         """Return the error as the JSON document that `--json` prints."""
         return {
             "problem": self.problem,

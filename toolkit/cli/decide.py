@@ -187,7 +187,8 @@ def estimate_text(decision: Decision) -> str:
     members = decision.estimate.members
     if members is None:
         return f"{shown['mean']:.4f}"
-    return f"{shown['mean']:+.4f} ({' '.join(f'{m:+.4f}' for m in shown[f'by_{members.unit}'].values())})"
+    by = shown[f"by_{members.unit}"]  # type: ignore[literal-required]
+    return f"{shown['mean']:+.4f} ({' '.join(f'{m:+.4f}' for m in by.values())})"
 
 
 def interval_text(decision: Decision) -> str:

@@ -58,6 +58,7 @@ COMMANDS = {
     "study": "study",
     "probe": "probe",
     "site": "site",
+    "schema": "schema",
     "reproduce": "reproduce",
 }
 """Every command, and the module of `toolkit.cli` that it lies in."""

@@ -1,0 +1,81 @@
+"""What can be said of registrations and of tokens."""
+
+from datetime import datetime
+from typing import Annotated, Literal, TypedDict
+
+Verdict = Literal["verified", "not_verified", "incomplete"]
+Outcome = Literal["passed", "failed", "missing", "unproven"]
+OwnStanding = Literal["public", "demonstration", "unknown"]
+Order = Literal["run_before_freeze", "incomplete", "runs_after_freeze"]
+
+
+class CheckDocument(TypedDict):
+    """One step of a verification."""
+
+    step: Annotated[int, "Its number, from 1."]
+    name: str
+    outcome: Annotated[Outcome, "`unproven`: not contradicted, and nothing here proves it."]
+    detail: str
+
+
+class TokenVerdictDocument(TypedDict):
+    """What is known of a token; what its first failure left unknown is null."""
+
+    verdict: Verdict
+    failed_check: Annotated[str | None, "Name of the check that did not hold."]
+    failed_step: Annotated[int | None, "Its number, from 1 to 15."]
+    message: Annotated[str, "What was found there, or that all checks hold."]
+    gen_time: Annotated[datetime | None, "The time that the authority states, UTC."]
+    accuracy_seconds: Annotated[
+        float | None, "How far off the authority says that it may be; null where it does not say."
+    ]
+    serial: str | None
+    policy: Annotated[str | None, "Object identifier of the authority's policy."]
+    imprint_algorithm: str | None
+    imprint: Annotated[str | None, "Hash of the document, hexadecimal."]
+    signer: Annotated[str | None, "Subject of the signing certificate."]
+    signature_algorithm: str | None
+    root: Annotated[str | None, "Subject of the pinned certificate that the chain leads to."]
+    root_sha256: str | None
+    revocation: Annotated[str | None, "What is known of revocation."]
+    notes: Annotated[tuple[str, ...], "What a careful reader wants to know besides."]
+
+
+class TokenDocument(TokenVerdictDocument):
+    """An authority's token of a registration."""
+
+    name: Annotated[str, "The authority."]
+    operator: str
+    token: Annotated[str, "Its file, relative to the registration."]
+
+
+class FreezeTokenDocument(TokenDocument):
+    """A token of a freeze, beside what the record says of it."""
+
+    recorded_time: Annotated[datetime | None, "The author's record, UTC."]
+
+
+class ChronologyDocument(TypedDict):
+    """The freeze against the runs of every study that was looked at."""
+
+    verdict: Order
+    runs_after: Annotated[int, "Deciding runs that were launched after it."]
+    disclosed_exceptions: Annotated[list[str], "Runs that the frozen document excepts by name."]
+    undisclosed: Annotated[list[str], "Runs before it that it does not except."]
+
+
+class VerificationDocument(TypedDict):
+    """What can be said of one registration."""
+
+    registration: str
+    verdict: Verdict
+    standing: Annotated[OwnStanding, "By its own record; `unknown` where the files do not hold."]
+    is_restated: Annotated[bool, "Whether the rules here restate a document that was timestamped elsewhere."]
+    document_sha256: Annotated[str, "Of the timestamped document, as recorded; empty where the files fail."]
+    existed_by: Annotated[
+        datetime | None, "Time by which all tokens prove that it existed; null unless they do."
+    ]
+    authorities: list[FreezeTokenDocument]
+    chronology: ChronologyDocument
+    checks: Annotated[list[CheckDocument], "The steps, in their order."]
+    promise: Annotated[str, "What is proven and what is not, on one line."]
