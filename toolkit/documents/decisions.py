@@ -3,11 +3,11 @@
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 from toolkit.documents.registers import OriginDocument
+from toolkit.documents.standing import StandingDocument
 
 Kind = Literal["hypothesis", "prediction", "gate"]
 Evidence = Literal["excludes_zero", "includes_zero", "includes_threshold", "not_estimated"]
 IntervalSource = Literal["computed", "computed from tasks", "computed from seeds", "published"]
-StandingName = Literal["public", "demonstration", "incomplete", "failed"]
 Relation = Literal["replaces", "restates", "adds"]
 
 Members = dict[str, float | None]
@@ -94,14 +94,6 @@ class SignificanceDocument(TypedDict):
     adjusted: NotRequired[Annotated[str | None, "The adjusted p-value, exactly."]]
     adjusted_decimal: NotRequired[Annotated[float | None, "The same, rounded."]]
     adjusted_missing: NotRequired[Annotated[list[str], "What is missing for it."]]
-
-
-class StandingDocument(TypedDict):
-    """What the verdicts under a registration stand on."""
-
-    standing: StandingName
-    failed_steps: Annotated[list[str], "Steps of its verification that failed."]
-    missing: Annotated[list[str], "What is missing for it, each in a line."]
 
 
 class RegistrationStandingDocument(StandingDocument):
@@ -289,8 +281,8 @@ class LanguageDocument(TypedDict):
     """The rule language: what `explain --language` prints."""
 
     operators: dict[str, OperatorDocument]
-    comparisons: list[str]
-    arithmetic: list[str]
+    comparisons: tuple[str, ...]
+    arithmetic: tuple[str, ...]
     over_steps: Annotated[dict[str, str], "How several steps become one number."]
     declared: Annotated[dict[str, str], "Tables of rules.toml, and what each declares."]
     interval_methods: Annotated[dict[str, str], "What each does, and when its level holds."]

@@ -3,7 +3,8 @@
 from datetime import datetime
 from typing import Annotated, Literal, TypedDict
 
-Verdict = Literal["verified", "not_verified", "incomplete"]
+from toolkit.documents.standing import Verdict
+
 Outcome = Literal["passed", "failed", "missing", "unproven"]
 OwnStanding = Literal["public", "demonstration", "unknown"]
 Order = Literal["run_before_freeze", "incomplete", "runs_after_freeze"]

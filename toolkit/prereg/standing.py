@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from toolkit.documents.decisions import StandingDocument, StandingName
+from toolkit.documents.standing import StandingDocument, StandingName
 from toolkit.errors import VerificationError
 from toolkit.prereg.checks import TOKENS, Check
 from toolkit.prereg.record import DEMONSTRATION, PUBLIC

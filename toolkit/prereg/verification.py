@@ -7,7 +7,8 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
-from toolkit.documents.verification import Outcome, OwnStanding, Verdict
+from toolkit.documents.standing import Verdict
+from toolkit.documents.verification import Outcome, OwnStanding
 from toolkit.errors import DamagedError, IncompleteError, RuleError, ToolkitError, VerificationError
 from toolkit.files import read_bytes
 from toolkit.prereg.checks import TIME, Check, Reader, additions, agreement, independence
