@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from toolkit.documents.world import ReplayDocument
     from toolkit.episodes.desk import CallRecord
     from toolkit.pairing.session import Call
     from toolkit.worlds.world import AnyEpisode
@@ -155,7 +156,7 @@ def _registered(study: str, place: dict[str, Any]) -> AnyEpisode:
     return replayer.evaluated(*(place[name] for name in ("phase", "regime", "step", "task", "schedule")))
 
 
-def _verified(played: AnyEpisode) -> dict[str, Any]:
+def _verified(played: AnyEpisode) -> ReplayDocument:
     return {
         "verdict": "verified",
         "task": played.task.task_id,

@@ -6,7 +6,7 @@ import json
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -15,8 +15,9 @@ from toolkit.cli.output import FOLDER, console, counted, json_option, print_json
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+    from toolkit.documents import runs as documents
     from toolkit.policies.language_model.opening import Opening
     from toolkit.study.evaluating.folder import Asked, EvaluatedBlocks, EvaluationFolder
     from toolkit.study.executors.executor import Executor
@@ -197,21 +198,19 @@ def evaluate(
     with _folder(opening, asked, out) as folder:
         played = _play(folder, opening, asked, workers, is_kept=out is not None)
         registers = None if out is None else _seal(folder, model, played)
-    print_evaluation(
-        {
-            "model": model,
-            "engine": opening.engine,
-            "sampling": asked.sampling,
-            "identity": folder.identity,
-            "server": server,
-            "folder": None if out is None else str(out),
-            "registers": registers,
-            "blocks": {"kept": played.kept, "played": played.played},
-            "sets": evaluated.figures(played.rows),
-            "luck_share": evaluated.luck_shares(played.rows),
-        },
-        as_json=as_json,
-    )
+    document: documents.EvaluationDocument = {
+        "model": model,
+        "engine": cast("documents.Engine", opening.engine),
+        "sampling": cast("documents.Sampling", asked.sampling),
+        "identity": folder.identity,
+        "server": server,
+        "folder": None if out is None else str(out),
+        "registers": registers,
+        "blocks": {"kept": played.kept, "played": played.played},
+        "sets": evaluated.figures(played.rows),
+        "luck_share": evaluated.luck_shares(played.rows),
+    }
+    print_evaluation(document, as_json=as_json)
 
 
 def _engine(engine: str | None, model: str, url: str | None) -> str:
@@ -321,7 +320,9 @@ def _play(
         raise
 
 
-def _seal(folder: EvaluationFolder, model: str, played: EvaluatedBlocks) -> dict[str, str]:
+def _seal(
+    folder: EvaluationFolder, model: str, played: EvaluatedBlocks
+) -> documents.EvaluationRegistersDocument:
     from toolkit.study.evaluating.evaluated import study_name, write_registers
 
     study = study_name(model)
@@ -329,7 +330,7 @@ def _seal(folder: EvaluationFolder, model: str, played: EvaluatedBlocks) -> dict
     return {"study": study, "folder": str(folder.registers), "logical_sha256": manifest.logical_sha256}
 
 
-def print_evaluation(document: dict[str, Any], *, as_json: bool) -> None:
+def print_evaluation(document: documents.EvaluationDocument, *, as_json: bool) -> None:
     """Print what an evaluation found: as JSON, or as two tables and where the registers are."""
     if as_json:
         print_json(document)
@@ -354,7 +355,7 @@ def print_evaluation(document: dict[str, Any], *, as_json: bool) -> None:
         say_line(f"registers written to {registers['folder']}, logical hash {registers['logical_sha256']}")
 
 
-def _luck_table(rows: list[dict[str, Any]]) -> Any:
+def _luck_table(rows: list[documents.LuckShareDocument]) -> Any:
     headings = ("regime", "reward", "λ", "pooled", "tasks with a share")
     shares = table(headings, "Luck share λ", no_wrap=True)
     for row in rows:
@@ -366,7 +367,7 @@ def _luck_table(rows: list[dict[str, Any]]) -> Any:
     return shares
 
 
-def _figure(figure: dict[str, Any]) -> str:
+def _figure(figure: Mapping[str, Any]) -> str:
     if figure["low"] is None:
         return f"{figure['estimate']:.3f}"
     return f"{figure['estimate']:.3f} [{figure['low']:.3f}, {figure['high']:.3f}]"

@@ -35,7 +35,7 @@ OUTPUTS: dict[str, object] = {
     "registers schema": registers.RegistersSchemaDocument,
     "registers verify": list[registers.VerifiedStudyDocument],
     "export": runs.ExportDocument,
-    "sql": registers.Answer | registers.ParquetDocument,
+    "sql": registers.AnswerRows | registers.ParquetDocument,
     "pools build": registers.BuiltPoolsDocument,
     "pools list": list[registers.PoolDocument],
     "pools show": registers.ShownTaskDocument,

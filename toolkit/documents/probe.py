@@ -125,12 +125,17 @@ class CheckpointDocument(TypedDict):
     drifts: Annotated[list[StepDriftDocument], "None where the study has no such table."]
 
 
-class ProbeReportDocument(TypedDict):
+class OfProbeCheck(TypedDict, total=False):
+    """What is said with --check."""
+
+    check: ProbeCheckDocument
+
+
+class ProbeReportDocument(OfProbeCheck):
     """What a study's probe says, checkpoint by checkpoint."""
 
     study: str
     evidence: Annotated[bool, "Whether the study ships the inner products behind the figures."]
-    check: NotRequired[Annotated[ProbeCheckDocument, "With --check."]]
     checkpoints: list[CheckpointDocument]
 
 

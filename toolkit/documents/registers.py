@@ -1,14 +1,13 @@
 """Registers: what is there, what it means, whether it is whole, and how it travels."""
 
-from typing import Annotated, Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from toolkit.documents.standing import StandingDocument, Verdict
 
 Verified = Annotated[Literal["verified"], "A command that finds otherwise prints an error."]
-Written = Annotated[
-    Literal["written", "identical"],
-    "`identical`: with --check, nothing was written, and the bytes are these.",
-]
+StudyEvidence = Literal["rows", "summary", "tasks"]
+Written = Literal["written", "identical"]
+"""`identical`: with --check, nothing was written, and the bytes are these."""
 
 
 class OriginDocument(TypedDict):
@@ -33,7 +32,7 @@ class ListedStudyDocument(TypedDict):
     study: str
     folder: str
     evidence: Annotated[
-        Literal["rows", "summary", "tasks"],
+        StudyEvidence,
         "`rows`: its own; `summary`: published figures only; `tasks`: no runs, but tasks that others run on.",
     ]
     registration: str
@@ -68,14 +67,19 @@ class RegistersSchemaDocument(TypedDict):
     tables: list[TableSchemaDocument]
 
 
-class VerifiedStudyDocument(TypedDict):
+class UnheldStudy(TypedDict, total=False):
+    """What is said where a registration is not here."""
+
+    missing: Annotated[str, "Why nothing could be held against it."]
+
+
+class VerifiedStudyDocument(UnheldStudy):
     """What was verified of a study, from its bytes to what follows from them."""
 
     study: str
     verdict: Annotated[
         Verdict, "`not_verified`: its registration fails; `incomplete`: its registration is not here."
     ]
-    missing: NotRequired[Annotated[str, "Why nothing could be held against its registration."]]
     registration: Annotated[StandingDocument | None, "Null where it belongs to none, or that is not here."]
     origin: Annotated[OriginDocument | None, "Null for a local study."]
     files: int
@@ -212,7 +216,7 @@ class ParquetDocument(TypedDict):
     rows: int
 
 
-Answer = list[dict[str, object]]
+AnswerRows = list[dict[str, object]]
 """The rows of an answer, value by column; what JSON has no word for is text."""
 
 

@@ -1,9 +1,12 @@
 """Registrations: begun, rehearsed, frozen, amended, and the evidence of others adopted."""
 
-from typing import Annotated, Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from toolkit.documents.decisions import DecisionDocument
 from toolkit.documents.verification import CheckDocument, OwnStanding, TokenDocument
+
+PlacingOutcome = Literal["adopted", "unchanged"]
+AdoptionOutcome = PlacingOutcome | Literal["dry run"]
 
 
 class TemplateDocument(TypedDict):
@@ -32,16 +35,19 @@ class FreezeDocument(TypedDict):
     authorities: list[TokenDocument]
 
 
-class AdditionEntryDocument(TypedDict):
+class ExploratoryEntry(TypedDict, total=False):
+    """What only an amendment says."""
+
+    exploratory: Annotated[bool, "Whether it was made after runs, and binds nothing."]
+
+
+class AdditionEntryDocument(ExploratoryEntry):
     """An amendment or a deviation that was added to a registration."""
 
     registration: str
     id: str
     file: Annotated[str, "Relative to the registration."]
     link: Annotated[str, "The last link of the registration's chain."]
-    exploratory: NotRequired[
-        Annotated[bool, "Of an amendment: whether it was made after runs, and binds nothing."]
-    ]
     authorities: Annotated[list[TokenDocument], "None where the registration was frozen elsewhere."]
 
 
@@ -74,7 +80,7 @@ class AdoptDocument(TypedDict):
     """The evidence of a freeze, taken from a checkout of its authors' repository."""
 
     registration: str
-    outcome: Literal["adopted", "unchanged", "dry run"]
+    outcome: AdoptionOutcome
     folder: str
     files: list[str]
     document_sha256: Annotated[str, "Of the frozen document."]

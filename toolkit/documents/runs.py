@@ -7,6 +7,13 @@ from toolkit.documents.probe import SealedDocument
 from toolkit.documents.registers import Verified
 from toolkit.documents.verification import VerificationDocument
 
+Engine = Literal["transformers", "vllm", "endpoint", "scripted"]
+Sampling = Literal["own", "shared"]
+RunState = Literal["complete", "incomplete", "begun", "not begun"]
+Fitting = Literal["fits", "may_fit", "does_not_fit"]
+Target = Literal["true_success", "observed_reward"]
+Format = Literal["every-eval-ever", "hf-results", "in-toto", "ro-crate"]
+
 
 class SettingDocument(TypedDict):
     """A setting of a recipe."""
@@ -84,7 +91,7 @@ class MemoryPartDocument(TypedDict):
 class PlannedMemoryDocument(TypedDict):
     """The memory of one GPU; only the verdict where the model's sizes cannot be had."""
 
-    verdict: Literal["fits", "may_fit", "does_not_fit", "not_evaluable"]
+    verdict: Fitting | Literal["not_evaluable"]
     accelerator_bytes: NotRequired[Annotated[int, "What it has."]]
     low_bytes: NotRequired[Annotated[int, "What is needed at least."]]
     high_bytes: NotRequired[Annotated[int, "What is needed at most."]]
@@ -192,14 +199,11 @@ class RunStatusDocument(TypedDict):
 
     run_id: str
     tier: int
-    state: Annotated[
-        Literal["complete", "incomplete", "begun", "not begun"],
-        "`incomplete`: all was played, and the evidence is not what is registered.",
-    ]
+    state: Annotated[RunState, "`incomplete`: all was played, and the evidence is not what is registered."]
     segments: Annotated[int, "That are there."]
     of: Annotated[int, "Segments that the run has."]
     attempts: Annotated[int, "Launches so far."]
-    shortcomings: Annotated[list[str], "What its evidence lacks."]
+    shortcomings: Annotated[tuple[str, ...], "What its evidence lacks."]
     at_work: Annotated[bool, "Whether a command is at work on it."]
 
 
@@ -222,17 +226,22 @@ class MeasureDocument(TypedDict):
     level: Annotated[float, "Confidence level."]
 
 
-class EvaluatedSetDocument(TypedDict):
+class MeasuresDocument(TypedDict):
+    """Each measure of some episodes."""
+
+    success: Annotated[MeasureDocument, "True success, a rate."]
+    observed: Annotated[MeasureDocument, "Observed reward, a rate."]
+    calls: Annotated[MeasureDocument, "Calls an episode."]
+    exposed: Annotated[MeasureDocument, "Share of episodes that met a fault."]
+
+
+class EvaluatedSetDocument(MeasuresDocument):
     """What was found under one regime."""
 
     regime: str
     pool: str
     tasks: int
     episodes: int
-    success: Annotated[MeasureDocument, "True success, a rate."]
-    observed: Annotated[MeasureDocument, "Observed reward, a rate."]
-    calls: Annotated[MeasureDocument, "Calls an episode."]
-    exposed: Annotated[MeasureDocument, "Share of episodes that met a fault."]
     ended: Annotated[dict[str, int], "Episodes by what ended them."]
 
 
@@ -240,7 +249,7 @@ class LuckShareDocument(TypedDict):
     """The luck share of a regime and a reward."""
 
     regime: str
-    target: Literal["true_success", "observed_reward"]
+    target: Target
     luck_share: Annotated[float | None, "λ, mean over tasks; null where the reward never varied."]
     pooled: Annotated[float | None, "λ of all tasks together."]
     low: float | None
@@ -267,8 +276,8 @@ class EvaluationDocument(TypedDict):
     """A model under every regime, without training."""
 
     model: str
-    engine: Literal["transformers", "vllm", "endpoint", "scripted"]
-    sampling: Annotated[Literal["own", "shared"], "Whether every model meets the same noise at every token."]
+    engine: Engine
+    sampling: Annotated[Sampling, "Whether every model meets the same noise at every token."]
     identity: Annotated[dict[str, object], "What all blocks have in common: the engine's settings."]
     server: Annotated[dict[str, object] | None, "What the server says of the model."]
     folder: Annotated[str | None, "Null where nothing was kept."]
@@ -282,7 +291,7 @@ class ExportDocument(TypedDict):
     """A study in another project's format."""
 
     study: str
-    format: Literal["every-eval-ever", "hf-results", "in-toto", "ro-crate"]
+    format: Format
     folder: str
     files: Annotated[dict[str, int], "Bytes by path."]
     bytes: Annotated[int, "Of all files."]

@@ -6,6 +6,7 @@ from toolkit.documents.registers import Verified
 
 ToolKind = Literal["read", "list", "write", "control"]
 Stale = Literal["snapshot", "recorded", "never"]
+Ending = Literal["finished", "budget_exceeded", "stopped"]
 RunDesign = Literal["paired", "independent", "neither", "cannot_tell"]
 Schemas = list[dict[str, object]] | dict[str, object]
 """Tools as OpenAI, JSON Schema or OpenAPI describe them."""
@@ -71,9 +72,9 @@ class EpisodeDocument(TypedDict):
     regime: str
     schedule_seed: Annotated[str, "A whole number, as text: it may be beyond 2^53."]
     true_success: Annotated[bool, "Whether the final world is the expected one, field by field."]
-    observed_reward: Annotated[Literal[0, 1], "What the grader reported."]
+    observed_reward: Annotated[int, "0 or 1: what the grader reported."]
     flipped: Annotated[bool, "Whether the grader reported a success as a failure."]
-    ended: Literal["finished", "budget_exceeded", "stopped"]
+    ended: Ending
     calls_charged: int
     budget: Annotated[int, "Most calls."]
     world_changed: bool
