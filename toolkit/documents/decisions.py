@@ -66,23 +66,23 @@ class IntervalDocument(TypedDict):
     """A registered interval, in the estimate's unit."""
 
     level: Annotated[float, "Confidence level, as 0.95."]
-    low: float
-    high: float
+    low: Annotated[float, "Lower end of the interval."]
+    high: Annotated[float, "Upper end of the interval."]
     source: Annotated[IntervalSource, "`computed` from episode rows; `published` where these never were."]
     method: Annotated[str, "How it was made, and from what."]
     low_error: NotRequired[Annotated[float, "Monte Carlo standard error of the lower end."]]
     high_error: NotRequired[Annotated[float, "Monte Carlo standard error of the upper end."]]
-    resamples: NotRequired[int]
+    resamples: NotRequired[Annotated[int, "How many it was computed from."]]
 
 
 class SignificanceDocument(TypedDict):
     """A registered test of significance."""
 
-    name: str
-    endpoint: str
-    method: str
+    name: Annotated[str, "Its name in the rules."]
+    endpoint: Annotated[str, "The endpoint that it is of."]
+    method: Annotated[str, "As `sign flip`, `wilcoxon`, `mcnemar`."]
     over: Annotated[str, "What its differences are of: `seeds` or `tasks`."]
-    alternative: str
+    alternative: Annotated[str, "Where the mean is said to lie: `two-sided`, `greater`, `less`."]
     made: Annotated[str, "How it is made, in words."]
     n: Annotated[int, "Differences; 0 where p is missing."]
     differing: Annotated[int, "Those that are not zero."]
@@ -99,25 +99,25 @@ class SignificanceDocument(TypedDict):
 class RegistrationStandingDocument(StandingDocument):
     """A registration, and what its verdicts stand on."""
 
-    name: str
+    name: Annotated[str, "Of the registration."]
     sha256: Annotated[str, "Digest of the list of frozen files."]
 
 
 class AmendmentRefDocument(TypedDict):
     """An amendment, and what it did to a rule."""
 
-    id: str
+    id: Annotated[str, "Its name."]
     relation: Annotated[Relation, "`restates`: the rule is unchanged, and reads what the amendment changed."]
-    sha256: str
+    sha256: Annotated[str, "Of its file."]
 
 
 class ExploratoryDocument(TypedDict):
     """What a rule would say as an amendment has it that was made after the runs, and binds nothing."""
 
-    amendment: str
-    sha256: str
-    verdict: str
-    evidence: Evidence
+    amendment: Annotated[str, "Id of the amendment."]
+    sha256: Annotated[str, "Of its file."]
+    verdict: Annotated[str, "The verdict by it."]
+    evidence: Annotated[Evidence, "What the interval would show."]
 
 
 class BoundsDocument(TypedDict):
@@ -142,7 +142,7 @@ class Remarks(TypedDict, total=False):
     tests: Annotated[list[SignificanceDocument], "The tests of significance that its tests name."]
     readings: Annotated[dict[str, str], "Verdict by reading, where there are several."]
     binding_reading: Annotated[str, "The reading that decides."]
-    readings_agree: bool
+    readings_agree: Annotated[bool, "Whether every reading gives the same verdict."]
     original_verdict: Annotated[str, "Of a superseded prediction."]
     superseded: Annotated[str, "Why it is superseded."]
     missing: Annotated[list[str], "What is missing, each reason once."]
@@ -167,10 +167,10 @@ class Amendments(TypedDict, total=False):
 class DecisionDocument(Remarks, Amendments):
     """The verdict on one rule in one study, with every number that it rests on."""
 
-    rule: str
-    kind: Kind
-    title: str
-    study: str
+    rule: Annotated[str, "Name of the rule."]
+    kind: Annotated[Kind, "Of the rule."]
+    title: Annotated[str, "Of the rule."]
+    study: Annotated[str, "Name of the study."]
     verdict: Annotated[
         str,
         "Of a hypothesis pass, miss; of a prediction met, partially_met, missed, superseded; of both "
@@ -188,27 +188,27 @@ class DecisionDocument(Remarks, Amendments):
 class EndpointRowsDocument(TypedDict):
     """An endpoint that a rule reads."""
 
-    id: str
-    title: str
-    unit: str
+    id: Annotated[str, "Its name."]
+    title: Annotated[str, "What it is, in a few words."]
+    unit: Annotated[str, "Of its values."]
     rows: Annotated[str, "A query for `toolkit sql` that lists its rows."]
 
 
 class StatisticDocument(TypedDict):
     """A statistic that a rule names."""
 
-    id: str
-    title: str
-    unit: str
+    id: Annotated[str, "Its name."]
+    title: Annotated[str, "What it is, in a few words."]
+    unit: Annotated[str, "Of its values."]
     formula: Annotated[str, "In the language of tests."]
 
 
 class SpanDocument(TypedDict):
     """Lines of a frozen document."""
 
-    name: str
+    name: Annotated[str, "Of the span in the rules."]
     lines: Annotated[list[int], "The first and the last, from 1."]
-    sha256: str
+    sha256: Annotated[str, "Of these lines."]
     text: Annotated[str | None, "Null where the document is not at hand."]
 
 
@@ -216,9 +216,9 @@ class RestatedDocument(TypedDict):
     """What a rule restates of a document that was frozen elsewhere."""
 
     document: Annotated[str, "Its name."]
-    sha256: str
+    sha256: Annotated[str, "Of the document, as recorded."]
     of_frozen_rule: Annotated[bool, "Whether the lines are those of the rule as it was frozen."]
-    is_at_hand: bool
+    is_at_hand: Annotated[bool, "Whether the document is here."]
     remedy: Annotated[str | None, "How to get the document."]
     spans: list[SpanDocument]
 
@@ -226,7 +226,7 @@ class RestatedDocument(TypedDict):
 class AdditionDocument(TypedDict):
     """The amendment that added a rule."""
 
-    id: str
+    id: Annotated[str, "Of the amendment."]
     dated: Annotated[str, "Its day, YYYY-MM-DD."]
     seen: Annotated[str, "What had been seen by then, in its author's words."]
 
@@ -234,24 +234,24 @@ class AdditionDocument(TypedDict):
 class RuleDeviationDocument(TypedDict):
     """A deviation that concerns a rule."""
 
-    id: str
-    title: str
-    text: str
+    id: Annotated[str, "Its name."]
+    title: Annotated[str, "What it is, in a few words."]
+    text: Annotated[str, "What happened, in its author's words."]
 
 
 class MixedEffectsDocument(TypedDict):
     """A mixed-effects model of the estimate, in its unit; it changes no verdict."""
 
-    label: str
+    label: Annotated[str, "That it changes no verdict, in words."]
     text: Annotated[str, "The figures, on one line."]
-    endpoint: str
-    estimate: float
+    endpoint: Annotated[str, "The endpoint that it is of."]
+    estimate: Annotated[float, "The first arm's effect."]
     low: Annotated[float, "Of a 95% interval."]
-    high: float
+    high: Annotated[float, "Of the same interval."]
     task_sd: Annotated[float, "Standard deviation of the tasks' levels."]
     effect_sd: Annotated[float | None, "That of the effects on tasks; null with one seed."]
-    residual_sd: float
-    converged: bool
+    residual_sd: Annotated[float, "That of what is left."]
+    converged: Annotated[bool, "Whether the fit did."]
     made: Annotated[str, "The model, in words."]
 
 
@@ -272,17 +272,17 @@ class ExplanationDocument(DecisionDocument):
 class OperatorDocument(TypedDict):
     """An operator of the rule language."""
 
-    takes: list[str]
-    gives: str
-    meaning: str
+    takes: Annotated[list[str], "The kind of each argument."]
+    gives: Annotated[str, "The kind of its value."]
+    meaning: Annotated[str, "In words."]
 
 
 class LanguageDocument(TypedDict):
     """The rule language: what `explain --language` prints."""
 
     operators: dict[str, OperatorDocument]
-    comparisons: tuple[str, ...]
-    arithmetic: tuple[str, ...]
+    comparisons: Annotated[tuple[str, ...], "Its comparisons."]
+    arithmetic: Annotated[tuple[str, ...], "Its arithmetic."]
     over_steps: Annotated[dict[str, str], "How several steps become one number."]
     declared: Annotated[dict[str, str], "Tables of rules.toml, and what each declares."]
     interval_methods: Annotated[dict[str, str], "What each does, and when its level holds."]

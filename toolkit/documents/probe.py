@@ -16,15 +16,15 @@ StratifiedReal = Annotated[float | None, "One rollout a schedule; null under fli
 class SealedDocument(TypedDict):
     """Registers that were written."""
 
-    folder: str
+    folder: Annotated[str, "Where they lie."]
     logical_sha256: Annotated[str, "Of what the rows say."]
 
 
 class ProbeRunDocument(TypedDict):
     """A probe that was measured; with --check compared, otherwise written."""
 
-    study: str
-    trajectories: list[str]
+    study: Annotated[str, "Name of the study."]
+    trajectories: Annotated[list[str], "Trajectories that were probed."]
     kept: Annotated[list[str], "Trajectories that were finished before."]
     largest_residual: Annotated[float, "Of the exact identities, score²."]
     verdict: NotRequired[Annotated[Literal["verified"], "With --check."]]
@@ -36,7 +36,7 @@ class ProbeCheckDocument(TypedDict):
     """Figures that were computed anew from the evidence alone."""
 
     verdict: Verified
-    rows: int
+    rows: Annotated[int, "Rows that are those stored."]
     largest_residual: Annotated[float, "Of the exact identities, score²."]
 
 
@@ -48,20 +48,22 @@ class TracesDocument(TypedDict):
     condition_left: Annotated[float | None, "L of the exact condition, score²."]
     condition_right: Annotated[float | None, "R of it, score²."]
     identity_residual: Annotated[float | None, "score²."]
-    trace_paired: float
-    trace_independent: float
+    trace_paired: Annotated[float, "Trace of the covariance, paired design."]
+    trace_independent: Annotated[float, "Trace of the covariance, independent design."]
     trace_stratified: StratifiedReal
-    trace_within_paired: float
-    trace_within_independent: float
+    trace_within_paired: Annotated[float, "Its part within tasks, paired design."]
+    trace_within_independent: Annotated[float, "Its part within tasks, independent design."]
     trace_within_stratified: StratifiedReal
-    trace_between_paired: float
-    trace_between_independent: float
+    trace_between_paired: Annotated[float, "Its part between tasks, paired design."]
+    trace_between_independent: Annotated[float, "Its part between tasks, independent design."]
     trace_between_stratified: StratifiedReal
     mean_norm_paired: Annotated[float, "Norm of the mean gradient; of MC in score, of SW in score/token."]
-    mean_norm_independent: float
+    mean_norm_independent: Annotated[float, "Norm of the mean gradient, independent design."]
     mean_norm_stratified: StratifiedReal
     reward_contrast_paired: Annotated[float, "Variance of a reward contrast, reward²."]
-    reward_contrast_independent: float
+    reward_contrast_independent: Annotated[
+        float, "Variance of a reward contrast, reward², independent design."
+    ]
     reward_contrast_stratified: StratifiedReal
     cosine: Annotated[float | None, "Between the designs' mean gradients; null where one is zero."]
 
@@ -74,11 +76,11 @@ class FigureDocument(TypedDict):
     figure: Annotated[
         str, "As `trace_ratio`, paired over independent; `toolkit registers schema` lists them."
     ]
-    tasks: int
+    tasks: Annotated[int, "Tasks that it is over."]
     level: Annotated[float, "Confidence level."]
-    value: float | None
-    low: float | None
-    high: float | None
+    value: Annotated[float | None, "Null where the tasks do not define it."]
+    low: Annotated[float | None, "Of the interval; null without one."]
+    high: Annotated[float | None, "Of the interval; null without one."]
     standard_error: Annotated[float | None, "The jackknife's."]
     corrected: Annotated[float | None, "The value, its bias of order 1/tasks taken off."]
     pure_noise: Annotated[float | None, "What noise alone gives."]
@@ -90,35 +92,35 @@ class StepDriftDocument(TypedDict):
 
     noise: Noise
     estimator: Estimator
-    prompts_per_step: int
+    prompts_per_step: Annotated[int, "Groups a step, B."]
     level: Annotated[float, "Confidence level."]
     drift_paired: Annotated[float | None, "In units of the learning rate."]
-    drift_independent: float | None
+    drift_independent: Annotated[float | None, "In units of the learning rate."]
     ratio: Annotated[float | None, "Paired over independent."]
     corrected: Annotated[float | None, "The ratio, its bias taken off."]
-    low: float | None
-    high: float | None
+    low: Annotated[float | None, "Of the ratio's interval."]
+    high: Annotated[float | None, "Of the ratio's interval."]
 
 
 class CheckpointDocument(TypedDict):
     """A checkpoint that was probed."""
 
     trajectory: Annotated[str, "`base` is the untrained policy."]
-    step: int
+    step: Annotated[int, "Step of the training."]
     scored: Annotated[Literal["all", "actions"], "Which coordinates."]
     adapter_sha256: Annotated[str | None, "Null for a fresh adapter."]
     adapter_fingerprint: Annotated[str, "Of the parameters that were scored."]
-    coordinate_names_sha256: str
+    coordinate_names_sha256: Annotated[str, "Of the names of the scored coordinates."]
     spec_sha256: Annotated[str, "Of the probe's specification."]
     code_commit: Annotated[str | None, "Null where a release made it."]
     coordinates: Annotated[int, "How many were scored."]
-    clean_rollouts: int
-    clean_successes: int
+    clean_rollouts: Annotated[int, "Clean rollouts scored."]
+    clean_successes: Annotated[int, "Those of them that succeeded."]
     diagnostic_rollouts: Annotated[int, "Scored for transition noise."]
     masked_rollouts: Annotated[int, "With importance weight 0."]
     weight_mean: Annotated[float, "Importance weight, of those above 0."]
-    weight_min: float
-    weight_max: float
+    weight_min: Annotated[float, "The smallest."]
+    weight_max: Annotated[float, "The largest."]
     reference_tokens: Annotated[float, "What SW is divided by."]
     summaries: list[TracesDocument]
     figures: list[FigureDocument]
@@ -134,7 +136,7 @@ class OfProbeCheck(TypedDict, total=False):
 class ProbeReportDocument(OfProbeCheck):
     """What a study's probe says, checkpoint by checkpoint."""
 
-    study: str
+    study: Annotated[str, "Name of the study."]
     evidence: Annotated[bool, "Whether the study ships the inner products behind the figures."]
     checkpoints: list[CheckpointDocument]
 
@@ -143,8 +145,8 @@ class UncertainDocument(TypedDict):
     """A figure over tasks, with a 95% interval."""
 
     value: Annotated[float | None, "Null where the tasks do not define it."]
-    low: float | None
-    high: float | None
+    low: Annotated[float | None, "Null without an interval."]
+    high: Annotated[float | None, "Null without an interval."]
     standard_error: Annotated[float | None, "The jackknife's."]
     corrected: Annotated[float | None, "The value, its bias of order 1/tasks taken off."]
 
@@ -181,24 +183,28 @@ class RatiosDocument(TypedDict):
 class DesignCountsDocument(TypedDict):
     """A number of each design."""
 
-    paired: int
-    independent: int
+    paired: Annotated[int, "Of the paired design."]
+    independent: Annotated[int, "Of the independent design."]
 
 
 class PredictionDocument(TypedDict):
     """What is predicted under some settings."""
 
-    regime: str
-    group_size: int
-    surface_tokens: int
-    scale_rewards: Literal["group", "none"]
-    constant_groups: Literal["kept", "resampled"]
-    loss_type: Literal["dapo", "dr_grpo"]
-    prompts_per_step: int
-    optimizer: Optimizer
+    regime: Annotated[str, "The noise."]
+    group_size: Annotated[int, "Rollouts a group, G."]
+    surface_tokens: Annotated[int, "V."]
+    scale_rewards: Annotated[
+        Literal["group", "none"], "Whether advantages are divided by their group's standard deviation."
+    ]
+    constant_groups: Annotated[
+        Literal["kept", "resampled"], "What becomes of groups whose rewards are constant."
+    ]
+    loss_type: Annotated[Literal["dapo", "dr_grpo"], "What divides a step's sum."]
+    prompts_per_step: Annotated[int, "Groups a step, B."]
+    optimizer: Annotated[Optimizer, "What takes a step."]
     level: Annotated[float, "Confidence level."]
     blocks: Annotated[int, "Blocks of tasks that the intervals rest on."]
-    tasks: int
+    tasks: Annotated[int, "Tasks of the blocks."]
     steps: Annotated[DesignCountsDocument, "Groups, or steps, that give the drift."]
     designs: DesignsFiguresDocument
     ratios: RatiosDocument
@@ -207,9 +213,9 @@ class PredictionDocument(TypedDict):
 class PlayingPolicyDocument(TypedDict):
     """A checkpoint that played."""
 
-    study: str
-    run: str
-    step: int
+    study: Annotated[str, "Name of the study."]
+    run: Annotated[str, "Name of the run."]
+    step: Annotated[int, "Of the checkpoint."]
 
 
 class PredictedDriftDocument(TypedDict):
@@ -223,14 +229,17 @@ class PredictedDriftDocument(TypedDict):
 class AdviceDocument(TypedDict):
     """Whether to pair, from rollouts of both designs."""
 
-    tasks: int
+    tasks: Annotated[int, "Tasks of both designs."]
     groups: DesignCountsDocument
-    group_size: int
-    optimizer: Optimizer
+    group_size: Annotated[int, "Rollouts a group, G."]
+    optimizer: Annotated[Optimizer, "What takes a step."]
     batch: Annotated[int, "Groups a step."]
     figures: Annotated[dict[str, UncertainDocument], "By name; those that could not be had have no entry."]
     not_evaluable: Annotated[dict[str, str], "Why a figure could not be had."]
-    verdict: Literal["pair", "do_not_pair", "either", "undecided", "not_evaluable"]
+    verdict: Annotated[
+        Literal["pair", "do_not_pair", "either", "undecided", "not_evaluable"],
+        "`either`: learning is as fast to a twentieth; `undecided`: the interval leaves it open.",
+    ]
     tasks_needed: Annotated[int | None, "Tasks that are likely to settle what is undecided."]
     batch_needed: Annotated[int | None, "Groups a step at which pairing loses nothing."]
     sentences: Annotated[list[str], "The advice in words."]

@@ -22,40 +22,40 @@ class ListedTableDocument(TypedDict):
     """A table of a study."""
 
     config: Annotated[str, "Its name."]
-    rows: int
+    rows: Annotated[int, "How many rows."]
     sha256: Annotated[str, "Its logical row hash."]
 
 
 class ListedStudyDocument(TypedDict):
     """A study and its tables."""
 
-    study: str
-    folder: str
+    study: Annotated[str, "Name of the study."]
+    folder: Annotated[str, "Where it lies."]
     evidence: Annotated[
         StudyEvidence,
         "`rows`: its own; `summary`: published figures only; `tasks`: no runs, but tasks that others run on.",
     ]
-    registration: str
+    registration: Annotated[str, "Name of the registration that it belongs to."]
     tables: list[ListedTableDocument]
 
 
 class ColumnDocument(TypedDict):
     """A column."""
 
-    name: str
+    name: Annotated[str, "Its name."]
     type: Annotated[str, "Its Arrow type."]
-    unit: str | None
-    nullable: bool
+    unit: Annotated[str | None, "Null where it has none."]
+    nullable: Annotated[bool, "Whether it may be null."]
     optional: Annotated[bool, "Whether a study may lack it."]
     choices: Annotated[list[str] | None, "The values that it may have, where they are closed."]
-    meaning: str
+    meaning: Annotated[str, "In words."]
 
 
 class TableSchemaDocument(TypedDict):
     """A table of the schema."""
 
     config: Annotated[str, "Its name."]
-    meaning: str
+    meaning: Annotated[str, "What a row is."]
     key: Annotated[list[str], "The columns that identify a row."]
     columns: list[ColumnDocument]
 
@@ -63,7 +63,7 @@ class TableSchemaDocument(TypedDict):
 class RegistersSchemaDocument(TypedDict):
     """The schema of registers."""
 
-    schema_version: str
+    schema_version: Annotated[str, "Another major version is not comparable."]
     tables: list[TableSchemaDocument]
 
 
@@ -76,13 +76,13 @@ class UnheldStudy(TypedDict, total=False):
 class VerifiedStudyDocument(UnheldStudy):
     """What was verified of a study, from its bytes to what follows from them."""
 
-    study: str
+    study: Annotated[str, "Name of the study."]
     verdict: Annotated[
         Verdict, "`not_verified`: its registration fails; `incomplete`: its registration is not here."
     ]
     registration: Annotated[StandingDocument | None, "Null where it belongs to none, or that is not here."]
     origin: Annotated[OriginDocument | None, "Null for a local study."]
-    files: int
+    files: Annotated[int, "How many files."]
     rows: Annotated[dict[str, int], "Rows by table."]
     logical_sha256: Annotated[str, "Of what the rows say: the same wherever the same rows were made."]
 
@@ -90,7 +90,7 @@ class VerifiedStudyDocument(UnheldStudy):
 class AuditDocument(TypedDict):
     """Random rows of a study, played again: all as registered."""
 
-    study: str
+    study: Annotated[str, "Name of the study."]
     verdict: Verified
     rows: Annotated[int, "Rows that there are to draw from."]
     sample: Annotated[int, "Rows that were played again."]
@@ -103,19 +103,19 @@ class AuditDocument(TypedDict):
 class BuiltRegistersDocument(TypedDict):
     """Registers that were built from their sources."""
 
-    study: str
-    folder: str
+    study: Annotated[str, "Name of the study."]
+    folder: Annotated[str, "Where it lies."]
     files: Annotated[int, "How many."]
-    outcome: Written
+    outcome: Annotated[Written, "`identical`: with --check, nothing is written."]
 
 
 class CardDocument(TypedDict):
     """The cards of a study, filled from its registers."""
 
-    study: str
-    folder: str
+    study: Annotated[str, "Name of the study."]
+    folder: Annotated[str, "Where it lies."]
     files: Annotated[list[str], "Their names."]
-    outcome: Written
+    outcome: Annotated[Written, "`identical`: with --check, nothing is written."]
 
 
 class SaidDocument(TypedDict):
@@ -123,7 +123,7 @@ class SaidDocument(TypedDict):
 
     what: Annotated[str, "What it is about; of a document, its name."]
     first: Annotated[str | None, "What A says; of a document, its SHA-256."]
-    second: str | None
+    second: Annotated[str | None, "What B says."]
 
 
 class ChangedRowDocument(TypedDict):
@@ -136,7 +136,7 @@ class ChangedRowDocument(TypedDict):
 class TableDifferenceDocument(TypedDict):
     """What differs in a table; counts of rows are null where only one study has it."""
 
-    table: str
+    table: Annotated[str, "Name of the table."]
     rows: Annotated[tuple[int | None, int | None], "Rows in A and in B; null without the table."]
     key: Annotated[list[str], "The columns that identify a row."]
     added: Annotated[int | None, "Keys that B alone has."]
@@ -155,7 +155,7 @@ class DifferenceDocument(TypedDict):
 
     first: Annotated[str, "A, as it was named."]
     second: Annotated[str, "B, as it was named."]
-    differs: bool
+    differs: Annotated[bool, "Whether anything does."]
     facts: Annotated[list[SaidDocument], "What the manifests say."]
     documents: Annotated[list[SaidDocument], "Files that belong to no table."]
     tables: Annotated[list[TableDifferenceDocument], "Tables that differ."]
@@ -165,16 +165,16 @@ class DifferenceDocument(TypedDict):
 class RegisteredRunsDocument(TypedDict):
     """Registered runs that a log has and has not."""
 
-    present: list[str]
+    present: Annotated[list[str], "Names of the runs."]
     absent: Annotated[list[str], "Condition, arm and seed, in words."]
 
 
 class ImportDocument(TypedDict):
     """A study that was made from its own log."""
 
-    study: str
-    folder: str
-    outcome: Written
+    study: Annotated[str, "Name of the study."]
+    folder: Annotated[str, "Where it lies."]
+    outcome: Annotated[Written, "`identical`: with --check, nothing is written."]
     rows: Annotated[dict[str, int], "Rows by table."]
     logical_sha256: Annotated[str, "Of what the rows say."]
     registered_runs: RegisteredRunsDocument
@@ -190,7 +190,7 @@ class PushDocument(TypedDict):
     outcome: Annotated[Literal["planned", "unchanged", "pushed"], "`planned`: with --dry-run."]
     parent: Annotated[str | None, "The commit that was compared; null where there is no repository."]
     commit: Annotated[str | None, "The commit that holds the study; null where nothing was sent."]
-    tag: str | None
+    tag: Annotated[str | None, "The tag that means this commit."]
     checked_files: Annotated[int, "Files that the Hub was seen to state as they are here."]
     added: Annotated[tuple[str, ...], "Paths."]
     changed: Annotated[tuple[str, ...], "Paths."]
@@ -201,19 +201,19 @@ class PushDocument(TypedDict):
 class PullDocument(TypedDict):
     """A study that was pulled from the Hub, and verified."""
 
-    study: str
+    study: Annotated[str, "Name of the study."]
     verdict: Verified
     origin: OriginDocument
-    folder: str
-    files: int
+    folder: Annotated[str, "Where it lies."]
+    files: Annotated[int, "How many files."]
     logical_sha256: Annotated[str, "Of what the rows say."]
 
 
 class ParquetDocument(TypedDict):
     """An answer that was written to a file: `sql --parquet`."""
 
-    file: str
-    rows: int
+    file: Annotated[str, "Its path."]
+    rows: Annotated[int, "How many rows."]
 
 
 AnswerRows = list[dict[str, object]]
@@ -223,8 +223,8 @@ AnswerRows = list[dict[str, object]]
 class PoolDocument(TypedDict):
     """A task pool."""
 
-    pool: str
-    tasks: int
+    pool: Annotated[str, "Its name."]
+    tasks: Annotated[int, "How many tasks."]
     mean_calls: Annotated[float, "Calls a plan."]
     mean_writes: Annotated[float, "Writes a plan."]
     sha256: Annotated[str, "Of its tasks."]
@@ -233,8 +233,8 @@ class PoolDocument(TypedDict):
 class PlannedCallDocument(TypedDict):
     """A call of a plan."""
 
-    tool: str
-    arguments: dict[str, object]
+    tool: Annotated[str, "Name of the tool."]
+    arguments: Annotated[dict[str, object], "Its arguments, by name."]
 
 
 class TaskDocument(TypedDict):
@@ -242,7 +242,7 @@ class TaskDocument(TypedDict):
 
     task_id: Annotated[str, "As pool:index."]
     world_seed: Annotated[str, "A whole number, as text: it may be beyond 2^53."]
-    prompt: str
+    prompt: Annotated[str, "What the agent is asked."]
     templates: Annotated[list[str], "What the prompt asks for, part by part."]
     forms: Annotated[list[str], "How each part is phrased."]
     writes: Annotated[int, "Planned writes."]
@@ -263,15 +263,15 @@ class ShownTaskDocument(TaskDocument):
 class BuiltPoolsDocument(TypedDict):
     """The dataset repository of the task pools, as it was built."""
 
-    folder: str
-    tasks: int
-    files: int
-    outcome: Written
+    folder: Annotated[str, "Where it lies."]
+    tasks: Annotated[int, "How many tasks."]
+    files: Annotated[int, "How many files."]
+    outcome: Annotated[Written, "`identical`: with --check, nothing is written."]
 
 
 class VerifiedPoolsDocument(TypedDict):
     """Registered pools, each task generated anew and compared."""
 
     verdict: Verified
-    study: str
+    study: Annotated[str, "Name of the study."]
     pools: Annotated[dict[str, str], "SHA-256 by pool."]

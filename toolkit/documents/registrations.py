@@ -18,8 +18,8 @@ class TemplateDocument(TypedDict):
 class DryFreezeDocument(TypedDict):
     """A draft that can be frozen: with --dry-run."""
 
-    registration: str
-    files: list[str]
+    registration: Annotated[str, "Name of the registration."]
+    files: Annotated[list[str], "Names of the files that would be frozen."]
     commit: Annotated[str | None, "Null where the folder is under no version control."]
     ready: Annotated[Literal[True], "A draft that cannot be frozen gives an error."]
 
@@ -27,11 +27,11 @@ class DryFreezeDocument(TypedDict):
 class FreezeDocument(TypedDict):
     """A registration that was frozen."""
 
-    registration: str
+    registration: Annotated[str, "Name of the registration."]
     sha256: Annotated[str, "Digest of the list of frozen files."]
-    standing: OwnStanding
+    standing: Annotated[OwnStanding, "`demonstration`: its authorities were made for the occasion."]
     commit: Annotated[str | None, "Null where the folder is under no version control."]
-    files: tuple[str, ...]
+    files: Annotated[tuple[str, ...], "Names of the frozen files."]
     authorities: list[TokenDocument]
 
 
@@ -44,8 +44,8 @@ class ExploratoryEntry(TypedDict, total=False):
 class AdditionEntryDocument(ExploratoryEntry):
     """An amendment or a deviation that was added to a registration."""
 
-    registration: str
-    id: str
+    registration: Annotated[str, "Name of the registration."]
+    id: Annotated[str, "Of the amendment or the deviation."]
     file: Annotated[str, "Relative to the registration."]
     link: Annotated[str, "The last link of the registration's chain."]
     authorities: Annotated[list[TokenDocument], "None where the registration was frozen elsewhere."]
@@ -79,10 +79,10 @@ class AdoptedFiguresDocument(TypedDict):
 class AdoptDocument(TypedDict):
     """The evidence of a freeze, taken from a checkout of its authors' repository."""
 
-    registration: str
-    outcome: AdoptionOutcome
-    folder: str
-    files: list[str]
+    registration: Annotated[str, "Name of the registration."]
+    outcome: Annotated[AdoptionOutcome, "`unchanged`: exactly this lay there already."]
+    folder: Annotated[str, "Where it lies."]
+    files: Annotated[list[str], "Names of the evidence's files."]
     document_sha256: Annotated[str, "Of the frozen document."]
     authorities: list[TokenDocument]
     checks: list[CheckDocument]
@@ -95,7 +95,7 @@ class AdoptDocument(TypedDict):
 class NewStudyDocument(TypedDict):
     """A study that was begun."""
 
-    study: str
+    study: Annotated[str, "Its name."]
     folder: Annotated[str, "Of the project."]
     files: Annotated[list[str], "That were written, relative to it."]
     columns: Annotated[dict[str, str], "The log's column for each that an import wants, as guessed by name."]
@@ -118,7 +118,7 @@ class RehearsedPowerDocument(TypedDict):
 class RehearsalDocument(TypedDict):
     """A draft on a pilot; none of it decides anything."""
 
-    standing: str
+    standing: Annotated[str, "That it decides nothing, in words."]
     problems: Annotated[list[str], "What keeps the draft from being frozen, or a rule from being decided."]
     fitted: Annotated[list[str], "What of the draft was fitted to the pilot."]
     decisions: list[DecisionDocument]

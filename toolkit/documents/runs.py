@@ -26,7 +26,7 @@ class SettingDocument(TypedDict):
 class PlannedRecipeDocument(TypedDict):
     """A recipe."""
 
-    name: str
+    name: Annotated[str, "Its name."]
     sha256: Annotated[str, "Of its canonical document."]
     settings: list[SettingDocument]
 
@@ -47,19 +47,19 @@ class PlayedCountsDocument(TypedDict):
 class RangeDocument(TypedDict):
     """A quantity that is known as a range; null for what is not known of it."""
 
-    low: float | None
-    mean: float | None
-    high: float
+    low: Annotated[float | None, "At least."]
+    mean: Annotated[float | None, "In the mean."]
+    high: Annotated[float, "At most."]
 
 
 class PlannedRunDocument(PlayedCountsDocument):
     """A run of a plan."""
 
-    run_id: str
-    tier: int
-    condition: str
-    arm: str
-    seed: int
+    run_id: Annotated[str, "Name of the run."]
+    tier: Annotated[int, "Tier of the registered matrix."]
+    condition: Annotated[str, "Its condition."]
+    arm: Annotated[str, "Its arm."]
+    seed: Annotated[int, "Its seed."]
     checkpoints: Annotated[list[int], "Steps that leave one."]
     hours: Annotated[RangeDocument | None, "Null without a rate."]
 
@@ -67,31 +67,31 @@ class PlannedRunDocument(PlayedCountsDocument):
 class PlannedTotalDocument(PlayedCountsDocument):
     """All runs of a plan together."""
 
-    runs: int
-    checkpoints: int
+    runs: Annotated[int, "How many runs."]
+    checkpoints: Annotated[int, "How many checkpoints."]
 
 
 class PlanBoundsDocument(TypedDict):
     """The most that a plan can take."""
 
-    tokens_trained: int | None
-    tokens_evaluated: int | None
+    tokens_trained: Annotated[int | None, "Tokens of training."]
+    tokens_evaluated: Annotated[int | None, "Tokens of evaluation."]
     operations: Annotated[int | None, "Null where the model's sizes cannot be had."]
 
 
 class MemoryPartDocument(TypedDict):
     """Something that a GPU holds."""
 
-    part: str
-    low_bytes: int
-    high_bytes: int
+    part: Annotated[str, "What it is."]
+    low_bytes: Annotated[int, "At least."]
+    high_bytes: Annotated[int, "At most."]
     how: Annotated[str, "How it is estimated."]
 
 
 class PlannedMemoryDocument(TypedDict):
     """The memory of one GPU; only the verdict where the model's sizes cannot be had."""
 
-    verdict: Fitting | Literal["not_evaluable"]
+    verdict: Annotated[Fitting | Literal["not_evaluable"], "Whether a run fits."]
     accelerator_bytes: NotRequired[Annotated[int, "What it has."]]
     low_bytes: NotRequired[Annotated[int, "What is needed at least."]]
     high_bytes: NotRequired[Annotated[int, "What is needed at most."]]
@@ -115,10 +115,12 @@ PlannedTimeDocument = TypedDict(
             "`untried`: if a run could be trained on several GPUs.",
         ],
         "from": NotRequired[Annotated[str, "What the rate was measured on."]],
-        "gpu_seconds_an_episode": NotRequired[RangeDocument | None],
-        "gpus_a_run": NotRequired[int],
+        "gpu_seconds_an_episode": NotRequired[
+            Annotated[RangeDocument | None, "Everything of a run divided among its episodes."]
+        ],
+        "gpus_a_run": NotRequired[Annotated[int, "GPUs that one run occupies."]],
         "gpus": NotRequired[Annotated[int, "How many there are."]],
-        "runs_at_once": NotRequired[int],
+        "runs_at_once": NotRequired[Annotated[int, "0: none fits."]],
         "hours": NotRequired[Annotated[RangeDocument | None, "From the first launch to the last end."]],
         "gpu_hours": NotRequired[Annotated[RangeDocument | None, "Of all runs."]],
     },
@@ -130,7 +132,7 @@ class TrainingPlanDocument(TypedDict):
     """What a training would play, hold and take: with --dry-run."""
 
     recipe: PlannedRecipeDocument
-    study: str
+    study: Annotated[str, "Name of the registration."]
     runs: list[PlannedRunDocument]
     total: PlannedTotalDocument
     bounds: PlanBoundsDocument
@@ -155,11 +157,11 @@ class TrialDocument(TypedDict):
     """Some steps that were trained and thrown away: with --try."""
 
     run_id: Annotated[str, "The run whose place in the matrix it had."]
-    recipe_sha256: str
+    recipe_sha256: Annotated[str, "Of the recipe's canonical document."]
     coordinates: Annotated[int, "Numbers in the adapter."]
     stack: Annotated[str, "Packages and their versions."]
-    accelerator: str | None
-    processes: int
+    accelerator: Annotated[str | None, "Names of the GPUs; null without one."]
+    processes: Annotated[int, "How many trained together."]
     kernels: Annotated[str | None, "What computed linear attention."]
     steps: list[TriedStepDocument]
     seconds_per_step: Annotated[float, "Mean; the first is left out where there are more."]
@@ -169,7 +171,7 @@ class TrialDocument(TypedDict):
 class TrainedDocument(TypedDict):
     """Runs that were trained."""
 
-    folder: str
+    folder: Annotated[str, "Where the runs are kept."]
     completed: Annotated[list[str], "Runs that were trained to their end."]
     kept: Annotated[list[str], "Runs that were complete before."]
 
@@ -177,8 +179,8 @@ class TrainedDocument(TypedDict):
 class StudyRunDocument(TypedDict):
     """Runs that were played."""
 
-    study: str
-    folder: str
+    study: Annotated[str, "Name of the study."]
+    folder: Annotated[str, "Where the runs are kept."]
     completed: Annotated[list[str], "Runs that were played to their end."]
     kept: Annotated[list[str], "Runs that were complete before."]
     incomplete: Annotated[dict[str, list[str]], "What a run's evidence lacks."]
@@ -189,16 +191,16 @@ class StudyCheckDocument(TypedDict):
     """Runs that were played again, and are what is registered: with --check."""
 
     verdict: Verified
-    study: str
-    runs: list[str]
-    tables: list[str]
+    study: Annotated[str, "Name of the study."]
+    runs: Annotated[list[str], "Runs that were played again."]
+    tables: Annotated[list[str], "Tables that are as registered."]
 
 
 class RunStatusDocument(TypedDict):
     """How far a run has come."""
 
-    run_id: str
-    tier: int
+    run_id: Annotated[str, "Name of the run."]
+    tier: Annotated[int, "Tier of the registered matrix."]
     state: Annotated[RunState, "`incomplete`: all was played, and the evidence is not what is registered."]
     segments: Annotated[int, "That are there."]
     of: Annotated[int, "Segments that the run has."]
@@ -210,9 +212,9 @@ class RunStatusDocument(TypedDict):
 class StudyStatusDocument(TypedDict):
     """How far the runs of a study have come."""
 
-    study: str
-    folder: str
-    at_work: bool
+    study: Annotated[str, "Name of the study."]
+    folder: Annotated[str, "Where the runs are kept."]
+    at_work: Annotated[bool, "Whether a command is at work on any run."]
     complete: Annotated[int, "Runs."]
     runs: list[RunStatusDocument]
 
@@ -220,9 +222,9 @@ class StudyStatusDocument(TypedDict):
 class MeasureDocument(TypedDict):
     """A mean over episodes, with its interval over tasks."""
 
-    estimate: float
+    estimate: Annotated[float, "The mean."]
     low: Annotated[float | None, "Null with a single task."]
-    high: float | None
+    high: Annotated[float | None, "Null with a single task."]
     level: Annotated[float, "Confidence level."]
 
 
@@ -238,45 +240,45 @@ class MeasuresDocument(TypedDict):
 class EvaluatedSetDocument(MeasuresDocument):
     """What was found under one regime."""
 
-    regime: str
-    pool: str
-    tasks: int
-    episodes: int
+    regime: Annotated[str, "The noise."]
+    pool: Annotated[str, "The task pool."]
+    tasks: Annotated[int, "How many tasks."]
+    episodes: Annotated[int, "How many episodes."]
     ended: Annotated[dict[str, int], "Episodes by what ended them."]
 
 
 class LuckShareDocument(TypedDict):
     """The luck share of a regime and a reward."""
 
-    regime: str
-    target: Target
+    regime: Annotated[str, "The noise."]
+    target: Annotated[Target, "The reward."]
     luck_share: Annotated[float | None, "λ, mean over tasks; null where the reward never varied."]
     pooled: Annotated[float | None, "λ of all tasks together."]
-    low: float | None
-    high: float | None
+    low: Annotated[float | None, "Lower end of the interval."]
+    high: Annotated[float | None, "Upper end of the interval."]
     level: Annotated[float, "Confidence level."]
-    tasks: int
+    tasks: Annotated[int, "How many tasks."]
     tasks_defined: Annotated[int, "Tasks that have a share."]
 
 
 class EvaluationRegistersDocument(SealedDocument):
     """The registers of an evaluation."""
 
-    study: str
+    study: Annotated[str, "Name of the study."]
 
 
 class BlocksDocument(TypedDict):
     """Blocks of an evaluation."""
 
     kept: Annotated[int, "From before."]
-    played: int
+    played: Annotated[int, "By this command."]
 
 
 class EvaluationDocument(TypedDict):
     """A model under every regime, without training."""
 
-    model: str
-    engine: Engine
+    model: Annotated[str, "As it was named."]
+    engine: Annotated[Engine, "What ran it."]
     sampling: Annotated[Sampling, "Whether every model meets the same noise at every token."]
     identity: Annotated[dict[str, object], "What all blocks have in common: the engine's settings."]
     server: Annotated[dict[str, object] | None, "What the server says of the model."]
@@ -290,9 +292,9 @@ class EvaluationDocument(TypedDict):
 class ExportDocument(TypedDict):
     """A study in another project's format."""
 
-    study: str
-    format: Format
-    folder: str
+    study: Annotated[str, "Name of the study."]
+    format: Annotated[Format, "Whose format."]
+    folder: Annotated[str, "Where it lies."]
     files: Annotated[dict[str, int], "Bytes by path."]
     bytes: Annotated[int, "Of all files."]
 
@@ -300,15 +302,15 @@ class ExportDocument(TypedDict):
 class ReproducedRegistersDocument(TypedDict):
     """Registers that were verified."""
 
-    study: str
+    study: Annotated[str, "Name of the study."]
     verdict: Verified
-    rows: int
+    rows: Annotated[int, "How many rows."]
 
 
 class ReproducedAuditDocument(TypedDict):
     """Random rows that were played again."""
 
-    study: str
+    study: Annotated[str, "Name of the study."]
     verdict: Verified
     sample: Annotated[int, "Rows."]
     seed: Annotated[int, "Draws the same rows again."]
@@ -317,17 +319,17 @@ class ReproducedAuditDocument(TypedDict):
 class LackingAuditDocument(TypedDict):
     """Rows that could not be played again."""
 
-    study: str
-    verdict: Literal["incomplete"]
+    study: Annotated[str, "Name of the study."]
+    verdict: Annotated[Literal["incomplete"], "What they are played from is not here."]
     lacks: Annotated[str, "What is missing."]
 
 
 class WrittenSiteDocument(TypedDict):
     """The site that was written."""
 
-    folder: str
-    files: int
-    changed: list[str]
+    folder: Annotated[str, "Where it lies."]
+    files: Annotated[int, "How many."]
+    changed: Annotated[list[str], "Files that have other bytes than before."]
 
 
 class ReproductionDocument(TypedDict):
@@ -343,21 +345,21 @@ class ReproductionDocument(TypedDict):
 class FrozenVersionDocument(TypedDict):
     """A version of the site that was frozen."""
 
-    version: str
+    version: Annotated[str, "Its name."]
     sha256: Annotated[str, "Of its list of files."]
 
 
 class ZipDocument(TypedDict):
     """The site as a zip."""
 
-    file: str
-    sha256: str
+    file: Annotated[str, "Its path."]
+    sha256: Annotated[str, "Of the zip."]
 
 
 class SiteBuildDocument(TypedDict):
     """The site as it was built."""
 
-    folder: str
+    folder: Annotated[str, "Where it lies."]
     pages: Annotated[int, "Files of the site."]
     changed: Annotated[list[str], "Files that have other bytes than before."]
     frozen: Annotated[FrozenVersionDocument | None, "With --freeze."]
@@ -375,7 +377,7 @@ class FindingDocument(TypedDict):
 class SiteCheckDocument(TypedDict):
     """Whether the site is what its registers give, and works as a site."""
 
-    folder: str
+    folder: Annotated[str, "Where it lies."]
     files: Annotated[int, "That the registers give."]
     frozen: Annotated[list[str], "Frozen versions."]
     identical: Annotated[bool, "Whether it is what the registers give, byte for byte."]
@@ -385,5 +387,5 @@ class SiteCheckDocument(TypedDict):
 class SiteServeDocument(TypedDict):
     """The site as it is served; printed before the first request."""
 
-    address: str
-    folder: str
+    address: Annotated[str, "Where a browser finds it."]
+    folder: Annotated[str, "What is served."]

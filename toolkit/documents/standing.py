@@ -9,6 +9,8 @@ StandingName = Literal["public", "demonstration", "incomplete", "failed"]
 class StandingDocument(TypedDict):
     """What the verdicts under a registration stand on."""
 
-    standing: StandingName
+    standing: Annotated[
+        StandingName, "`public` or `demonstration` where every step of its verification passed."
+    ]
     failed_steps: Annotated[list[str], "Steps of its verification that failed."]
     missing: Annotated[list[str], "What is missing for it, each in a line."]

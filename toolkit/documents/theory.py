@@ -6,8 +6,8 @@ from typing import Annotated, TypedDict
 class ByDesignDocument(TypedDict):
     """A number in both designs."""
 
-    independent: float
-    paired: float
+    independent: Annotated[float, "Of the independent design."]
+    paired: Annotated[float, "Of the paired design."]
 
 
 class SpuriousDocument(ByDesignDocument):
@@ -63,8 +63,8 @@ class EqualVarianceDocument(TypedDict):
 class ConditionDocument(TypedDict):
     """Both sides of the exact condition, score²."""
 
-    left: float
-    right: float
+    left: Annotated[float, "L: size of the clean group gradient."]
+    right: Annotated[float, "R: spread of the true successes' scores, over G²."]
     ratio: Annotated[float | None, "Left over right; null where that is zero."]
     pairing_lowers_trace: Annotated[bool, "Whether left is below right."]
 
@@ -87,12 +87,12 @@ class AssumedDocument(TypedDict):
 
     model: Annotated[str, "Of an episode, in words."]
     episode_sd: Annotated[float | None, "Of an episode's score or amount; null where it succeeds or fails."]
-    seed_sd: float
+    seed_sd: Annotated[float, "Standard deviation of the seeds' effects."]
     task_sd_at_most: Annotated[float, "Of scores a share of their range, of amounts of their mean."]
     tasks: Annotated[int | None, "Of each set; null for the registered number."]
-    variance_ratio: float
+    variance_ratio: Annotated[float, "How many times less a difference varies by shared samples."]
     simulations: Annotated[int, "For each effect and number of seeds."]
-    rng_seed: int
+    rng_seed: Annotated[int, "Seed of the simulations."]
 
 
 class SimulatedDocument(TypedDict):
@@ -116,9 +116,9 @@ class SimulatedDocument(TypedDict):
 class PowerDocument(TypedDict):
     """How often a registered rule would pass; simulated, it changes no verdict."""
 
-    rule: str
+    rule: Annotated[str, "Name of the rule."]
     study: Annotated[str, "That was fitted."]
-    label: str
+    label: Annotated[str, "That it changes no verdict, in words."]
     fitted: FittedDocument
     assumed: AssumedDocument
     results: list[SimulatedDocument]

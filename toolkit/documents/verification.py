@@ -14,15 +14,15 @@ class CheckDocument(TypedDict):
     """One step of a verification."""
 
     step: Annotated[int, "Its number, from 1."]
-    name: str
+    name: Annotated[str, "What it checks."]
     outcome: Annotated[Outcome, "`unproven`: not contradicted, and nothing here proves it."]
-    detail: str
+    detail: Annotated[str, "What was found."]
 
 
 class TokenVerdictDocument(TypedDict):
     """What is known of a token; what its first failure left unknown is null."""
 
-    verdict: Verdict
+    verdict: Annotated[Verdict, "`incomplete`: an input is missing."]
     failed_check: Annotated[str | None, "Name of the check that did not hold."]
     failed_step: Annotated[int | None, "Its number, from 1 to 15."]
     message: Annotated[str, "What was found there, or that all checks hold."]
@@ -30,14 +30,14 @@ class TokenVerdictDocument(TypedDict):
     accuracy_seconds: Annotated[
         float | None, "How far off the authority says that it may be; null where it does not say."
     ]
-    serial: str | None
+    serial: Annotated[str | None, "The token's serial number."]
     policy: Annotated[str | None, "Object identifier of the authority's policy."]
-    imprint_algorithm: str | None
+    imprint_algorithm: Annotated[str | None, "Hash that the imprint was made by."]
     imprint: Annotated[str | None, "Hash of the document, hexadecimal."]
     signer: Annotated[str | None, "Subject of the signing certificate."]
-    signature_algorithm: str | None
+    signature_algorithm: Annotated[str | None, "How it signed."]
     root: Annotated[str | None, "Subject of the pinned certificate that the chain leads to."]
-    root_sha256: str | None
+    root_sha256: Annotated[str | None, "Fingerprint of that certificate."]
     revocation: Annotated[str | None, "What is known of revocation."]
     notes: Annotated[tuple[str, ...], "What a careful reader wants to know besides."]
 
@@ -46,7 +46,7 @@ class TokenDocument(TokenVerdictDocument):
     """An authority's token of a registration."""
 
     name: Annotated[str, "The authority."]
-    operator: str
+    operator: Annotated[str, "Who runs the authority."]
     token: Annotated[str, "Its file, relative to the registration."]
 
 
@@ -59,7 +59,7 @@ class FreezeTokenDocument(TokenDocument):
 class ChronologyDocument(TypedDict):
     """The freeze against the runs of every study that was looked at."""
 
-    verdict: Order
+    verdict: Annotated[Order, "`incomplete`: a launch time is missing."]
     runs_after: Annotated[int, "Deciding runs that were launched after it."]
     disclosed_exceptions: Annotated[list[str], "Runs that the frozen document excepts by name."]
     undisclosed: Annotated[list[str], "Runs before it that it does not except."]
@@ -68,8 +68,8 @@ class ChronologyDocument(TypedDict):
 class VerificationDocument(TypedDict):
     """What can be said of one registration."""
 
-    registration: str
-    verdict: Verdict
+    registration: Annotated[str, "Name of the registration."]
+    verdict: Annotated[Verdict, "`incomplete`: something is missing."]
     standing: Annotated[OwnStanding, "By its own record; `unknown` where the files do not hold."]
     is_restated: Annotated[bool, "Whether the rules here restate a document that was timestamped elsewhere."]
     document_sha256: Annotated[str, "Of the timestamped document, as recorded; empty where the files fail."]

@@ -30,10 +30,10 @@ from toolkit.registers.imported.log import FILE, Log
 if TYPE_CHECKING:
     import polars as pl
 
-    from toolkit.documents.world import AgreementDocument, RunInspectionDocument, SeedsDocument
+    from toolkit.documents.world import RunDesign as Design
+    from toolkit.documents.world import RunInspectionDocument, SeedsDocument
     from toolkit.registers.study import Study
 
-Design = Literal["paired", "independent", "neither", "cannot_tell"]
 
 LEVEL = 0.01
 """Of the test that finds answers of one group agreeing more than by chance."""
@@ -182,18 +182,6 @@ class RunInspection:
             f"{TO_SEE} are needed"
         )
 
-    def _answers(self, found: Agreement) -> AgreementDocument:
-        return {
-            "pairs": found.pairs,
-            "agreeing": found.agreeing,
-            "informative": found.informative,
-            "informative_agreeing": found.informative_agreeing,
-            "by_chance": found.by_chance,
-            "p": found.p,
-            "differing": found.differing,
-            "design": self.by_answers,
-        }
-
     def document(self) -> RunInspectionDocument:
         """Return it as JSON values."""
         return {
@@ -206,7 +194,7 @@ class RunInspection:
             "groups": self.groups,
             "rollouts": self.rollouts,
             "seeds": [column.document() for column in self.seeds],
-            "answers": None if self.answers is None else self._answers(self.answers),
+            "answers": None if self.answers is None else self.answers.document(self.by_answers),
             "remarks": self.remarks,
         }
 

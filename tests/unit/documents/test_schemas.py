@@ -22,6 +22,29 @@ def test_a_schema_is_one_of_the_dialect_that_it_names() -> None:
         assert printed.validator(name).META_SCHEMA["$id"] == schemas.DIALECT
 
 
+def objects(name: str) -> list[Any]:
+    """Return the objects of a document: those defined by name, and the whole."""
+    made = schemas.schema(name, OUTPUTS[name])
+    return [made, *made.get("$defs", {}).values()]
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_every_key_and_every_object_says_what_it_is(name: str) -> None:
+    unsaid = [
+        key
+        for each in objects(name)
+        for key, value in each.get("properties", {}).items()
+        if "description" not in value and "$ref" not in json.dumps(value)
+    ]
+    assert unsaid == []
+    assert all(each["description"] for each in objects(name) if "properties" in each)
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_every_object_with_keys_is_closed(name: str) -> None:
+    assert all(each["additionalProperties"] is False for each in objects(name) if "properties" in each)
+
+
 @pytest.fixture(scope="module")
 def decided() -> Any:
     return run("decide", "H2a", "--study", "published", "--json").json()
