@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.printed import check_document
 from toolkit.cli.main import main
 from toolkit.decisions.case import Case
 from toolkit.places import HOME_VARIABLE, Home
@@ -78,6 +79,7 @@ def run(*arguments: object, columns: int | None = WIDE) -> Result:
             code = int(stop.code or 0)
         finally:
             sys.argv = argv
+    check_document(tuple(map(str, arguments)), out.getvalue())
     return Result(code, out.getvalue(), err.getvalue())
 
 

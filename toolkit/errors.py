@@ -7,6 +7,8 @@ to understand bad input.
 from collections.abc import Iterable
 from typing import ClassVar, Self
 
+from toolkit.documents.errors import ErrorFacts, ExitCode
+
 EXCERPT = 300
 """How many characters of a foreign text an error quotes."""
 CLOSEST = 3
@@ -44,7 +46,7 @@ class ToolkitError(Exception):
         remedy: what the user can do about it.
     """
 
-    exit_code: ClassVar[int] = 4
+    exit_code: ClassVar[ExitCode] = 4
 
     def __init__(
         self,
@@ -68,7 +70,7 @@ class ToolkitError(Exception):
         problem = str(facts.pop("problem", self.problem))
         return type(self)(problem, **{**own, **facts})
 
-    def as_dict(self) -> dict[str, str | int | None]:
+    def as_dict(self) -> ErrorFacts:
         """Return the error as the JSON document that `--json` prints."""
         return {
             "problem": self.problem,

@@ -7,6 +7,7 @@ import click
 from toolkit import api
 from toolkit.cli import offers
 from toolkit.cli.output import STUDY, json_option, steps, tell
+from toolkit.documents.registers import AuditDocument
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 
@@ -68,17 +69,18 @@ def audit(*, study: str | None, sample: int, seed: int | None, as_json: bool) ->
     drawn, followed = (
         ", ".join(f"{n} of {table}" for table, n in tables.items()) for tables in (done.sampled, done.derived)
     )
+    document: AuditDocument = {
+        "study": opened.name,
+        "verdict": "verified",
+        "rows": done.rows,
+        "sample": count,
+        "seed": seed,
+        "tables": done.sampled,
+        "derived": done.derived,
+        "runs": list(done.runs),
+    }
     tell(
-        {
-            "study": opened.name,
-            "verdict": "verified",
-            "rows": done.rows,
-            "sample": count,
-            "seed": seed,
-            "tables": done.sampled,
-            "derived": done.derived,
-            "runs": list(done.runs),
-        },
+        document,
         f"{opened.name}: {count} of {done.rows} rows played again, all as registered ({drawn})",
         f"  {derived} rows that follow derived again, all as registered ({followed})",
         f"  drawn with --seed {seed}",

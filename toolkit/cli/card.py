@@ -5,6 +5,7 @@ import click
 from toolkit import api
 from toolkit.cli import offers
 from toolkit.cli.output import check_option, json_option, tell
+from toolkit.documents.registers import CardDocument, Written
 from toolkit.places import find_home
 
 
@@ -36,9 +37,15 @@ def card(*, study: str, check: bool, as_json: bool) -> None:
         check_card(case, documents)
     else:
         write_card(case, documents)
-    done = "identical" if check else "written"
+    done: Written = "identical" if check else "written"
+    document: CardDocument = {
+        "study": study,
+        "folder": str(case.study.folder),
+        "files": list(documents),
+        "outcome": done,
+    }
     tell(
-        {"study": study, "folder": str(case.study.folder), "files": list(documents), "outcome": done},
+        document,
         f"{study}: {', '.join(documents)} {done} in {case.study.folder}",
         as_json=as_json,
     )

@@ -11,6 +11,7 @@ from toolkit.cli.output import json_option, print_json, remark, say_line
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
+    from toolkit.documents.world import DrawDocument
     from toolkit.noise.draws import Draw
 
 LONGEST_NAME = 200
@@ -71,7 +72,7 @@ def draw(*, seed: int, tool: str, resource: str | None, repeat: int | None, as_j
         drawn = Schedule(seed).draw(tool, resource, repeat)
     numbers = {"gate": drawn.gate, "type": drawn.type, "magnitude": drawn.magnitude}
     if as_json:
-        print_json({"digest": drawn.digest.hex(), **numbers})
+        print_json(_document(drawn))
         return
     say_line(f"digest     {drawn.digest.hex()}")
     for name, number in numbers.items():
@@ -79,6 +80,15 @@ def draw(*, seed: int, tool: str, resource: str | None, repeat: int | None, as_j
     say_line()
     for regime, fate in _fates(tool, resource, repeat or 0, drawn):
         say_line(f"{regime:24}  {fate}")
+
+
+def _document(drawn: Draw) -> DrawDocument:
+    return {
+        "digest": drawn.digest.hex(),
+        "gate": drawn.gate,
+        "type": drawn.type,
+        "magnitude": drawn.magnitude,
+    }
 
 
 def _check_text(*names: str) -> None:

@@ -28,6 +28,7 @@ from toolkit.errors import DamagedError, IncompleteError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolkit.documents.world import ReplayDocument
     from toolkit.episodes.desk import CallRecord
     from toolkit.pairing.session import Call
     from toolkit.worlds.world import AnyEpisode
@@ -173,7 +174,7 @@ def _registered(study: str, place: dict[str, Any]) -> AnyEpisode:
     return replayer.evaluated(*(place[name] for name in ("phase", "regime", "step", "task", "schedule")))
 
 
-def _verified(played: AnyEpisode) -> dict[str, Any]:
+def _verified(played: AnyEpisode) -> ReplayDocument:
     return {
         "verdict": "verified",
         "task": played.task.task_id,

@@ -6,7 +6,7 @@ import json
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -15,8 +15,9 @@ from toolkit.cli.output import FOLDER, counted, json_option, print_json, print_t
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+    from toolkit.documents import runs as documents
     from toolkit.policies.language_model.opening import Opening
     from toolkit.study.evaluating.folder import Asked, EvaluatedBlocks, EvaluationFolder
     from toolkit.study.executors.executor import Executor
@@ -202,21 +203,19 @@ def evaluate(
     with _folder(opening, asked, out) as folder:
         played = _play(folder, opening, asked, workers, is_kept=out is not None)
         registers = None if out is None else _seal(folder, model, played)
-    print_evaluation(
-        {
-            "model": model,
-            "engine": opening.engine,
-            "sampling": asked.sampling,
-            "identity": folder.identity,
-            "server": server,
-            "folder": None if out is None else str(out),
-            "registers": registers,
-            "blocks": {"kept": played.kept, "played": played.played},
-            "sets": evaluated.figures(played.rows),
-            "luck_share": evaluated.luck_shares(played.rows),
-        },
-        as_json=as_json,
-    )
+    document: documents.EvaluationDocument = {
+        "model": model,
+        "engine": cast("documents.Engine", opening.engine),
+        "sampling": cast("documents.Sampling", asked.sampling),
+        "identity": folder.identity,
+        "server": server,
+        "folder": None if out is None else str(out),
+        "registers": registers,
+        "blocks": {"kept": played.kept, "played": played.played},
+        "sets": evaluated.figures(played.rows),
+        "luck_share": evaluated.luck_shares(played.rows),
+    }
+    print_evaluation(document, as_json=as_json)
 
 
 def _engine(engine: str | None, model: str, url: str | None) -> str:
@@ -326,7 +325,9 @@ def _play(
         raise
 
 
-def _seal(folder: EvaluationFolder, model: str, played: EvaluatedBlocks) -> dict[str, str]:
+def _seal(
+    folder: EvaluationFolder, model: str, played: EvaluatedBlocks
+) -> documents.EvaluationRegistersDocument:
     from toolkit.study.evaluating.evaluated import study_name, write_registers
 
     study = study_name(model)
@@ -334,20 +335,19 @@ def _seal(folder: EvaluationFolder, model: str, played: EvaluatedBlocks) -> dict
     return {"study": study, "folder": str(folder.registers), "logical_sha256": manifest.logical_sha256}
 
 
-def print_evaluation(document: dict[str, Any], *, as_json: bool) -> None:
+def print_evaluation(document: documents.EvaluationDocument, *, as_json: bool) -> None:
     """Print what an evaluation found: as JSON, or as two tables and where the registers are."""
     if as_json:
         print_json(document)
         return
-    measured = ("success", "observed", "calls", "exposed")
     print_table(
-        ("regime", "tasks", "episodes", *measured),
+        ("regime", "tasks", "episodes", "success", "observed", "calls", "exposed"),
         [
             (
                 row["regime"],
                 str(row["tasks"]),
                 str(row["episodes"]),
-                *(_figure(row[name]) for name in measured),
+                *map(_figure, (row["success"], row["observed"], row["calls"], row["exposed"])),
             )
             for row in document["sets"]
         ],
@@ -370,7 +370,7 @@ def print_evaluation(document: dict[str, Any], *, as_json: bool) -> None:
         say_line(f"registers written to {registers['folder']}, logical hash {registers['logical_sha256']}")
 
 
-def _luck_row(row: dict[str, Any]) -> tuple[str, ...]:
+def _luck_row(row: documents.LuckShareDocument) -> tuple[str, ...]:
     share = {"estimate": row["luck_share"], "low": row["low"], "high": row["high"], "level": row["level"]}
     pooled = "" if row["pooled"] is None else f"{row['pooled']:.3f}"
     shown = "the reward never varied" if row["luck_share"] is None else _figure(share)
@@ -378,7 +378,7 @@ def _luck_row(row: dict[str, Any]) -> tuple[str, ...]:
     return row["regime"], row["target"].replace("_", " "), shown, pooled, defined
 
 
-def _figure(figure: dict[str, Any]) -> str:
+def _figure(figure: Mapping[str, Any]) -> str:
     if figure["low"] is None:
         return f"{figure['estimate']:.3f}"
     return f"{figure['estimate']:.3f} [{figure['low']:.3f}, {figure['high']:.3f}]"

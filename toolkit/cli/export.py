@@ -2,12 +2,14 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 import click
 
 from toolkit import api
 from toolkit.cli import offers
 from toolkit.cli.output import FOLDER, STUDY, json_option, steps, tell
+from toolkit.documents.runs import ExportDocument, Format
 from toolkit.study.exports import FORMATS
 
 
@@ -90,8 +92,15 @@ def export(
         wanted = Wanted(form, runs, rules, episodes, dataset, made)
         sizes = write_new(folder, api.export(opened, wanted))
     total = sum(sizes.values())
+    document: ExportDocument = {
+        "study": opened.name,
+        "format": cast("Format", form),
+        "folder": str(folder),
+        "files": sizes,
+        "bytes": total,
+    }
     tell(
-        {"study": opened.name, "format": form, "folder": str(folder), "files": sizes, "bytes": total},
+        document,
         f"{opened.name}: {len(sizes)} files, {total} bytes, written in {folder}",
         as_json=as_json,
     )

@@ -17,8 +17,11 @@ from toolkit.places import find_home
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolkit.documents import registrations as documents
     from toolkit.places import Home
     from toolkit.prereg import record, timestamping, trust
+    from toolkit.prereg.addition import Added
+    from toolkit.prereg.freeze import Frozen
     from toolkit.prereg.registration import Registration
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -94,16 +97,7 @@ def freeze(
         say=output.remark,
     )
     if as_json:
-        output.print_json(
-            {
-                "registration": frozen.registration,
-                "sha256": frozen.sha256,
-                "standing": frozen.standing,
-                "commit": frozen.commit or None,
-                "files": frozen.files,
-                "authorities": [token_document(judged) for judged in frozen.tokens],
-            }
-        )
+        output.print_json(_freeze_document(frozen))
         return
     output.say_line(output.bold(frozen.registration), ": frozen", output.standing_mark(frozen.standing))
     output.say_line(f"  {len(frozen.files)} files: {', '.join(frozen.files)}")
@@ -116,13 +110,25 @@ def freeze(
         output.say_line(f"  NOT COMMITTED with the folder, because git ignores it: {name}")
 
 
+def _freeze_document(frozen: Frozen) -> documents.FreezeDocument:
+    return {
+        "registration": frozen.registration,
+        "sha256": frozen.sha256,
+        "standing": frozen.standing,
+        "commit": frozen.commit or None,
+        "files": frozen.files,
+        "authorities": [token_document(judged) for judged in frozen.tokens],
+    }
+
+
 def _print_template(kind: str, *, as_json: bool, **values: str) -> None:
     """Print a file to be filled in; what is left as it is, is refused."""
     text = read_text(TEMPLATES / f"{kind}.toml")
     for key, value in values.items():
         text = text.replace(f"{{{key}}}", value)
     if as_json:
-        output.print_json({"template": text})
+        document: documents.TemplateDocument = {"template": text}
+        output.print_json(document)
     else:
         click.echo(text, nl=False)
 
@@ -149,8 +155,14 @@ def _check_rules(rules: str) -> None:
 
 
 def _print_dry_run(name: str, files: Sequence[str], commit: str, *, as_json: bool) -> None:
+    document: documents.DryFreezeDocument = {
+        "registration": name,
+        "files": list(files),
+        "commit": commit or None,
+        "ready": True,
+    }
     output.tell(
-        {"registration": name, "files": files, "commit": commit or None, "ready": True},
+        document,
         f"{name} can be frozen: {', '.join(files)}",
         "every rule can pass and can miss over the declared ranges, and be decided on the registered runs; "
         "nothing was written",
@@ -244,14 +256,7 @@ def _add(
     )
     if as_json:
         output.print_json(
-            {
-                "registration": added.registration,
-                "id": added.id,
-                "file": added.file,
-                "link": added.link,
-                **({"exploratory": is_exploratory} if kind == "amendment" else {}),
-                "authorities": [token_document(judged) for judged in added.tokens],
-            }
+            _addition_document(added, is_exploratory=is_exploratory if kind == "amendment" else None)
         )
         return
     mark = output.standing_mark(loaded.record.standing)
@@ -263,6 +268,20 @@ def _add(
         output.say_line(f"  MADE AFTER RUNS: it binds nothing; {_LATE}")
     if not added.tokens:
         output.say_line("  NOT TIMESTAMPED: this registration restates one that was frozen elsewhere")
+
+
+def _addition_document(added: Added, *, is_exploratory: bool | None) -> documents.AdditionEntryDocument:
+    exploratory: documents.ExploratoryEntry = (
+        {} if is_exploratory is None else {"exploratory": is_exploratory}
+    )
+    return {
+        "registration": added.registration,
+        "id": added.id,
+        "file": added.file,
+        "link": added.link,
+        **exploratory,
+        "authorities": [token_document(judged) for judged in added.tokens],
+    }
 
 
 _LATE = "the verdicts on the rules before it stand, and what it says is shown beside them as exploratory"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -14,6 +14,7 @@ from toolkit.cli.output import FILE, STUDY, json_option, print_json, remark, say
 from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
+    from toolkit.documents.registers import PullDocument, PushDocument
     from toolkit.registers.hub.push import Pushed
     from toolkit.registers.study import Study
 
@@ -116,16 +117,15 @@ def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool
     if study.origin is None:
         raise TypeError(study)
     if as_json:
-        print_json(
-            {
-                "study": study.name,
-                "verdict": "verified",
-                "origin": study.origin.as_dict(),
-                "folder": str(study.folder),
-                "files": len(study.manifest.files),
-                "logical_sha256": study.manifest.logical_sha256,
-            }
-        )
+        document: PullDocument = {
+            "study": study.name,
+            "verdict": "verified",
+            "origin": study.origin.as_dict(),
+            "folder": str(study.folder),
+            "files": len(study.manifest.files),
+            "logical_sha256": study.manifest.logical_sha256,
+        }
+        print_json(document)
         return
     say_line(f"{study.name}: verified, {len(study.manifest.files)} files in {study.folder}")
     say_line(f"  commit {study.origin.commit}")
@@ -157,9 +157,9 @@ def _check_pushed(study: Study) -> None:
     api.verify_registers(study)
 
 
-def _document(pushed: Pushed, *, dry_run: bool) -> dict[str, Any]:
+def _document(pushed: Pushed, *, dry_run: bool) -> PushDocument:
     plan = pushed.plan
-    done = "unchanged" if plan.is_empty else "pushed"
+    done: Literal["unchanged", "pushed"] = "unchanged" if plan.is_empty else "pushed"
     return {
         "repository": plan.repository,
         "outcome": "planned" if dry_run else done,

@@ -14,6 +14,7 @@ from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import Home, find_home
 
 if TYPE_CHECKING:
+    from toolkit.documents.registers import ImportDocument, Written
     from toolkit.study.new.importing import Import, Imported
 
 MOST_NAMES = 5
@@ -84,7 +85,7 @@ def import_registers(
             home.registers.mkdir(parents=True, exist_ok=True)
             with hold(home.registers, f".{study}.lock", "study's registers"):
                 done = import_study(wanted, folder, progress, reason)
-    outcome = "identical" if check else "written"
+    outcome: Written = "identical" if check else "written"
     if as_json:
         print_json(_document(done, folder, outcome))
     else:
@@ -115,7 +116,7 @@ def _wanted(home: Home, study: str, sources: tuple[str, ...], mapping: Path) -> 
     )
 
 
-def _document(done: Imported, folder: Path, outcome: str) -> dict[str, object]:
+def _document(done: Imported, folder: Path, outcome: Written) -> ImportDocument:
     return {
         "study": done.manifest.study,
         "folder": str(folder),

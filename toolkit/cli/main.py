@@ -47,6 +47,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "power": ("power", "Simulate how often a rule would pass"),
         "probe": ("probe", "Compare the variance of the designs' gradients"),
         "theory": ("theory", "Compute the paper's propositions"),
+        "schema": ("schema", "Print the JSON Schema of an output or of rules.toml"),
     },
     "Verify": {
         "reproduce": ("reproduce", "Verify, decide and render what is shipped"),

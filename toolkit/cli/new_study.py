@@ -15,6 +15,7 @@ from toolkit.places import find_home
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from toolkit.documents.registrations import NewStudyDocument
     from toolkit.registers.imported.log import Log
     from toolkit.study.new.outline import Outline
 
@@ -102,18 +103,17 @@ def new_study(
     write_all(root, {path: text.encode() for path, text in files.items()})
     problem = _problem(files, name, log)
     if as_json:
-        print_json(
-            {
-                "study": name,
-                "folder": str(root),
-                "files": sorted(files),
-                "columns": outline.columns,
-                "attributes": dict(outline.attributes),
-                "unused": list(outline.unused),
-                "left_out": [*(log.left_out if log else ())],
-                "problem": problem,
-            }
-        )
+        document: NewStudyDocument = {
+            "study": name,
+            "folder": str(root),
+            "files": sorted(files),
+            "columns": outline.columns,
+            "attributes": dict(outline.attributes),
+            "unused": list(outline.unused),
+            "left_out": [*(log.left_out if log else ())],
+            "problem": problem,
+        }
+        print_json(document)
         return
     say_line(f"{name}: begun in {root}")
     for path in sorted(files):

@@ -18,6 +18,7 @@ from toolkit.noise.regimes import REGIMES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolkit.documents.world import AnswerDifferenceDocument, NoiseReplayDocument, ProposalDocument
     from toolkit.pairing.record import Difference, Record
     from toolkit.pairing.session import Session
 
@@ -120,7 +121,9 @@ def propose(*, command: tuple[str, ...], openapi: Path | None, timeout: float, a
     text = proposal.text_of(name, proposed)
     if as_json:
         doubts = {each.tool.name: list(each.doubts) for each in proposed if each.doubts}
-        print_json({"declaration": proposal.confirmed(name, proposed).document(), "unsure": doubts})
+        declared = proposal.confirmed(name, proposed).document()
+        document: ProposalDocument = {"declaration": declared, "unsure": doubts}
+        print_json(document)
     else:
         click.echo(visible_lines(text), nl=False)
 
@@ -157,7 +160,7 @@ def replay(*, file: Path, command: tuple[str, ...], timeout: float, as_json: boo
         raise click.exceptions.Exit(VerificationError.exit_code)
 
 
-def _document(record: Record, session: Session, found: Sequence[Difference] | None) -> dict[str, object]:
+def _document(record: Record, session: Session, found: Sequence[Difference] | None) -> NoiseReplayDocument:
     return {
         "verdict": "verified",
         "regime": record.regime,
@@ -166,7 +169,16 @@ def _document(record: Record, session: Session, found: Sequence[Difference] | No
         "faults": len(session.exposures),
         "end": None if record.end is None else record.end["end"],
         "is_cut": record.is_cut,
-        "differences": None if found is None else [each._asdict() for each in found],
+        "differences": None if found is None else [_difference(each) for each in found],
+    }
+
+
+def _difference(answer: Difference) -> AnswerDifferenceDocument:
+    return {
+        "call": answer.call,
+        "tool": answer.tool,
+        "recorded": answer.recorded,
+        "found": answer.found,
     }
 
 

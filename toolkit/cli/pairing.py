@@ -12,6 +12,7 @@ from toolkit.cli.output import FILE, bold, json_option, print_json, print_table,
 from toolkit.errors import IncompleteError, VerificationError
 
 if TYPE_CHECKING:
+    from toolkit.documents.world import InspectionDocument, VerifiedGroupsDocument
     from toolkit.pairing.inspection import RunInspection
 
 
@@ -69,7 +70,13 @@ def inspect(
             )
     common = overall(runs)
     if as_json:
-        print_json({"log": log, "format": kind, "design": common, "runs": [run.document() for run in runs]})
+        document: InspectionDocument = {
+            "log": log,
+            "format": kind,
+            "design": common,
+            "runs": [run.document() for run in runs],
+        }
+        print_json(document)
     else:
         _show(kind, runs)
     _end(runs)
@@ -93,7 +100,15 @@ def verify(*, log: Path, as_json: bool) -> None:
 
     found = verified(log)
     if as_json:
-        print_json({"record": str(log), **found._asdict()})
+        document: VerifiedGroupsDocument = {
+            "record": str(log),
+            "groups": found.groups,
+            "rollouts": found.rollouts,
+            "steps": found.steps,
+            "zero_variance": found.zero_variance,
+            "spurious": found.spurious,
+        }
+        print_json(document)
         return
     say_line(
         f"verified   {found.groups} groups of {found.steps} steps, {found.rollouts} rollouts; "

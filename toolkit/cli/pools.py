@@ -18,6 +18,13 @@ from toolkit.cli.output import (
     steps,
     tell,
 )
+from toolkit.documents.registers import (
+    BuiltPoolsDocument,
+    PoolDocument,
+    ShownTaskDocument,
+    VerifiedPoolsDocument,
+    Written,
+)
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import find_home
 
@@ -50,18 +57,17 @@ def list_pools(*, as_json: bool) -> None:
             progress(f"generating {name}")
             summaries.append(summarize(name))
     if as_json:
-        print_json(
-            [
-                {
-                    "pool": s.name,
-                    "tasks": s.tasks,
-                    "mean_calls": s.mean_calls,
-                    "mean_writes": s.mean_writes,
-                    "sha256": s.sha256,
-                }
-                for s in summaries
-            ]
-        )
+        listed: list[PoolDocument] = [
+            {
+                "pool": s.name,
+                "tasks": s.tasks,
+                "mean_calls": s.mean_calls,
+                "mean_writes": s.mean_writes,
+                "sha256": s.sha256,
+            }
+            for s in summaries
+        ]
+        print_json(listed)
         return
     print_table(
         ("pool", "tasks", "calls a plan", "writes a plan", "SHA-256"),
@@ -87,7 +93,7 @@ def show(*, task: str, as_json: bool) -> None:
     from toolkit.tasks.task import task_document, task_sha256
 
     loaded = load_task(task)
-    document = {**task_document(loaded), "sha256": task_sha256(loaded)}
+    document: ShownTaskDocument = {**task_document(loaded), "sha256": task_sha256(loaded)}
     if as_json:
         print_json(document)
         return
@@ -125,11 +131,12 @@ def build(*, out: Path | None, check: bool, as_json: bool) -> None:
     with steps("pools") as progress:
         action = task_pools.check if check else task_pools.build
         manifest = action(folder, card, api.published_reference(home), progress)
-    done = "identical" if check else "written"
+    done: Written = "identical" if check else "written"
     rows = manifest.tables[task_pools.TABLE].rows
     files = len(manifest.files)
+    document: BuiltPoolsDocument = {"folder": str(folder), "tasks": rows, "files": files, "outcome": done}
     tell(
-        {"folder": str(folder), "tasks": rows, "files": files, "outcome": done},
+        document,
         f"{NAME}: {rows} tasks, {files} files {done} in {folder}",
         as_json=as_json,
     )
@@ -162,8 +169,9 @@ def verify(*, study: str, as_json: bool) -> None:
         raise UsageError(f"{opened.name!r} has no task pools", where=opened.folder)
     with steps("pools") as progress:
         digests = task_pools.verify(opened, progress)
+    document: VerifiedPoolsDocument = {"verdict": "verified", "study": opened.name, "pools": digests}
     tell(
-        {"verdict": "verified", "study": opened.name, "pools": digests},
+        document,
         *(line for name, sha256 in digests.items() for line in (f"{name}: verified", f"  SHA-256 {sha256}")),
         as_json=as_json,
     )

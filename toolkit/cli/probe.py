@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -18,6 +18,7 @@ from toolkit.places import find_home
 from toolkit.registers.row_types import ProbeCheckpointRow
 
 if TYPE_CHECKING:
+    from toolkit.documents import probe as documents
     from toolkit.prereg.registration import Registration
     from toolkit.registers.study import Study
     from toolkit.study.probing.design import RegisteredProbe
@@ -109,7 +110,7 @@ def run_probe(
     kept_in = None if check else (folder or home.runs / study.name / "probe").absolute()
     with output.counted("probing") as told:
         probed = measure_study(study, probe, workers.telling(*told), folder=kept_in)
-    document: dict[str, Any] = {
+    document: documents.ProbeRunDocument = {
         "study": study.name,
         "trajectories": list(probed.evidence),
         "kept": list(probed.kept),
@@ -117,7 +118,7 @@ def run_probe(
     }
     if check:
         tables = probed.compare(study)
-        document |= {"verdict": "verified", "tables": list(tables)}
+        document["verdict"], document["tables"] = "verified", list(tables)
     else:
         target = into / study.name if into else study.folder
         card = home.cards / f"{study.name}.md"
@@ -178,24 +179,12 @@ def report_probe(*, name: str, trajectory: str, scored: str | None, check: bool,
 
     study = api.open_study(name)
     reported = report(study, trajectory, scored)
-    document: dict[str, Any] = {"study": study.name, "evidence": reported.has_evidence}
-    if check:
-        document["check"] = _recomputed(study, reported)
+    done = _recomputed(study, reported) if check else None
     if as_json:
-        document["checkpoints"] = [
-            {
-                **row,
-                "summaries": [_without_place(figure) for figure in reported.summaries[_place(row)]],
-                "figures": [_without_place(figure) for figure in reported.figures.get(_place(row), [])],
-                "drifts": [_without_place(figure) for figure in reported.drifts.get(_place(row), [])],
-            }
-            for row in reported.checkpoints
-        ]
-        output.print_json(document)
+        output.print_json(_report_document(study, reported, done))
         return
     _show(study, reported)
-    if check:
-        done = document["check"]
+    if done:
         output.say_line(
             f"{study.name}: {done['rows']} rows computed anew from the evidence are those that are stored; "
             f"identities hold to {done['largest_residual']:.1e}"
@@ -212,7 +201,28 @@ def _opened(study: Study) -> tuple[Study, Registration, RegisteredProbe]:
     return study, registration, required_probe(registration, runs)
 
 
-def _recomputed(study: Study, found: Report) -> dict[str, Any]:
+def _report_document(
+    study: Study, found: Report, done: documents.ProbeCheckDocument | None
+) -> documents.ProbeReportDocument:
+    checked: documents.OfProbeCheck = {} if done is None else {"check": done}
+    checkpoints = [
+        {
+            **row,
+            "summaries": [_without_place(figure) for figure in found.summaries[_place(row)]],
+            "figures": [_without_place(figure) for figure in found.figures.get(_place(row), [])],
+            "drifts": [_without_place(figure) for figure in found.drifts.get(_place(row), [])],
+        }
+        for row in found.checkpoints
+    ]
+    return {
+        "study": study.name,
+        "evidence": found.has_evidence,
+        **checked,
+        "checkpoints": cast("list[documents.CheckpointDocument]", checkpoints),  # rows of registers
+    }
+
+
+def _recomputed(study: Study, found: Report) -> documents.ProbeCheckDocument:
     from toolkit.study.probing.figures import check_evidence
     from toolkit.study.probing.report import recompute
 
@@ -223,7 +233,7 @@ def _recomputed(study: Study, found: Report) -> dict[str, Any]:
     return {"verdict": "verified", "rows": rows, "largest_residual": worst}
 
 
-def _print_run(document: dict[str, Any], *, as_json: bool) -> None:
+def _print_run(document: documents.ProbeRunDocument, *, as_json: bool) -> None:
     if as_json:
         output.print_json(document)
         return

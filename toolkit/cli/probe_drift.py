@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -14,6 +14,7 @@ from toolkit.cli.executing import chosen, executor_options
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
+    from toolkit.documents.probe import PlayingPolicyDocument, PredictedDriftDocument
     from toolkit.estimators.taskwise import TaskUncertainty
     from toolkit.probe.predicted import Cell, Prediction
 
@@ -131,9 +132,13 @@ def drift(
             cells, groups=groups, seed=seed, parameters=parameters, executor=workers.telling(*told)
         )
     if as_json:
-        policy = None if parameters is None else {"study": name, "run": run_id, "step": step}
-        predictions = [prediction.document() for prediction in found]
-        output.print_json({"policy": policy, "seed": seed, "predictions": predictions})
+        played = {"study": name, "run": run_id, "step": step}
+        document: PredictedDriftDocument = {
+            "policy": None if parameters is None else cast("PlayingPolicyDocument", played),
+            "seed": seed,
+            "predictions": [prediction.document() for prediction in found],
+        }
+        output.print_json(document)
         return
     _show(found, cell)
 

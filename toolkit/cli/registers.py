@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -22,7 +22,8 @@ from toolkit.places import find_home
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.registers.columns import Column
+    from toolkit.documents import registers as documents
+    from toolkit.registers.columns import Column, Table
     from toolkit.registers.diff import Said, StudyDifference, TableDifference
 
 
@@ -47,11 +48,11 @@ def list_registers(*, studies: tuple[str, ...], as_json: bool) -> None:
       toolkit registers list --study published --json
     """
     opened = [api.open_study(name) for name in studies or find_home().studies()]
-    document = [
+    document: list[documents.ListedStudyDocument] = [
         {
             "study": study.name,
             "folder": str(study.folder),
-            "evidence": study.manifest.evidence,
+            "evidence": cast("documents.StudyEvidence", study.manifest.evidence),
             "registration": study.manifest.registration.name,
             "tables": [
                 {"config": t.name, "rows": study.manifest.tables[t.name].rows, "sha256": study.sha256(t.name)}
@@ -90,7 +91,11 @@ def schema(*, tables: tuple[str, ...], as_json: bool) -> None:
             raise UsageError(f"the schema has no table {name!r}", expected=", ".join(TABLES))
     chosen = [TABLES[name] for name in tables or TABLES]
     if as_json:
-        output.print_json({"schema_version": SCHEMA_VERSION, "tables": [_table(table) for table in chosen]})
+        document: documents.RegistersSchemaDocument = {
+            "schema_version": SCHEMA_VERSION,
+            "tables": [_table(table) for table in chosen],
+        }
+        output.print_json(document)
         return
     for entry in chosen:
         headings = ("column", "type", "unit", "meaning")
@@ -134,19 +139,21 @@ def verify(context: click.Context, *, studies: tuple[str, ...], as_json: bool) -
       toolkit registers verify --study published --json
       toolkit registers verify --study some-group/their-study@v1.0.0
     """
-    documents, lines, verdicts = [], [], []
+    found: list[documents.VerifiedStudyDocument] = []
+    lines, verdicts = [], []
     with output.steps("verify") as progress:
         for name in studies or find_home().studies():
             study = api.open_study(name)
             done = api.verify_registers(study, progress=progress)
             verdicts.append(done.verdict)
             files, digest = len(study.manifest.files), study.manifest.logical_sha256
-            documents.append(
+            missing: documents.UnheldStudy = {"missing": done.missing} if done.missing else {}
+            found.append(
                 {
                     "study": study.name,
                     "verdict": done.verdict,
-                    **({"missing": done.missing} if done.missing else {}),
-                    "registration": done.standing and done.standing.as_dict(),
+                    **missing,
+                    "registration": done.standing.as_dict() if done.standing else None,
                     "origin": study.origin.as_dict() if study.origin else None,
                     "files": files,
                     "rows": done.rows,
@@ -158,7 +165,7 @@ def verify(context: click.Context, *, studies: tuple[str, ...], as_json: bool) -
             lines.append(f"  logical SHA-256 {digest}")
             if done.standing or done.missing:
                 lines.append(f"  registration: {done.standing or done.missing}")
-    output.tell(documents, *lines, as_json=as_json)
+    output.tell(found, *lines, as_json=as_json)
     context.exit(1 if "not_verified" in verdicts else 3 if "incomplete" in verdicts else 0)
 
 
@@ -187,16 +194,22 @@ def build(*, study: str, source: Path | None, out: Path | None, check: bool, as_
     card = read_text(home.cards / f"{study}.md")
     ref = api.published_reference(home)
     manifest = (check_published if check else build_published)(source, folder, card, ref)
-    done = "identical" if check else "written"
+    done: documents.Written = "identical" if check else "written"
     files = len(manifest.files)
+    document: documents.BuiltRegistersDocument = {
+        "study": study,
+        "folder": str(folder),
+        "files": files,
+        "outcome": done,
+    }
     output.tell(
-        {"study": study, "folder": str(folder), "files": files, "outcome": done},
+        document,
         f"{study}: {files} files {done} in {folder}",
         as_json=as_json,
     )
 
 
-def _table(table: Any) -> dict[str, Any]:
+def _table(table: Table) -> documents.TableSchemaDocument:
     return {
         "config": table.name,
         "meaning": table.meaning,
@@ -250,7 +263,8 @@ def diff(*, first: str, second: str, examples: int, fail_on_difference: bool, as
     with output.steps("comparing"):
         difference = diff_studies(api.open_study(first), api.open_study(second), examples)
     document = {"first": first, "second": second, "differs": not difference.is_empty, **asdict(difference)}
-    output.tell(output.cell(document), *_lines(difference), as_json=as_json)
+    shown = cast("documents.DifferenceDocument", output.cell(document))
+    output.tell(shown, *_lines(difference), as_json=as_json)
     if fail_on_difference and not difference.is_empty:
         sys.exit(1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +15,7 @@ from toolkit.errors import IncompleteError
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
+    from toolkit.documents.registrations import RehearsalDocument, RehearsedPowerDocument
     from toolkit.places import Home
     from toolkit.study.check.rehearsal import Rehearsal
     from toolkit.study.power.power import Power
@@ -93,7 +94,7 @@ def _drawn(done: Rehearsal, home: Home, study: str) -> Path | None:
     return page
 
 
-def _document(done: Rehearsal, page: Path | None) -> dict[str, Any]:
+def _document(done: Rehearsal, page: Path | None) -> RehearsalDocument:
     from toolkit.study.check.rehearsal import DECIDES_NOTHING
 
     return {
@@ -109,7 +110,7 @@ def _document(done: Rehearsal, page: Path | None) -> dict[str, Any]:
     }
 
 
-def _power(power: Power) -> dict[str, Any]:
+def _power(power: Power) -> RehearsedPowerDocument:
     return {
         "effect": power.design.effect,
         "seeds": power.design.seeds,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +18,7 @@ from toolkit.cli.decide import print_decisions
 from toolkit.cli.output import FILE, json_option
 from toolkit.cli.standing import require_option
 from toolkit.cli.verify_prereg import as_document
+from toolkit.errors import ToolkitError
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     from toolkit.decisions.case import Case
     from toolkit.decisions.decision import Decision
-    from toolkit.errors import ToolkitError
+    from toolkit.documents.runs import LackingAuditDocument, ReproducedAuditDocument, ReproductionDocument
     from toolkit.places import Home
     from toolkit.prereg.standing import Standing
     from toolkit.prereg.verification import Verification
@@ -62,7 +64,6 @@ def reproduce(
       toolkit reproduce --json
       toolkit reproduce --site /tmp/site
     """
-    from toolkit.prereg.standing import standing_of
     from toolkit.website.build import check_place, lacking_packages
 
     home = find_home()
@@ -77,43 +78,86 @@ def reproduce(
     seed = fresh_seed()
     audits, unplayed = _played_again([case.study for case in cases], home, seed, say)
     decisions = _decided(cases, say)
-    built = None if lack else _built(home, target, verifications, cases)
-    standings = {v.registration: standing_of(v) for v in verifications}
+    site = lack or _built(home, target, verifications, cases)
+    done = _Reproduced(rows, verifications, seed, audits, unplayed, decisions, site)
     if as_json:
-        audited = [
-            {"study": name, "verdict": "verified", "sample": sum(done.sampled.values()), "seed": seed}
-            for name, done in audits.items()
-        ]
-        absent = [
-            {"study": name, "verdict": "incomplete", "lacks": str(what.problem)}
-            for name, what in unplayed.items()
-        ]
-        output.print_json(
-            {
-                "registers": [{"study": name, "verdict": "verified", "rows": n} for name, n in rows.items()],
-                "audits": audited + absent,
-                "registrations": [as_document(verification) for verification in verifications],
-                "decisions": [decision.as_dict() for decision in decisions],
-                "site": {
-                    "folder": str(built.folder),
-                    "files": len(built.files),
-                    "changed": list(built.changed),
-                }
-                if built
-                else None,
-            }
-        )
+        output.print_json(done.as_dict())
     else:
         say.stage("What was reproduced")
-        for label, text in {
-            "rows": _rows_text(rows),
-            "registered": _registered_text(standings),
-            "played": _played_text(audits, unplayed, seed),
-            "decided": _decided_text(decisions),
-            "site": _site_text(built, lack),
-        }.items():
+        for label, text in done.lines().items():
             output.say_line(f"  {label:<10}  {text}")
-    standing.end(context, standings, least)
+    standing.end(context, done.standings, least)
+
+
+@dataclass(frozen=True)
+class _Reproduced:
+    """What was reproduced.
+
+    Args:
+        rows: of every study.
+        verifications: of every frozen registration.
+        seed: what rows were drawn by.
+        audits: of every study whose rows were played again.
+        unplayed: why those of others were not.
+        decisions: on every rule.
+        site: what was written; why nothing was.
+    """
+
+    rows: Mapping[str, int]
+    verifications: Sequence[Verification]
+    seed: int
+    audits: Mapping[str, Audited]
+    unplayed: Mapping[str, ToolkitError]
+    decisions: Sequence[Decision]
+    site: Built | ToolkitError
+
+    @property
+    def standings(self) -> dict[str, Standing]:
+        """What registrations stand on."""
+        from toolkit.prereg.standing import standing_of
+
+        return {v.registration: standing_of(v) for v in self.verifications}
+
+    def as_dict(self) -> ReproductionDocument:
+        """Return what was reproduced as it is printed with `--json`."""
+        audits: list[ReproducedAuditDocument | LackingAuditDocument] = [
+            {"study": name, "verdict": "verified", "sample": sum(done.sampled.values()), "seed": self.seed}
+            for name, done in self.audits.items()
+        ]
+        audits += [
+            {"study": name, "verdict": "incomplete", "lacks": str(what.problem)}
+            for name, what in self.unplayed.items()
+        ]
+        return {
+            "registers": [{"study": name, "verdict": "verified", "rows": n} for name, n in self.rows.items()],
+            "audits": audits,
+            "registrations": [as_document(verification) for verification in self.verifications],
+            "decisions": [decision.as_dict() for decision in self.decisions],
+            "site": None
+            if isinstance(self.site, ToolkitError)
+            else {
+                "folder": str(self.site.folder),
+                "files": len(self.site.files),
+                "changed": list(self.site.changed),
+            },
+        }
+
+    def lines(self) -> dict[str, str]:
+        """Return what was reproduced in five lines, by what each is about."""
+        played = sum(sum(done.sampled.values()) for done in self.audits.values())
+        left = f"; not those of {', '.join(self.unplayed)}" if self.unplayed else ""
+        paper = [made for made in self.decisions if made.study == api.PUBLISHED]
+        studies = len({made.study for made in self.decisions})
+        return {
+            "rows": f"{sum(self.rows.values()):,} rows of {len(self.rows)} studies are those of their "
+            "manifests, and follow from each other",
+            "registered": _standings_text(self.standings),
+            "played": f"{played} random rows of {len(self.audits)} studies came out as recorded "
+            f"(seed {self.seed}){left}",
+            "decided": f"{len(self.decisions)} rules of {studies} studies"
+            + (f"; the paper's {_counted(paper)}" if paper else ""),
+            "site": _site_text(self.site),
+        }
 
 
 class _Stages:
@@ -236,30 +280,11 @@ def _built(
         return write_site(target, site_content(material(home, target, verifications, cases), progress))
 
 
-def _rows_text(rows: Mapping[str, int]) -> str:
-    return (
-        f"{sum(rows.values()):,} rows of {len(rows)} studies are those of their manifests, "
-        "and follow from each other"
-    )
-
-
-def _registered_text(standings: Mapping[str, Standing]) -> str:
+def _standings_text(standings: Mapping[str, Standing]) -> str:
     names: dict[str, list[str]] = {}
     for name, stands in standings.items():
         names.setdefault(stands.name, []).append(name)
     return "; ".join(f"{stands}: {', '.join(of)}" for stands, of in names.items()) or "nothing is frozen here"
-
-
-def _played_text(audits: Mapping[str, Audited], unplayed: Mapping[str, Any], seed: int) -> str:
-    count = sum(sum(done.sampled.values()) for done in audits.values())
-    left = f"; not those of {', '.join(unplayed)}" if unplayed else ""
-    return f"{count} random rows of {len(audits)} studies came out as recorded (seed {seed}){left}"
-
-
-def _decided_text(decisions: Sequence[Decision]) -> str:
-    paper = [made for made in decisions if made.study == api.PUBLISHED]
-    text = f"{len(decisions)} rules of {len({made.study for made in decisions})} studies"
-    return f"{text}; the paper's {_counted(paper)}" if paper else text
 
 
 def _counted(decisions: Sequence[Decision]) -> str:
@@ -268,8 +293,8 @@ def _counted(decisions: Sequence[Decision]) -> str:
     return f"{len(decisions)} rules: {said}"
 
 
-def _site_text(built: Built | None, lack: ToolkitError | None) -> str:
-    if built is None:
-        return f"not built: {lack.problem}; {lack.remedy}" if lack else "not built"
-    changes = f"{len(built.changed)} changed" if built.changed else "unchanged"
-    return f"{len(built.files)} files, {changes}: {built.folder / 'index.html'}"
+def _site_text(site: Built | ToolkitError) -> str:
+    if isinstance(site, ToolkitError):
+        return f"not built: {site.problem}; {site.remedy}"
+    changes = f"{len(site.changed)} changed" if site.changed else "unchanged"
+    return f"{len(site.files)} files, {changes}: {site.folder / 'index.html'}"

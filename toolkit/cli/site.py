@@ -3,11 +3,11 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
 from toolkit.cli.output import FILE, json_option, print_json, remark, say_line, steps, tell
+from toolkit.documents.runs import SiteBuildDocument, SiteCheckDocument, SiteServeDocument
 from toolkit.places import find_home
 
 OWN_VERSION = "(own)"
@@ -67,7 +67,7 @@ def build(*, out: Path | None, freeze: str | None, zipped: Path | None, as_json:
             everything = replace(everything, versions=frozen.read_versions(folder))
         built = build.write_site(folder, build.site_content(everything, progress))
         digest = None if zipped is None else build.write_zip(zipped, folder, built.files, everything.versions)
-    document: dict[str, Any] = {
+    document: SiteBuildDocument = {
         "folder": str(built.folder),
         "pages": len(built.files),
         "changed": list(built.changed),
@@ -111,7 +111,7 @@ def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None
         everything = material(home, site_folder, progress=progress)
         expected = site_content(everything, progress)
         findings = check_site(site_folder, expected, everything.versions)
-    document = {
+    document: SiteCheckDocument = {
         "folder": str(site_folder),
         "files": len(expected),
         "frozen": [version.name for version in everything.versions],
@@ -154,7 +154,7 @@ def serve(*, port: int, folder: Path | None, base: str, is_opened: bool, as_json
 
     site_folder = folder or find_home().site
     server = SiteServer(site_folder, port, base)
-    document = {"address": server.address, "folder": str(site_folder)}
+    document: SiteServeDocument = {"address": server.address, "folder": str(site_folder)}
     tell(document, f"{server.address} (Ctrl-C ends it)", as_json=as_json)
     sys.stdout.flush()  # whoever started this may wait for the address
     if is_opened:

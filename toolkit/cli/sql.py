@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +14,7 @@ from toolkit.cli import offers, output
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
+    from toolkit.documents.registers import AnswerRows, ParquetDocument
     from toolkit.registers.hub.in_place import RemoteStudy
     from toolkit.registers.query import Answer, Asking
     from toolkit.registers.study import Study
@@ -90,7 +91,7 @@ def sql(
     with asking(opened, timeout_s) as ask:
         if parquet is not None:
             rows = ask.write_parquet(query, parquet)
-            document = {"file": str(parquet), "rows": rows}
+            document: ParquetDocument = {"file": str(parquet), "rows": rows}
             output.tell(document, f"{rows} rows written to {parquet}", as_json=as_json)
         elif as_json:
             output.print_json(documents(ask(query)))
@@ -137,7 +138,7 @@ def _print_table(answer: Answer) -> None:
     output.say_line(some + "--csv and --parquet hold all" if left else f"{answer.total} rows")
 
 
-def documents(answer: Answer) -> list[dict[str, Any]]:
+def documents(answer: Answer) -> AnswerRows:
     """Return an answer's rows as JSON documents; what JSON has no word for becomes text.
 
     Raises:

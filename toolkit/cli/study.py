@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -27,6 +27,8 @@ from toolkit.errors import UsageError
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
+    from toolkit.documents import runs as documents
+    from toolkit.documents.probe import SealedDocument
     from toolkit.places import Home
     from toolkit.prereg.registration import Registration
     from toolkit.registers.study import Study
@@ -117,18 +119,25 @@ def run_study(
     into = home.registers if into is None and selection.is_everything else into
     probe = registered_probe(registration, specifications) if selection.is_everything else None
     workplace = _workplace(home, registration.name, folder)
-    document: dict[str, Any] = {"study": registration.name, "folder": str(workplace.folder)}
     if not keep_complete:  # a pattern, or a whole study, merely keeps what is complete
         workplace.check_unplayed([run for run in specifications if run.run_id in runs])
     trained = _train(workplace, specifications, workers)
     with workplace.held(specifications):
         played = trained or _play(home, workplace, specifications, workers)
         lacking = workplace.lacking(specifications, with_incomplete=with_incomplete)
-        document |= {"completed": list(played.completed), "kept": list(played.kept), "incomplete": lacking}
         measured = _probe(workplace, probe, workers) if probe else None
-        document["registers"] = into and _seal(
-            into / registration.name, home, registration, workplace, specifications, measured=measured
-        )
+        registers = None
+        if into is not None:
+            target = into / registration.name
+            registers = _seal(target, home, registration, workplace, specifications, measured=measured)
+    document: documents.StudyRunDocument = {
+        "study": registration.name,
+        "folder": str(workplace.folder),
+        "completed": list(played.completed),
+        "kept": list(played.kept),
+        "incomplete": lacking,
+        "registers": registers,
+    }
     _report(document, as_json=as_json)
 
 
@@ -146,8 +155,6 @@ def status(*, name: str, folder: Path | None, as_json: bool) -> None:
       toolkit study status embedded
       toolkit study status embedded --json
     """
-    from dataclasses import asdict
-
     from toolkit.study.play.matrix import specify_registered
 
     home = find_home()
@@ -157,15 +164,14 @@ def status(*, name: str, folder: Path | None, as_json: bool) -> None:
     complete = sum(run.state == "complete" for run in statuses)
     at_work = [run.run_id for run in statuses if run.at_work]
     if as_json:
-        print_json(
-            {
-                "study": registration.name,
-                "folder": str(workplace.folder),
-                "at_work": bool(at_work),
-                "complete": complete,
-                "runs": [asdict(run) for run in statuses],
-            }
-        )
+        document: documents.StudyStatusDocument = {
+            "study": registration.name,
+            "folder": str(workplace.folder),
+            "at_work": bool(at_work),
+            "complete": complete,
+            "runs": [run.as_dict() for run in statuses],
+        }
+        print_json(document)
         return
     rows = [
         (
@@ -262,7 +268,7 @@ def _seal(
     specifications: tuple[Specification, ...],
     *,
     measured: MeasuredProbe | None,
-) -> dict[str, str]:
+) -> SealedDocument:
     from toolkit.study.check.registered import open_case
     from toolkit.study.play.assemble import assemble, seal_decided
 
@@ -307,14 +313,20 @@ def _report_check(
 ) -> None:
     names = [run.run_id for run in specifications]
     runs = "1 run played again is" if len(names) == 1 else f"{len(names)} runs played again are"
+    document: documents.StudyCheckDocument = {
+        "verdict": "verified",
+        "study": name,
+        "runs": names,
+        "tables": list(tables),
+    }
     tell(
-        {"verdict": "verified", "study": name, "runs": names, "tables": list(tables)},
+        document,
         f"{name}: {runs} what is registered ({', '.join(tables)})",
         as_json=as_json,
     )
 
 
-def _report(document: dict[str, Any], *, as_json: bool) -> None:
+def _report(document: documents.StudyRunDocument, *, as_json: bool) -> None:
     completed, kept = len(document["completed"]), len(document["kept"])
     before = f", {kept} complete before and kept" if kept else ""
     registers = document["registers"]

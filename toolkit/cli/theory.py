@@ -13,6 +13,9 @@ from toolkit.cli.output import FILE, json_option, print_json, say_line
 from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolkit.documents import theory as documents
     from toolkit.estimators.theory import ByDesign
 
 
@@ -67,7 +70,8 @@ def spurious(*, flip_rate: Fraction, group_size: int, as_json: bool) -> None:
     from toolkit.estimators import spurious_rate
 
     rate = _checked(spurious_rate, flip_rate, group_size)
-    _show({"independent": float(rate), "paired": 0.0}, as_json=as_json)
+    document: documents.SpuriousDocument = {"independent": float(rate), "paired": 0.0}
+    _show(document, as_json=as_json)
 
 
 @theory.command()
@@ -89,7 +93,7 @@ def bandit(*, logit: float, flip_rate: Fraction, group_size: int, as_json: bool)
     from toolkit.estimators import success_probability
 
     result = _checked(enumerate_bandit, _checked(success_probability, logit), group_size, flip_rate)
-    document = {
+    document: documents.BanditDocument = {
         "contrast_variance": _designs(result.contrast_variance),
         "mean_centred": {
             "trace": _designs(result.mean_centred_trace),
@@ -133,10 +137,10 @@ def drift(
 
     success = _checked(success_probability, logit)
     result = _checked(bandit_drift, success, group_size, flip_rate, batch, optimizer)
-    document: dict[str, Any] = {}
-    for name, pair in (("mean_centred", result.mean_centred), ("standardized", result.standardized)):
-        ratio = pair.paired / pair.independent if pair.independent else None
-        document[name] = {"drift": _designs(pair), "ratio": None if ratio is None else float(ratio)}
+    document: documents.DriftDocument = {
+        "mean_centred": _drift(result.mean_centred),
+        "standardized": _drift(result.standardized),
+    }
     _show(document, as_json=as_json)
 
 
@@ -161,7 +165,7 @@ def luck(*, share: Fraction, group_size: int, as_json: bool) -> None:
 
     size = _checked(effective_group_size, group_size, share)
     replicates = _checked(contrast_replicates, share)
-    document = {
+    document: documents.LuckDocument = {
         "effective_group_size": float(size),
         "contrast_replicates": None if replicates is None else float(replicates),
     }
@@ -184,7 +188,9 @@ def equal_variance(*, ratio: Fraction, batch: int, as_json: bool) -> None:
     """
     from toolkit.estimators import equal_variance_batch
 
-    _show({"independent_groups": float(_checked(equal_variance_batch, batch, ratio))}, as_json=as_json)
+    groups = _checked(equal_variance_batch, batch, ratio)
+    document: documents.EqualVarianceDocument = {"independent_groups": float(groups)}
+    _show(document, as_json=as_json)
 
 
 @theory.command()
@@ -219,7 +225,7 @@ def condition(
     else:
         outcomes, gram = _read_scores(scores)
         sides = _checked(exact_condition, outcomes, gram)
-    document = {
+    document: documents.ConditionDocument = {
         "left": float(sides.left),
         "right": float(sides.right),
         "ratio": None if sides.ratio is None else float(sides.ratio),
@@ -254,11 +260,16 @@ def _checked(estimator: Any, *arguments: Any) -> Any:
         raise UsageError(str(error)) from None
 
 
-def _designs(pair: ByDesign) -> dict[str, float]:
+def _designs(pair: ByDesign) -> documents.ByDesignDocument:
     return {"independent": float(pair.independent), "paired": float(pair.paired)}
 
 
-def _show(document: dict[str, Any], *, as_json: bool) -> None:
+def _drift(pair: ByDesign) -> documents.DriftRatioDocument:
+    ratio = pair.paired / pair.independent if pair.independent else None
+    return {"drift": _designs(pair), "ratio": None if ratio is None else float(ratio)}
+
+
+def _show(document: Mapping[str, object], *, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
@@ -274,7 +285,7 @@ def _shown(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value).lower()
 
 
-def _flat(document: dict[str, Any], above: str = "") -> list[tuple[str, Any]]:
+def _flat(document: Mapping[str, object], above: str = "") -> list[tuple[str, Any]]:
     lines: list[tuple[str, Any]] = []
     for key, value in document.items():
         name = f"{above}{key.replace('_', ' ')}"

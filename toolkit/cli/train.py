@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolkit.decisions.rulebook import RuleBook
+    from toolkit.documents.runs import TrainedDocument
     from toolkit.places import Home
     from toolkit.study.play.matrix import Selection
     from toolkit.training.plan import Range
@@ -269,7 +270,11 @@ def _train(
         if run.run_id in planned
     ]
     trained = training_jobs.train_runs(jobs, HERE.telling(HERE.watch, say))
-    document = {"folder": str(into), "completed": list(trained.completed), "kept": list(trained.kept)}
+    document: TrainedDocument = {
+        "folder": str(into),
+        "completed": list(trained.completed),
+        "kept": list(trained.kept),
+    }
     if is_first_process():
         tell(document, f"{len(jobs)} runs complete in {into}", as_json=as_json)
 

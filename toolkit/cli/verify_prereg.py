@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from toolkit.documents import verification as documents
     from toolkit.prereg import evidence, verification
     from toolkit.registers.study import Study
 
@@ -105,10 +105,10 @@ def _wanted(registrations: Sequence[str], named: Sequence[str]) -> list[tuple[Pa
     return [(folder, api.studies_here(home)) for folder in folders]
 
 
-def as_document(result: verification.Verification) -> dict[str, Any]:
+def as_document(result: verification.Verification) -> documents.VerificationDocument:
     """Return a verification as the JSON document that `--json` prints."""
-    order = ("run_before_freeze", "incomplete", "runs_after_freeze")
-    verdicts = [c.verdict for c in result.chronology] or ["incomplete"]
+    order: tuple[documents.Order, ...] = ("run_before_freeze", "incomplete", "runs_after_freeze")
+    verdicts: list[documents.Order] = [c.verdict for c in result.chronology] or ["incomplete"]
     recorded = dict(result.recorded)
     return {
         "registration": result.registration,
@@ -127,12 +127,12 @@ def as_document(result: verification.Verification) -> dict[str, Any]:
             "disclosed_exceptions": [run for c in result.chronology for run in c.disclosed_exceptions],
             "undisclosed": [run for c in result.chronology for run in c.undisclosed],
         },
-        "checks": [asdict(check) for check in result.checks],
+        "checks": [check.as_dict() for check in result.checks],
         "promise": result.promise,
     }
 
 
-def token_document(judged: evidence.Judged) -> dict[str, Any]:
+def token_document(judged: evidence.Judged) -> documents.TokenDocument:
     """Return what is known of an authority's token as a JSON document."""
     from toolkit.cli.verify_token import as_document as of_token
 

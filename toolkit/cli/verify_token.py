@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +15,7 @@ from toolkit.errors import DamagedError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from toolkit.documents.verification import TokenVerdictDocument
     from toolkit.prereg.token.verdict import TokenVerdict
 
 _POLICY = re.compile(r"\d+(?:\.\d+)+", re.ASCII)
@@ -128,11 +128,26 @@ def checked(path: Path, blocks: tuple[bytes, ...], read: Callable[[bytes], objec
     return blocks
 
 
-def as_document(verdict: TokenVerdict) -> dict[str, Any]:
+def as_document(verdict: TokenVerdict) -> TokenVerdictDocument:
     """Return a verdict as the JSON document that `--json` prints."""
-    document = {"verdict": verdict.verdict, "failed_check": verdict.failed_check, **asdict(verdict)}
-    del document["key_sha256"]
-    return document
+    return {
+        "verdict": verdict.verdict,
+        "failed_check": verdict.failed_check,
+        "failed_step": verdict.failed_step,
+        "message": verdict.message,
+        "gen_time": verdict.gen_time,
+        "accuracy_seconds": verdict.accuracy_seconds,
+        "serial": verdict.serial,
+        "policy": verdict.policy,
+        "imprint_algorithm": verdict.imprint_algorithm,
+        "imprint": verdict.imprint,
+        "signer": verdict.signer,
+        "signature_algorithm": verdict.signature_algorithm,
+        "root": verdict.root,
+        "root_sha256": verdict.root_sha256,
+        "revocation": verdict.revocation,
+        "notes": verdict.notes,
+    }
 
 
 def _print(path: Path, verdict: TokenVerdict) -> None:

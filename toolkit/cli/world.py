@@ -3,6 +3,7 @@
 import click
 
 from toolkit.cli.output import json_option, print_json, say_line, steps
+from toolkit.documents.world import ParityDocument
 from toolkit.errors import UsageError
 
 NAMES = ("bfcl",)
@@ -39,7 +40,14 @@ def check(*, name: str, changes: int, as_json: bool) -> None:
     with steps("comparing verdicts") as say:
         found = check_parity(changes, say)
     if as_json:
-        print_json({"world": name, "verdict": "verified", **found._asdict()})
+        document: ParityDocument = {
+            "world": name,
+            "verdict": "verified",
+            "answers": found.answers,
+            "changed": found.changed,
+            "passing": found.passing,
+        }
+        print_json(document)
         return
     for category, number in found.answers.items():
         say_line(f"{category:14}  {number} of {number} answers pass here and there")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from toolkit.decisions.decision import Decision, Exploratory
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.lookup import Registers
 from toolkit.decisions.rulebook import RuleBook, load_rulebook, rulebook_of
 from toolkit.decisions.stored import StoredDecisions
+from toolkit.documents.decisions import RestatedDocument
 from toolkit.errors import DamagedError, RuleError
 from toolkit.prereg.registration import Registration
 from toolkit.prereg.spans import span_text
@@ -52,7 +52,7 @@ class Case:
             self._decided[rule] = self._decide(rule)
         return self._decided[rule]
 
-    def restated_words(self, rule: str) -> dict[str, Any] | None:
+    def restated_words(self, rule: str) -> RestatedDocument | None:
         """Return the lines of a frozen document that a rule restates, and their words if it is at hand.
 
         An amendment restates other documents: of a rule that one replaced, the frozen rule's lines are given.

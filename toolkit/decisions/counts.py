@@ -1,9 +1,8 @@
 """The counts behind a criterion: what each arm had, over steps, and over seeds or those that failed."""
 
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from toolkit.decisions.endpoints import Endpoint, Rate
 from toolkit.decisions.lookup import Tables
@@ -11,6 +10,7 @@ from toolkit.decisions.measure import counted_at
 from toolkit.decisions.plan import Plan
 from toolkit.decisions.subgroup import rows_of
 from toolkit.decisions.values import Missing, exact
+from toolkit.documents.decisions import ArmCountsDocument
 
 # More seeds than this are counted together.
 MOST_SEEDS = 3
@@ -35,9 +35,16 @@ class ArmCounts:
     counted: str
     among: str
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> ArmCountsDocument:
         """Return the counts as they are printed with `--json`."""
-        return asdict(self)
+        return {
+            "arm": self.arm,
+            "seed": self.seed,
+            "count": self.count,
+            "of": self.of,
+            "counted": self.counted,
+            "among": self.among,
+        }
 
 
 def arm_counts(

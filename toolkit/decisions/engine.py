@@ -35,6 +35,7 @@ from toolkit.decisions.statistic import Statistic
 from toolkit.decisions.stored import StoredDecisions
 from toolkit.decisions.subgroup import EPISODES, TASK_POOLS
 from toolkit.decisions.values import Missing, Scalar, Series, kleene_all, mean_of
+from toolkit.documents.decisions import Kind, Relation
 from toolkit.registers.schema import TABLES
 
 
@@ -116,7 +117,7 @@ class Engine:
         change = self._book.changes.get(rule.id)
         decision = Decision(
             rule=rule.id,
-            kind=rule.kind,
+            kind=cast("Kind", rule.kind),
             title=rule.title,
             text=rule.text,
             study=self._registers.name,
@@ -265,7 +266,7 @@ class Engine:
         return Estimate(endpoint, declared.title, declared.unit, mean_of(value), members)
 
     def _reference(self, amendment: str, relation: str) -> AmendmentRef:
-        return AmendmentRef(amendment, relation, self._amendments.get(amendment, ""))
+        return AmendmentRef(amendment, cast("Relation", relation), self._amendments.get(amendment, ""))
 
     def _rests_on(self, named: set[str]) -> tuple[AmendmentRef, ...]:
         """Return the amendments of the rules among some names."""

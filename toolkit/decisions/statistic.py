@@ -7,6 +7,7 @@ from fractions import Fraction
 from toolkit.decisions.expressions import Expression, Kind, kind_of, names_in
 from toolkit.decisions.grammar import parse
 from toolkit.decisions.section import Section, identifier
+from toolkit.documents.decisions import StatisticDocument
 from toolkit.errors import RuleError
 
 
@@ -34,7 +35,7 @@ class Statistic:
     high: Fraction
     spans: tuple[str, ...] = ()
 
-    def as_dict(self) -> dict[str, str]:
+    def as_dict(self) -> StatisticDocument:
         """Return what it is made of as it is printed with `--json`."""
         return {"id": self.id, "title": self.title, "unit": self.unit, "formula": self.formula}
 

@@ -14,6 +14,7 @@ from unicodedata import normalize
 
 from toolkit.backoffice.records import Record, Ticket, plain
 from toolkit.backoffice.world import World
+from toolkit.documents.world import FieldDifferenceDocument
 from toolkit.tasks.task import Task
 
 FREE_TEXT = frozenset({"ticket_id", "summary"})
@@ -35,7 +36,7 @@ class Difference:
     expected: Any
     found: Any
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> FieldDifferenceDocument:
         """Return the difference as JSON values."""
         return {
             "record": self.record,

@@ -17,6 +17,7 @@ Source:
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from toolkit.documents.world import ExposureDocument
 from toolkit.noise.answers import Answer, cut, differs, lose_field, outage, rate_limited, timeout, transient
 from toolkit.noise.draws import Draw, Schedule
 from toolkit.noise.faults import retry_after
@@ -48,6 +49,17 @@ class Exposure(NamedTuple):
     repeat: int
     fault: Fault
     changed: bool
+
+    def as_dict(self) -> ExposureDocument:
+        """Return the fault as an episode's document states it."""
+        return {
+            "call": self.call,
+            "tool": self.tool,
+            "resource": self.resource,
+            "repeat": self.repeat,
+            "fault": self.fault,
+            "changed": self.changed,
+        }
 
 
 class Fate(NamedTuple):

@@ -9,6 +9,7 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
+from toolkit.documents.world import AgreementDocument, RunDesign
 from toolkit.pairing.calls import Call
 
 PERMUTATIONS = 1999
@@ -51,6 +52,19 @@ class Agreement:
     def expected_differing(self) -> float:
         """How many informative pairs would differ by chance: what there is to see."""
         return self.informative - self.by_chance
+
+    def document(self, design: RunDesign) -> AgreementDocument:
+        """Return it as JSON values, with the design that it speaks for."""
+        return {
+            "pairs": self.pairs,
+            "agreeing": self.agreeing,
+            "informative": self.informative,
+            "informative_agreeing": self.informative_agreeing,
+            "by_chance": self.by_chance,
+            "p": self.p,
+            "differing": self.differing,
+            "design": design,
+        }
 
 
 def asked(rollouts: Iterable[tuple[int, str, Sequence[Call]]]) -> Asked:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,9 +30,10 @@ from toolkit.registers.imported.log import FILE, Log
 if TYPE_CHECKING:
     import polars as pl
 
+    from toolkit.documents.world import RunDesign as Design
+    from toolkit.documents.world import RunInspectionDocument, SeedsDocument
     from toolkit.registers.study import Study
 
-Design = Literal["paired", "independent", "neither", "cannot_tell"]
 
 LEVEL = 0.01
 """Of the test that finds answers of one group agreeing more than by chance."""
@@ -85,6 +86,17 @@ class Seeds:
         if not self.different + self.mixed:
             return "paired"
         return "neither" if self.equal + self.mixed else "independent"
+
+    def document(self) -> SeedsDocument:
+        """Return it as JSON values."""
+        return {
+            "column": self.column,
+            "equal": self.equal,
+            "different": self.different,
+            "mixed": self.mixed,
+            "unknown": self.unknown,
+            "design": self.design,
+        }
 
 
 @dataclass(frozen=True)
@@ -170,7 +182,7 @@ class RunInspection:
             f"{TO_SEE} are needed"
         )
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> RunInspectionDocument:
         """Return it as JSON values."""
         return {
             "run": self.run,
@@ -181,9 +193,8 @@ class RunInspection:
             "contradicts": self.contradicts,
             "groups": self.groups,
             "rollouts": self.rollouts,
-            "seeds": [{**asdict(column), "design": column.design} for column in self.seeds],
-            "answers": self.answers
-            and {**asdict(self.answers), "differing": self.answers.differing, "design": self.by_answers},
+            "seeds": [column.document() for column in self.seeds],
+            "answers": None if self.answers is None else self.answers.document(self.by_answers),
             "remarks": self.remarks,
         }
 

@@ -10,8 +10,9 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from toolkit.documents.registrations import PlacingOutcome
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError, VerificationError
 from toolkit.files import replacing, write_bytes
 from toolkit.prereg.checkout import Folder
@@ -29,7 +30,8 @@ MAX_CERTIFICATES = 1 << 20
 MAX_NOTE = 64 << 10
 # Files, document, spans, tokens, authorities, times; what is left compares with runs and with later files.
 NEEDED = (1, 2, 3, 4, 5, 6)
-ADOPTED, UNCHANGED = "adopted", "unchanged"
+ADOPTED: Final = "adopted"
+UNCHANGED: Final = "unchanged"
 
 Say = Callable[[str], None]
 
@@ -111,7 +113,7 @@ def examine(registration: Registration, checkout: Folder, reader: Reader, say: S
     return Evidence(registration.folder / EVIDENCE, contents, needed, verification, pools, places.runs)
 
 
-def put_in_place(evidence: Evidence) -> str:
+def put_in_place(evidence: Evidence) -> PlacingOutcome:
     """Put verified evidence where `verify-prereg` reads it, all of it or nothing.
 
     Returns:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
+from toolkit.documents.verification import CheckDocument, Outcome
 from toolkit.prereg.chain import Entry
 from toolkit.prereg.chronology import Freeze
 from toolkit.prereg.evidence import Judged, Subject, judge, places, shared_keys
@@ -30,8 +31,12 @@ class Check:
 
     step: int
     name: str
-    outcome: str
+    outcome: Outcome
     detail: str
+
+    def as_dict(self) -> CheckDocument:
+        """Return the step as it is printed with `--json`."""
+        return {"step": self.step, "name": self.name, "outcome": self.outcome, "detail": self.detail}
 
 
 @dataclass(frozen=True)
@@ -136,7 +141,7 @@ def _entry(registration: Registration, entry: Entry, reader: Reader) -> tuple[Ch
     ]
     for judged in tokens:
         if not judged.is_verified:
-            outcome = "missing" if judged.verdict.verdict == "incomplete" else "failed"
+            outcome: Outcome = "missing" if judged.verdict.verdict == "incomplete" else "failed"
             return _step(outcome, f"{entry.id}, {judged.authority.name}: {judged.verdict.message}"), None
     trust = reader.known if registration.record.standing == PUBLIC else authorities
     for check in (independence(tokens, trust), agreement(tokens)):

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from toolkit.documents.verification import Order
 from toolkit.prereg.record import Amendment
 from toolkit.prereg.registration import Registration
 
@@ -84,7 +85,7 @@ class Chronology:
     """
 
     study: str
-    verdict: str
+    verdict: Order
     freeze: Freeze
     runs_after: tuple[str, ...]
     disclosed_exceptions: tuple[str, ...]

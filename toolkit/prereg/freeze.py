@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from toolkit.documents.verification import OwnStanding
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.files import read_bytes, write_all
 from toolkit.prereg import record
@@ -51,7 +52,7 @@ class Frozen:
     registration: str
     sha256: str
     files: tuple[str, ...]
-    standing: str
+    standing: OwnStanding
     commit: str
     tokens: tuple[Judged, ...]
 
@@ -113,7 +114,7 @@ def freeze(
     sources: Sequence[Source],
     known: Sequence[Trusted],
     *,
-    standing: str,
+    standing: OwnStanding,
     say: Callable[[str], None] = lambda _: None,
 ) -> Frozen:
     """Freeze a draft (steps 3 to 5).
@@ -240,7 +241,9 @@ def _contents(folder: Path) -> dict[str, bytes]:
     return {name: read_bytes(folder / name, LARGEST_FROZEN) for name in _names(folder)}
 
 
-def _record(digest: str, draft: Draft, standing: str, tokens: tuple[Judged, ...]) -> record.FreezeRecord:
+def _record(
+    digest: str, draft: Draft, standing: OwnStanding, tokens: tuple[Judged, ...]
+) -> record.FreezeRecord:
     return record.FreezeRecord(
         standing=standing,
         document="The list of the frozen files and their hashes",

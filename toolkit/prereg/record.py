@@ -11,15 +11,16 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, Final, cast
 
+from toolkit.documents.verification import OwnStanding
 from toolkit.prereg.hashlist import leads_out
 
 RECORD = "record.toml"
 FROZEN = "FROZEN.sha256"
 EVIDENCE = "evidence"
-PUBLIC = "public"
-DEMONSTRATION = "demonstration"
+PUBLIC: Final = "public"
+DEMONSTRATION: Final = "demonstration"
 STANDINGS = (PUBLIC, DEMONSTRATION)
 AMENDMENTS = "amendments"
 DEVIATIONS = "deviations"
@@ -92,7 +93,7 @@ class FreezeRecord:
         checkout: where a checkout of its authors' repository keeps it and its evidence, if it is said.
     """
 
-    standing: str
+    standing: OwnStanding
     document: str
     document_sha256: str
     document_place: str
@@ -116,7 +117,7 @@ def read_record(content: bytes) -> FreezeRecord:
     """
     document = tomllib.loads(content.decode())
     record = FreezeRecord(
-        standing=text(document["standing"]),
+        standing=cast("OwnStanding", text(document["standing"])),
         document=text(document["document"]),
         document_sha256=text(document["document_sha256"]),
         document_place=text(document["document_place"]),

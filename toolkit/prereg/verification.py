@@ -7,6 +7,8 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
+from toolkit.documents.standing import Verdict
+from toolkit.documents.verification import Outcome, OwnStanding
 from toolkit.errors import DamagedError, IncompleteError, RuleError, ToolkitError, VerificationError
 from toolkit.files import read_bytes
 from toolkit.prereg.checks import TIME, Check, Reader, additions, agreement, independence
@@ -43,9 +45,9 @@ class Verification:
     """
 
     registration: str
-    verdict: str
+    verdict: Verdict
     checks: tuple[Check, ...]
-    standing: str = "unknown"
+    standing: OwnStanding = "unknown"
     is_restated: bool = False
     document_sha256: str = ""
     existed_by: datetime | None = None
@@ -126,7 +128,7 @@ def verify_registration(
     """
     registration, first = open_checked(folder)  # 1
     if registration is None:
-        verdict = "not_verified" if first.outcome == "failed" else "incomplete"
+        verdict: Verdict = "not_verified" if first.outcome == "failed" else "incomplete"
         return Verification(folder.name, verdict, (first,))
     return verify_loaded(registration, reader, studies)
 
@@ -156,8 +158,8 @@ def verify_loaded(
     checks.append(later)  # 8
     checks += [_amendments(registration, order) for order in orders]  # 9
     outcomes = {check.outcome for check in checks} - {"unproven"}
-    unfailed = "verified" if outcomes == {"passed"} else "incomplete"
-    verdict = "not_verified" if "failed" in outcomes else unfailed
+    unfailed: Verdict = "verified" if outcomes == {"passed"} else "incomplete"
+    verdict: Verdict = "not_verified" if "failed" in outcomes else unfailed
     return Verification(
         registration=registration.name,
         verdict=verdict,
@@ -261,7 +263,7 @@ def _token(judged: Judged, recorded: Authority) -> Check:
     verdict = judged.verdict
     step = partial(Check, 4, f"token of {judged.authority.name}")
     if not judged.is_verified:
-        outcome = "missing" if verdict.verdict == "incomplete" else "failed"
+        outcome: Outcome = "missing" if verdict.verdict == "incomplete" else "failed"
         failed = f"check {verdict.failed_step}, {verdict.failed_check}: " if verdict.failed_step else ""
         return step(outcome, failed + verdict.message)
     if verdict.gen_time is None or abs(verdict.gen_time - recorded.recorded_time) > SLACK:

@@ -12,11 +12,12 @@ What divides a step's gradient is taken to be the same for every step of either 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from math import ceil, isfinite
-from typing import Any
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from toolkit.documents.probe import AdviceDocument
 from toolkit.estimators import drift_interval, signal_interval, task_sums, task_uncertainties
 from toolkit.estimators.coordinates import TaskSums
 from toolkit.estimators.drifts import DriftInterval
@@ -91,10 +92,11 @@ class Advice:
     batch_needed: int | None
     sentences: tuple[str, ...] = field(default=())
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> AdviceDocument:
         """Return it as JSON values."""
         figures = {name: asdict(figure) for name, figure in self.figures.items()}
-        return {**vars(self), "figures": figures, "level": LEVEL, "sentences": list(self.sentences)}
+        said = {**vars(self), "figures": figures, "level": LEVEL, "sentences": list(self.sentences)}
+        return cast("AdviceDocument", said)  # its own fields by name
 
 
 def advise(evidence: GroupEvidence, optimizer: str = "adam", batch: int = 24) -> Advice:

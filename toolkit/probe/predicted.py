@@ -13,11 +13,12 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from toolkit.documents.probe import PredictionDocument
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.estimators import drift_interval, task_uncertainties
 from toolkit.estimators.coordinates import TaskSums
@@ -110,9 +111,9 @@ class Prediction:
     designs: Mapping[Design, DesignFigures]
     ratios: Mapping[str, TaskUncertainty]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> PredictionDocument:
         """Return it as JSON values."""
-        return {
+        said = {
             **asdict(self.cell),
             "level": LEVEL,
             "blocks": self.blocks,
@@ -121,6 +122,7 @@ class Prediction:
             "designs": {name: asdict(figures) for name, figures in self.designs.items()},
             "ratios": {name: asdict(ratio) for name, ratio in self.ratios.items()},
         }
+        return cast("PredictionDocument", said)  # settings and figures by name
 
 
 def predict(played: Mapping[Design, Groups], cell: Cell, *, rng_seed: int = RNG_SEED) -> Prediction:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from toolkit.documents.registers import OriginDocument
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.registers import row_types
 from toolkit.registers.arrow import check_columns, open_parquet, read_parquet, shape, to_rows
@@ -392,6 +393,6 @@ class Origin:
         """The name that means these bytes for good."""
         return f"{self.repository}@{self.commit}"
 
-    def as_dict(self) -> dict[str, str]:
+    def as_dict(self) -> OriginDocument:
         """Return the origin as decisions state it."""
         return {"repository": self.repository, "revision": self.revision, "commit": self.commit}

@@ -7,6 +7,7 @@ holds it to the peaks that the published runs recorded, on two kinds of accelera
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from toolkit.documents.runs import Fitting
 from toolkit.training.architecture import Architecture
 from toolkit.training.recipe import Recipe
 
@@ -60,7 +61,7 @@ class Memory:
         return sum(part.high for part in self.parts)
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> Fitting:
         """Whether it fits: `fits`, `may_fit`, or `does_not_fit`."""
         if self.sequences == 0 or self.low > self.accelerator:
             return "does_not_fit"

@@ -3,10 +3,11 @@
 import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
+from toolkit.documents.runs import FindingDocument
 from toolkit.website.page import POLICY
 
 
@@ -28,9 +29,9 @@ class Finding:
         """Return the finding as one line."""
         return f"{self.file}: {self.kind}: {self.what}"
 
-    def as_dict(self) -> dict[str, str]:
+    def as_dict(self) -> FindingDocument:
         """Return the finding as `--json` prints it."""
-        return asdict(self)
+        return {"file": self.file, "kind": self.kind, "what": self.what}
 
 
 REFERRING = (

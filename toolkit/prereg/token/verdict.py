@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final, Literal
 
-VERIFIED = "verified"
-NOT_VERIFIED = "not_verified"
-INCOMPLETE = "incomplete"
+VERIFIED: Final = "verified"
+NOT_VERIFIED: Final = "not_verified"
+INCOMPLETE: Final = "incomplete"
+Verdict = Literal["verified", "not_verified", "incomplete"]
 
 NOT_CHECKED = "not checked"
 
@@ -48,7 +50,7 @@ class TokenVerdict:
         notes: what a careful reader wants to know besides.
     """
 
-    verdict: str
+    verdict: Verdict
     failed_step: int | None
     failed_check: str | None
     message: str

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Protocol
 
+from toolkit.documents.registrations import FigureDifferenceDocument
 from toolkit.registers.published.source import Record, Source
 
 # Column of runs.csv → where a run's register has it.
@@ -49,6 +50,10 @@ class Difference:
     figure: str
     published: str
     found: str
+
+    def as_dict(self) -> FigureDifferenceDocument:
+        """Return the figure as it is printed with `--json`."""
+        return {"figure": self.figure, "published": self.published, "found": self.found}
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from toolkit.documents.standing import Verdict
 from toolkit.errors import DamagedError
 from toolkit.prereg.standing import FAILED, Standing
 from toolkit.registers.derivation import compare
@@ -44,7 +45,7 @@ class Verified:
     missing: str = ""
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         """`verified`; `incomplete` where the registration is not here; `not_verified` where that fails."""
         if self.standing is not None and self.standing.name == FAILED:
             return "not_verified"

@@ -8,8 +8,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from toolkit.documents.runs import TrialDocument
 from toolkit.policies.language_model.loading import model_path
 from toolkit.registers.arrow import Row
 from toolkit.study.executors.executor import Say
@@ -78,9 +79,9 @@ class Trial:
         later = self.steps[1:] or self.steps
         return sum(step.seconds for step in later) / len(later)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> TrialDocument:
         """Return the trial as JSON values."""
-        return {
+        said = {
             "run_id": self.run_id,
             "recipe_sha256": self.recipe.sha256(),
             "coordinates": self.coordinates,
@@ -89,6 +90,7 @@ class Trial:
             "seconds_per_step": self.seconds_per_step,
             "peak_gpu_bytes": self.peak_gpu_bytes,
         }
+        return cast("TrialDocument", said)  # steps and stack by name
 
 
 def shortened(run: Specification, recipe: Recipe, steps: int) -> LanguageModelSpecification:

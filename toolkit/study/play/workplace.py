@@ -19,6 +19,7 @@ from pathlib import Path
 
 import toolkit
 from toolkit import errors, files
+from toolkit.documents.runs import RunState, RunStatusDocument
 from toolkit.registers.arrow import Row
 from toolkit.study.executors import folder as folders
 from toolkit.study.play.capacity import check_capacity
@@ -277,12 +278,25 @@ class RunStatus:
 
     run_id: str
     tier: int
-    state: str
+    state: RunState
     segments: int
     of: int
     attempts: int
     shortcomings: tuple[str, ...] = ()
     at_work: bool = False
+
+    def as_dict(self) -> RunStatusDocument:
+        """Return how far it has come as it is printed with `--json`."""
+        return {
+            "run_id": self.run_id,
+            "tier": self.tier,
+            "state": self.state,
+            "segments": self.segments,
+            "of": self.of,
+            "attempts": self.attempts,
+            "shortcomings": self.shortcomings,
+            "at_work": self.at_work,
+        }
 
 
 @dataclass(frozen=True)
@@ -361,7 +375,7 @@ class Workplace:
     def _status(self, run: RunFolder) -> RunStatus:
         attempts = len(run.launches())
         lacking = run.shortcomings() if run.is_complete else ()
-        state = "begun" if attempts else "not begun"
+        state: RunState = "begun" if attempts else "not begun"
         if run.is_complete:
             state = "incomplete" if lacking else "complete"
         name, tier = run.specification.run_id, run.specification.tier

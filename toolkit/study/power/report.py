@@ -3,9 +3,9 @@
 import math
 from collections.abc import Sequence
 from statistics import variance
-from typing import Any
 
 from toolkit.decisions.rules import Rule
+from toolkit.documents.theory import PowerDocument
 from toolkit.estimators import chi_square_quantile
 from toolkit.study.power.power import Components, Power
 
@@ -64,7 +64,7 @@ def harder(results: list[Power], effect: float) -> bool:
 
 def power_document(
     rule: Rule, study: str, components: Components, results: list[Power], target: float
-) -> dict[str, Any]:
+) -> PowerDocument:
     """Return simulated studies as JSON values.
 
     Args:
