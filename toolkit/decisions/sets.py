@@ -19,8 +19,8 @@ SET = keys(
         OPTIONAL,
     ),
     Key("size", Value.TEXT, "whether its size was registered", OPTIONAL, SIZES),
-    Key("tasks", Value.WHOLE, "tasks of a complete evaluation", least=1, only=("size", (OPTIONAL, SIZED))),
-    Key("schedules", Value.WHOLE, "schedules a task", least=1, only=("size", (OPTIONAL, SIZED))),
+    Key("tasks", Value.WHOLE, "tasks of a complete evaluation, from 1", only=("size", (OPTIONAL, SIZED))),
+    Key("schedules", Value.WHOLE, "schedules a task, from 1", only=("size", (OPTIONAL, SIZED))),
     SPANS,
 )
 
@@ -72,6 +72,8 @@ def read_set(name: str, content: object, terms: Terms = OF_TOOLKIT) -> Evaluatio
             expected=f"{', '.join(PLACE)} in its where; tasks and schedules",
         )
     tasks, schedules = section.whole("tasks"), section.whole("schedules")
+    if sized and min(tasks, schedules) < 1:
+        raise section.wrong("an evaluation set has tasks and schedules")
     spans = section.texts("spans")
     section.done()
     return EvaluationSet(name, where, tasks, schedules, spans, attributes)
