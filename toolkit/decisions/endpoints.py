@@ -76,7 +76,7 @@ ENDPOINT = keys(
         choices=UNITS_OF_ANALYSIS,
     ),
     Key("steps", Value.WHOLES, "training steps that are read, rising", OPTIONAL),
-    Key("over_steps", Value.TEXT, "what several steps are made into", OPTIONAL, OVER_STEPS),
+    Key("over_steps", Value.TEXT, "what several steps are made into", OPTIONAL, OVER_STEPS_SAY),
     Key("threshold", Value.DECIMAL, "what `steps_to_threshold` waits for, in the unit of a row", OPTIONAL),
     Key("checkpoints", Value.TEXTS, "`trajectory@step`, of a series by checkpoint", OPTIONAL),
     Key("unit", Value.TEXT, "unit of its values, which is that of its outcome"),
@@ -86,8 +86,8 @@ ENDPOINT = keys(
 INTERVAL = keys(
     Key("endpoint", Value.TEXT, "the endpoint whose mean it is of, or the statistic"),
     Key("level", Value.DECIMAL, "confidence level, between 0 and 1"),
-    Key("method", Value.TEXT, "how it is made", choices=tuple(METHODS_SAY)),
-    Key("resamples", Value.WHOLE, "how often is drawn", least=1, only=("method", DRAWN)),
+    Key("method", Value.TEXT, "how it is made", choices=METHODS_SAY),
+    Key("resamples", Value.WHOLE, "how many resamples are drawn", least=1, only=("method", DRAWN)),
     Key("resampled", Value.TEXTS, "what is drawn, in words", only=("method", (PERCENTILE,))),
     Key(
         "crossing",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, TypeAlias
@@ -22,13 +22,14 @@ class Value(Enum):
     TEXTS = "list of texts"
     DECIMALS = "list of decimal strings"
     WHOLES = "list of whole numbers"
+    SHA256 = "64 hexadecimal digits"
     RANGE = "two decimal strings, rising"
     TABLE = "table"
     TABLES = "list of tables"
 
 
 _TYPES = {
-    **dict.fromkeys((Value.TEXT, Value.DECIMAL), str),
+    **dict.fromkeys((Value.TEXT, Value.DECIMAL, Value.SHA256), str),
     **dict.fromkeys((Value.TEXTS, Value.DECIMALS, Value.WHOLES, Value.RANGE, Value.TABLES), list),
     Value.WHOLE: int,
     Value.FLAG: bool,
@@ -38,9 +39,15 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Named:
-    """A table of any names, each with something of one form."""
+    """A table of any names, each with something of one form.
+
+    Args:
+        of: the form.
+        common: keys beside it that say what a member lacks.
+    """
 
     of: Form
+    common: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,8 @@ class Key:
         form: what it holds; of several tables with keys of their own, one.
         meaning: one line, with its unit.
         default: None where the key is required; `OPTIONAL` where it is not, and what is absent is empty.
-        choices: the texts that it may say, or that the members of its list may; any where there are none.
+        choices: what it may say, or the members of its list may, with what each means where that is told;
+            anything where there are none.
         least: the smallest number that it may say.
         only: another key, and its values with which this one is there; `OPTIONAL` stands for absent.
     """
@@ -68,7 +76,7 @@ class Key:
     form: Form
     meaning: str
     default: str | None = None
-    choices: tuple[str, ...] = ()
+    choices: Collection[Any] = ()
     least: int | None = None
     only: tuple[str, tuple[str, ...]] | None = None
 

@@ -253,6 +253,8 @@ def _fixed(content: dict[str, Any]) -> dict[str, Fixed]:
         if column is None:
             problem = f"register 'runs' has no column {name!r}"
             raise RuleError(problem, expected=", ".join(RUNS.column_names), where="matrix")
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise RuleError(f"{name!r} has the wrong type", expected="str", found=repr(value), where="matrix")
         if column.type is Type.STRING:
             fixed[name] = str(value)
         elif column.type.is_number:

@@ -20,7 +20,7 @@ from toolkit.decisions.picture import Picture, read_picture
 from toolkit.decisions.plan import Plan, read_plan
 from toolkit.decisions.probe_plan import ProbePlan, read_probe
 from toolkit.decisions.rules import Change, Rule, change_rules, read_rule
-from toolkit.decisions.rules_file import AMENDED, EXCEPTION, LANGUAGE, RULES
+from toolkit.decisions.rules_file import AMENDED, COMMON, EXCEPTION, LANGUAGE, RULES
 from toolkit.decisions.section import Section
 from toolkit.decisions.sets import check_sizes, read_set
 from toolkit.decisions.significance import (
@@ -168,7 +168,7 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
     training, recipe = section.table("training"), section.table("recipe")
     plan = read_plan(section.texts("deciding_roles"), training, cells, terms, recipe)
     spans = read_spans(section.table(SPANS))
-    method = section.table("interval_method") | section.table("interval_conventions")
+    method = section.table(COMMON[0]) | section.table(COMMON[1])
     sets = _read(section, "sets", read_set, terms)
     check_sizes(sets.values())
     book = RuleBook(

@@ -13,6 +13,7 @@ from toolkit.decisions.terms import MISSING, SCORES, WORDS_OF
 from toolkit.registers.columns import ROLES
 
 LANGUAGE = 1
+COMMON = ("interval_method", "interval_conventions")
 
 EXCEPTION = keys(
     Key("run", Value.TEXT, "name of a run that was launched before the freeze"),
@@ -21,19 +22,19 @@ EXCEPTION = keys(
 )
 SPAN = keys(
     Key("lines", Value.WHOLES, "numbers of the first and the last line, from 1"),
-    Key("sha256", Value.TEXT, "SHA-256 of these lines, line ends included"),
+    Key("sha256", Value.SHA256, "SHA-256 of these lines, line ends included"),
 )
 _MEASURED = (
     Key("endpoints", Named(ENDPOINT), "what is measured", OPTIONAL),
     Key("statistics", Named(STATISTIC), "numbers made of endpoints", OPTIONAL),
-    Key("intervals", Named(optional(INTERVAL)), "intervals; `interval_method` says what one lacks", OPTIONAL),
+    Key("intervals", Named(INTERVAL, COMMON), "intervals of endpoints and of statistics", OPTIONAL),
     Key("tests", Named(TEST), "exact tests that differences lie about zero", OPTIONAL),
     Key("families", Named(FAMILY), "tests that are adjusted for each other", OPTIONAL),
     Key("probe", PROBE, "the gradient probe: one in a registration and its amendments", OPTIONAL),
     Key("rules", Named(RULE), "what decides", OPTIONAL),
 )
 RULES = keys(
-    Key("language", Value.WHOLE, f"version of the rule language: {LANGUAGE}", least=LANGUAGE),
+    Key("language", Value.WHOLE, "version of the rule language", choices=(LANGUAGE,)),
     Key("name", Value.TEXT, "name of the registration, and of its folder"),
     Key("title", Value.TEXT, "the study in one line"),
     Key("deciding_roles", Value.TEXTS, "roles of the runs that enter decisions, at least one", choices=ROLES),
@@ -52,13 +53,8 @@ RULES = keys(
     ),
     Key("spans", Named(SPAN), "lines of a document frozen elsewhere that the rules restate", OPTIONAL),
     Key("sets", Named(SET), "evaluations that belong together", OPTIONAL),
-    Key("interval_method", optional(INTERVAL), "what every interval says alike", OPTIONAL),
-    Key(
-        "interval_conventions",
-        optional(INTERVAL),
-        "the same, where a restatement added it",
-        OPTIONAL,
-    ),
+    Key(COMMON[0], optional(INTERVAL), "what every interval says alike", OPTIONAL),
+    Key(COMMON[1], optional(INTERVAL), "the same, where a restatement added it", OPTIONAL),
     Key("pictures", Named(PICTURE), "predictions that are drawn beside what is seen", OPTIONAL),
     *_MEASURED,
 )

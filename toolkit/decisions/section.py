@@ -7,7 +7,7 @@ from typing import Any
 from toolkit.decisions.keys import Key, Keys, Value
 from toolkit.errors import RuleError
 
-_DECIMAL = re.compile(r"-?\d{1,15}(\.\d{1,15})?", re.ASCII)
+DECIMAL = re.compile(r"-?\d{1,15}(\.\d{1,15})?", re.ASCII)
 IDENTIFIER = re.compile(r"[A-Za-z]\w{0,59}", re.ASCII)
 
 
@@ -162,9 +162,8 @@ class Section:
         choices = self._keys[key].choices
         found = next((value for value in values if choices and value not in choices), None)
         if found is not None:
-            raise self.wrong(
-                f"{key!r} is not one of the allowed values", expected=", ".join(choices), found=found
-            )
+            allowed = ", ".join(choices)
+            raise self.wrong(f"{key!r} is not one of the allowed values", expected=allowed, found=found)
 
 
 def exact_number(text: str, where: str) -> Fraction:
@@ -173,7 +172,7 @@ def exact_number(text: str, where: str) -> Fraction:
     Raises:
         RuleError: it is no plain decimal number.
     """
-    if not _DECIMAL.fullmatch(text):
+    if not DECIMAL.fullmatch(text):
         raise RuleError("not a decimal number", expected="digits, as in -0.03", found=text[:40], where=where)
     return Fraction(text)
 

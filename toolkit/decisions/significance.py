@@ -41,14 +41,14 @@ TEST = keys(
         "zeros",
         Value.TEXT,
         "what becomes of differences of zero",
-        choices=tuple(ZEROS_SAY),
+        choices=ZEROS_SAY,
         only=("method", (WILCOXON,)),
     ),
     SPANS,
 )
 FAMILY = keys(
     Key("tests", Value.TEXTS, "its tests, each once"),
-    Key("method", Value.TEXT, "how they are adjusted for each other", choices=ADJUSTMENTS),
+    Key("method", Value.TEXT, "how they are adjusted for each other", choices=ADJUSTED_BY),
     SPANS,
 )
 

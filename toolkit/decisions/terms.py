@@ -21,9 +21,9 @@ RESERVED = ("pool", "all")  # a pool names a split, and to loaders that name mea
 WORDS_OF = keys(*(Key(name, Value.TEXTS, f"its {name}s", OPTIONAL) for name in WORDS))
 SCORES = keys(Key("range", Value.RANGE, "the lowest and the highest score of an episode"))
 MISSING = keys(
-    Key("counts_as", Value.TEXT, "what episodes without an outcome count as", choices=tuple(TREATMENTS)),
+    Key("counts_as", Value.TEXT, "what episodes without an outcome count as", choices=TREATMENTS),
     Key("most", Value.DECIMAL, "share of an evaluation's episodes that may be missing, from 0, below 1"),
-    Key("attempts", Value.TEXT, "which of several attempts counts", next(iter(ATTEMPTS)), tuple(ATTEMPTS)),
+    Key("attempts", Value.TEXT, "which of several attempts counts", next(iter(ATTEMPTS)), ATTEMPTS),
 )
 
 

@@ -50,7 +50,7 @@ SETTINGS = keys(
     Key(
         "checkpoints",
         CHECKPOINTS,
-        "another study's checkpoints to evaluate; none are trained",
+        "another study's checkpoints, to be evaluated: no training",
         OPTIONAL,
     ),
     Key("sub_requests", Value.WHOLE, "requests in one task", OPTIONAL),
@@ -61,7 +61,7 @@ SETTINGS = keys(
         OPTIONAL,
         tuple(FOREIGN),
     ),
-    Key("pools", Named(Value.TEXT), "task pools, by SHA-256 of their tasks", OPTIONAL),
+    Key("pools", Value.TABLE, "the SHA-256 of the tasks of each pool", OPTIONAL),
 )
 """What a line of a matrix may set of its runs."""
 
