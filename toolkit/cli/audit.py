@@ -5,7 +5,7 @@ import secrets
 import click
 
 from toolkit import api
-from toolkit.cli.output import STUDY, json_option, steps, tell
+from toolkit.cli.output import STUDY, json_option, remark, steps, tell
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 
@@ -89,6 +89,7 @@ def _with_rows() -> str:
     home = find_home()
     names = [name for name in home.studies() if is_playable(api.open_study(name, home))]
     if len(names) != 1:
+        home.say_absent(remark)
         raise UsageError(
             "name the study to audit", expected=", ".join(names) or "a study that ships its rows"
         )
