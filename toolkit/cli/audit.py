@@ -6,7 +6,7 @@ import click
 
 from toolkit import api
 from toolkit.cli import offers
-from toolkit.cli.output import STUDY, json_option, steps, tell
+from toolkit.cli.output import STUDY, json_option, remark, steps, tell
 from toolkit.documents.registers import AuditDocument
 from toolkit.errors import UsageError
 from toolkit.places import find_home
@@ -99,6 +99,7 @@ def _with_rows() -> str:
     home = find_home()
     names = [name for name in home.studies() if is_playable(api.open_study(name, home))]
     if len(names) != 1:
+        home.say_absent(remark)
         raise UsageError(
             "name the study to audit", expected=", ".join(names) or "a study that ships its rows"
         )

@@ -161,8 +161,11 @@ def verify(*, study: str, as_json: bool) -> None:
 
     home = find_home()
     if study == NAME and not (home.registers / NAME).is_dir():
+        elsewhere = " --out FOLDER, and name it: --study FOLDER" if home.is_shipped else ""
         raise IncompleteError(
-            "the task pools are not here", where=home.registers / NAME, remedy="toolkit pools build"
+            "the task pools are not here",
+            where=home.registers / NAME,
+            remedy=f"toolkit pools build{elsewhere}",
         )
     opened = api.open_study(study, home)
     if not opened.has(task_pools.TABLE):

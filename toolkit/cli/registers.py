@@ -47,7 +47,7 @@ def list_registers(*, studies: tuple[str, ...], as_json: bool) -> None:
       toolkit registers list
       toolkit registers list --study published --json
     """
-    opened = [api.open_study(name) for name in studies or find_home().studies()]
+    opened = [api.open_study(name) for name in studies or _all_here()]
     document: list[documents.ListedStudyDocument] = [
         {
             "study": study.name,
@@ -142,7 +142,7 @@ def verify(context: click.Context, *, studies: tuple[str, ...], as_json: bool) -
     found: list[documents.VerifiedStudyDocument] = []
     lines, verdicts = [], []
     with output.steps("verify") as progress:
-        for name in studies or find_home().studies():
+        for name in studies or _all_here():
             study = api.open_study(name)
             done = api.verify_registers(study, progress=progress)
             verdicts.append(done.verdict)
@@ -207,6 +207,12 @@ def build(*, study: str, source: Path | None, out: Path | None, check: bool, as_
         f"{study}: {files} files {done} in {folder}",
         as_json=as_json,
     )
+
+
+def _all_here() -> tuple[str, ...]:
+    home = find_home()
+    home.say_absent(output.remark)
+    return home.studies()
 
 
 def _table(table: Table) -> documents.TableSchemaDocument:

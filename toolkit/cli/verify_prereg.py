@@ -102,6 +102,7 @@ def _wanted(registrations: Sequence[str], named: Sequence[str]) -> list[tuple[Pa
     every = [home.registration_folder(name) for name in registrations or home.registration_names()]
     # A draft claims nothing yet; whoever names it, or has nothing else, is told so.
     folders = every if registrations else [folder for folder in every if not is_draft(folder)] or every
+    home.say_absent(output.remark)
     return [(folder, api.studies_here(home)) for folder in folders]
 
 
