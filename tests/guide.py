@@ -6,6 +6,7 @@ python -m tests.guide --check    say whether it is what the code gives
 
 import inspect
 import re
+import shlex
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -13,13 +14,16 @@ from collections.abc import Iterator
 import click
 
 import toolkit
-from tests.conftest import CHECKOUT
+from tests.conftest import CHECKOUT, run
 from tests.rules_schema import rules_reference
 from toolkit.cli.main import GROUPS, cli
 from toolkit.documents.outputs import OUTPUTS
 
-GUIDE = CHECKOUT / "GUIDE.md"
+DOCUMENTS = (CHECKOUT / "README.md", CHECKOUT / "GUIDE.md")
 _BLOCK = re.compile(r"<!-- (?P<what>[\w: ]+) -->\n.*?<!-- end -->", re.DOTALL)
+_EXCERPT = re.compile(
+    r"^```\n\$ (?P<line>toolkit [^\n|]+?)(?P<head> \| head -n (?P<lines>\d+))?\n.*?^```", re.DOTALL | re.MULTILINE
+)
 _DIRECTIVES = ("Args", "Returns", "Raises", "Yields", "Examples", "Source")
 
 
@@ -35,9 +39,17 @@ def commands(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[tuple[
             yield (*path, name), command
 
 
-def guide(text: str) -> str:
-    """Return the guide with every generated block as the code gives it."""
-    return _BLOCK.sub(lambda found: _block(found["what"]), text)
+def generated(text: str) -> str:
+    """Return a document with every generated block as the code gives it."""
+    return _EXCERPT.sub(_printed, _BLOCK.sub(lambda found: _block(found["what"]), text))
+
+
+def _printed(found: re.Match[str]) -> str:
+    """Return a block with what its command prints where there is no terminal."""
+    lines = run(*shlex.split(found["line"])[1:], columns=None).out.splitlines()
+    shown = lines[: int(found["lines"])] if found["lines"] else lines
+    text = "\n".join(line.rstrip() for line in shown)
+    return f"```\n$ {found['line']}{found['head'] or ''}\n{text}\n```"
 
 
 def _block(what: str) -> str:
@@ -165,9 +177,18 @@ def _plain(signature: inspect.Signature) -> str:
     return str(signature).replace("'", "")
 
 
+def main() -> None:
+    """Write the documents, or say that they are not what the code gives."""
+    stale = []
+    for document in DOCUMENTS:
+        before = document.read_text(encoding="utf-8")
+        after = generated(before)
+        if after != before and "--check" not in sys.argv:
+            document.write_text(after, encoding="utf-8")
+        elif after != before:
+            stale.append(document.name)
+    sys.exit(f"{' and '.join(stale)}: not what the code gives; python -m tests.guide writes it" if stale else 0)
+
+
 if __name__ == "__main__":
-    before = GUIDE.read_text(encoding="utf-8")
-    after = guide(before)
-    if "--check" in sys.argv:
-        sys.exit(0 if after == before else "GUIDE.md is not what the code gives: python -m tests.guide")
-    GUIDE.write_text(after, encoding="utf-8")
+    main()
