@@ -13,7 +13,8 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.conftest import CHECKOUT, WIDE, Result, run
+from tests import guide
+from tests.conftest import CHECKOUT, WIDE, run
 from tests.golden import measure_agents, measure_coverage
 from tests.hub.conftest import PUBLISHED, meet, put
 from tests.hub.server import FixtureHub
@@ -27,6 +28,7 @@ from toolkit.registers.study import open_study
 
 DOCUMENTS = (
     "README.md",
+    "GUIDE.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
     "cards/bfcl.md",
@@ -59,7 +61,7 @@ EXPECTED_CODES = {
 # What they print is read by programs, or filled in: JSON, CSV, TOML.
 PRINTS_A_FILE = re.compile(r" --(json|csv|format|template)\b| noise propose ")
 # Not laid out yet.
-STILL_WIDE = ("toolkit decide", "toolkit explain", "toolkit reproduce", "toolkit rehearse")
+STILL_WIDE = ("toolkit rehearse",)
 # They take longer than a test of words is worth, or draw another seed each time.
 RUN_ONCE = (
     "toolkit evaluate",
@@ -118,6 +120,15 @@ LONG = (
     "toolkit site build",
     "toolkit site check",
 )
+
+
+MOST_WORDS = 1300
+COMPANION = 100  # the seeds of the embedded study's companion begin here
+
+
+def text_of(name: str) -> str:
+    """Return the text of a document."""
+    return (CHECKOUT / name).read_text(encoding="utf-8")
 
 
 def located(text: str) -> str:
@@ -254,64 +265,91 @@ def test_every_command_has_an_example_and_takes_json(command: click.Command) -> 
     assert "--json" in [option for parameter in command.params for option in parameter.opts]
 
 
-def test_the_readme_names_every_command() -> None:
-    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    for path in COMMANDS:
-        if path != ("site", "build"):
-            assert f"toolkit {' '.join(path)}" in readme or f"make {path[-1]}" in readme, path
+def test_the_guide_explains_every_command() -> None:
+    headings = re.findall(r"^### ([\w -]+)$", text_of("GUIDE.md"), re.MULTILINE)
+    assert [" ".join(path) for path in COMMANDS if " ".join(path) not in headings] == []
 
 
-def test_the_readme_names_the_digest_of_the_registration(case: Case) -> None:
-    assert case.registration.sha256 in (CHECKOUT / "README.md").read_text(encoding="utf-8")
+def test_readme_and_guide_are_what_the_code_gives() -> None:
+    """Commands, keys, documents and functions, and what commands print."""
+    for name in ("README.md", "GUIDE.md"):
+        assert guide.generated(text_of(name)) == text_of(name), "python -m tests.guide"
 
 
-def test_the_readme_names_files_that_exist() -> None:
-    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    for name in re.findall(r"^\| `([\w./-]+)` \|", readme, re.MULTILINE):
-        assert (CHECKOUT / name).exists(), name
+def test_the_readme_is_short() -> None:
+    assert len(text_of("README.md").split()) <= MOST_WORDS
 
 
-def test_the_readme_table_shows_what_reproduce_prints(toolkit: Callable[..., Result]) -> None:
-    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    printed = [_cells(line) for line in toolkit("decide", "--all").out.splitlines()]
-    shown = [_cells(line) for line in readme.splitlines() if line.count("│") == 5]
-    assert len(shown) == 5
-    for cells in shown:
-        assert cells in [line[: len(cells)] for line in printed]
+@pytest.mark.parametrize("name", ["README.md", "GUIDE.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_every_link_of_a_document_leads_somewhere(name: str) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)?(?:#([^)\s]+))?\)", text_of(name))
+    for path, anchor in links:
+        if path.startswith("http"):
+            continue
+        assert not path or (CHECKOUT / path).exists(), path
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", text_of(path or name), re.MULTILINE)
+            anchors = {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+            assert anchor in anchors
 
 
-def test_the_readme_shows_what_an_episode_prints(toolkit: Callable[..., Result]) -> None:
-    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    (command, shown) = re.findall(
-        r"^\$ (toolkit episode [^\n]+)\n(.*?)^```", readme, re.DOTALL | re.MULTILINE
-    )[0]
-    assert toolkit(*shlex.split(command)[1:], columns=None).out == shown
+def test_the_guide_names_the_digest_of_the_registration(case: Case) -> None:
+    assert case.registration.sha256 in text_of("GUIDE.md")
 
 
-def test_the_readmes_show_agents_and_coverage_as_measured() -> None:
+def test_the_readmes_first_lines_say_what_the_registers_give(case: Case) -> None:
+    def signed(number: float) -> str:
+        return f"{number:+.4f}".replace("-", "−")
+
+    finding = " ".join(text_of("README.md").partition("\n## ")[0].split())
+    faults, flips, counts = (case.decide(rule) for rule in ("H2a", "H2b", "H1a"))
+    assert [faults.verdict, flips.verdict, counts.verdict] == ["miss", "miss", "pass"]
+    assert faults.estimate is not None
+    assert flips.estimate is not None
+    below = [seed for _, seed in faults.estimate.members.items if seed <= 0]
+    assert len(below) == 1
+    assert "one of three seeds" in finding
+    assert len(faults.estimate.members.items) == 3
+    assert f"by at least {float(faults.threshold)} in AUC" in finding
+    for number in (faults.estimate.mean, below[0], flips.estimate.mean):
+        assert signed(float(number)) in finding
+    spurious = {c.id: float(c.value) for c in counts.criteria if c.id.startswith("spurious")}
+    assert f"{spurious['spurious_independent']:.1%} of the independent design's" in finding
+    assert f"{spurious['spurious_paired']:.1%} of the paired design's" in finding
+
+
+def test_the_readmes_picture_is_what_the_registers_give(case: Case) -> None:
+    (picture,) = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", text_of("README.md"))
+    drawn = (CHECKOUT / picture).read_text(encoding="utf-8")
+    (said,) = re.findall(r"<desc>(.*?)</desc>", drawn, re.DOTALL)
+    for rule in ("H2a", "H2b", "H3", "H5"):
+        decision = case.decide(rule)
+        interval = decision.interval
+        low, high = (f"{float(end):+.4f}".replace("-", "−") for end in (interval.low, interval.high))
+        level = f"{float(interval.level):.0%} interval [{low}, {high}]"
+        assert f"{rule} {decision.verdict}, {float(decision.estimate.mean):+.4f}, {level}" in said
+
+
+def test_the_documents_show_agents_and_coverage_as_measured() -> None:
     measured = json.loads((CHECKOUT / "tests/golden/agents.json").read_text(encoding="utf-8"))
-    assert measure_agents.table(measured) in (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    text = (CHECKOUT / "toolkit/estimators/README.md").read_text(encoding="utf-8")
+    assert measure_agents.table(measured) in text_of("GUIDE.md")
+    text = text_of("toolkit/estimators/README.md")
     assert measure_coverage.table(measure_coverage.stored()) in text
     assert measure_coverage.played_table(measure_coverage.stored_played()) in text
 
 
-def test_the_readme_shows_what_the_probe_reports(toolkit: Callable[..., Result]) -> None:
-    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    (shown,) = re.findall(r"^\$ (toolkit probe report[^\n]+)\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
-    printed = toolkit(*shlex.split(shown[0])[1:], columns=None).out.splitlines()
-    assert sum("base@0" in line for line in shown[1].splitlines()) >= 2
-    assert set(shown[1].splitlines()) <= set(printed)
-
-
-def test_the_readme_counts_what_the_registers_hold() -> None:
-    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+def test_the_documents_count_what_the_registers_hold() -> None:
     studies = {name: open_study(CHECKOUT / "registers" / name) for name in ("embedded", "map", "coupled")}
     probed = {(row["trajectory"], row["step"]) for row in studies["embedded"].rows("probe")}
     trained = {trajectory for trajectory, _ in probed} - {"base"}
-    assert f"gradients, at {len(probed)} checkpoints of {len(trained)} runs" in readme
+    told = " ".join(text_of("GUIDE.md").split())
+    assert f"at {len(probed)} checkpoints of {len(trained)} runs" in told
+    seeds = [run["seed"] for run in studies["embedded"].rows("runs")]
+    companion = sum(seed >= COMPANION for seed in seeds)
+    tiers = f"{len(seeds) - companion} runs of the paper's tiers 1 to 3"
+    assert f"{tiers}, and {companion} of a companion" in told
     ways = {run["condition"] for run in studies["map"].rows("runs") if run["arm"] == "paired"}
-    assert {*re.findall(r"(\d+)\s+ways", readme)} == {str(len(ways))}
+    assert {*re.findall(r"(\d+)\s+ways", text_of("README.md") + told)} == {str(len(ways))}
 
 
 def snippets() -> list[str]:
@@ -371,7 +409,3 @@ def test_the_changelog_names_the_version() -> None:
 
     assert f"## {toolkit.__version__}" in (CHECKOUT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f'version = "{toolkit.__version__}"' in (CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip("│").split("│")]
