@@ -349,13 +349,12 @@ def counted(task: str) -> Iterator[tuple[Watch, Say]]:
     Yields:
         What is told (done, total, doing) after every step, and what prints a message on stderr in between.
     """
-    import click
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda *_: None, lambda text: click.echo(visible(text), err=True)
+        yield lambda *_: None, remark
         return
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -369,7 +368,11 @@ def counted(task: str) -> Iterator[tuple[Watch, Say]]:
         def watch(done: int, total: int, doing: str) -> None:
             shown.update(bar, completed=done, total=total, description=f"{task}: {doing}")
 
-        yield watch, lambda text: shown.console.print(visible(text), markup=False, highlight=False)
+        def say(text: str) -> None:
+            lines = layout.wrap(visible(text), layout.width(sys.stderr))
+            shown.console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+
+        yield watch, say
 
 
 def cell(value: object) -> object:
