@@ -4,9 +4,13 @@ An error says what was expected, what was found, where, and what to do: a user n
 to understand bad input.
 """
 
-from typing import ClassVar, Self
+from __future__ import annotations
 
-from toolkit.documents.errors import ErrorFacts, ExitCode
+from typing import TYPE_CHECKING, ClassVar, Self
+
+if TYPE_CHECKING:
+    from toolkit.documents.errors import ErrorFacts, ExitCode
+
 
 EXCERPT = 300
 """How many characters of a foreign text an error quotes."""

@@ -1,20 +1,25 @@
 """`toolkit pools`: the task pools, generated, registered and checked."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from toolkit import api
 from toolkit.cli.output import FILE, STUDY, check_option, console, json_option, print_json, steps, table, tell
-from toolkit.documents.registers import (
-    BuiltPoolsDocument,
-    PoolDocument,
-    ShownTaskDocument,
-    VerifiedPoolsDocument,
-    Written,
-)
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import find_home
+
+if TYPE_CHECKING:
+    from toolkit.documents.registers import (
+        BuiltPoolsDocument,
+        PoolDocument,
+        ShownTaskDocument,
+        VerifiedPoolsDocument,
+        Written,
+    )
 
 NAME = "task-pools"
 
