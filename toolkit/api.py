@@ -145,7 +145,7 @@ def open_case(
     from toolkit.study.check import registered
 
     registration = registered_by(study, home)
-    _refuse_own(registration.folder, trust_files)
+    registered.refuse_own(registration.folder, trust_files)
     return registered.open_case(study, registration, trust_files)
 
 
@@ -172,20 +172,28 @@ def load_cases(
     return [open_case(study, home, trust_files=trust_files) for study in studies]
 
 
-def rules_asked(cases: Sequence[Case], rules: Sequence[str], *, everywhere: bool) -> list[tuple[Case, str]]:
+def rules_asked(
+    cases: Sequence[Case], rules: Sequence[str], home: Home | None = None, *, everywhere: bool
+) -> list[tuple[Case, str]]:
     """Return which rules to look at in which study, study by study.
 
     Args:
         cases: the studies.
         rules: names of rules; none for all.
+        home: where the studies were looked for.
         everywhere: whether every study has to have every rule, as where the studies were named.
 
     Raises:
         UsageError: no study has a rule, or one that was named has not.
+        IncompleteError: the study that has it does not come with the package.
     """
+    from toolkit.study.check.registered import refuse_absent
+
     for rule in rules:
         lacking = [case for case in cases if rule not in case.book.rules]
         if lacking and (everywhere or len(lacking) == len(cases)):
+            if not everywhere:
+                refuse_absent(rule, home or find_home())
             lacking[0].book.rule(rule)
     return [(case, rule) for case in cases for rule in rules or case.book.rules if rule in case.book.rules]
 
@@ -213,8 +221,11 @@ def decide(
         IncompleteError: there is no study at all, or its registration is missing.
         DamagedError: rows contradict each other, or what was registered or stored.
     """
+    home = home or find_home()
+    if not (rules or studies):
+        home.say_absent(logging.getLogger(__name__).warning)
     cases = load_cases(studies, home, trust_files=trust_files)
-    return [case.decide(rule) for case, rule in rules_asked(cases, rules, everywhere=bool(studies))]
+    return [case.decide(rule) for case, rule in rules_asked(cases, rules, home, everywhere=bool(studies))]
 
 
 def explain(case: Case, rule: str) -> dict[str, Any]:
@@ -330,7 +341,7 @@ def verify(
     from toolkit.prereg.checks import Reader
     from toolkit.prereg.trust import known_authorities, known_restatements
     from toolkit.prereg.verification import verify_registration
-    from toolkit.study.check.registered import runs_of
+    from toolkit.study.check.registered import refuse_own, runs_of
 
     def studies_of(registration: Registration) -> list[StudyRuns]:
         for study in studies if all_belong else ():
@@ -341,7 +352,7 @@ def verify(
             if study.manifest.registration.name == registration.name
         ]
 
-    _refuse_own(folder, trust_files)
+    refuse_own(folder, trust_files)
     reader = Reader(
         known_authorities(*trust_files), datetime.now(UTC), with_openssl, known_restatements(restatements)
     )
@@ -380,17 +391,7 @@ def frozen_registrations(home: Home | None = None) -> Iterator[Registration]:
             yield registration
 
 
-def _refuse_own(folder: Path, trust_files: Sequence[Path]) -> None:
-    """Refuse trust files that lie in the registration itself."""
-    for path in trust_files:
-        if path.resolve().is_relative_to(folder.resolve()):
-            raise UsageError(
-                "a registration cannot vouch for its own authorities",
-                found=path,
-                remedy="write a trust file of your own, with authorities that you have checked",
-            )
-
-
 def _with_runs(home: Home) -> list[Study]:
+    """Open every study that has runs, the paper's first."""
     studies = [open_study(name, home) for name in home.studies()]
-    return [study for study in studies if study.has("runs")]
+    return sorted((study for study in studies if study.has("runs")), key=lambda s: s.name != PUBLISHED)

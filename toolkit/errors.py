@@ -6,6 +6,7 @@ to understand bad input.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, Self
 
 if TYPE_CHECKING:
@@ -14,6 +15,28 @@ if TYPE_CHECKING:
 
 EXCERPT = 300
 """How many characters of a foreign text an error quotes."""
+CLOSEST = 3
+"""How many names an error offers for one that it does not know."""
+
+
+def did_you_mean(given: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
+    """Return a remedy for a name that is not known.
+
+    Args:
+        given: the name.
+        known: what it could have been.
+        otherwise: what else can be done.
+
+    Returns:
+        The question which of the closest names is meant, in any case of letters, and what else can be done;
+        None where there is neither.
+    """
+    from difflib import get_close_matches
+
+    folded = {name.casefold(): name for name in known}
+    close = get_close_matches(given[:EXCERPT].casefold(), folded, CLOSEST)
+    question = f"did you mean {' or '.join(repr(folded[name]) for name in close)}?" if close else None
+    return ". ".join(filter(None, (question, otherwise))).replace("?. ", "? ") or None
 
 
 class ToolkitError(Exception):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from toolkit import api
-from toolkit.cli import output
+from toolkit.cli import offers, output
 from toolkit.cli.authorities import trust_option
 from toolkit.cli.verify_prereg import token_document
 from toolkit.errors import UsageError
@@ -29,7 +29,7 @@ TRIED: Final = "dry run"
 
 
 @click.command()
-@click.argument("study")
+@click.argument("study", shell_complete=offers.studies)
 @click.argument("checkout", type=output.FOLDER)
 @click.option("--dry-run", is_flag=True, help="Verify and compare everything; write nothing.")
 @trust_option
@@ -135,7 +135,7 @@ def _show(done: Evidence, outcome: Outcome, figures: Comparison | None) -> None:
     output.say_line(f"{done.verification.registration}: the evidence verifies and is {what[outcome]}")
     output.say_line(f"  {done.folder}: {', '.join(sorted(done.contents))}")
     for check in done.checks:
-        click.echo(f"  {check.step}. {output.visible(check.name)}: {output.styled(check.outcome)}")
+        output.say_line(f"  {check.step}. {check.name}: ", output.styled(check.outcome))
     _say(f"hashes of task pools compared: {pools.compared}", pools.differences, pools.not_compared)
     if figures is None:
         output.say_line("figures: this study was not transcribed from run registers; none compared")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit import api
-from toolkit.cli.output import STUDY, json_option, steps, tell
+from toolkit.cli import offers
+from toolkit.cli.output import STUDY, json_option, remark, steps, tell
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 
@@ -21,7 +22,12 @@ SEEDS = 2**32  # short, and every reader of JSON holds it
 
 
 @click.command()
-@click.option("--study", metavar=STUDY, help="Study to audit; the one that ships its rows if left out.")
+@click.option(
+    "--study",
+    metavar=STUDY,
+    shell_complete=offers.studies,
+    help="Study to audit; the one that ships its rows if left out.",
+)
 @click.option(
     "--sample", type=click.IntRange(1, MOST), default=DEFAULT_SAMPLE, help="How many rows to play again."
 )
@@ -32,7 +38,9 @@ SEEDS = 2**32  # short, and every reader of JSON holds it
 )
 @json_option
 def audit(*, study: str | None, sample: int, seed: int | None, as_json: bool) -> None:
-    """Play random rows of a study's registers again, and fail on the first that comes out otherwise.
+    """Play random rows of a study's registers again.
+
+    The first that comes out otherwise fails the audit.
 
     Episodes and luck-share tables are played by their run's checkpoint. For a training group, training goes
     on from the checkpoint before it, and every group on the way has to come out as registered; where a study
@@ -96,6 +104,7 @@ def _with_rows() -> str:
     home = find_home()
     names = [name for name in home.studies() if is_playable(api.open_study(name, home))]
     if len(names) != 1:
+        home.say_absent(remark)
         raise UsageError(
             "name the study to audit", expected=", ".join(names) or "a study that ships its rows"
         )

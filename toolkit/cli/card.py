@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit import api
+from toolkit.cli import offers
 from toolkit.cli.output import check_option, json_option, tell
 from toolkit.places import find_home
 
@@ -15,11 +16,13 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("study")
+@click.argument("study", shell_complete=offers.studies)
 @check_option
 @json_option
 def card(*, study: str, check: bool, as_json: bool) -> None:
-    """Make the card of STUDY anew from its source in cards/, with the findings; no row is touched.
+    """Make the card of STUDY anew.
+
+    It is made from its source in cards/, with the findings; no row is touched.
 
     A finding that says another verdict than its rule reaches is refused. The card is README.md in the study's
     repository; beside it stands the same for machines, croissant.json, and the manifest names both.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.output import json_option, print_json, remark
+from toolkit.cli.output import json_option, print_json, remark, say_line
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,12 +74,12 @@ def draw(*, seed: int, tool: str, resource: str | None, repeat: int | None, as_j
     if as_json:
         print_json(_document(drawn))
         return
-    click.echo(f"digest     {drawn.digest.hex()}")
+    say_line(f"digest     {drawn.digest.hex()}")
     for name, number in numbers.items():
-        click.echo(f"{name:10} {number:.17g}")
-    click.echo()
+        say_line(f"{name:10} {number:.17g}")
+    say_line()
     for regime, fate in _fates(tool, resource, repeat or 0, drawn):
-        click.echo(f"{regime:24} {fate}")
+        say_line(f"{regime:24}  {fate}")
 
 
 def _document(drawn: Draw) -> DrawDocument:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli import output
+from toolkit.cli import offers, output
 from toolkit.cli.authorities import asking_options, demonstrated, online, print_tokens
 from toolkit.cli.verify_prereg import token_document
 from toolkit.errors import UsageError
@@ -28,7 +28,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 @click.command()
-@click.argument("registration")
+@click.argument("registration", shell_complete=offers.registrations)
 @click.option("--template", is_flag=True, help="Print a rules.toml to be filled in.")
 @click.option(
     "--demonstration",
@@ -62,7 +62,8 @@ def freeze(
       toolkit freeze my-study --template > rules.toml
       toolkit freeze my-study --dry-run
       toolkit freeze my-study
-      toolkit freeze my-study --authority https://freetsa.org/tsr --authority http://time.certum.pl
+      toolkit freeze my-study --authority https://freetsa.org/tsr \\
+        --authority http://time.certum.pl
       toolkit freeze my-study --demonstration
     """
     from toolkit.prereg import git, record, trust
@@ -98,15 +99,13 @@ def freeze(
     if as_json:
         output.print_json(_freeze_document(frozen))
         return
-    output.console().print(
-        output.headline(frozen.registration, ": frozen", output.standing_mark(frozen.standing))
-    )
+    output.say_line(output.bold(frozen.registration), ": frozen", output.standing_mark(frozen.standing))
     output.say_line(f"  {len(frozen.files)} files: {', '.join(frozen.files)}")
     output.say_line(f"  digest {frozen.sha256}")
     print_tokens(frozen.tokens)
     trusting = "".join(f" --trust {path}" for path in trust_files)
     output.say_line("  commit the folder, and publish the digest")
-    output.say_line(f"  toolkit verify-prereg {frozen.registration}{trusting}")
+    output.say_whole(f"  toolkit verify-prereg {frozen.registration}{trusting}")
     for name in git.ignored(folder):
         output.say_line(f"  NOT COMMITTED with the folder, because git ignores it: {name}")
 
@@ -173,7 +172,7 @@ def _print_dry_run(name: str, files: Sequence[str], commit: str, *, as_json: boo
 
 
 @click.command()
-@click.argument("registration", required=False)
+@click.argument("registration", required=False, shell_complete=offers.registrations)
 @click.argument("file", type=output.FILE, required=False)
 @click.option("--template", is_flag=True, help="Print an amendment to be filled in.")
 @click.option(
@@ -200,7 +199,7 @@ def amend(*, template: bool, after_runs: bool, **options: Any) -> None:
 
 
 @click.command()
-@click.argument("registration", required=False)
+@click.argument("registration", required=False, shell_complete=offers.registrations)
 @click.argument("file", type=output.FILE, required=False)
 @click.option("--template", is_flag=True, help="Print a deviation to be filled in.")
 @asking_options
@@ -261,9 +260,7 @@ def _add(
         )
         return
     mark = output.standing_mark(loaded.record.standing)
-    output.console().print(
-        output.headline(added.registration, f": {kind} {added.id} recorded in {added.file}{mark}")
-    )
+    output.say_line(output.bold(added.registration), f": {kind} {added.id} recorded in {added.file}{mark}")
     output.say_line(f"  link {added.link}")
     print_tokens(added.tokens)
     output.say_line("  commit the folder")

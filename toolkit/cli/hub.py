@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from toolkit import api
-from toolkit.cli.output import FILE, STUDY, json_option, print_json, remark, say_line, steps
+from toolkit.cli import offers
+from toolkit.cli.output import FILE, STUDY, json_option, print_json, remark, say_line, say_whole, steps
 from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("study", metavar=STUDY)
+@click.argument("study", metavar=STUDY, shell_complete=offers.studies)
 @click.argument("repository", metavar="OWNER/NAME")
 @click.option(
     "--tag", metavar="TAG", help="Name of this version, such as v1.0.0; one that is there is not moved."
@@ -86,7 +87,9 @@ def push(
 @click.option("--accept-moved", is_flag=True, help="Take a tag that is another commit than before.")
 @json_option
 def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool, as_json: bool) -> None:
-    """Pull a study from the Hub at a branch, a tag or a commit's SHA, and verify it: every file, every row.
+    """Pull a study from the Hub and verify it: every file, every row.
+
+    REVISION is a branch, a tag or a commit's SHA.
 
     The revision becomes the SHA of its commit, which is printed: name that to mean the same for good. Files
     that were pulled before are checked as new ones are. Without a connection the cache is used, and this is
@@ -127,7 +130,7 @@ def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool
     say_line(f"{study.name}: verified, {len(study.manifest.files)} files in {study.folder}")
     say_line(f"  commit {study.origin.commit}")
     say_line(f"  logical SHA-256 {study.manifest.logical_sha256}")
-    say_line(f"  toolkit decide --all --study {study.origin.pinned}")
+    say_whole(f"  toolkit decide --all --study {study.origin.pinned}")
 
 
 def _check_pushed(study: Study) -> None:
@@ -188,4 +191,4 @@ def _print(pushed: Pushed, *, dry_run: bool) -> None:
         f"{plan.repository}: {done}, commit {pushed.commit}{tag}; the Hub states {pushed.files} files as here"
     )
     say_line(f"  cite it as {plan.repository}@{pushed.commit}")
-    say_line(f"  toolkit registers pull {plan.repository}@{pushed.tag or pushed.commit}")
+    say_whole(f"  toolkit registers pull {plan.repository}@{pushed.tag or pushed.commit}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolkit.cli import offers
 from toolkit.cli.output import FILE, check_option, json_option, print_json, say_line, steps, styled
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import Home, find_home
@@ -26,7 +27,7 @@ at once. An import of a million rows then holds a fifth less, and takes as long.
 
 
 @click.command("import")
-@click.argument("study")
+@click.argument("study", shell_complete=offers.registrations)
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option(
     "--mapping", type=FILE, help="File that says how to read the table; mappings/STUDY.toml if left out."
@@ -59,9 +60,9 @@ def import_registers(
     \b
     Examples:
       toolkit registers import my-study episodes.csv
-      toolkit registers import my-study episodes.parquet --mapping elsewhere.toml --json
+      toolkit registers import my-study episodes.csv --mapping other.toml --json
       toolkit registers import my-study 'logs/*.eval'
-      toolkit registers import my-study episodes.csv --replace 'seed 3 was logged twice'
+      toolkit registers import my-study episodes.csv --replace 'logged twice'
       toolkit registers import my-study episodes.csv --check
     """
     os.environ.update(GIVEN_BACK)  # who started this may have imported polars, which leaves its own there
@@ -143,4 +144,4 @@ def _show(done: Imported, folder: Path, outcome: str) -> None:
     for said in done.said:
         say_line(f"  {said}")
     for rule, verdict in done.decided.items():
-        click.echo(f"  {rule} {styled(verdict)}")
+        say_line(f"  {rule} ", styled(verdict))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli.output import STUDY, console, json_option, print_json, steps, table
+from toolkit.cli import offers
+from toolkit.cli.output import STUDY, json_option, print_json, print_table, say_line, steps
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,8 +34,13 @@ class Finite(click.FloatRange):
 
 
 @click.command()
-@click.argument("rule")
-@click.option("--study", metavar=STUDY, help="Study to fit; `published`, or the only one.")
+@click.argument("rule", shell_complete=offers.rules)
+@click.option(
+    "--study",
+    metavar=STUDY,
+    shell_complete=offers.studies,
+    help="Study to fit; `published`, or the only one.",
+)
 @click.option(
     "--effect",
     "effects",
@@ -177,9 +183,8 @@ def _show(rule: Rule, study: str, components: Components, found: list[Power], ta
 
     title = f"{rule.id}   {rule.title}   fitted to {study}; {LABEL}"
     headings = ("effect", "seeds", "passes", "±", "interval covers", "excludes zero", "wrong sign")
-    shown = table(headings, title, numbers=True)
-    for p in found:
-        shown.add_row(
+    rows = [
+        (
             f"{p.design.effect:+.3f}",
             str(p.design.seeds),
             f"{p.pass_probability:.3f}",
@@ -188,34 +193,34 @@ def _show(rule: Rule, study: str, components: Components, found: list[Power], ta
             _rate(share(p.excluded_zero, p.design.simulations)),
             _rate(share(p.wrong_sign, p.excluded_zero)),
         )
-    console().print(shown)
+        for p in found
+    ]
+    print_table(headings, rows, title, numbers=True)
     spread = spread_range(components.observed)
     known = (
         f"from {spread[0]:.3f} to {spread[1]:.3f} only (95%)" if spread else "not at all, and 0 is assumed"
     )
     seeds = len(components.observed)
-    click.echo(
+    say_line(
         f"with {seeds} seed{'s' if seeds > 1 else ''} the spread of their differences is known {known}: "
         "simulate other spreads too, with --seed-sd"
     )
-    click.echo(
+    say_line(
         f"seed sd {found[0].design.seed_sd:.4f} (fitted: {components.seed_sd:.4f}, of the observed "
         f"differences' spread beyond the episodes' own {components.sampling_variance**0.5:.4f}); task sd at "
         f"most {found[0].design.task_sd:g}{_share_of(components.outcome)}, assumed"
     )
-    click.echo(f"assumed: {components.outcome.in_words}")
+    say_line(f"assumed: {components.outcome.in_words}")
     if (ratio := found[0].design.variance_ratio) > 1:
-        click.echo(
-            f"shared samples: episodes make a difference vary {ratio:g} times less than own ones would"
-        )
+        say_line(f"shared samples: episodes make a difference vary {ratio:g} times less than own ones would")
     for effect in dict.fromkeys(p.design.effect for p in found):
         number = needed(found, effect, target)
         enough = f"{number} seeds" if number else "no number of seeds simulated here is enough"
-        click.echo(f"to pass with probability {target:g} at {effect:+.3f}: {enough}")
+        say_line(f"to pass with probability {target:g} at {effect:+.3f}: {enough}")
         if effect > 0 and harder(found, effect):
-            click.echo("  more seeds make this rule harder to pass here, not easier")
+            say_line("  more seeds make this rule harder to pass here, not easier")
     for warning in warnings(rule, found):
-        click.echo(f"warning: {warning}")
+        say_line(f"warning: {warning}")
 
 
 def _share_of(outcome: Outcome) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from toolkit import api
-from toolkit.cli import output
+from toolkit.cli import offers, output
 from toolkit.cli.executing import chosen, executor_options
 from toolkit.cli.probe_advise import advise
 from toolkit.cli.probe_drift import drift
@@ -26,12 +26,16 @@ if TYPE_CHECKING:
 
 CONDITION = ("outcome", "MC", "condition_ratio")
 RATIOS = {
-    "L/R": CONDITION,
-    "flips, MC": ("outcome", "MC", "trace_ratio"),
-    "flips, SW": ("outcome", "SW", "trace_ratio"),
-    "faults, MC": ("transition", "MC", "trace_ratio"),
-    "faults, SW": ("transition", "SW", "trace_ratio"),
-    "faults, MC/strat.": ("transition", "MC", "trace_ratio_stratified"),
+    "grader flips": {
+        "L/R": CONDITION,
+        "flips, MC": ("outcome", "MC", "trace_ratio"),
+        "flips, SW": ("outcome", "SW", "trace_ratio"),
+    },
+    "tool faults": {
+        "faults, MC": ("transition", "MC", "trace_ratio"),
+        "faults, SW": ("transition", "SW", "trace_ratio"),
+        "faults, MC/strat.": ("transition", "MC", "trace_ratio_stratified"),
+    },
 }
 WITH_INTERVAL = ("L/R", "flips, MC", "faults, MC")
 
@@ -46,7 +50,7 @@ probe.add_command(advise)
 
 
 @probe.command("run")
-@click.argument("name", metavar="STUDY")
+@click.argument("name", metavar="STUDY", shell_complete=offers.registrations)
 @executor_options
 @click.option(
     "--folder",
@@ -72,7 +76,9 @@ def run_probe(
     check: bool,
     as_json: bool,
 ) -> None:
-    """Probe every registered checkpoint of STUDY, and write the evidence and its figures to its registers.
+    """Probe every registered checkpoint of STUDY.
+
+    The evidence and its figures are written to the study's registers.
 
     The checkpoints come from the study's registers. What was stopped goes on with the same command. Decisions
     are made anew, for some rest on the probe.
@@ -132,9 +138,21 @@ def run_probe(
 
 
 @probe.command("report")
-@click.option("--study", "name", metavar=output.STUDY, default="embedded", help="Study to report on.")
 @click.option(
-    "--trajectory", default="*", show_default=False, metavar="GLOB", help="Only trajectories of this name."
+    "--study",
+    "name",
+    metavar=output.STUDY,
+    shell_complete=offers.studies,
+    default="embedded",
+    help="Study to report on.",
+)
+@click.option(
+    "--trajectory",
+    default="*",
+    shell_complete=offers.runs,
+    show_default=False,
+    metavar="GLOB",
+    help="Only trajectories of this name.",
 )
 @click.option(
     "--scored",
@@ -144,7 +162,9 @@ def run_probe(
 @click.option("--check", is_flag=True, help="Compute the figures anew from the evidence alone, and compare.")
 @output.json_option
 def report_probe(*, name: str, trajectory: str, scored: str | None, check: bool, as_json: bool) -> None:
-    """Report both sides of the exact condition and the ratios of covariance traces, checkpoint by checkpoint.
+    """Report a study's probe, checkpoint by checkpoint.
+
+    Shown are both sides of the exact condition, and the ratios of covariance traces.
 
     A ratio below one: pairing lowers the trace. L/R below one: it does so under grader flips, whatever their
     rate. Intervals resample tasks. Beside the plain figures stands what noise alone would give.
@@ -231,20 +251,18 @@ def _print_run(document: documents.ProbeRunDocument, *, as_json: bool) -> None:
 
 
 def _show(study: Study, found: Report) -> None:
-    out = output.console(wide=True)
     for scored in dict.fromkeys(row["scored"] for row in found.checkpoints):
         rows = [row for row in found.checkpoints if row["scored"] == scored]
         number = rows[0]["coordinates"]
         what = "all coordinates" if scored == "all" else "the actions' coordinates alone (V = 0)"
-        out.print(output.headline(study.name, f": paired over comparator, {what}: {number:,}"))
-        shown = output.table(("checkpoint", *RATIOS), numbers=True, no_wrap=True)
-        for row in rows:
-            figures = _by_figure(found, row)
-            cells = [
-                _cell(figures.get(at), with_interval=name in WITH_INTERVAL) for name, at in RATIOS.items()
-            ]
-            shown.add_row(f"{row['trajectory']}@{row['step']}", *cells)
-        out.print(shown)
+        output.say_line(output.bold(study.name), f": paired over comparator, {what}: {number:,}")
+        for noise, ratios in RATIOS.items():
+            output.print_table(
+                ("checkpoint", *ratios),
+                [_ratio_cells(found, row, ratios) for row in rows],
+                noise,
+                numbers=True,
+            )
         _show_noise(found, rows)
         _show_drift(found, rows)
     output.say_line("P paired, I independent, strat. stratified; norm²/floor: over its own sampling variance")
@@ -257,10 +275,20 @@ def _show(study: Study, found: Report) -> None:
     )
 
 
+def _ratio_cells(
+    found: Report, row: ProbeCheckpointRow, ratios: Mapping[str, tuple[str, str, str]]
+) -> list[str]:
+    figures = _by_figure(found, row)
+    return [
+        f"{row['trajectory']}@{row['step']}",
+        *(_cell(figures.get(at), with_interval=name in WITH_INTERVAL) for name, at in ratios.items()),
+    ]
+
+
 def _show_noise(found: Report, rows: Sequence[ProbeCheckpointRow]) -> None:
     """Show, under faults, the plain figures that few groups distort beside what noise alone gives."""
     headings = ("checkpoint", "within tasks P", "I", "pure noise", "debiased P", "I", "norm²/floor P", "I")
-    noise = output.table(headings, "faults, MC: what is more than noise", numbers=True, no_wrap=True)
+    shown = []
     for row in rows:
         figures = _by_figure(found, row)
         share, floor = (
@@ -270,8 +298,8 @@ def _show_noise(found: Report, rows: Sequence[ProbeCheckpointRow]) -> None:
         cells = [_number(figure, "value") for figure in share]
         cells += [_number(share[0], "pure_noise"), *(_number(figure, "debiased") for figure in share)]
         cells += [_number(figure, "value", 2) for figure in floor]
-        noise.add_row(f"{row['trajectory']}@{row['step']}", *cells)
-    output.console(wide=True).print(noise)
+        shown.append((f"{row['trajectory']}@{row['step']}", *cells))
+    output.print_table(headings, shown, "faults, MC: what is more than noise", numbers=True)
 
 
 def _show_drift(found: Report, rows: Sequence[ProbeCheckpointRow]) -> None:
@@ -286,14 +314,12 @@ def _show_drift(found: Report, rows: Sequence[ProbeCheckpointRow]) -> None:
         return
     words = {"outcome": "flips", "transition": "faults"}
     headings = ("checkpoint", *(f"{words[noise]}, B = {batch}" for noise, batch in columns))
-    shown = output.table(
-        headings, "drift under Adam, SW, paired over independent", numbers=True, no_wrap=True
-    )
+    shown = []
     for row in rows:
         at = {(f["noise"], f["prompts_per_step"]): f for f in by_place[_place(row)] if f["estimator"] == "SW"}
         cells = [_cell(at.get(column), with_interval=True, name="corrected") for column in columns]
-        shown.add_row(f"{row['trajectory']}@{row['step']}", *cells)
-    output.console(wide=True).print(shown)
+        shown.append((f"{row['trajectory']}@{row['step']}", *cells))
+    output.print_table(headings, shown, "drift under Adam, SW, paired over independent", numbers=True)
 
 
 def _by_figure(found: Report, row: Mapping[str, Any]) -> dict[tuple[str, str, str], dict[str, Any]]:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from toolkit import api
-from toolkit.cli import output
+from toolkit.cli import offers, output
 from toolkit.cli.audit import audit
 from toolkit.cli.card import card
 from toolkit.cli.hub import pull, push
 from toolkit.cli.importing import import_registers
-from toolkit.cli.output import table
+from toolkit.cli.layout import shorten
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolkit.documents import registers as documents
-    from toolkit.registers.columns import Table
+    from toolkit.registers.columns import Column, Table
     from toolkit.registers.diff import Said, StudyDifference, TableDifference
 
 
@@ -47,7 +47,7 @@ def list_registers(*, studies: tuple[str, ...], as_json: bool) -> None:
       toolkit registers list
       toolkit registers list --study published --json
     """
-    opened = [api.open_study(name) for name in studies or find_home().studies()]
+    opened = [api.open_study(name) for name in studies or _all_here()]
     document: list[documents.ListedStudyDocument] = [
         {
             "study": study.name,
@@ -65,15 +65,16 @@ def list_registers(*, studies: tuple[str, ...], as_json: bool) -> None:
         output.print_json(document)
         return
     for study in opened:
-        shown = table(("table", "rows", "what a row is"), f"Study {study.name}   {study.folder}")
-        shown.columns[1].justify = "right"
-        for entry in study.tables:
-            shown.add_row(entry.name, str(study.manifest.tables[entry.name].rows), entry.meaning)
-        output.console().print(shown)
+        output.print_table(
+            ("table", "rows", "what a row is"),
+            [(t.name, str(study.manifest.tables[t.name].rows), t.meaning) for t in study.tables],
+            f"Study {study.name}   {study.folder}",
+            numbers=("rows",),
+        )
 
 
 @registers.command()
-@click.argument("tables", nargs=-1)
+@click.argument("tables", nargs=-1, shell_complete=offers.tables)
 @output.json_option
 def schema(*, tables: tuple[str, ...], as_json: bool) -> None:
     """Describe the columns of TABLES, or of every table.
@@ -98,19 +99,25 @@ def schema(*, tables: tuple[str, ...], as_json: bool) -> None:
         return
     for entry in chosen:
         headings = ("column", "type", "unit", "meaning")
-        shown = table(headings, f"{entry.name}   {entry.meaning}", overflow="fold")
-        for column in entry.columns:
-            mark = " (key)" if column.name in entry.key else ""
-            null = " May be null." if column.nullable else ""
-            left_out = " May be left out." if column.optional else ""
-            closed = f" One of {', '.join(column.choices)}." if column.choices else ""
-            shown.add_row(
-                column.name + mark,
+        rows = [
+            (
+                column.name + (" (key)" if column.name in entry.key else ""),
                 column.type.value,
                 column.unit or "",
-                column.meaning + closed + null + left_out,
+                _meaning(column),
             )
-        output.console().print(shown)
+            for column in entry.columns
+        ]
+        output.print_table(
+            headings, rows, f"{entry.name}   {entry.meaning}", whole=("type",), dropped=("unit",)
+        )
+
+
+def _meaning(column: Column) -> str:
+    """Return what a column means, which values it takes, and whether it may be missing."""
+    closed = f" One of {', '.join(column.choices)}." if column.choices else ""
+    null = " May be null." if column.nullable else ""
+    return column.meaning + closed + null + (" May be left out." if column.optional else "")
 
 
 @registers.command()
@@ -135,7 +142,7 @@ def verify(context: click.Context, *, studies: tuple[str, ...], as_json: bool) -
     found: list[documents.VerifiedStudyDocument] = []
     lines, verdicts = [], []
     with output.steps("verify") as progress:
-        for name in studies or find_home().studies():
+        for name in studies or _all_here():
             study = api.open_study(name)
             done = api.verify_registers(study, progress=progress)
             verdicts.append(done.verdict)
@@ -202,6 +209,12 @@ def build(*, study: str, source: Path | None, out: Path | None, check: bool, as_
     )
 
 
+def _all_here() -> tuple[str, ...]:
+    home = find_home()
+    home.say_absent(output.remark)
+    return home.studies()
+
+
 def _table(table: Table) -> documents.TableSchemaDocument:
     return {
         "config": table.name,
@@ -223,12 +236,12 @@ def _table(table: Table) -> documents.TableSchemaDocument:
 
 
 LONGEST = 40
-"""Characters of a value that are shown to people."""
+"""Characters of a value of many words that are shown to people."""
 
 
 @registers.command()
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="B")
+@click.argument("first", metavar="A", shell_complete=offers.studies)
+@click.argument("second", metavar="B", shell_complete=offers.studies)
 @click.option(
     "--examples",
     type=click.IntRange(0, 1000),
@@ -239,7 +252,9 @@ LONGEST = 40
 @click.option("--fail-on-difference", is_flag=True, help="End with 1 where anything differs.")
 @output.json_option
 def diff(*, first: str, second: str, examples: int, fail_on_difference: bool, as_json: bool) -> None:
-    """Say what differs between the studies A and B, each a name, a path or OWNER/NAME@REVISION.
+    """Say what differs between the studies A and B.
+
+    Each is a name, a path or OWNER/NAME@REVISION.
 
     Registration, versions and documents are compared as the manifests state them, tables by their row hash.
     Where that differs, rows are compared by the table's key: added rows are those that B alone has.
@@ -305,16 +320,11 @@ def _table_lines(differing: TableDifference) -> Iterator[str]:
     yield from (f"  - {_key(key)}" for key in differing.removed_examples)
     for row in differing.changed_examples:
         values = ", ".join(
-            f"{name} {_short(mine)} -> {_short(theirs)}" for name, (mine, theirs) in row.values.items()
+            f"{name} {shorten(str(mine), LONGEST)} -> {shorten(str(theirs), LONGEST)}"
+            for name, (mine, theirs) in row.values.items()
         )
         yield f"  ~ {_key(row.key)}: {values}"
 
 
 def _key(key: dict[str, object]) -> str:
     return ", ".join(f"{name}={value}" for name, value in key.items())
-
-
-def _short(value: object) -> str:
-    """Return a value on one line; of a long list its beginning."""
-    text = str(value)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

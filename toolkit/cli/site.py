@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.output import FILE, json_option, print_json, say_line, steps, tell
+from toolkit.cli.output import FILE, json_option, print_json, remark, say_line, steps, tell
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
@@ -92,7 +92,9 @@ def build(*, out: Path | None, freeze: str | None, zipped: Path | None, as_json:
 @json_option
 @click.pass_context
 def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None:
-    """Check that the site is, byte for byte, what its registers give, and that it works as a site.
+    """Check that the site is what its registers give.
+
+    It is compared byte for byte, and has to work as a site.
 
     Every reference has to lead to a file or an id of the site, none off it; frozen versions have to be as
     they were frozen; pages and what they load have to keep within their budgets. One line a finding, and
@@ -126,12 +128,12 @@ def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None
     elif findings:
         for finding in findings:
             say_line(str(finding))
-        click.echo(f"{len(findings)} findings in {site_folder}; what to do: toolkit site build", err=True)
+        remark(f"{len(findings)} findings in {site_folder}; what to do: toolkit site build")
     else:
         versions = (
             f", frozen: {', '.join(v.name for v in everything.versions)}" if everything.versions else ""
         )
-        click.echo(f"{len(expected)} files identical in {site_folder}{versions}")
+        say_line(f"{len(expected)} files identical in {site_folder}{versions}")
     if findings:
         context.exit(1)
 

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit import api
+from toolkit.cli import offers
 from toolkit.cli.executing import chosen, executor_options, folder_option, selection_options
 from toolkit.cli.output import (
     FOLDER,
-    console,
     counted,
     json_option,
     print_json,
+    print_table,
     remark,
     say_line,
     steps,
-    table,
     tell,
 )
 from toolkit.errors import UsageError
@@ -46,7 +46,7 @@ def study() -> None:
 
 
 @study.command("run")
-@click.argument("name", metavar="STUDY")
+@click.argument("name", metavar="STUDY", shell_complete=offers.registrations)
 @selection_options
 @executor_options
 @folder_option("played")
@@ -78,7 +78,9 @@ def run_study(
     check: bool,
     as_json: bool,
 ) -> None:
-    """Play the registered runs of STUDY, probe them where a probe is registered, and write its registers.
+    """Play the registered runs of STUDY and write its registers.
+
+    Where a probe is registered, the runs are probed.
 
     What was stopped or killed goes on from where it was with the same command, and leaves the same bytes.
     STUDY is a frozen registration whose matrix names the regimes that its runs train under. Several commands
@@ -90,7 +92,7 @@ def run_study(
       toolkit study run embedded --tier 1 --processes 4
       toolkit study run embedded --rule H2a
       toolkit study run embedded --run 'c2-paired-*' --into elsewhere
-      toolkit study run embedded --run c2-paired-s0 --folder shared --keep-complete
+      toolkit study run embedded --run c2-paired-s0 --keep-complete
       toolkit study run embedded --executor ray --address auto
       toolkit study run embedded --check --json
     """
@@ -140,11 +142,13 @@ def run_study(
 
 
 @study.command()
-@click.argument("name", metavar="STUDY")
+@click.argument("name", metavar="STUDY", shell_complete=offers.registrations)
 @folder_option("played")
 @json_option
 def status(*, name: str, folder: Path | None, as_json: bool) -> None:
-    """Show how far each run of STUDY has come; nothing is changed or examined.
+    """Show how far each run of STUDY has come.
+
+    Nothing is changed or examined.
 
     \b
     Examples:
@@ -169,13 +173,19 @@ def status(*, name: str, folder: Path | None, as_json: bool) -> None:
         }
         print_json(document)
         return
-    shown = table(("run", "tier", "state", "segments", "attempts", "what is lacking"))
-    shown.columns[0].no_wrap = True
-    for run in statuses:
-        segments = f"{run.segments} of {run.of}"
-        lacking = "; ".join(run.shortcomings)
-        shown.add_row(run.run_id, str(run.tier), run.state, segments, str(run.attempts), lacking)
-    console().print(shown)
+    rows = [
+        (
+            run.run_id,
+            str(run.tier),
+            run.state,
+            f"{run.segments} of {run.of}",
+            str(run.attempts),
+            "; ".join(run.shortcomings),
+        )
+        for run in statuses
+    ]
+    headings = ("run", "tier", "state", "segments", "attempts", "what is lacking")
+    print_table(headings, rows, whole=("segments",), dropped=("attempts", "tier"))
     say_line(
         f"{registration.name}: {complete} of {len(statuses)} runs complete in {workplace.folder}"
         + (f", a command is at work on {len(at_work)}" if at_work else "")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.output import FILE, json_option, print_json
+from toolkit.cli.output import FILE, json_option, print_json, say_line
 from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
@@ -58,7 +58,9 @@ def theory() -> None:
 @click.option("--group-size", type=click.IntRange(1, LARGEST_GROUP), default=8, help="Rollouts in a group.")
 @json_option
 def spurious(*, flip_rate: Fraction, group_size: int, as_json: bool) -> None:
-    """How often flips alone make an all-correct group's rewards vary.
+    """Compute how often flips alone make a group's rewards vary.
+
+    The group is all-correct: without flips its rewards were the same.
 
     \b
     Examples:
@@ -78,7 +80,9 @@ def spurious(*, flip_rate: Fraction, group_size: int, as_json: bool) -> None:
 @GROUP_SIZE
 @json_option
 def bandit(*, logit: float, flip_rate: Fraction, group_size: int, as_json: bool) -> None:
-    """The aligned bandit: pairing improves reward contrasts and worsens the gradient's variance.
+    """Compute what pairing does in the aligned bandit.
+
+    It improves reward contrasts and worsens the gradient's variance.
 
     \b
     Examples:
@@ -120,7 +124,9 @@ def bandit(*, logit: float, flip_rate: Fraction, group_size: int, as_json: bool)
 def drift(
     *, logit: float, flip_rate: Fraction, group_size: int, batch: int, optimizer: str, as_json: bool
 ) -> None:
-    """The aligned bandit's drift: how far a step is expected to climb, in units of the learning rate.
+    """Compute the aligned bandit's drift.
+
+    That is how far a step is expected to climb, in units of the learning rate.
 
     \b
     Examples:
@@ -143,7 +149,9 @@ def drift(
 @GROUP_SIZE
 @json_option
 def luck(*, share: Fraction, group_size: int, as_json: bool) -> None:
-    """What a paired group is worth when luck explains a share of the rewards' variance.
+    """Compute what a paired group is worth at a luck share.
+
+    The luck share is the part of the rewards' variance that luck explains.
 
     For the mean reward it is worth fewer rollouts than it has, G/(1 + (G - 1)λ); for the difference of two
     rewards it is worth 1/(1 - λ) independent differences.
@@ -169,7 +177,9 @@ def luck(*, share: Fraction, group_size: int, as_json: bool) -> None:
 @BATCH
 @json_option
 def equal_variance(*, ratio: Fraction, batch: int, as_json: bool) -> None:
-    """The independent batch whose gradient varies as much as that of BATCH paired groups: BATCH over RATIO.
+    """Compute the independent batch of equal variance.
+
+    Its gradient varies as much as that of BATCH paired groups: BATCH over RATIO.
 
     \b
     Examples:
@@ -192,7 +202,9 @@ def equal_variance(*, ratio: Fraction, batch: int, as_json: bool) -> None:
 def condition(
     *, successes: int | None, group_size: int, silent: bool, scores: Path | None, as_json: bool
 ) -> None:
-    """Both sides of the exact condition: two geometries in closed form, or a group of your own.
+    """Compute both sides of the exact condition.
+
+    They are those of two geometries in closed form, or of a group of your own.
 
     With orthogonal scores the ratio left over right is (G - k)/(G - 1); with silent successes it is k.
 
@@ -261,8 +273,10 @@ def _show(document: Mapping[str, object], *, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    for name, value in _flat(document):
-        click.echo(f"{name:34} {_shown(value)}")
+    figures = _flat(document)
+    wide = max(34, *(len(name) for name, _ in figures))
+    for name, value in figures:
+        say_line(f"{name:{wide}} {_shown(value)}")
 
 
 def _shown(value: Any) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.output import json_option, print_json, steps
+from toolkit.cli.output import json_option, print_json, say_line, steps
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ def world() -> None:
 )
 @json_option
 def check(*, name: str, changes: int, as_json: bool) -> None:
-    """Compare the grading of WORLD here with its own project's: of all answers, and of changed turns.
+    """Compare the grading of WORLD with its own project's.
+
+    Graded are all answers, and changed turns.
 
     Studies in a foreign world do this before they play anything. WORLD is bfcl; it needs the package that it
     is played from: pip install --no-deps bfcl-eval==2025.6.8 mpmath
@@ -54,6 +56,6 @@ def check(*, name: str, changes: int, as_json: bool) -> None:
         print_json(document)
         return
     for category, number in found.answers.items():
-        click.echo(f"{category:14} {number} of {number} answers pass here and there")
+        say_line(f"{category:14}  {number} of {number} answers pass here and there")
     same = f"{found.changed} of {found.changed} get one verdict here and there"
-    click.echo(f"{'changed turns':14} {same}; {found.passing} pass")
+    say_line(f"{'changed turns':14}  {same}; {found.passing} pass")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from toolkit.decisions.counts import ArmCounts
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.pvalues import PValue
 from toolkit.decisions.values import Missing, Series, Value, exact_text, rounded
@@ -29,6 +31,9 @@ class CriterionResult:
         against: what the value is compared with, where that is measured, too, and no number as written.
         cautions: quotients in the test whose denominator is not told from zero, in words.
         procedures: which tests its comparisons with margins are, and at what level, in words.
+        failing: of a test of every member of a series, those for which it does not hold.
+        counts: what the arms had, where it rests on one rate.
+        rules: the verdicts of the rules that it names.
     """
 
     id: str
@@ -41,6 +46,14 @@ class CriterionResult:
     against: Value | None = None
     cautions: tuple[str, ...] = ()
     procedures: tuple[str, ...] = ()
+    failing: tuple[str, ...] | None = None
+    counts: tuple[ArmCounts, ...] = ()
+    rules: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def known(self) -> bool | None:
+        """Whether it holds; None where that is not known."""
+        return None if isinstance(self.holds, Missing) else self.holds
 
     def as_dict(self) -> documents.CriterionDocument:
         """Return the criterion as it is printed with `--json`."""
@@ -54,6 +67,12 @@ class CriterionResult:
             remarks["cautions"] = list(self.cautions)
         if self.procedures:
             remarks["procedures"] = list(self.procedures)
+        if self.failing is not None:
+            remarks["failing"] = list(self.failing)
+        if self.counts:
+            remarks["counts"] = [counts.as_dict() for counts in self.counts]
+        if self.rules:
+            remarks["rules"] = dict(self.rules)
         return {
             "id": self.id,
             "text": self.text,
@@ -63,7 +82,7 @@ class CriterionResult:
             "decimal": decimal,
             **against,
             "basis": list(self.basis),
-            "holds": None if isinstance(self.holds, Missing) else self.holds,
+            "holds": self.known,
             **remarks,
         }
 

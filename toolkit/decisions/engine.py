@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from toolkit.decisions.bounds import AllSucceed, lack_outcomes
 from toolkit.decisions.computed import Resampler
+from toolkit.decisions.counts import arm_counts
 from toolkit.decisions.criteria import Measured, close_calls, judge, verdict_of
-from toolkit.decisions.decision import AmendmentRef, Bounds, Decision, Estimate, RegisterRef
+from toolkit.decisions.decision import (
+    AmendmentRef,
+    Bounds,
+    CriterionResult,
+    Decision,
+    Estimate,
+    RegisterRef,
+)
 from toolkit.decisions.endpoints import Endpoint, IntervalSpec
 from toolkit.decisions.equivalence import procedures
 from toolkit.decisions.evaluation import evaluate
@@ -105,14 +113,7 @@ class Engine:
         rule = self._book.rule(rule_id)
         measured = self._measure(rule)  # 1
         interval = self.interval(rule.interval) if rule.interval else None
-        criteria = tuple(
-            replace(
-                judge(c, measured, self._book),
-                cautions=self._cautions(c),
-                procedures=procedures(c.expression, self._book.intervals),
-            )
-            for c in rule.criteria
-        )  # 2
+        criteria = tuple(self._judge(c, measured) for c in rule.criteria)  # 2
         reached = verdict_of(rule, criteria, rule.binding)  # 3
         names = self._book.names_of(rule)  # 4
         read = self._book.read_by(names | {rule.estimate})
@@ -220,6 +221,20 @@ class Engine:
             {name: self.test(name) for name in names if name in self._book.tests},
             {name: self.decide(name) for name in names if name in self._book.rules},
             self._registers.is_summary,
+        )
+
+    def _judge(self, criterion: Criterion, measured: Measured) -> CriterionResult:
+        result = judge(criterion, measured, self._book)
+        read = self._book.read_by(tuple(names_in(criterion.expression)))
+        endpoints = [endpoint for name, endpoint in self._book.endpoints.items() if name in read]
+        decided = result.failing or () if result.holds is False else ()
+        return replace(
+            result,
+            cautions=self._cautions(criterion),
+            procedures=procedures(criterion.expression, self._book.intervals),
+            counts=arm_counts(endpoints[0], self._registers, self._book.plan, decided)
+            if len(endpoints) == 1
+            else (),
         )
 
     def _cautions(self, criterion: Criterion) -> tuple[str, ...]:

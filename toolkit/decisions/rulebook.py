@@ -20,6 +20,7 @@ from toolkit.decisions.picture import Picture, read_picture
 from toolkit.decisions.plan import Plan, read_plan
 from toolkit.decisions.probe_plan import ProbePlan, read_probe
 from toolkit.decisions.rules import Change, Rule, change_rules, read_rule
+from toolkit.decisions.rules_file import AMENDED, COMMON, EXCEPTION, LANGUAGE, RULES
 from toolkit.decisions.section import Section
 from toolkit.decisions.sets import check_sizes, read_set
 from toolkit.decisions.significance import (
@@ -38,7 +39,6 @@ from toolkit.errors import RuleError, UsageError
 from toolkit.prereg.registration import Registration
 from toolkit.prereg.spans import SPANS, Span, named_spans, read_spans
 
-LANGUAGE = 1
 T = TypeVar("T")
 
 
@@ -151,16 +151,16 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
         RuleError: anything that the language does not allow, with the place.
     """
     content = _toml(rules, "rules.toml")
-    section = Section(content, "rules.toml")
+    section = Section(content, "rules.toml", RULES)
     if section.whole("language") != LANGUAGE:
         raise RuleError("the rules are written in another version of the language", expected=LANGUAGE)
     name = section.text("name")
     section.text("title")
     for exception in section.tables("exceptions"):
-        inner = Section(exception, "exceptions")
+        inner = Section(exception, "exceptions", EXCEPTION)
         inner.text("run")
         inner.text("reason")
-        inner.texts(SPANS, ())
+        inner.texts(SPANS)
         inner.done()
     cells = section.tables("matrix")
     own = (section.table(name) for name in ("scores", "missing", "attributes"))
@@ -168,7 +168,7 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
     training, recipe = section.table("training"), section.table("recipe")
     plan = read_plan(section.texts("deciding_roles"), training, cells, terms, recipe)
     spans = read_spans(section.table(SPANS))
-    method = section.table("interval_method") | section.table("interval_conventions")
+    method = section.table(COMMON[0]) | section.table(COMMON[1])
     sets = _read(section, "sets", read_set, terms)
     check_sizes(sets.values())
     book = RuleBook(
@@ -190,7 +190,7 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
     _check_spans(content, spans, whole=True)
     for text in amendments:
         content = _toml(text, "amendment")
-        change = Section(content, "amendment")
+        change = Section(content, "amendment", AMENDED)
         head = change.table("amendment")
         change.where = f"amendment {head.get('id')}"
         _declare(book.endpoints, _read(change, "endpoints", read_endpoint, sets, terms), change)

@@ -15,12 +15,26 @@ Decimal = float | dict[str, float | None] | None
 """A number rounded to five decimals; by member where it is a series; null where it is missing."""
 
 
+class ArmCountsDocument(TypedDict):
+    """What one arm had, added up over the steps that are read."""
+
+    arm: Annotated[str, "The arm."]
+    seed: Annotated[int | None, "The seed; null for all seeds together."]
+    count: Annotated[int | float, "How many, such as successes; a sum where scores were measured."]
+    of: Annotated[int | float, "Out of how many, such as episodes."]
+    counted: Annotated[str, "The column that `count` adds up."]
+    among: Annotated[str, "The column that `of` adds up."]
+
+
 class CriterionRemarks(TypedDict, total=False):
     """What a criterion says only where there is something to be said."""
 
     missing: Annotated[list[str], "What is missing, each in a phrase."]
     cautions: Annotated[list[str], "Quotients whose denominator is not told from zero."]
     procedures: Annotated[list[str], "Which tests its comparisons with margins are, and at what level."]
+    failing: Annotated[list[str], "Of a test of every member of a series, those for which it does not hold."]
+    counts: Annotated[list[ArmCountsDocument], "What the arms had; of the seeds that failed, where few did."]
+    rules: Annotated[dict[str, str], "The verdicts of the rules that it names."]
 
 
 class OfReading(TypedDict, total=False):

@@ -339,7 +339,7 @@ class ReproductionDocument(TypedDict):
     audits: list[ReproducedAuditDocument | LackingAuditDocument]
     registrations: list[VerificationDocument]
     decisions: list[DecisionDocument]
-    site: WrittenSiteDocument
+    site: Annotated[WrittenSiteDocument | None, "Null: its packages are not installed."]
 
 
 class FrozenVersionDocument(TypedDict):

@@ -37,6 +37,7 @@ def decision_view(decision: Decision) -> dict[str, Any]:
             "cautions": [],
             "procedures": [],
             "reading": "",
+            "rules": {},
             "shown": _shown(criterion.value, criterion),
             "other": _shown(criterion.against, criterion),
             **document_of,
