@@ -22,8 +22,7 @@ from toolkit.documents.outputs import OUTPUTS
 DOCUMENTS = (CHECKOUT / "README.md", CHECKOUT / "GUIDE.md")
 _BLOCK = re.compile(r"<!-- (?P<what>[\w: ]+) -->\n.*?<!-- end -->", re.DOTALL)
 _EXCERPT = re.compile(
-    r"^```\n\$ (?P<line>toolkit [^\n|]+?)(?P<head> \| head -n (?P<lines>\d+))?\n.*?^```",
-    re.DOTALL | re.MULTILINE,
+    r"^```\n\$ (?P<line>toolkit [^\n|]+?)(?P<head> \| head -n (?P<lines>\d+))?\n.*?^```", re.DOTALL | re.MULTILINE
 )
 _DIRECTIVES = ("Args", "Returns", "Raises", "Yields", "Examples", "Source")
 
@@ -188,9 +187,7 @@ def main() -> None:
             document.write_text(after, encoding="utf-8")
         elif after != before:
             stale.append(document.name)
-    sys.exit(
-        f"{' and '.join(stale)}: not what the code gives; python -m tests.guide writes it" if stale else 0
-    )
+    sys.exit(f"{' and '.join(stale)}: not what the code gives; python -m tests.guide writes it" if stale else 0)
 
 
 if __name__ == "__main__":
