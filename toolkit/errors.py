@@ -4,10 +4,14 @@ An error says what was expected, what was found, where, and what to do: a user n
 to understand bad input.
 """
 
-from collections.abc import Iterable
-from typing import ClassVar, Self
+from __future__ import annotations
 
-from toolkit.documents.errors import ErrorFacts, ExitCode
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar, Self
+
+if TYPE_CHECKING:
+    from toolkit.documents.command_line import ErrorFacts, ExitCode
+
 
 EXCERPT = 300
 """How many characters of a foreign text an error quotes."""

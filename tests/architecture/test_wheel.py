@@ -53,6 +53,7 @@ def test_the_wheel_holds_package_registers_and_registration_and_no_tests(wheel: 
     names = names_in(wheel)
     for name in (
         "toolkit/py.typed",
+        "toolkit/documents/schemas/decide.json",
         "toolkit/website/templates/home.html",
         "toolkit/website/assets/style.css",
         "toolkit/website/assets/site.js",

@@ -1,15 +1,20 @@
 """`toolkit registers audit`: random rows, played again."""
 
+from __future__ import annotations
+
 import secrets
+from typing import TYPE_CHECKING
 
 import click
 
 from toolkit import api
 from toolkit.cli import offers
 from toolkit.cli.output import STUDY, json_option, remark, steps, tell
-from toolkit.documents.registers import AuditDocument
 from toolkit.errors import UsageError
 from toolkit.places import find_home
+
+if TYPE_CHECKING:
+    from toolkit.documents.registers import AuditDocument
 
 DEFAULT_SAMPLE = 16
 MOST = 1_000_000

@@ -1,12 +1,18 @@
 """`toolkit registers card`: a study's card, made anew."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import click
 
 from toolkit import api
 from toolkit.cli import offers
 from toolkit.cli.output import check_option, json_option, tell
-from toolkit.documents.registers import CardDocument, Written
 from toolkit.places import find_home
+
+if TYPE_CHECKING:
+    from toolkit.documents.registers import CardDocument, Written
 
 
 @click.command()

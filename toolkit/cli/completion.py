@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 import click
 
 from toolkit.cli.output import json_option, print_json
+
+if TYPE_CHECKING:
+    from toolkit.documents.command_line import CompletionDocument, Shell
 
 
 @click.command()
@@ -32,6 +37,7 @@ def completion(*, shell: str, as_json: bool) -> None:
         click.get_current_context().find_root().command, {}, "toolkit", "_TOOLKIT_COMPLETE"
     ).source()
     if as_json:
-        print_json({"shell": shell, "script": script})
+        document: CompletionDocument = {"shell": cast("Shell", shell), "script": script}
+        print_json(document)
     else:
         click.echo(script, nl=False)

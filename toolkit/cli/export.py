@@ -1,16 +1,20 @@
 """`toolkit export`: a study in the formats of other projects."""
 
+from __future__ import annotations
+
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from toolkit import api
 from toolkit.cli import offers
 from toolkit.cli.output import FOLDER, STUDY, json_option, steps, tell
-from toolkit.documents.runs import ExportDocument, Format
 from toolkit.study.exports import FORMATS
+
+if TYPE_CHECKING:
+    from toolkit.documents.runs import ExportDocument, Format
 
 
 @click.command()

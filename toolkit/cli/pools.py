@@ -1,6 +1,9 @@
 """`toolkit pools`: the task pools, generated, registered and checked."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,15 +21,17 @@ from toolkit.cli.output import (
     steps,
     tell,
 )
-from toolkit.documents.registers import (
-    BuiltPoolsDocument,
-    PoolDocument,
-    ShownTaskDocument,
-    VerifiedPoolsDocument,
-    Written,
-)
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import find_home
+
+if TYPE_CHECKING:
+    from toolkit.documents.registers import (
+        BuiltPoolsDocument,
+        PoolDocument,
+        ShownTaskDocument,
+        VerifiedPoolsDocument,
+        Written,
+    )
 
 NAME = "task-pools"
 

@@ -1,14 +1,19 @@
 """`toolkit site`: the static site."""
 
+from __future__ import annotations
+
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from toolkit.cli.output import FILE, json_option, print_json, remark, say_line, steps, tell
-from toolkit.documents.runs import SiteBuildDocument, SiteCheckDocument, SiteServeDocument
 from toolkit.places import find_home
+
+if TYPE_CHECKING:
+    from toolkit.documents.runs import SiteBuildDocument, SiteCheckDocument, SiteServeDocument
 
 OWN_VERSION = "(own)"
 """What `--freeze` is where no name follows: nothing that a folder may be called."""

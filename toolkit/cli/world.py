@@ -1,10 +1,16 @@
 """`toolkit world`: worlds of other projects, and whether they are graded here as there."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import click
 
 from toolkit.cli.output import json_option, print_json, say_line, steps
-from toolkit.documents.world import ParityDocument
 from toolkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from toolkit.documents.world import ParityDocument
 
 NAMES = ("bfcl",)
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from toolkit.decisions.decision import Decision, Exploratory
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.lookup import Registers
 from toolkit.decisions.rulebook import RuleBook, load_rulebook, rulebook_of
 from toolkit.decisions.stored import StoredDecisions
-from toolkit.documents.decisions import RestatedDocument
 from toolkit.errors import DamagedError, RuleError
 from toolkit.prereg.registration import Registration
 from toolkit.prereg.spans import span_text
 from toolkit.prereg.standing import UNVERIFIED, Standing
 from toolkit.registers.study import Study
+
+if TYPE_CHECKING:
+    from toolkit.documents.decisions import RestatedDocument
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,11 @@
 """The counts behind a criterion: what each arm had, over steps, and over seeds or those that failed."""
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from toolkit.decisions.endpoints import Endpoint, Rate
 from toolkit.decisions.lookup import Tables
@@ -10,7 +13,9 @@ from toolkit.decisions.measure import counted_at
 from toolkit.decisions.plan import Plan
 from toolkit.decisions.subgroup import rows_of
 from toolkit.decisions.values import Missing, exact
-from toolkit.documents.decisions import ArmCountsDocument
+
+if TYPE_CHECKING:
+    from toolkit.documents.decisions import ArmCountsDocument
 
 # More seeds than this are counted together.
 MOST_SEEDS = 3

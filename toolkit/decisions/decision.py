@@ -1,17 +1,21 @@
 """A decision: the verdict on one rule in one study, with every number it rests on."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolkit.decisions.counts import ArmCounts
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.pvalues import PValue
 from toolkit.decisions.values import Missing, Series, Value, exact_text, rounded
-from toolkit.documents import decisions as documents
 from toolkit.prereg.standing import UNVERIFIED, Standing
 from toolkit.registers.study import Origin
+
+if TYPE_CHECKING:
+    from toolkit.documents import decisions as documents
 
 
 @dataclass(frozen=True)

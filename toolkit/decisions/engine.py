@@ -1,10 +1,12 @@
 """Deciding: the rules of one registration on the registers of one study."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from toolkit.decisions.bounds import AllSucceed, lack_outcomes
 from toolkit.decisions.computed import Resampler
@@ -35,8 +37,10 @@ from toolkit.decisions.statistic import Statistic
 from toolkit.decisions.stored import StoredDecisions
 from toolkit.decisions.subgroup import EPISODES, TASK_POOLS
 from toolkit.decisions.values import Missing, Scalar, Series, kleene_all, mean_of
-from toolkit.documents.decisions import Kind, Relation
 from toolkit.registers.schema import TABLES
+
+if TYPE_CHECKING:
+    from toolkit.documents.decisions import Kind, Relation
 
 
 class Engine:
@@ -76,7 +80,7 @@ class Engine:
         return self._registers
 
     @cached_property
-    def _had_they_succeeded(self) -> "Engine | None":
+    def _had_they_succeeded(self) -> Engine | None:
         """What decides, had every episode without an outcome succeeded; None where all have one."""
         if not lack_outcomes(self._registers):
             return None

@@ -1,12 +1,17 @@
 """Registered intervals, and what they say beside a verdict."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from toolkit.decisions.endpoints import IntervalSpec
 from toolkit.decisions.lookup import Tables
 from toolkit.decisions.values import Missing, Scalar, exact
-from toolkit.documents.decisions import Evidence, IntervalDocument, IntervalSource
+
+if TYPE_CHECKING:
+    from toolkit.documents.decisions import Evidence, IntervalDocument, IntervalSource
 
 # An interval printed more coarsely than this cannot be told to belong to an estimate.
 COARSEST = Fraction(1, 2000)

@@ -13,9 +13,9 @@ from toolkit.decisions.interval import unavailable
 from toolkit.decisions.rulebook import RuleBook
 from toolkit.decisions.significance import HOLM, MCNEMAR, SEEDS, SIGN_FLIP, Family, Significance
 from toolkit.decisions.values import Missing, Scalar, Series, exact_text, whole
-from toolkit.documents.decisions import SignificanceDocument
 
 if TYPE_CHECKING:
+    from toolkit.documents.decisions import SignificanceDocument
     from toolkit.estimators.exact_tests import ExactTest
 
 ValueOf = Callable[[str], Scalar | Series[Fraction]]

@@ -1,15 +1,20 @@
 """A declared number: a formula over endpoints, such as a ratio of two variances or a slope over cells."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from toolkit.decisions.expressions import Expression, Kind, kind_of, names_in
 from toolkit.decisions.grammar import parse
 from toolkit.decisions.keys import SPANS, Key, Value, keys
 from toolkit.decisions.section import Section, identifier
-from toolkit.documents.decisions import StatisticDocument
 from toolkit.errors import RuleError
+
+if TYPE_CHECKING:
+    from toolkit.documents.decisions import StatisticDocument
 
 STATISTIC = keys(
     Key("title", Value.TEXT, "what it is, in words"),

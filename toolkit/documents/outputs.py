@@ -1,8 +1,8 @@
 """Which document each command prints with `--json`."""
 
 from toolkit.documents import (
+    command_line,
     decisions,
-    errors,
     probe,
     registers,
     registrations,
@@ -44,10 +44,10 @@ OUTPUTS: dict[str, object] = {
     "episode replay": world.ReplayDocument,
     "evaluate": runs.EvaluationDocument,
     "draw": world.DrawDocument,
-    "backoffice mcp": errors.ErrorDocument,  # stdout belongs to the protocol
+    "backoffice mcp": command_line.ErrorDocument,  # stdout belongs to the protocol
     "backoffice schema": world.Schemas,
     "world check": world.ParityDocument,
-    "noise mcp": errors.ErrorDocument,
+    "noise mcp": command_line.ErrorDocument,
     "noise propose": world.ProposalDocument,
     "noise replay": world.NoiseReplayDocument,
     "pairing inspect": world.InspectionDocument,
@@ -70,7 +70,8 @@ OUTPUTS: dict[str, object] = {
     "site check": runs.SiteCheckDocument,
     "site serve": runs.SiteServeDocument,
     "reproduce": runs.ReproductionDocument,
+    "completion": command_line.CompletionDocument,
     "schema": list[str] | dict[str, object],
-    ERROR: errors.ErrorDocument,
+    ERROR: command_line.ErrorDocument,
 }
 """Command → type of its document; what a command prints that fails is an `error`."""

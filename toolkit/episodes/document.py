@@ -7,12 +7,13 @@ Steps of `replay`, whose numbers the code repeats:
 3. The outcome must be that of the document.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from toolkit.backoffice.parameters import shown
-from toolkit.documents.world import CallDocument, Ending, EpisodeDocument
 from toolkit.episodes.desk import CallRecord, Desk
 from toolkit.episodes.episode import Episode, close
 from toolkit.episodes.grading import differences
@@ -21,6 +22,9 @@ from toolkit.noise.draws import Schedule
 from toolkit.noise.regimes import REGIMES
 from toolkit.tasks.pools import load_task
 from toolkit.tasks.task import canonical, task_sha256
+
+if TYPE_CHECKING:
+    from toolkit.documents.world import CallDocument, Ending, EpisodeDocument
 
 LONGEST_SEED = 20
 

@@ -14,16 +14,20 @@ Source:
     Paper sec:protocol and app:env.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from __future__ import annotations
 
-from toolkit.documents.world import ExposureDocument
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
 from toolkit.noise.answers import Answer, cut, differs, lose_field, outage, rate_limited, timeout, transient
 from toolkit.noise.draws import Draw, Schedule
 from toolkit.noise.faults import retry_after
 from toolkit.noise.recovery import CODES, Recovery
 from toolkit.noise.regimes import Regime
 from toolkit.noise.tools import Fault, Tool
+
+if TYPE_CHECKING:
+    from toolkit.documents.world import ExposureDocument
 
 Within = Callable[[Any, Callable[[Any], Any]], Any]
 """Applies a change to that part of an answer which the agent reads; the same object where nothing changes."""

@@ -1,16 +1,21 @@
 """Whether the rollouts of a group that asked the same were answered the same, more often than by chance."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import comb
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from toolkit.documents.world import AgreementDocument, RunDesign
 from toolkit.pairing.calls import Call
+
+if TYPE_CHECKING:
+    from toolkit.documents.world import AgreementDocument, RunDesign
 
 PERMUTATIONS = 1999
 """The least p is 1/2000, a twentieth of the level that decides."""

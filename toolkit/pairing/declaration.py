@@ -20,19 +20,23 @@
 A tool that waits, for rate limits, is always there: `wait(seconds)`.
 """
 
+from __future__ import annotations
+
 import hashlib
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
-from toolkit.documents.world import DeclarationDocument, DeclaredToolDocument
 from toolkit.errors import DamagedError
 from toolkit.files import read_text
 from toolkit.noise.tools import ANY_RESOURCE, Kind, Stale, Tool
 from toolkit.tasks.task import canonical
+
+if TYPE_CHECKING:
+    from toolkit.documents.world import DeclarationDocument, DeclaredToolDocument
 
 WAIT = "wait"
 

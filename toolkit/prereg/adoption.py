@@ -4,15 +4,16 @@ A checkout is anybody's: what it holds is read with limits, verified as `verify-
 only then put in its place, all of it or nothing.
 """
 
+from __future__ import annotations
+
 import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from toolkit.documents.registrations import PlacingOutcome
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError, VerificationError
 from toolkit.files import replacing, write_bytes
 from toolkit.prereg.checkout import Folder
@@ -25,6 +26,9 @@ from toolkit.prereg.record import EVIDENCE, Checkout, FreezeRecord
 from toolkit.prereg.registration import Registration
 from toolkit.prereg.token.der import MAX_BYTES
 from toolkit.prereg.verification import Verification, verify_registration
+
+if TYPE_CHECKING:
+    from toolkit.documents.registrations import PlacingOutcome
 
 MAX_CERTIFICATES = 1 << 20
 MAX_NOTE = 64 << 10

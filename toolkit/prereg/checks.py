@@ -1,11 +1,13 @@
 """The steps of verifying a registration that look at several tokens together."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
-from toolkit.documents.verification import CheckDocument, Outcome
 from toolkit.prereg.chain import Entry
 from toolkit.prereg.chronology import Freeze
 from toolkit.prereg.evidence import Judged, Subject, judge, places, shared_keys
@@ -13,6 +15,9 @@ from toolkit.prereg.pending import promised
 from toolkit.prereg.record import EVIDENCE, PUBLIC
 from toolkit.prereg.registration import Registration
 from toolkit.prereg.trust import Trusted, operator_of
+
+if TYPE_CHECKING:
+    from toolkit.documents.verification import CheckDocument, Outcome
 
 TOKENS = 4
 """The step that looks at each token."""

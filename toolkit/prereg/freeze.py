@@ -7,6 +7,8 @@
 5. Tokens, record, list and chain are written, the chain last: without it nothing is frozen.
 """
 
+from __future__ import annotations
+
 import hashlib
 import re
 import tomllib
@@ -14,8 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from toolkit.documents.verification import OwnStanding
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.files import read_bytes, write_all
 from toolkit.prereg import record
@@ -30,6 +32,9 @@ from toolkit.prereg.record import EVIDENCE, FROZEN, RECORD
 from toolkit.prereg.registration import ADDED_TRUST, PROTOCOL, RULES
 from toolkit.prereg.timestamping import Source, timestamp
 from toolkit.prereg.trust import TRUST, Trusted, parse_trust, write_trust
+
+if TYPE_CHECKING:
+    from toolkit.documents.verification import OwnStanding
 
 PREFIX = "freeze"
 _NAME = re.compile(r"\w[\w./-]*", re.ASCII)

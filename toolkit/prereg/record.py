@@ -4,6 +4,8 @@ The record: what was timestamped, when, by whom, and where the evidence lies. Wh
 amendments, which change rules, and deviations, which record events.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import re
@@ -11,10 +13,12 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from toolkit.documents.verification import OwnStanding
 from toolkit.prereg.hashlist import leads_out
+
+if TYPE_CHECKING:
+    from toolkit.documents.verification import OwnStanding
 
 RECORD = "record.toml"
 FROZEN = "FROZEN.sha256"

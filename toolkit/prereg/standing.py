@@ -1,14 +1,18 @@
 """What a registration's verdicts stand on, in a word and what lies behind it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from toolkit.documents.standing import StandingDocument, StandingName
 from toolkit.errors import VerificationError
 from toolkit.prereg.checks import TOKENS, Check
 from toolkit.prereg.record import DEMONSTRATION, PUBLIC
 from toolkit.prereg.verification import Verification
+
+if TYPE_CHECKING:
+    from toolkit.documents.standing import StandingDocument, StandingName
 
 INCOMPLETE: Final = "incomplete"
 FAILED: Final = "failed"

@@ -1,14 +1,15 @@
 """`toolkit verify-prereg`: what can be said of a registration, step by step."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from toolkit.documents.standing import Verdict
-from toolkit.documents.verification import Outcome, OwnStanding
 from toolkit.errors import DamagedError, IncompleteError, RuleError, ToolkitError, VerificationError
 from toolkit.files import read_bytes
 from toolkit.prereg.checks import TIME, Check, Reader, additions, agreement, independence
@@ -18,6 +19,10 @@ from toolkit.prereg.hashlist import entries
 from toolkit.prereg.record import DEMONSTRATION, FROZEN, PUBLIC, Authority
 from toolkit.prereg.registration import RULES, Registration, load_registration
 from toolkit.prereg.spans import differences, spans_told
+
+if TYPE_CHECKING:
+    from toolkit.documents.standing import Verdict
+    from toolkit.documents.verification import Outcome, OwnStanding
 
 # A record may leave out fractions of a second.
 SLACK = timedelta(seconds=1)

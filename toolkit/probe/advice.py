@@ -9,21 +9,25 @@
 What divides a step's gradient is taken to be the same for every step of either design.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from math import ceil, isfinite
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toolkit.documents.probe import AdviceDocument
 from toolkit.estimators import drift_interval, signal_interval, task_sums, task_uncertainties
 from toolkit.estimators.coordinates import TaskSums
 from toolkit.estimators.drifts import DriftInterval
 from toolkit.estimators.signal import SMALLEST_TASKS
 from toolkit.estimators.taskwise import TaskUncertainty, is_told_from_zero
 from toolkit.probe.drift import Array
+
+if TYPE_CHECKING:
+    from toolkit.documents.probe import AdviceDocument
 
 MARGIN = 0.05
 """Ratios this near to one are taken for no difference: learning is a twentieth faster or slower at most."""

@@ -11,14 +11,15 @@
    each design. Products of different blocks keep it unbiased.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toolkit.documents.probe import PredictionDocument
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.estimators import drift_interval, task_uncertainties
 from toolkit.estimators.coordinates import TaskSums
@@ -26,6 +27,9 @@ from toolkit.estimators.taskwise import TaskUncertainty
 from toolkit.noise.draws import DESIGNS, Design
 from toolkit.probe.drift import POOL, Array, Groups
 from toolkit.tasks.pools import POOLS
+
+if TYPE_CHECKING:
+    from toolkit.documents.probe import PredictionDocument
 
 BLOCK = 8
 """Tasks of a block at least: 250 blocks of the training pool, which keeps resampling quick."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from toolkit.documents.registers import OriginDocument
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.registers import row_types
 from toolkit.registers.arrow import check_columns, open_parquet, read_parquet, shape, to_rows
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
+    from toolkit.documents.registers import OriginDocument
     from toolkit.registers.episode_counts import CountedRun, Counts
 
 

@@ -4,15 +4,19 @@ Source:
     Paper sec:protocol and app:env, "Tasks": budget 7 + 2n calls, n planned writes, at most 21.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.backoffice.records import Record, plain
 from toolkit.backoffice.world import Base
-from toolkit.documents.registers import TaskDocument
+
+if TYPE_CHECKING:
+    from toolkit.documents.registers import TaskDocument
 
 BUDGET_BASE = 7
 BUDGET_PER_WRITE = 2

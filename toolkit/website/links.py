@@ -1,14 +1,19 @@
 """Whether every reference of the site leads somewhere in the site, and every page keeps its own policy."""
 
+from __future__ import annotations
+
 import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from toolkit.documents.runs import FindingDocument
 from toolkit.website.page import POLICY
+
+if TYPE_CHECKING:
+    from toolkit.documents.runs import FindingDocument
 
 
 @dataclass(frozen=True, order=True)

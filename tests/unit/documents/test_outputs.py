@@ -56,6 +56,7 @@ probe report --study published
 probe report --study embedded --trajectory base
 schema
 schema error
+completion bash
 """
 """What takes a second or two."""
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from toolkit.documents.standing import Verdict
 from toolkit.errors import DamagedError
 from toolkit.prereg.standing import FAILED, Standing
 from toolkit.registers.derivation import compare
@@ -28,6 +27,7 @@ from toolkit.training.specification import Specification
 if TYPE_CHECKING:
     from toolkit.decisions.case import Case
     from toolkit.decisions.lookup import Registers
+    from toolkit.documents.standing import Verdict
 
 
 @dataclass(frozen=True)

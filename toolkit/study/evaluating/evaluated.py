@@ -18,13 +18,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
-from toolkit.documents.runs import (
-    EvaluatedSetDocument,
-    LuckShareDocument,
-    MeasureDocument,
-    MeasuresDocument,
-    Target,
-)
 from toolkit.estimators import task_uncertainties, taskwise
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers import arrow, manifest, row_tables, schema, writer
@@ -35,6 +28,14 @@ from toolkit.tasks.task import canonical
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from toolkit.documents.runs import (
+        EvaluatedSetDocument,
+        LuckShareDocument,
+        MeasureDocument,
+        MeasuresDocument,
+        Target,
+    )
 
 ARM = "evaluated"
 WORDS = {"arm": (ARM,)}

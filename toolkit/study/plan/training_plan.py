@@ -1,12 +1,13 @@
 """The plan of a language model's training before any of it is done: runs, memory, time, what is not known."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.decisions.rulebook import RuleBook
-from toolkit.documents import runs as documents
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.evaluation import diagnostic
 from toolkit.noise.regimes import DEFAULT, REGIMES
@@ -24,6 +25,9 @@ from toolkit.training.specification import (
     Specification,
     specify_language_model,
 )
+
+if TYPE_CHECKING:
+    from toolkit.documents import runs as documents
 
 # Settings that decide how long an episode takes; a rate that was measured with others says nothing.
 DECIDES_TIME = (

@@ -3,14 +3,15 @@
 Nothing of it is kept, nothing is evaluated, and its seeds are none of a registered run's.
 """
 
+from __future__ import annotations
+
 import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from toolkit.documents.runs import TrialDocument
 from toolkit.policies.language_model.loading import model_path
 from toolkit.registers.arrow import Row
 from toolkit.study.executors.executor import Say
@@ -24,6 +25,9 @@ from toolkit.training.specification import (
     Specification,
     specify_language_model,
 )
+
+if TYPE_CHECKING:
+    from toolkit.documents.runs import TrialDocument
 
 ROOT = "try"
 """What the seeds derive from: a registered run's root begins with its study's name and has its anchor."""

@@ -10,22 +10,27 @@ summary.json             what follows from the rows, and what they lack
 COMPLETE.json            written last: the SHA-256 of everything above but the attempts
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import toolkit
 from toolkit import errors, files
-from toolkit.documents.runs import RunState, RunStatusDocument
 from toolkit.registers.arrow import Row
 from toolkit.study.executors import folder as folders
 from toolkit.study.play.capacity import check_capacity
 from toolkit.study.play.launches import Launch
 from toolkit.study.play.segments import BrokenSegmentError, check_segment, link, segment_name
 from toolkit.training.specification import Specification
+
+if TYPE_CHECKING:
+    from toolkit.documents.runs import RunState, RunStatusDocument
 
 SPECIFICATION = "specification.json"
 COMPLETE = "COMPLETE.json"

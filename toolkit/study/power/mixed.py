@@ -5,12 +5,15 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.rulebook import RuleBook
 from toolkit.decisions.values import Missing
-from toolkit.documents.decisions import MixedEffectsDocument
 from toolkit.errors import IncompleteError, UsageError
+
+if TYPE_CHECKING:
+    from toolkit.documents.decisions import MixedEffectsDocument
 
 LABEL = "sensitivity analysis: it changes no verdict"
 LEVEL = 0.95

@@ -1,7 +1,8 @@
-"""What is printed where a command fails."""
+"""What is about the command line itself: errors, and the completion of what is typed."""
 
 from typing import Annotated, Literal, TypedDict
 
+Shell = Literal["bash", "zsh", "fish"]
 ExitCode = Literal[1, 2, 3, 4]
 
 
@@ -23,3 +24,10 @@ class ErrorDocument(TypedDict):
     """The document of a command that failed; a check that ran and found something prints its own."""
 
     error: ErrorFacts
+
+
+class CompletionDocument(TypedDict):
+    """What has a shell complete commands, rules, studies and runs."""
+
+    shell: Annotated[Shell, "Which shell."]
+    script: Annotated[str, "In the shell's language."]
