@@ -54,8 +54,7 @@ def rewritten(folder: Path, kept: Mapping[str, bool]) -> list[str]:
 
     Args:
         folder: the folder.
-        kept: names of the files that are meant, wherever they lie, and whether one may be added to at its
-            end.
+        kept: names of the files that are meant, and whether one may be added to at its end.
     """
     if shutil.which("git") is None or not _is_in_repository(folder):
         return []
