@@ -14,7 +14,7 @@ from toolkit.cli import offers
 from toolkit.cli.by_hand import by_hand, describe
 from toolkit.cli.draw import Seed
 from toolkit.cli.output import STUDY, console, json_option, print_json, visible
-from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.errors import DamagedError, IncompleteError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,11 @@ def play(
 
     task = load_task(task_id)
     if regime not in REGIMES:
-        raise UsageError(f"there is no regime {regime!r}", expected=", ".join(REGIMES))
+        raise UsageError(
+            f"there is no regime {regime!r}",
+            expected=", ".join(REGIMES),
+            remedy=did_you_mean(regime, REGIMES),
+        )
     if seed is not None and schedule is not None:
         raise UsageError("--seed and --schedule exclude each other")
     if own_hand and agent is not None:

@@ -16,7 +16,7 @@ from toolkit.cli.card import card
 from toolkit.cli.hub import pull, push
 from toolkit.cli.importing import import_registers
 from toolkit.cli.output import table
-from toolkit.errors import UsageError
+from toolkit.errors import UsageError, did_you_mean
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
@@ -85,7 +85,11 @@ def schema(*, tables: tuple[str, ...], as_json: bool) -> None:
 
     for name in tables:
         if name not in TABLES:
-            raise UsageError(f"the schema has no table {name!r}", expected=", ".join(TABLES))
+            raise UsageError(
+                f"the schema has no table {name!r}",
+                expected=", ".join(TABLES),
+                remedy=did_you_mean(name, TABLES),
+            )
     chosen = [TABLES[name] for name in tables or TABLES]
     if as_json:
         output.print_json({"schema_version": SCHEMA_VERSION, "tables": [_table(table) for table in chosen]})
