@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import math
 import os
@@ -254,6 +255,18 @@ def counted(task: str) -> Iterator[tuple[Watch, Say]]:
             shown.update(bar, completed=done, total=total, description=f"{task}: {doing}")
 
         yield watch, lambda text: shown.console.print(visible(text), markup=False, highlight=False)
+
+
+@contextmanager
+def stepped(task: str, total: int) -> Iterator[Say]:
+    """Show on a terminal how many of a known number of steps are done, and which one is being worked on.
+
+    Yields:
+        What is told each step as it begins.
+    """
+    with counted(task) as (watch, _):
+        begun = itertools.count()
+        yield lambda step: watch(min(next(begun), total), total, step)
 
 
 def cell(value: object) -> object:

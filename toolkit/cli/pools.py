@@ -6,7 +6,17 @@ import click
 
 from toolkit import api
 from toolkit.cli import offers
-from toolkit.cli.output import FILE, STUDY, check_option, console, json_option, print_json, steps, table, tell
+from toolkit.cli.output import (
+    FILE,
+    STUDY,
+    check_option,
+    console,
+    json_option,
+    print_json,
+    stepped,
+    table,
+    tell,
+)
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import find_home
 
@@ -34,7 +44,7 @@ def list_pools(*, as_json: bool) -> None:
     from toolkit.tasks.pools import POOLS
 
     summaries = []
-    with steps("pools") as progress:
+    with stepped("pools", len(POOLS)) as progress:
         for name in POOLS:
             progress(f"generating {name}")
             summaries.append(summarize(name))
@@ -107,13 +117,14 @@ def build(*, out: Path | None, check: bool, as_json: bool) -> None:
     """
     from toolkit.files import read_text
     from toolkit.study.new import task_pools
+    from toolkit.tasks.pools import POOLS
 
     home = find_home()
     if out is None and not check:
         home.check_own("--out")
     folder = out or home.registers / NAME
     card = read_text(home.cards / f"{NAME}.md")
-    with steps("pools") as progress:
+    with stepped("pools", len(POOLS) + 1) as progress:
         action = task_pools.check if check else task_pools.build
         manifest = action(folder, card, api.published_reference(home), progress)
     done = "identical" if check else "written"
@@ -142,6 +153,7 @@ def verify(*, study: str, as_json: bool) -> None:
       toolkit pools verify --json
     """
     from toolkit.study.new import task_pools
+    from toolkit.tasks.pools import POOLS
 
     home = find_home()
     if study == NAME and not (home.registers / NAME).is_dir():
@@ -151,7 +163,7 @@ def verify(*, study: str, as_json: bool) -> None:
     opened = api.open_study(study, home)
     if not opened.has(task_pools.TABLE):
         raise UsageError(f"{opened.name!r} has no task pools", where=opened.folder)
-    with steps("pools") as progress:
+    with stepped("pools", len(POOLS)) as progress:
         digests = task_pools.verify(opened, progress)
     tell(
         {"verdict": "verified", "study": opened.name, "pools": digests},

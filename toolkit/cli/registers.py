@@ -130,10 +130,16 @@ def verify(context: click.Context, *, studies: tuple[str, ...], as_json: bool) -
       toolkit registers verify --study published --json
       toolkit registers verify --study some-group/their-study@v1.0.0
     """
+    from toolkit.study.check.whole import number_of_steps
+
     documents, lines, verdicts = [], [], []
-    with output.steps("verify") as progress:
-        for name in studies or find_home().studies():
-            study = api.open_study(name)
+    opened = [api.open_study(name) for name in studies or find_home().studies()]
+    with output.stepped("verify", sum(map(number_of_steps, opened))) as told:
+        for study in opened:
+
+            def progress(step: str, name: str = study.name) -> None:
+                told(f"{name}: {step}")
+
             done = api.verify_registers(study, progress=progress)
             verdicts.append(done.verdict)
             files, digest = len(study.manifest.files), study.manifest.logical_sha256

@@ -2,7 +2,7 @@
 
 import click
 
-from toolkit.cli.output import json_option, print_json, steps
+from toolkit.cli.output import json_option, print_json, stepped
 from toolkit.errors import UsageError
 
 NAMES = ("bfcl",)
@@ -32,11 +32,11 @@ def check(*, name: str, changes: int, as_json: bool) -> None:
       toolkit world check bfcl
       toolkit world check bfcl --changes 10000 --json
     """
-    from toolkit.worlds.bfcl.parity import check_parity
+    from toolkit.worlds.bfcl.parity import check_parity, steps_of
 
     if name not in NAMES:
         raise UsageError(f"there is no foreign world {name!r}", expected=", ".join(NAMES))
-    with steps("comparing verdicts") as say:
+    with stepped("comparing verdicts", steps_of(changes)) as say:
         found = check_parity(changes, say)
     if as_json:
         print_json({"world": name, "verdict": "verified", **found._asdict()})
