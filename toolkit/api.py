@@ -179,7 +179,7 @@ def rules_asked(
 
     Args:
         cases: the studies.
-        rules: names of rules; none for all.
+        rules: names of rules, in any case of letters where only one is meant; none for all.
         home: where the studies were looked for.
         everywhere: whether every study has to have every rule, as where the studies were named.
 
@@ -190,12 +190,14 @@ def rules_asked(
     from toolkit.study.check.registered import refuse_absent
 
     for rule in rules:
-        lacking = [case for case in cases if rule not in case.book.rules]
+        lacking = [case for case in cases if case.book.find(rule) is None]
         if lacking and (everywhere or len(lacking) == len(cases)):
             if not everywhere:
                 refuse_absent(rule, home or find_home())
-            lacking[0].book.rule(rule)
-    return [(case, rule) for case in cases for rule in rules or case.book.rules if rule in case.book.rules]
+            others = () if everywhere else (name for case in cases for name in case.book.rules)
+            raise lacking[0].book.refusal(rule, others)
+    asked = [(case, case.book.find(rule)) for case in cases for rule in rules or case.book.rules]
+    return [(case, rule.id) for case, rule in asked if rule is not None]
 
 
 def decide(
@@ -211,7 +213,7 @@ def decide(
     nothing here. `toolkit.prereg.standing.require` does.
 
     Args:
-        rules: names of rules; none for all.
+        rules: names of rules, as `rules_asked`; none for all.
         studies: by name, path, or `owner/name@revision`; every one here that has runs where none is named.
         home: where studies and registrations are.
         trust_files: further authorities that the caller trusts.

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolkit.errors import IncompleteError, UsageError
+from toolkit.errors import IncompleteError, UsageError, did_you_mean
 
 HOME_VARIABLE = "TOOLKIT_HOME"
 
@@ -148,7 +148,9 @@ class Home:
                 expected=f"one of {', '.join(_names(self.registers)) or 'none here'}, "
                 "a folder that holds a MANIFEST.json, or OWNER/NAME@REVISION on the Hub",
                 where=self.registers,
-                remedy="`toolkit registers list` names the studies that are here",
+                remedy=did_you_mean(
+                    study, _names(self.registers), "`toolkit registers list` names the studies that are here"
+                ),
             )
         return folder
 
@@ -168,6 +170,7 @@ class Home:
             expected=f"one of {', '.join(_names(self.registrations)) or 'none here'}, "
             "or a folder that holds a rules.toml",
             where=self.registrations,
+            remedy=did_you_mean(registration, _names(self.registrations)),
         )
 
 

@@ -246,11 +246,7 @@ def test_a_written_command_that_takes_long_runs_and_fits(runs: Callable[..., str
 
 @pytest.mark.parametrize(
     "line",
-    [
-        line
-        for line in RUN
-        if not line.startswith(LONG + RUN_ONCE) and not PRINTS_A_FILE.search(line)
-    ],
+    [line for line in RUN if not line.startswith(LONG + RUN_ONCE) and not PRINTS_A_FILE.search(line)],
 )
 def test_80_columns_break_no_word_of_a_written_command(runs: Callable[..., str], line: str) -> None:
     assert not unlike(runs(line), runs(line, WIDE))
@@ -300,7 +296,7 @@ def test_the_guide_names_the_digest_of_the_registration(case: Case) -> None:
 
 def test_the_readmes_first_lines_say_what_the_registers_give(case: Case) -> None:
     def signed(number: float) -> str:
-        return f"{number:+.4f}".replace("-", "−")
+        return f"{number:+.4f}".replace("-", "\N{MINUS SIGN}")
 
     finding = " ".join(text_of("README.md").partition("\n## ")[0].split())
     faults, flips, counts = (case.decide(rule) for rule in ("H2a", "H2b", "H1a"))
@@ -326,7 +322,7 @@ def test_the_readmes_picture_is_what_the_registers_give(case: Case) -> None:
     for rule in ("H2a", "H2b", "H3", "H5"):
         decision = case.decide(rule)
         interval = decision.interval
-        low, high = (f"{float(end):+.4f}".replace("-", "−") for end in (interval.low, interval.high))
+        low, high = (f"{float(end):+.4f}".replace("-", "\N{MINUS SIGN}") for end in (interval.low, interval.high))
         level = f"{float(interval.level):.0%} interval [{low}, {high}]"
         assert f"{rule} {decision.verdict}, {float(decision.estimate.mean):+.4f}, {level}" in said
 

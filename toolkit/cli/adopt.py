@@ -77,7 +77,7 @@ def adopt(
     opened, folder = api.open_study(study, home), Folder(checkout)
     registration = load_registration(home.registration_folder(opened.manifest.registration.name))
     reader = Reader(known_authorities(*trust_files), datetime.now(UTC), restatements=known_restatements())
-    with output.steps(f"adopt {study}") as progress:
+    with output.stepped(f"adopt {study}", 4) as progress:
         found = adoption.examine(registration, folder, reader, progress)
         progress("comparing the figures of the runs")
         figures = _compared(opened, folder, found.runs)

@@ -9,7 +9,7 @@ import click
 
 from toolkit import api
 from toolkit.cli import offers
-from toolkit.cli.output import STUDY, json_option, remark, steps, tell
+from toolkit.cli.output import STUDY, counted, json_option, remark, tell
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 
@@ -60,13 +60,13 @@ def audit(*, study: str | None, sample: int, seed: int | None, as_json: bool) ->
     check_playable(opened)
     seed = fresh_seed() if seed is None else seed
     registered = api.registered_runs(opened)
-    with steps("audit") as progress:
+    with counted("audit") as (watch, _):
         done = audit_study(
             opened,
             sample,
             seed,
             registered,
-            lambda played, run: progress(f"{played} of {sample} rows, now {run}"),
+            lambda played, run: watch(played, sample, run),
             probe=api.registered_probe(opened, registered),
             registers=api.open_case(opened).engine.registers,
         )

@@ -23,7 +23,7 @@ from toolkit.cli.output import (
     print_table,
     say_line,
 )
-from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.errors import DamagedError, IncompleteError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +89,11 @@ def play(
 
     task = load_task(task_id)
     if regime not in REGIMES:
-        raise UsageError(f"there is no regime {regime!r}", expected=", ".join(REGIMES))
+        raise UsageError(
+            f"there is no regime {regime!r}",
+            expected=", ".join(REGIMES),
+            remedy=did_you_mean(regime, REGIMES),
+        )
     if seed is not None and schedule is not None:
         raise UsageError("--seed and --schedule exclude each other")
     if own_hand and agent is not None:

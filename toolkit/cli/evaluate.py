@@ -12,7 +12,7 @@ import click
 
 from toolkit.cli.executing import chosen, placed_options
 from toolkit.cli.output import FOLDER, counted, json_option, print_json, print_table, remark, say_line
-from toolkit.errors import UsageError
+from toolkit.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -278,7 +278,11 @@ def _regimes(sets: str) -> tuple[str, ...]:
     names = tuple(REGIMES) if sets == EVERY else tuple(dict.fromkeys(n.strip() for n in sets.split(",")))
     for name in names:
         if name not in REGIMES:
-            raise UsageError(f"there is no regime {name!r}", expected=", ".join(REGIMES))
+            raise UsageError(
+                f"there is no regime {name!r}",
+                expected=", ".join(REGIMES),
+                remedy=did_you_mean(name, REGIMES),
+            )
     return names
 
 

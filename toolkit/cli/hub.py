@@ -10,7 +10,17 @@ import click
 
 from toolkit import api
 from toolkit.cli import offers
-from toolkit.cli.output import FILE, STUDY, json_option, print_json, remark, say_line, say_whole, steps
+from toolkit.cli.output import (
+    FILE,
+    STUDY,
+    json_option,
+    print_json,
+    remark,
+    say_line,
+    say_whole,
+    stepped,
+    steps,
+)
 from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
@@ -103,10 +113,11 @@ def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool
     """
     from toolkit.registers.hub import copying, revision
     from toolkit.registers.hub.pull import pull as pull_study
+    from toolkit.study.check.whole import number_of_steps
 
     asked = revision.parse_reference(reference)
     study = pull_study(asked, offline=offline, accept_moved=accept_moved, say=remark)
-    with steps("verify") as progress:
+    with stepped("verify", number_of_steps(study)) as progress:
         verified = api.verify_registers(study, progress=progress)
     if verified.missing:
         remark(f"{verified.missing}: seeds, probe and stored decisions were not held against it")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit.cli import offers
-from toolkit.cli.output import FILE, check_option, json_option, print_json, say_line, steps, styled
+from toolkit.cli.output import FILE, check_option, json_option, print_json, say_line, stepped, styled
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import Home, find_home
 
@@ -24,6 +24,10 @@ GIVEN_BACK = {
 }
 """Settings of polars' and Arrow's allocators, read when they are first imported: what was freed is given back
 at once. An import of a million rows then holds a fifth less, and takes as long."""
+
+
+STEPS = 5
+"""What an import tells of: log, rows, registers to decide on, decisions, the study's own registers."""
 
 
 @click.command("import")
@@ -78,7 +82,7 @@ def import_registers(
         )
     wanted = _wanted(home, study, sources, mapping or home.mappings / f"{study}.toml")
     folder = home.registers / study
-    with steps(f"import {study}") as progress:
+    with stepped(f"import {study}", STEPS) as progress:
         if check:
             done = check_import(wanted, folder, progress)
         else:

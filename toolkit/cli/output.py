@@ -8,6 +8,7 @@ cells of prose and leaves out what does not fit.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import math
 import os
@@ -373,6 +374,18 @@ def counted(task: str) -> Iterator[tuple[Watch, Say]]:
             shown.console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
 
         yield watch, say
+
+
+@contextmanager
+def stepped(task: str, total: int) -> Iterator[Say]:
+    """Show on a terminal how many of a known number of steps are done, and which one is being worked on.
+
+    Yields:
+        What is told each step as it begins.
+    """
+    with counted(task) as (watch, _):
+        begun = itertools.count()
+        yield lambda step: watch(min(next(begun), total), total, step)
 
 
 def cell(value: object) -> object:

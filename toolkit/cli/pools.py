@@ -18,7 +18,7 @@ from toolkit.cli.output import (
     print_table,
     say_line,
     say_lines,
-    steps,
+    stepped,
     tell,
 )
 from toolkit.errors import IncompleteError, UsageError
@@ -57,7 +57,7 @@ def list_pools(*, as_json: bool) -> None:
     from toolkit.tasks.pools import POOLS
 
     summaries = []
-    with steps("pools") as progress:
+    with stepped("pools", len(POOLS)) as progress:
         for name in POOLS:
             progress(f"generating {name}")
             summaries.append(summarize(name))
@@ -127,13 +127,14 @@ def build(*, out: Path | None, check: bool, as_json: bool) -> None:
     """
     from toolkit.files import read_text
     from toolkit.study.new import task_pools
+    from toolkit.tasks.pools import POOLS
 
     home = find_home()
     if out is None and not check:
         home.check_own("--out")
     folder = out or home.registers / NAME
     card = read_text(home.cards / f"{NAME}.md")
-    with steps("pools") as progress:
+    with stepped("pools", len(POOLS) + 1) as progress:
         action = task_pools.check if check else task_pools.build
         manifest = action(folder, card, api.published_reference(home), progress)
     done: Written = "identical" if check else "written"
@@ -163,6 +164,7 @@ def verify(*, study: str, as_json: bool) -> None:
       toolkit pools verify --json
     """
     from toolkit.study.new import task_pools
+    from toolkit.tasks.pools import POOLS
 
     home = find_home()
     if study == NAME and not (home.registers / NAME).is_dir():
@@ -175,7 +177,7 @@ def verify(*, study: str, as_json: bool) -> None:
     opened = api.open_study(study, home)
     if not opened.has(task_pools.TABLE):
         raise UsageError(f"{opened.name!r} has no task pools", where=opened.folder)
-    with steps("pools") as progress:
+    with stepped("pools", len(POOLS)) as progress:
         digests = task_pools.verify(opened, progress)
     document: VerifiedPoolsDocument = {"verdict": "verified", "study": opened.name, "pools": digests}
     tell(

@@ -228,7 +228,7 @@ def _recomputed(study: Study, found: Report) -> documents.ProbeCheckDocument:
 
     check_evidence(study)
     _, _, probe = _opened(study)
-    with output.steps("probe") as progress:
+    with output.stepped("probe", len(found.checkpoints)) as progress:
         rows, worst = recompute(study, found.checkpoints, probe, progress)
     return {"verdict": "verified", "rows": rows, "largest_residual": worst}
 

@@ -16,7 +16,7 @@ from toolkit.cli.card import card
 from toolkit.cli.hub import pull, push
 from toolkit.cli.importing import import_registers
 from toolkit.cli.layout import shorten
-from toolkit.errors import UsageError
+from toolkit.errors import UsageError, did_you_mean
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
@@ -88,7 +88,11 @@ def schema(*, tables: tuple[str, ...], as_json: bool) -> None:
 
     for name in tables:
         if name not in TABLES:
-            raise UsageError(f"the schema has no table {name!r}", expected=", ".join(TABLES))
+            raise UsageError(
+                f"the schema has no table {name!r}",
+                expected=", ".join(TABLES),
+                remedy=did_you_mean(name, TABLES),
+            )
     chosen = [TABLES[name] for name in tables or TABLES]
     if as_json:
         document: documents.RegistersSchemaDocument = {
@@ -139,11 +143,17 @@ def verify(context: click.Context, *, studies: tuple[str, ...], as_json: bool) -
       toolkit registers verify --study published --json
       toolkit registers verify --study some-group/their-study@v1.0.0
     """
+    from toolkit.study.check.whole import number_of_steps
+
     found: list[documents.VerifiedStudyDocument] = []
     lines, verdicts = [], []
-    with output.steps("verify") as progress:
-        for name in studies or _all_here():
-            study = api.open_study(name)
+    opened = [api.open_study(name) for name in studies or _all_here()]
+    with output.stepped("verify", sum(map(number_of_steps, opened))) as told:
+        for study in opened:
+
+            def progress(step: str, name: str = study.name) -> None:
+                told(f"{name}: {step}")
+
             done = api.verify_registers(study, progress=progress)
             verdicts.append(done.verdict)
             files, digest = len(study.manifest.files), study.manifest.logical_sha256

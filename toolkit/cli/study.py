@@ -20,10 +20,11 @@ from toolkit.cli.output import (
     print_table,
     remark,
     say_line,
+    stepped,
     steps,
     tell,
 )
-from toolkit.errors import UsageError
+from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from toolkit.registers.study import Study
     from toolkit.study.executors.executor import Executor
     from toolkit.study.play.matrix import Selection
-    from toolkit.study.play.workplace import PlayedRuns, Workplace
+    from toolkit.study.play.workplace import PlayedRuns, RunStatus, Workplace
     from toolkit.study.probing.design import RegisteredProbe
     from toolkit.study.probing.run import MeasuredProbe
     from toolkit.training.specification import Specification
@@ -106,7 +107,7 @@ def run_study(
     registration = _registration(name, home)
     _check_asked(home, selection, folder=folder, into=into, check=check)
     registered = api.open_study(registration.name, home) if check else None
-    with steps("pools") as progress:
+    with stepped("pools", len(api.STUDY_POOLS)) as progress:
         pools = pool_digests(home, api.STUDY_POOLS, progress)
     specifications = specify_registered(registration, pools, selection)
     if registered is not None:
@@ -148,30 +149,45 @@ def run_study(
 def status(*, name: str, folder: Path | None, as_json: bool) -> None:
     """Show how far each run of STUDY has come.
 
-    Nothing is changed or examined.
+    Shown is what its registers have, where they are here, and what was played in a folder of runs. Nothing is
+    changed or examined.
 
     \b
     Examples:
       toolkit study status embedded
       toolkit study status embedded --json
     """
-    from toolkit.study.play.matrix import specify_registered
-
     home = find_home()
-    registration = _registration(name, home)
-    workplace = _workplace(home, registration.name, folder)
-    statuses = workplace.statuses(specify_registered(registration, {}))
+    registered = _registers(name, home)
+    registration = _registration(name, home) if registered is None else api.registered_by(registered, home)
+    study = registered.name if registered else registration.name
+    workplace = _workplace(home, study, folder)
+    statuses = _statuses(workplace, registration, needed=registered is None)
     complete = sum(run.state == "complete" for run in statuses)
     at_work = [run.run_id for run in statuses if run.at_work]
+    states = registered.columns("runs", ("status",))["status"].to_pylist() if registered else []
+    held = registered and {
+        "folder": str(registered.folder),
+        "runs": len(states),
+        "complete": states.count("COMPLETE"),
+    }
     if as_json:
         document: documents.StudyStatusDocument = {
-            "study": registration.name,
+            "study": study,
             "folder": str(workplace.folder),
             "at_work": bool(at_work),
             "complete": complete,
             "runs": [run.as_dict() for run in statuses],
+            "registers": held,
         }
         print_json(document)
+        return
+    if held:
+        say_line(
+            f"{study}: {held['complete']} of {held['runs']} runs complete in its registers, {held['folder']}"
+        )
+    if held and not any(run.attempts or run.segments for run in statuses):
+        say_line(f"no run of it was played in {workplace.folder}")
         return
     rows = [
         (
@@ -187,9 +203,29 @@ def status(*, name: str, folder: Path | None, as_json: bool) -> None:
     headings = ("run", "tier", "state", "segments", "attempts", "what is lacking")
     print_table(headings, rows, whole=("segments",), dropped=("attempts", "tier"))
     say_line(
-        f"{registration.name}: {complete} of {len(statuses)} runs complete in {workplace.folder}"
+        f"{study}: {complete} of {len(statuses)} runs complete in {workplace.folder}"
         + (f", a command is at work on {len(at_work)}" if at_work else "")
     )
+
+
+def _registers(name: str, home: Home) -> Study | None:
+    """Return the registers of a study; None where they are not here, or it has no runs."""
+    if home.find_study(name) is None:
+        return None
+    found = api.open_study(name, home)
+    return found if found.has("runs") else None
+
+
+def _statuses(workplace: Workplace, registration: Registration, *, needed: bool) -> list[RunStatus]:
+    """Return how far runs are; none, where those of the registration are not played by this toolkit."""
+    from toolkit.study.play.matrix import specify_registered
+
+    try:
+        return workplace.statuses(specify_registered(registration, {}))
+    except IncompleteError:
+        if needed:
+            raise
+        return []
 
 
 def _train(

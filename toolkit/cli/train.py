@@ -10,7 +10,7 @@ import click
 from toolkit import api
 from toolkit.cli import offers
 from toolkit.cli.executing import folder_option, selection_options
-from toolkit.cli.output import bold, json_option, print_json, print_table, remark, say_line, steps, tell
+from toolkit.cli.output import bold, json_option, print_json, print_table, remark, say_line, stepped, tell
 from toolkit.cli.power import Finite
 from toolkit.errors import UsageError
 from toolkit.places import find_home
@@ -261,7 +261,7 @@ def _train(
     training_jobs.check_stack(recipe, cpu=cpu, say=say, has_gpu=bool(visible_gpus()))
     check_trackers(report_to)
     into = (folder or home.runs / registration.name).absolute()
-    with steps("pools") as progress:
+    with stepped("pools", len(api.STUDY_POOLS)) as progress:
         pools = pool_digests(home, api.STUDY_POOLS, progress)
     runs = matrix.specify_registered(registration, pools, selection)
     jobs = [

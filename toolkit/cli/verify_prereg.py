@@ -74,12 +74,12 @@ def verify_prereg(
     if registrations and named:
         raise UsageError("name registrations, or the studies that they belong to")
     wanted = _wanted(registrations, named)
-    results = [
-        api.verify(
-            folder, studies, trust_files, restatements, with_openssl=with_openssl, all_belong=bool(named)
-        )
-        for folder, studies in wanted
-    ]
+    results = []
+    with output.stepped("verify", len(wanted)) as progress:
+        for folder, studies in wanted:
+            progress(folder.name)
+            options = {"with_openssl": with_openssl, "all_belong": bool(named)}
+            results.append(api.verify(folder, studies, trust_files, restatements, **options))
     if as_json:
         output.print_json([as_document(result) for result in results])
     else:
@@ -103,7 +103,8 @@ def _wanted(registrations: Sequence[str], named: Sequence[str]) -> list[tuple[Pa
     # A draft claims nothing yet; whoever names it, or has nothing else, is told so.
     folders = every if registrations else [folder for folder in every if not is_draft(folder)] or every
     home.say_absent(output.remark)
-    return [(folder, api.studies_here(home)) for folder in folders]
+    here = api.studies_here(home)
+    return [(folder, here) for folder in folders]
 
 
 def as_document(result: verification.Verification) -> documents.VerificationDocument:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.output import json_option, print_json, say_line, steps
+from toolkit.cli.output import json_option, print_json, say_line, stepped
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ def check(*, name: str, changes: int, as_json: bool) -> None:
       toolkit world check bfcl
       toolkit world check bfcl --changes 10000 --json
     """
-    from toolkit.worlds.bfcl.parity import check_parity
+    from toolkit.worlds.bfcl.parity import check_parity, steps_of
 
     if name not in NAMES:
         raise UsageError(f"there is no foreign world {name!r}", expected=", ".join(NAMES))
-    with steps("comparing verdicts") as say:
+    with stepped("comparing verdicts", steps_of(changes)) as say:
         found = check_parity(changes, say)
     if as_json:
         document: ParityDocument = {

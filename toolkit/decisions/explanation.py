@@ -8,8 +8,9 @@ from toolkit.decisions.rows_query import rows_query
 
 def explain(case: Case, rule: str) -> dict[str, Any]:
     """Return a decision with the rule's words and the rows of its endpoints; errors as `Case.decide`."""
-    decision, registered = case.decide(rule), case.book.rule(rule)
-    restated = case.restated_words(rule)
+    decision = case.decide(rule)
+    rule = decision.rule
+    registered, restated = case.book.rule(rule), case.restated_words(rule)
     endpoints = [case.book.endpoints[name] for name in decision.endpoints]
     statistics = [case.book.statistics[name].as_dict() for name in decision.statistics]
     by = decision.added_by

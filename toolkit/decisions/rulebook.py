@@ -35,7 +35,7 @@ from toolkit.decisions.significance import (
 from toolkit.decisions.statistic import Statistic, check_statistics, made_of, read_statistic
 from toolkit.decisions.terms import OF_TOOLKIT, Terms, read_terms
 from toolkit.decisions.units import check_units
-from toolkit.errors import RuleError, UsageError
+from toolkit.errors import RuleError, UsageError, did_you_mean
 from toolkit.prereg.registration import Registration
 from toolkit.prereg.spans import SPANS, Span, named_spans, read_spans
 
@@ -77,10 +77,28 @@ class RuleBook:
             UsageError: the registration has no such rule.
         """
         if name not in self.rules:
-            raise UsageError(
-                f"registration {self.name!r} has no rule {name!r}", expected=", ".join(self.rules)
-            )
+            raise self.refusal(name)
         return self.rules[name]
+
+    def find(self, name: str) -> Rule | None:
+        """Return the rule that somebody means by a name; None where there is none.
+
+        Where no rule has the name, the only one that has it in other cases of letters is meant.
+        """
+        alike = [rule for rule in self.rules.values() if rule.id.casefold() == name.casefold()]
+        return self.rules.get(name) or (alike[0] if len(alike) == 1 else None)
+
+    def meant(self, name: str) -> Rule:
+        """Return the rule that somebody means by a name, as `find`; errors as `rule`."""
+        return self.find(name) or self.rule(name)
+
+    def refusal(self, name: str, others: Iterable[str] = ()) -> UsageError:
+        """Return the error for a rule that is not there; one of others may have been meant."""
+        return UsageError(
+            f"registration {self.name!r} has no rule {name!r}",
+            expected=", ".join(self.rules),
+            remedy=did_you_mean(name, (*self.rules, *others)),
+        )
 
     def names_of(self, rule: Rule) -> set[str]:
         """Return every name that a rule's tests mention, those of the rules it rests on included."""

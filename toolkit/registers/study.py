@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.errors import DamagedError, IncompleteError, UsageError, did_you_mean
 from toolkit.registers import row_types
 from toolkit.registers.arrow import check_columns, open_parquet, read_parquet, shape, to_rows
 from toolkit.registers.columns import Table
@@ -196,7 +196,10 @@ class Study:
         unknown = [name for name in names if name not in known]
         if unknown:
             raise UsageError(
-                f"table {table!r} has no column {unknown[0]!r}", expected=", ".join(known), where=self.folder
+                f"table {table!r} has no column {unknown[0]!r}",
+                expected=", ".join(known),
+                where=self.folder,
+                remedy=did_you_mean(unknown[0], known),
             )
         if table in self._arrow:
             return self._arrow[table].select(list(names))
@@ -307,6 +310,7 @@ class Study:
                 f"study {self.name!r} has no table {table!r}",
                 expected=", ".join(sorted(self.manifest.tables)),
                 where=self.folder,
+                remedy=did_you_mean(table, self.manifest.tables),
             )
         return table
 

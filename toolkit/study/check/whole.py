@@ -52,6 +52,17 @@ class Verified:
         return "incomplete" if self.missing else "verified"
 
 
+def number_of_steps(study: Study) -> int:
+    """Return how many steps `check_whole` tells of."""
+    rows = 1 + len(study.tables)
+    if not study.has("runs"):
+        return rows
+    summaries = sum(study.has(table) for table in SUMMARIES)
+    if study.is_summary:
+        return rows + summaries
+    return rows + summaries + 2 + (study.manifest.tables[CHECKPOINTS].rows if study.has(CHECKPOINTS) else 0)
+
+
 def check_whole(study: Study, case: Case | None, progress: Callable[[str], None]) -> dict[str, int]:
     """Check a study from its bytes to what follows from its rows.
 
@@ -75,8 +86,8 @@ def check_whole(study: Study, case: Case | None, progress: Callable[[str], None]
         DamagedError: the first row that is not what it has to be.
         VerificationError: figures of the probe are not on the registered checkpoints, or not tied.
     """
-    progress("files and rows")
-    rows = verify_study(study)  # 1
+    progress("files")
+    rows = verify_study(study, progress)  # 1
     if not study.has("runs"):
         return rows
     registers = case.engine.registers if case else DerivedRegisters(study, None, None)

@@ -14,7 +14,7 @@ from toolkit.decisions.keys import OPTIONAL, Key, Named, Value, alike, keys
 from toolkit.decisions.plan import Cell, Fixed, Plan
 from toolkit.decisions.rulebook import rulebook_of
 from toolkit.decisions.section import Section, exact_number
-from toolkit.errors import IncompleteError, RuleError, UsageError
+from toolkit.errors import IncompleteError, RuleError, UsageError, did_you_mean
 from toolkit.evaluation.sets import sets_at
 from toolkit.noise.regimes import REGIMES
 from toolkit.prereg.evidence import anchor
@@ -160,6 +160,7 @@ def specify(
                 f"no run that can be played is called {pattern!r}",
                 expected=", ".join(run.run_id for run in candidates)
                 or "a tier and a rule with runs in common",
+                remedy=did_you_mean(pattern, [run.run_id for run in candidates]),
             )
     chosen = tuple(run for run in candidates if selection.takes_run(run.run_id))
     if not chosen:
@@ -401,4 +402,5 @@ def _check_known(what: str, names: Iterable[str], known: set[str]) -> None:
         raise UsageError(
             f"no run that can be played belongs to {what} {', '.join(unknown)}",
             expected=", ".join(sorted(known)),
+            remedy=did_you_mean(unknown[0], known),
         )
