@@ -13,7 +13,7 @@ from toolkit.cli.output import FILE, json_option, print_json, remark, say_line, 
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
-    from toolkit.documents.runs import SiteBuildDocument, SiteCheckDocument, SiteServeDocument
+    from toolkit.documents.site import SiteBuildDocument, SiteCheckDocument, SiteServeDocument
 
 OWN_VERSION = "(own)"
 """What `--freeze` is where no name follows: nothing that a folder may be called."""

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from toolkit.website.page import POLICY
 
 if TYPE_CHECKING:
-    from toolkit.documents.runs import FindingDocument
+    from toolkit.documents.site import FindingDocument
 
 
 @dataclass(frozen=True, order=True)
