@@ -322,7 +322,9 @@ def test_the_readmes_picture_is_what_the_registers_give(case: Case) -> None:
     for rule in ("H2a", "H2b", "H3", "H5"):
         decision = case.decide(rule)
         interval = decision.interval
-        low, high = (f"{float(end):+.4f}".replace("-", "\N{MINUS SIGN}") for end in (interval.low, interval.high))
+        low, high = (
+            f"{float(end):+.4f}".replace("-", "\N{MINUS SIGN}") for end in (interval.low, interval.high)
+        )
         level = f"{float(interval.level):.0%} interval [{low}, {high}]"
         assert f"{rule} {decision.verdict}, {float(decision.estimate.mean):+.4f}, {level}" in said
 

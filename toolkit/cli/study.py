@@ -166,11 +166,10 @@ def status(*, name: str, folder: Path | None, as_json: bool) -> None:
     complete = sum(run.state == "complete" for run in statuses)
     at_work = [run.run_id for run in statuses if run.at_work]
     states = registered.columns("runs", ("status",))["status"].to_pylist() if registered else []
-    held = registered and {
-        "folder": str(registered.folder),
-        "runs": len(states),
-        "complete": states.count("COMPLETE"),
-    }
+    held: documents.HeldRunsDocument | None = None
+    if registered:
+        complete_there = states.count("COMPLETE")
+        held = {"folder": str(registered.folder), "runs": len(states), "complete": complete_there}
     if as_json:
         document: documents.StudyStatusDocument = {
             "study": study,

@@ -225,9 +225,7 @@ class StudyStatusDocument(TypedDict):
     at_work: Annotated[bool, "Whether a command is at work on any run."]
     complete: Annotated[int, "Runs."]
     runs: list[RunStatusDocument]
-    registers: NotRequired[
-        Annotated[HeldRunsDocument | None, "Null where the study's registers are not here."]
-    ]
+    registers: Annotated[HeldRunsDocument | None, "Null where the study's registers are not here."]
 
 
 class MeasureDocument(TypedDict):
