@@ -53,6 +53,8 @@ def explain(
       toolkit explain H2a --study embedded --sensitivity
       toolkit explain --language
     """
+    from toolkit.decisions import explanation
+
     if bool(rules) == language:
         raise UsageError("name the rules to explain, or --language", remedy="toolkit explain H2a")
     if language:
@@ -60,7 +62,7 @@ def explain(
         return
     cases = api.load_cases(studies, trust_files=trust_files)
     asked = api.rules_asked(cases, rules, everywhere=bool(studies))
-    explanations = [api.explain(case, rule) for case, rule in asked]
+    explanations = [explanation.explain(case, rule).as_dict() for case, rule in asked]
     if sensitivity:
         from toolkit.study.power.mixed import mixed_effects
 

@@ -11,7 +11,7 @@ from toolkit.cli.authorities import trust_option
 from toolkit.cli.decide import print_decisions
 from toolkit.cli.output import FILE, json_option, print_json, steps
 from toolkit.cli.standing import require_option
-from toolkit.cli.verify_prereg import as_document, print_verification
+from toolkit.cli.verify_prereg import print_verification
 from toolkit.places import find_home
 
 SAMPLE = 8
@@ -101,7 +101,7 @@ def reproduce(
                     {"study": name, "verdict": "incomplete", "lacks": str(lack.problem)}
                     for name, lack in lacking.items()
                 ],
-                "registrations": [as_document(verification) for verification in verifications],
+                "registrations": [verification.as_dict() for verification in verifications],
                 "decisions": [decision.as_dict() for decision in decisions],
                 "site": {
                     "folder": str(built.folder),

@@ -103,7 +103,7 @@ def run_study(
     _check_asked(home, selection, folder=folder, into=into, check=check)
     registered = api.open_study(registration.name, home) if check else None
     with steps("pools") as progress:
-        pools = pool_digests(home, api.STUDY_POOLS, progress)
+        pools = pool_digests(home, api.cases.STUDY_POOLS, progress)
     specifications = specify_registered(registration, pools, selection)
     if registered is not None:
         tables = _play_again(

@@ -253,7 +253,7 @@ def _train(
     check_trackers(report_to)
     into = (folder or home.runs / registration.name).absolute()
     with steps("pools") as progress:
-        pools = pool_digests(home, api.STUDY_POOLS, progress)
+        pools = pool_digests(home, api.cases.STUDY_POOLS, progress)
     runs = matrix.specify_registered(registration, pools, selection)
     jobs = [
         training_jobs.TrainJob(training_jobs.with_recipe(run, recipe), recipe.model, into, cpu, report_to)

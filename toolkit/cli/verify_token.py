@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -105,7 +104,7 @@ def verify_token(
 
         verdict = second_opinion(raw, material, verdict)
     if as_json:
-        print_json(as_document(verdict))
+        print_json(verdict.as_dict())
     else:
         _print(token, verdict)
     context.exit({"verified": 0, "not_verified": 1}.get(verdict.verdict, 3))
@@ -125,13 +124,6 @@ def checked(path: Path, blocks: tuple[bytes, ...], read: Callable[[bytes], objec
     except (Refused, ValueError, TypeError, KeyError) as error:
         raise DamagedError(f"{path.name} is not what it has to be", found=error, where=path) from None
     return blocks
-
-
-def as_document(verdict: TokenVerdict) -> dict[str, Any]:
-    """Return a verdict as the JSON document that `--json` prints."""
-    document = {"verdict": verdict.verdict, "failed_check": verdict.failed_check, **asdict(verdict)}
-    del document["key_sha256"]
-    return document
 
 
 def _print(path: Path, verdict: TokenVerdict) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from html import escape
 from typing import Any
 
 from toolkit.decisions.interval import Interval
@@ -36,6 +37,12 @@ class CriterionResult:
     against: Value | None = None
     cautions: tuple[str, ...] = ()
     procedures: tuple[str, ...] = ()
+
+    @property
+    def marked(self) -> str:
+        """The criterion in a line of HTML, with a mark that says whether it holds."""
+        mark = "?" if isinstance(self.holds, Missing) else "✓" if self.holds else "✗"
+        return f"{mark} {escape(self.text)} <code>{escape(self.test)}</code>"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the criterion as it is printed with `--json`."""
@@ -72,6 +79,21 @@ class Estimate:
         if self.members is not None:
             document[f"by_{self.members.unit}"] = printed(self.members)[1]
         return document
+
+    @property
+    def in_words(self) -> str:
+        """Its mean, and its members where it has some: what is missing is said to be."""
+        of = "mean " if self.members else ""
+        text = f"{self.title}: {of}{_in_words(self.mean)} {self.unit}".rstrip()
+        if self.members is None:
+            return text
+        return (
+            text
+            + "; "
+            + ", ".join(
+                f"{self.members.unit} {name} {_in_words(value)}" for name, value in self.members.items
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -219,6 +241,26 @@ class Decision:
             absent.append(self.interval)
         return tuple(dict.fromkeys(reason for gap in absent for reason in gap.reasons))
 
+    def __repr__(self) -> str:
+        shown = f"<Decision {self.rule!r} in {self.study!r}: {self.verdict}"
+        return f"{shown}, {self.evidence.replace('_', ' ')}, standing {self.standing.name}>"
+
+    def _repr_html_(self) -> str:
+        """Return the decision as a notebook shows it."""
+        lines = [
+            f"Evidence: {self.evidence.replace('_', ' ')}.",
+            *([f"Estimate: {self.estimate.in_words}."] if self.estimate else []),
+            *([f"Interval: {self.interval.in_words}."] if isinstance(self.interval, Interval) else []),
+            *([f"Missing: {'; '.join(self.missing)}."] if self.missing else []),
+            f"Registration {self.registration[0]}: {self.standing}.",
+        ]
+        head = f"<b>{escape(self.rule)}</b> {escape(self.title)}, study {escape(self.study)}: "
+        criteria = "".join(f"<li>{criterion.marked}</li>" for criterion in self.criteria)
+        return (
+            f"<p>{head}<b>{escape(self.verdict.replace('_', ' '))}</b></p><ul>{criteria}</ul>"
+            f"<p>{'<br>'.join(map(escape, lines))}</p>"
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """Return the decision as it is printed with `--json`."""
         names = ("rule", "kind", "title", "study", "verdict", "evidence")
@@ -271,3 +313,7 @@ def printed(value: Value | None) -> tuple[Any, Any]:
     if value is None or isinstance(value, Missing | bool):
         return None, None
     return exact_text(value), rounded(value)
+
+
+def _in_words(value: Fraction | Missing) -> str:
+    return "missing" if isinstance(value, Missing) else f"{rounded(value):+.4f}"

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from toolkit.errors import DamagedError, ToolkitError
 from toolkit.files import file_sha256, read_bytes, read_up_to
@@ -57,6 +58,11 @@ class Judged:
         """The same, with a margin where no accuracy is stated: for deciding an order in time."""
         unstated = self.verdict.accuracy_seconds is None
         return self.no_later_than + (UNSTATED_ACCURACY if unstated else timedelta())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what is known of the token as it is printed with `--json`."""
+        own = {"name": self.authority.name, "operator": self.authority.operator, "token": self.place}
+        return {**own, **self.verdict.as_dict()}
 
 
 def places(prefix: str, authority: Trusted) -> tuple[str, str]:

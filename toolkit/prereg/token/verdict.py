@@ -1,7 +1,8 @@
 """What an examination of a token ends with."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any
 
 VERIFIED = "verified"
 NOT_VERIFIED = "not_verified"
@@ -65,3 +66,9 @@ class TokenVerdict:
     key_sha256: tuple[str, ...] = ()
     revocation: str | None = None
     notes: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the verdict as it is printed with `--json`."""
+        document = {"verdict": self.verdict, "failed_check": self.failed_check, **asdict(self)}
+        del document["key_sha256"]
+        return document
