@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,7 +74,7 @@ def test_a_program_asks_for_a_rule_that_is_none_and_is_told_which_there_are() ->
 
 def test_opening_a_study_and_deciding_import_nothing_heavy() -> None:
     program = (
-        "import sys, toolkit; toolkit.open_study('published'); toolkit.decide('H2a'); toolkit.explain('H2a')\n"
+        "import sys, toolkit; toolkit.open_study('published'); toolkit.decide('H2a'); toolkit.explain('P4')\n"
         "print(*{'torch', 'datasets', 'altair', 'duckdb', 'polars', 'pandas'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -181,3 +182,12 @@ def test_a_program_freezes_and_imports_and_gets_a_decided_study(
     assert "columns that no register takes: comment" in caplog.text
     decided = {row["rule"]: row["verdict"] for row in study.rows("decisions")}
     assert decided == {made.rule: made.verdict for made in toolkit.decide_all(study, Home(home))}
+
+
+@pytest.mark.parametrize("name", toolkit.estimators.__all__)
+def test_an_estimator_says_the_type_of_everything_it_takes_and_gives(name: str) -> None:
+    function = getattr(toolkit.estimators, name)
+    hints = inspect.get_annotations(function, eval_str=True)
+    assert hints.keys() == {*inspect.signature(function).parameters, "return"}
+    assert Any not in hints.values()
+    assert name in dir(toolkit.estimators)

@@ -1,9 +1,9 @@
 """What programs call: open a study, verify its registration, decide rules and explain them, freeze, import.
 
 What others build on is public in `toolkit` (`toolkit.__all__`); the rest is what the commands share. Every
-function takes a `home`, the folder with registers and registrations, and finds it where none is given. What a
-caller has to know and no result says, such as that the Hub was not asked, is a warning of `logging`. A failure
-is a `ToolkitError`, which says what to do.
+function takes a `home`, the folder with registers and registrations, and finds it where none is given. What
+a caller has to know and no result says, such as that the Hub was not asked, is a warning of `logging`. A
+failure is a `ToolkitError`, which says what to do.
 """
 
 from toolkit.api.by_name import (

@@ -242,7 +242,7 @@ class Decision:
         return tuple(dict.fromkeys(reason for gap in absent for reason in gap.reasons))
 
     def __repr__(self) -> str:
-        shown = f"<Decision {self.rule!r} in {self.study!r}: {self.verdict}"
+        shown = f"<Decision {self.rule!r} in {self.study!r}: {self.verdict!r}"
         return f"{shown}, {self.evidence.replace('_', ' ')}, standing {self.standing.name}>"
 
     def _repr_html_(self) -> str:

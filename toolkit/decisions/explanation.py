@@ -119,7 +119,7 @@ class Explanation:
 
     def __repr__(self) -> str:
         made, read = self.decision, len(self.endpoints)
-        return f"<Explanation of {made.rule!r} in {made.study!r}: {made.verdict}, {read} endpoints>"
+        return f"<Explanation of {made.rule!r} in {made.study!r}: {made.verdict!r}, {read} endpoints>"
 
     def _repr_html_(self) -> str:
         rows = "".join(
