@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -182,12 +181,3 @@ def test_a_program_freezes_and_imports_and_gets_a_decided_study(
     assert "columns that no register takes: comment" in caplog.text
     decided = {row["rule"]: row["verdict"] for row in study.rows("decisions")}
     assert decided == {made.rule: made.verdict for made in toolkit.decide_all(study, Home(home))}
-
-
-@pytest.mark.parametrize("name", toolkit.estimators.__all__)
-def test_an_estimator_says_the_type_of_everything_it_takes_and_gives(name: str) -> None:
-    function = getattr(toolkit.estimators, name)
-    hints = inspect.get_annotations(function, eval_str=True)
-    assert hints.keys() == {*inspect.signature(function).parameters, "return"}
-    assert Any not in hints.values()
-    assert name in dir(toolkit.estimators)

@@ -1,4 +1,4 @@
-"""What is large shows itself in a line; in a notebook, studies and decisions show no foreign text as markup."""
+"""What is large shows itself in a line; in a notebook, nothing foreign becomes markup."""
 
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -96,7 +96,6 @@ def test_no_foreign_text_becomes_markup(case: Case) -> None:
     manifest = replace(
         study.manifest,
         study=HOSTILE,
-        evidence=HOSTILE,
         registration=replace(study.manifest.registration, name=HOSTILE, sha256=HOSTILE),
     )
     values = (
