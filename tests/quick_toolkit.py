@@ -7,5 +7,5 @@ from toolkit.study.play import segments
 
 if __name__ == "__main__":
     segments.play_segment = fake_play.wholly
-    api.STUDY_POOLS = ("diagnostic",)
+    api.cases.STUDY_POOLS = ("diagnostic",)
     main.main()

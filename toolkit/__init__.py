@@ -1,31 +1,91 @@
-"""Check and run pre-registered reinforcement-learning studies."""
+"""Check and run pre-registered reinforcement-learning studies.
 
-from __future__ import annotations
+What is public is in `__all__`; it is loaded when it is used.
 
-from typing import TYPE_CHECKING
+Examples:
+    >>> import toolkit
+    >>> study = toolkit.open_study("published")
+    >>> toolkit.decide("H2a", study).verdict
+    'miss'
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolkit.registers.study import Study
+    from toolkit import estimators, pairing
+    from toolkit.api import (
+        decide,
+        decide_all,
+        explain,
+        freeze,
+        import_table,
+        open_study,
+        studies,
+        verify,
+    )
+    from toolkit.api.study import Study
+    from toolkit.decisions.decision import Decision
+    from toolkit.decisions.explanation import Explanation
+    from toolkit.errors import (
+        DamagedError,
+        IncompleteError,
+        RuleError,
+        ToolkitError,
+        UsageError,
+        VerificationError,
+    )
+    from toolkit.places import Home
+    from toolkit.prereg.freeze import Frozen
+    from toolkit.prereg.verification import Verification
 
 __version__ = "0.1.0"
 
+__all__ = [
+    "DamagedError",
+    "Decision",
+    "Explanation",
+    "Frozen",
+    "Home",
+    "IncompleteError",
+    "RuleError",
+    "Study",
+    "ToolkitError",
+    "UsageError",
+    "Verification",
+    "VerificationError",
+    "__version__",
+    "decide",
+    "decide_all",
+    "estimators",
+    "explain",
+    "freeze",
+    "import_table",
+    "open_study",
+    "pairing",
+    "studies",
+    "verify",
+]
 
-def open_study(name: str, *, offline: bool = False) -> Study:
-    """Open a study by name, path, or `owner/name@revision` on the Hub.
+if not TYPE_CHECKING:  # a type checker reads the imports above
+    _PLACES = {
+        "Decision": "decisions.decision",
+        "Explanation": "decisions.explanation",
+        "Frozen": "prereg.freeze",
+        "Home": "places",
+        "Study": "api.study",
+        "Verification": "prereg.verification",
+    }
 
-    A study of the Hub is pulled at the commit that the revision is, and checked file by file; what has to be
-    known about that (such as that the Hub was not asked) is a warning of the module `logging`.
+    def __getattr__(name: str) -> Any:
+        """Return what is public; what it needs is imported now."""
+        if name in {"estimators", "pairing"}:
+            return import_module(f"{__name__}.{name}")
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        place = _PLACES.get(name, "errors" if name.endswith("Error") else "api")
+        return getattr(import_module(f"{__name__}.{place}"), name)
 
-    Args:
-        name: a study of this home, a folder that holds a manifest, or a dataset repository.
-        offline: whether a study of the Hub is taken from the cache alone.
-
-    Returns:
-        The study: `rows`, `arrow`, `polars` give its tables, `origin` says which commit of the Hub it is.
-
-    Raises:
-        ToolkitError: it cannot be had, or is not what its manifest names; the error says what to do.
-    """
-    from toolkit import api
-
-    return api.open_study(name, offline=offline)
+    def __dir__() -> list[str]:
+        """Return the public names, loaded or not."""
+        return sorted(__all__)

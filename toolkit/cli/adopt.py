@@ -9,7 +9,6 @@ import click
 from toolkit import api
 from toolkit.cli import offers, output
 from toolkit.cli.authorities import trust_option
-from toolkit.cli.verify_prereg import token_document
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 
@@ -110,7 +109,7 @@ def _document(done: Evidence, outcome: Outcome, figures: Comparison | None) -> A
         "folder": str(done.folder),
         "files": sorted(done.contents),
         "document_sha256": verification.document_sha256,
-        "authorities": [token_document(judged) for judged in verification.authorities],
+        "authorities": [judged.as_dict() for judged in verification.authorities],
         "checks": [check.as_dict() for check in done.checks],
         "pools": {
             "compared": done.pools.compared,

@@ -7,16 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit.cli.output import FILE, say_line, with_options
-from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
-    from toolkit.prereg import evidence, timestamping, trust
-
-DEFAULT = ("FreeTSA", "DigiCert")
-DEMONSTRATED = ("Demonstration A", "Demonstration B")
+    from toolkit.prereg import evidence
 
 
 trust_option = click.option(
@@ -52,61 +47,6 @@ asking_options = with_options(
         help="Longest time for one exchange with an authority, in seconds.",
     ),
 )
-
-
-def demonstrated() -> tuple[timestamping.Source, ...]:
-    """Return two authorities made for the occasion."""
-    from toolkit.prereg.demonstration import DemonstrationAuthority
-
-    return tuple(map(DemonstrationAuthority, DEMONSTRATED))
-
-
-def online(
-    addresses: Sequence[str],
-    named: Sequence[trust.Trusted],
-    known: Sequence[trust.Trusted],
-    roots: Sequence[Path],
-    timeout_s: float,
-) -> tuple[timestamping.Source, ...]:
-    """Return the authorities to ask over HTTP.
-
-    Args:
-        addresses: as the user gave them.
-        named: those of the registration's own trust file.
-        known: those that the user trusts.
-        roots: files with root certificates.
-        timeout_s: longest time for one exchange.
-
-    Raises:
-        UsageError: nobody trusted answers at an address, or they are fewer than two.
-    """
-    from toolkit.prereg.authority import Online
-    from toolkit.prereg.pem import CERTIFICATE, find_pinned, read_blocks
-
-    given = [der for path in roots for der in read_blocks(path, CERTIFICATE)]
-    chosen = [_known(address, (*named, *known)) for address in addresses]
-    chosen = chosen or list(named) or [authority for authority in known if authority.name in DEFAULT]
-    if len({authority.operator for authority in chosen}) < 2:  # noqa: PLR2004 - two say more than one
-        raise UsageError(
-            "at least two authorities of different operators are needed",
-            found=", ".join(f"{authority.name} ({authority.operator})" for authority in chosen) or "none",
-            remedy="--authority URL, once each",
-        )
-    return tuple(
-        Online(authority, find_pinned(authority.roots, given), timeout_s)
-        for authority in dict.fromkeys(chosen)
-    )
-
-
-def _known(address: str, known: Sequence[trust.Trusted]) -> trust.Trusted:
-    for authority in known:
-        if address.rstrip("/") == authority.address.rstrip("/"):
-            return authority
-    raise UsageError(
-        f"nobody who is trusted answers at {address}",
-        expected=", ".join(authority.address for authority in known),
-        remedy="name the authority, its operator and its root's SHA-256 in a trust file: --trust FILE",
-    )
 
 
 def print_tokens(tokens: Sequence[evidence.Judged]) -> None:

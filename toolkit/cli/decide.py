@@ -68,7 +68,7 @@ def decide(
             "name the rules to decide, or --all" + (", not both" if rules else ""),
             remedy="toolkit decide H2a, or toolkit decide --all",
         )
-    decisions = api.decide(rules, studies, trust_files=trust_files)
+    decisions = api.decide_rules(rules, studies, trust_files=trust_files)
     if as_json:
         output.print_json([decision.as_dict() for decision in decisions])
     elif every:

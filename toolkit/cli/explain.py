@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
     from toolkit.decisions.case import Case
     from toolkit.decisions.decision import Decision
+    from toolkit.decisions.explanation import Explanation, Restated
+    from toolkit.documents.decisions import ExplanationDocument
     from toolkit.prereg.record import Amendment
+    from toolkit.study.power.mixed import MixedEffects
 
 
 @click.command()
@@ -52,6 +55,8 @@ def explain(
       toolkit explain H2a --study embedded --sensitivity
       toolkit explain --language
     """
+    from toolkit.decisions import explanation
+
     if bool(rules) == language:
         raise UsageError("name the rules to explain, or --language", remedy="toolkit explain H2a")
     if language:
@@ -59,50 +64,59 @@ def explain(
         return
     cases = api.load_cases(studies, trust_files=trust_files)
     asked = api.rules_asked(cases, rules, everywhere=bool(studies))
-    explanations = [api.explain(case, rule) for case, rule in asked]
-    if sensitivity:
-        from toolkit.study.power.mixed import mixed_effects
-
-        for (case, rule), shown in zip(asked, explanations, strict=True):
-            shown["sensitivity"] = mixed_effects(case.book, case.engine, rule).as_dict()
+    explained = [(case, explanation.explain(case, rule)) for case, rule in asked]
+    mixed = [_mixed(case, e.decision.rule) if sensitivity else None for case, e in explained]
     if as_json:
-        output.print_json(explanations)
+        output.print_json([_document(e, model) for (_, e), model in zip(explained, mixed, strict=True)])
     else:
-        for (case, _), shown in zip(asked, explanations, strict=True):
-            _print(case, shown)
-    standing.end(context, standing.standings_of(case.decide(rule) for case, rule in asked), None)
+        for (case, e), model in zip(explained, mixed, strict=True):
+            _print(case, e, model)
+    standing.end(context, standing.standings_of(e.decision for _, e in explained), None)
 
 
-def _print(case: Case, shown: dict[str, Any]) -> None:
-    print_reasons(case.decide(shown["rule"]), seeds=True)
+def _mixed(case: Case, rule: str) -> MixedEffects:
+    from toolkit.study.power.mixed import mixed_effects
+
+    return mixed_effects(case.book, case.engine, rule)
+
+
+def _document(explained: Explanation, mixed: MixedEffects | None) -> ExplanationDocument:
+    document = explained.as_dict()
+    if mixed:
+        document["sensitivity"] = mixed.as_dict()
+    return document
+
+
+def _print(case: Case, explained: Explanation, mixed: MixedEffects | None) -> None:
+    print_reasons(explained.decision, seeds=True)
     for line in (
         "",
-        *shown["text"].split("\n"),
+        *explained.registered.text.split("\n"),
         "",
-        *_more_lines(case.decide(shown["rule"]), shown),
-        *_restated_lines(shown),
+        *([f"Mixed      {mixed.in_words}; {mixed.as_dict()['label']}"] if mixed else []),
+        *_more_lines(explained),
+        *_restated_lines(explained.restates),
     ):
         output.say_line(line)
-    _print_provenance(case, shown)
+    _print_provenance(case, explained)
     output.say_line("")
 
 
-def _more_lines(decision: Decision, shown: dict[str, Any]) -> Iterator[str]:
+def _more_lines(explained: Explanation) -> Iterator[str]:
     """Yield what belongs to a rule and decides nothing, and what its criteria are as tests."""
     from toolkit.decisions.interval import Interval
 
-    for criterion in shown["criteria"]:
-        for procedure in criterion.get("procedures", []):
+    decision, readings = explained.decision, explained.registered.readings
+    for criterion in decision.criteria:
+        for procedure in criterion.procedures:
             yield f"Level      {procedure}"
     if isinstance(decision.interval, Interval):
         yield f"Interval   {decision.interval.origin}: {decision.interval.method}"
-    if "sensitivity" in shown:
-        yield f"Mixed      {shown['sensitivity']['text']}; {shown['sensitivity']['label']}"
     for test in decision.tests:
         yield f"Test       {test.test.id} of {test.test.endpoint}: {test.words}"
-    for reading, verdict in shown.get("readings", {}).items():
-        binds = " (binds)" if reading == shown["binding_reading"] else ""
-        yield f"Reading    {reading}{binds}: {verdict}. {shown['readings_text'][reading]}"
+    for reading, verdict in decision.readings.items():
+        binds = " (binds)" if reading == decision.binding else ""
+        yield f"Reading    {reading}{binds}: {verdict}. {readings[reading]}"
     for secondary in decision.secondary:
         shown_by = ", ".join(
             f"{key}: {'censored or missing' if value is None else value}"
@@ -111,63 +125,60 @@ def _more_lines(decision: Decision, shown: dict[str, Any]) -> Iterator[str]:
         yield f"Secondary  {secondary.title}: {shown_by}"
 
 
-def _restated_lines(shown: dict[str, Any]) -> Iterator[str]:
-    restated = shown.get("restates")
-    if not restated:
+def _restated_lines(restated: Restated | None) -> Iterator[str]:
+    if restated is None:
         return
-    what = "The rule as frozen restates" if restated["of_frozen_rule"] else "Restates"
+    what = "The rule as frozen restates" if restated.of_frozen_rule else "Restates"
     yield ""
-    yield f"{what} {restated['document']}, SHA-256 {restated['sha256']}"
-    if not restated["is_at_hand"]:
-        yield f"  Its words are not here: {restated['remedy']}."
-    for span in restated["spans"]:
-        first, last = span["lines"]
+    yield f"{what} {restated.document}, SHA-256 {restated.sha256}"
+    if restated.remedy:
+        yield f"  Its words are not here: {restated.remedy}."
+    for part in restated.spans:
+        first, last = part.span.first, part.span.last
         lines = f"lines {first} to {last}" if last > first else f"line {first}"
-        yield f"  {span['name']}, {lines}"
-        yield from (f"    | {line}" for line in (span["text"] or "").splitlines() if line)
+        yield f"  {part.name}, {lines}"
+        yield from (f"    | {line}" for line in (part.text or "").splitlines() if line)
 
 
-def _print_provenance(case: Case, shown: dict[str, Any]) -> None:
+def _print_provenance(case: Case, explained: Explanation) -> None:
     """Print where a verdict comes from: formulas, rows, deviations, amendments, files and their digests."""
-    for number, statistic in enumerate(shown.get("statistics", [])):
+    for number, statistic in enumerate(explained.statistics):
         if not number:
             output.say_line("")
             output.say_line("Statistics, computed exactly from the endpoints below")
-        output.say_line(f"  {statistic['id']}: {statistic['title']}")
-        output.say_line(f"    {statistic['formula']}")
+        output.say_line(f"  {statistic.id}: {statistic.title}")
+        output.say_line(f"    {statistic.formula}")
     output.say_line("")
     output.say_line(f"Rows (paste into toolkit sql --study {_named(case)})")
-    for endpoint in shown["endpoints"]:
-        output.say_line(f"  {endpoint['id']}: {endpoint['title']}")
-        output.say_line(f"    {endpoint['rows']}")
-    for line in _origin_lines(case, shown):
+    for endpoint in explained.endpoints:
+        output.say_line(f"  {endpoint.id}: {endpoint.title}")
+        output.say_line(f"    {endpoint.rows}")
+    amendment = _amendment(case, explained.decision)
+    for line in _origin_lines(case, explained, amendment):
         output.say_line(line)
-    amendment = _amendment(case, shown)
     output.say_line("")
     output.say_whole(
         f"Rule       {case.registration.folder / (amendment.file if amendment else 'rules.toml')}"
     )
-    output.say_whole(f"Frozen     {shown['registration']['name']} {shown['registration']['sha256']}")
+    output.say_whole(f"Frozen     {' '.join(explained.decision.registration)}")
     if case.study.origin:
         output.say_whole(f"Hub        {case.study.origin.pinned}, asked for as {case.study.origin.revision}")
-    for register in shown["registers"]:
-        hashed = register["sha256"] or f"{len(register['files'])} files, each hashed when it was read"
-        output.say_whole(f"Register   {register['config']} {hashed}")
+    for register in explained.decision.registers:
+        hashed = register.sha256 or f"{len(register.files)} files, each hashed when it was read"
+        output.say_whole(f"Register   {register.config} {hashed}")
 
 
-def _origin_lines(case: Case, shown: dict[str, Any]) -> Iterator[str]:
+def _origin_lines(case: Case, explained: Explanation, amendment: Amendment | None) -> Iterator[str]:
     """Yield the deviations that concern a rule, and what amendments did to it."""
-    for deviation in shown["deviations"]:
+    for deviation in explained.deviations:
         yield ""
-        yield f"{deviation['id']} {deviation['title']}: {deviation['text']}"
-    if "addition" in shown:
-        added = shown["addition"]
-        origin = f"added by amendment {added['id']} ({added['dated']})"
+        yield f"{deviation.id} {deviation.title}: {deviation.text}"
+    added = explained.addition
+    if added:
         yield ""
-        yield f"Origin     {origin}, what had been seen: {added['seen']}"
-    amendment = _amendment(case, shown)
+        yield f"Origin     added by amendment {added.id} ({added.dated}), what had been seen: {added.seen}"
     if amendment:
-        change = case.book.changes[shown["rule"]]
+        change = case.book.changes[explained.decision.rule]
         yield ""
         yield f"Amendment  {amendment.id} {change.relation} this rule. {amendment.reason}"
         if change.relation != "adds":
@@ -175,8 +186,9 @@ def _origin_lines(case: Case, shown: dict[str, Any]) -> Iterator[str]:
             yield f"{'As frozen' if change.frozen else 'As added '}  {change.first.text}"
 
 
-def _amendment(case: Case, shown: dict[str, Any]) -> Amendment | None:
-    return next((a for a in case.registration.amendments if a.id == shown.get("amended_by")), None)
+def _amendment(case: Case, decision: Decision) -> Amendment | None:
+    named = decision.amendment.id if decision.amendment else ""
+    return next((a for a in case.registration.amendments if a.id == named), None)
 
 
 def _named(case: Case) -> str:

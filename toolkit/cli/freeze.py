@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolkit import api
 from toolkit.cli import offers, output
-from toolkit.cli.authorities import asking_options, demonstrated, online, print_tokens
-from toolkit.cli.verify_prereg import token_document
+from toolkit.cli.authorities import asking_options, print_tokens
 from toolkit.errors import UsageError
 from toolkit.files import read_text
 from toolkit.places import find_home
@@ -66,34 +66,22 @@ def freeze(
         --authority http://time.certum.pl
       toolkit freeze my-study --demonstration
     """
-    from toolkit.prereg import git, record, trust
-    from toolkit.prereg.freeze import freeze as freeze_draft
-    from toolkit.prereg.freeze import open_draft, refuse_waiting
+    from toolkit.prereg import git
 
     if template:
         _print_template("rules", as_json=as_json, name=registration)
         return
-    if demonstration and (addresses or roots):
-        raise UsageError("a demonstration asks no authority", remedy="leave out --authority and --root")
-    folder = find_home().registration_folder(registration)
-    draft = open_draft(folder, _check_rules)
     if dry_run:
+        draft = api.check_draft(registration)
         _print_dry_run(draft.name, sorted(draft.contents), draft.commit, as_json=as_json)
         return
-    known = trust.known_authorities(*trust_files)
-    if demonstration:
-        refuse_waiting(folder)
-        sources = demonstrated()
-    else:
-        own = draft.contents.get(trust.TRUST)
-        named = trust.parse_trust(own.decode(errors="replace"), trust.TRUST) if own is not None else ()
-        sources = online(addresses, named, known, roots, timeout_s)
-    frozen = freeze_draft(
-        folder,
-        draft,
-        sources,
-        known,
-        standing=record.DEMONSTRATION if demonstration else record.PUBLIC,
+    frozen = api.freeze(
+        registration,
+        demonstration=demonstration,
+        authorities=addresses,
+        trust_files=trust_files,
+        roots=roots,
+        timeout_s=timeout_s,
         say=output.remark,
     )
     if as_json:
@@ -106,7 +94,7 @@ def freeze(
     trusting = "".join(f" --trust {path}" for path in trust_files)
     output.say_line("  commit the folder, and publish the digest")
     output.say_whole(f"  toolkit verify-prereg {frozen.registration}{trusting}")
-    for name in git.ignored(folder):
+    for name in git.ignored(find_home().registration_folder(registration)):
         output.say_line(f"  NOT COMMITTED with the folder, because git ignores it: {name}")
 
 
@@ -117,7 +105,7 @@ def _freeze_document(frozen: Frozen) -> documents.FreezeDocument:
         "standing": frozen.standing,
         "commit": frozen.commit or None,
         "files": frozen.files,
-        "authorities": [token_document(judged) for judged in frozen.tokens],
+        "authorities": [judged.as_dict() for judged in frozen.tokens],
     }
 
 
@@ -131,27 +119,6 @@ def _print_template(kind: str, *, as_json: bool, **values: str) -> None:
         output.print_json(document)
     else:
         click.echo(text, nl=False)
-
-
-def _check_rules(rules: str) -> None:
-    from toolkit.decisions import rulebook, vacuity
-    from toolkit.prereg.record import UNFILLED
-    from toolkit.study.check.decidable import check_decidable
-    from toolkit.study.play.matrix import specify
-    from toolkit.study.probing.design import probed_runs
-
-    book = rulebook.load_rulebook(rules)
-    if not book.rules:
-        raise UsageError("there is no rule: nothing would be decided", where="rules.toml")
-    unfilled = [line.strip() for line in rules.splitlines() if UNFILLED in line]
-    if unfilled:
-        raise UsageError("the template was not filled in", found=unfilled[0], where="rules.toml")
-    vacuity.check_not_vacuous(book)
-    if any(cell.regime for cell in book.plan.cells):
-        runs = specify(book.plan, ("", ""), {})  # what is fixed twice agrees
-        if book.probe is not None:
-            probed_runs(book.probe, runs)
-    check_decidable(book)
 
 
 def _print_dry_run(name: str, files: Sequence[str], commit: str, *, as_json: bool) -> None:
@@ -230,6 +197,7 @@ def _add(
     from toolkit.prereg import addition, trust
     from toolkit.prereg.record import Amendment
     from toolkit.prereg.registration import load_registration
+    from toolkit.study.check import drafted
 
     if is_template:
         _print_template(kind, as_json=as_json, today=str(datetime.now(UTC).date()))
@@ -251,7 +219,7 @@ def _add(
         content,
         _sources(loaded, known, **asking),
         known,
-        check=lambda fresh: check_entry(fresh, entry),
+        check=lambda fresh: drafted.check_entry(fresh, entry),
         say=output.remark,
     )
     if as_json:
@@ -280,7 +248,7 @@ def _addition_document(added: Added, *, is_exploratory: bool | None) -> document
         "file": added.file,
         "link": added.link,
         **exploratory,
-        "authorities": [token_document(judged) for judged in added.tokens],
+        "authorities": [judged.as_dict() for judged in added.tokens],
     }
 
 
@@ -293,7 +261,6 @@ def _is_exploratory(home: Home, registration: Registration, amendment: record.Am
     Raises:
         UsageError: runs have been launched, and it does not say so.
     """
-    from toolkit import api
     from toolkit.study.check.registered import is_on_new_data, launched_under
 
     studies = api.studies_here(home)
@@ -320,30 +287,12 @@ def _sources(
     timeout_s: float,
     trust_files: tuple[Path, ...],  # noqa: ARG001 - read by the caller
 ) -> tuple[timestamping.Source, ...]:
+    from toolkit.prereg import sources
     from toolkit.prereg.record import DEMONSTRATION, EVIDENCE
 
     if registration.record.is_restated:
         return ()
     if registration.record.standing == DEMONSTRATION:
-        return demonstrated()
+        return sources.demonstrated()
     evidence = (registration.folder / EVIDENCE).glob("*.pem")
-    return online(addresses, registration.trust_in(), known, (*roots, *sorted(evidence)), timeout_s)
-
-
-def check_entry(registration: Registration, entry: record.Amendment | record.Deviation) -> None:
-    """Check an amendment's rules with those before it, and that the rules a deviation names are there."""
-    from toolkit.decisions import rulebook, vacuity
-    from toolkit.prereg.record import Amendment
-    from toolkit.study.check.decidable import check_decidable
-
-    texts = [amendment.rules for amendment in registration.amendments]
-    if not isinstance(entry, Amendment):
-        book = rulebook.load_rulebook(registration.rules, texts)
-        for name in entry.concerns:
-            book.rule(name)
-        return
-    book = rulebook.load_rulebook(registration.rules, [*texts, entry.rules])
-    changed = {*entry.replaces, *entry.restates, *entry.adds}
-    resting = {rule.id for rule in book.rules.values() if changed & book.names_of(rule)}
-    vacuity.check_not_vacuous(book, changed | resting)
-    check_decidable(book, changed | resting)
+    return sources.online(addresses, registration.trust_in(), known, (*roots, *sorted(evidence)), timeout_s)

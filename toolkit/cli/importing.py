@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolkit import api
 from toolkit.cli import offers
 from toolkit.cli.output import FILE, check_option, json_option, print_json, say_line, stepped, styled
-from toolkit.errors import IncompleteError, UsageError
-from toolkit.places import Home, find_home
+from toolkit.places import find_home
 
 if TYPE_CHECKING:
     from toolkit.documents.registers import ImportDocument, Written
-    from toolkit.study.new.importing import Import, Imported
+    from toolkit.study.new.importing import Imported
 
 MOST_NAMES = 5
 GIVEN_BACK = {
@@ -70,54 +70,17 @@ def import_registers(
       toolkit registers import my-study episodes.csv --check
     """
     os.environ.update(GIVEN_BACK)  # who started this may have imported polars, which leaves its own there
-    from toolkit.files import hold
-    from toolkit.study.new.importing import check_import, import_study
-
     home = find_home()
-    if home.is_shipped:
-        raise UsageError(
-            "there is no project here to import into",
-            where=Path.cwd(),
-            remedy=f"start one in this folder: toolkit new-study {study} --table {sources[0]}",
-        )
-    wanted = _wanted(home, study, sources, mapping or home.mappings / f"{study}.toml")
-    folder = home.registers / study
     with stepped(f"import {study}", STEPS) as progress:
-        if check:
-            done = check_import(wanted, folder, progress)
-        else:
-            home.registers.mkdir(parents=True, exist_ok=True)
-            with hold(home.registers, f".{study}.lock", "study's registers"):
-                done = import_study(wanted, folder, progress, reason)
+        done = api.import_registers(
+            study, sources, home, mapping=mapping, reason=reason, check=check, progress=progress
+        )
+    folder = home.registers / study
     outcome: Written = "identical" if check else "written"
     if as_json:
         print_json(_document(done, folder, outcome))
     else:
         _show(done, folder, outcome)
-
-
-def _wanted(home: Home, study: str, sources: tuple[str, ...], mapping: Path) -> Import:
-    from toolkit.prereg.registration import load_registration
-    from toolkit.registers.imported.mapping import read_mapping
-    from toolkit.study.check.registered import open_case
-    from toolkit.study.new.importing import Import
-
-    if not mapping.is_file():
-        raise IncompleteError(
-            f"there is no mapping for {study}",
-            where=mapping,
-            remedy=f"toolkit new-study {study} --table {sources[0]} writes one to be looked over",
-        )
-    read = read_mapping(mapping)
-    if read.study != study:
-        raise UsageError("the mapping is of another study", expected=study, found=read.study, where=mapping)
-    return Import(
-        sources,
-        mapping,
-        home.cards / f"{study}.md",
-        load_registration(home.registration_folder(read.registration)),
-        open_case,
-    )
 
 
 def _document(done: Imported, folder: Path, outcome: Written) -> ImportDocument:

@@ -17,7 +17,6 @@ from toolkit.cli.authorities import trust_option
 from toolkit.cli.decide import print_decisions
 from toolkit.cli.output import FILE, json_option
 from toolkit.cli.standing import require_option
-from toolkit.cli.verify_prereg import as_document
 from toolkit.errors import ToolkitError
 from toolkit.places import find_home
 
@@ -131,7 +130,7 @@ class _Reproduced:
         return {
             "registers": [{"study": name, "verdict": "verified", "rows": n} for name, n in self.rows.items()],
             "audits": audits,
-            "registrations": [as_document(verification) for verification in self.verifications],
+            "registrations": [verification.as_dict() for verification in self.verifications],
             "decisions": [decision.as_dict() for decision in self.decisions],
             "site": None
             if isinstance(self.site, ToolkitError)
@@ -146,7 +145,7 @@ class _Reproduced:
         """Return what was reproduced in five lines, by what each is about."""
         played = sum(sum(done.sampled.values()) for done in self.audits.values())
         left = f"; not those of {', '.join(self.unplayed)}" if self.unplayed else ""
-        paper = [made for made in self.decisions if made.study == api.PUBLISHED]
+        paper = [made for made in self.decisions if made.study == api.by_name.PUBLISHED]
         studies = len({made.study for made in self.decisions})
         return {
             "rows": f"{sum(self.rows.values()):,} rows of {len(self.rows)} studies are those of their "
@@ -259,7 +258,7 @@ def _decided(cases: Sequence[Case], say: _Stages) -> list[Decision]:
         with say.doing(f"verdicts of {case.study.name}", at, len(cases)):
             made = case.decide_all()
         decisions += made
-        if case.study.name == api.PUBLISHED:
+        if case.study.name == api.by_name.PUBLISHED:
             say.show(made)
         else:
             say.done(f"{case.study.name}: {_counted(made)}")

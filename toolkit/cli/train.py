@@ -261,8 +261,8 @@ def _train(
     training_jobs.check_stack(recipe, cpu=cpu, say=say, has_gpu=bool(visible_gpus()))
     check_trackers(report_to)
     into = (folder or home.runs / registration.name).absolute()
-    with stepped("pools", len(api.STUDY_POOLS)) as progress:
-        pools = pool_digests(home, api.STUDY_POOLS, progress)
+    with stepped("pools", len(api.cases.STUDY_POOLS)) as progress:
+        pools = pool_digests(home, api.cases.STUDY_POOLS, progress)
     runs = matrix.specify_registered(registration, pools, selection)
     jobs = [
         training_jobs.TrainJob(training_jobs.with_recipe(run, recipe), recipe.model, into, cpu, report_to)

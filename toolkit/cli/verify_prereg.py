@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from toolkit.documents import verification as documents
-    from toolkit.prereg import evidence, verification
+    from toolkit.prereg import verification
     from toolkit.registers.study import Study
 
 
@@ -78,10 +77,18 @@ def verify_prereg(
     with output.stepped("verify", len(wanted)) as progress:
         for folder, studies in wanted:
             progress(folder.name)
-            options = {"with_openssl": with_openssl, "all_belong": bool(named)}
-            results.append(api.verify(folder, studies, trust_files, restatements, **options))
+            results.append(
+                api.verify(
+                    folder,
+                    studies,
+                    trust_files,
+                    restatements,
+                    with_openssl=with_openssl,
+                    all_belong=bool(named),
+                )
+            )
     if as_json:
-        output.print_json([as_document(result) for result in results])
+        output.print_json([result.as_dict() for result in results])
     else:
         for result in results:
             print_verification(result)
@@ -91,7 +98,7 @@ def verify_prereg(
     context.exit(1 if "not_verified" in verdicts else 3 if "incomplete" in verdicts else 0)
 
 
-def _wanted(registrations: Sequence[str], named: Sequence[str]) -> list[tuple[Path, list[Study]]]:
+def _wanted(registrations: Sequence[str], named: Sequence[str]) -> list[tuple[Path, Sequence[Study]]]:
     """Return the folders to verify, each with the studies whose runs have to come after it."""
     from toolkit.prereg.registration import is_draft
 
@@ -105,45 +112,6 @@ def _wanted(registrations: Sequence[str], named: Sequence[str]) -> list[tuple[Pa
     home.say_absent(output.remark)
     here = api.studies_here(home)
     return [(folder, here) for folder in folders]
-
-
-def as_document(result: verification.Verification) -> documents.VerificationDocument:
-    """Return a verification as the JSON document that `--json` prints."""
-    order: tuple[documents.Order, ...] = ("run_before_freeze", "incomplete", "runs_after_freeze")
-    verdicts: list[documents.Order] = [c.verdict for c in result.chronology] or ["incomplete"]
-    recorded = dict(result.recorded)
-    return {
-        "registration": result.registration,
-        "verdict": result.verdict,
-        "standing": result.standing,
-        "is_restated": result.is_restated,
-        "document_sha256": result.document_sha256,
-        "existed_by": result.existed_by,
-        "authorities": [
-            {**token_document(judged), "recorded_time": recorded.get(judged.authority.name)}
-            for judged in result.authorities
-        ],
-        "chronology": {
-            "verdict": min(verdicts, key=order.index),
-            "runs_after": sum(len(c.runs_after) for c in result.chronology),
-            "disclosed_exceptions": [run for c in result.chronology for run in c.disclosed_exceptions],
-            "undisclosed": [run for c in result.chronology for run in c.undisclosed],
-        },
-        "checks": [check.as_dict() for check in result.checks],
-        "promise": result.promise,
-    }
-
-
-def token_document(judged: evidence.Judged) -> documents.TokenDocument:
-    """Return what is known of an authority's token as a JSON document."""
-    from toolkit.cli.verify_token import as_document as of_token
-
-    return {
-        "name": judged.authority.name,
-        "operator": judged.authority.operator,
-        "token": judged.place,
-        **of_token(judged.verdict),
-    }
 
 
 def print_verification(result: verification.Verification) -> None:

@@ -15,7 +15,6 @@ from toolkit.errors import DamagedError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolkit.documents.verification import TokenVerdictDocument
     from toolkit.prereg.token.verdict import TokenVerdict
 
 _POLICY = re.compile(r"\d+(?:\.\d+)+", re.ASCII)
@@ -106,7 +105,9 @@ def verify_token(
 
         verdict = second_opinion(raw, material, verdict)
     if as_json:
-        print_json(as_document(verdict))
+        from toolkit.prereg.evidence import token_document
+
+        print_json(token_document(verdict))
     else:
         _print(token, verdict)
     context.exit({"verified": 0, "not_verified": 1}.get(verdict.verdict, 3))
@@ -126,28 +127,6 @@ def checked(path: Path, blocks: tuple[bytes, ...], read: Callable[[bytes], objec
     except (Refused, ValueError, TypeError, KeyError) as error:
         raise DamagedError(f"{path.name} is not what it has to be", found=error, where=path) from None
     return blocks
-
-
-def as_document(verdict: TokenVerdict) -> TokenVerdictDocument:
-    """Return a verdict as the JSON document that `--json` prints."""
-    return {
-        "verdict": verdict.verdict,
-        "failed_check": verdict.failed_check,
-        "failed_step": verdict.failed_step,
-        "message": verdict.message,
-        "gen_time": verdict.gen_time,
-        "accuracy_seconds": verdict.accuracy_seconds,
-        "serial": verdict.serial,
-        "policy": verdict.policy,
-        "imprint_algorithm": verdict.imprint_algorithm,
-        "imprint": verdict.imprint,
-        "signer": verdict.signer,
-        "signature_algorithm": verdict.signature_algorithm,
-        "root": verdict.root,
-        "root_sha256": verdict.root_sha256,
-        "revocation": verdict.revocation,
-        "notes": verdict.notes,
-    }
 
 
 def _print(path: Path, verdict: TokenVerdict) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from toolkit.decisions.decision import Decision, Exploratory
 from toolkit.decisions.engine import Engine
@@ -13,12 +12,8 @@ from toolkit.decisions.rulebook import RuleBook, load_rulebook, rulebook_of
 from toolkit.decisions.stored import StoredDecisions
 from toolkit.errors import DamagedError, RuleError
 from toolkit.prereg.registration import Registration
-from toolkit.prereg.spans import span_text
 from toolkit.prereg.standing import UNVERIFIED, Standing
 from toolkit.registers.study import Study
-
-if TYPE_CHECKING:
-    from toolkit.documents.decisions import RestatedDocument
 
 
 @dataclass(frozen=True)
@@ -59,37 +54,8 @@ class Case:
             self._decided[name] = self._decide(name)
         return self._decided[name]
 
-    def restated_words(self, rule: str) -> RestatedDocument | None:
-        """Return the lines of a frozen document that a rule restates, and their words if it is at hand.
-
-        An amendment restates other documents: of a rule that one replaced, the frozen rule's lines are given.
-        None where the rule restates nothing.
-        """
-        registered, change = self.book.rule(rule), self.book.changes.get(rule)
-        frozen = registered if registered.spans or change is None else change.frozen
-        if frozen is None or not frozen.spans:
-            return None
-        document = self.registration.document()
-        remedy = (
-            f"toolkit adopt {self.study.name} CHECKOUT takes it from a checkout of the authors' repository"
-        )
-        spans = [(name, self.book.spans[name]) for name in frozen.spans]
-        return {
-            "document": self.registration.record.document,
-            "sha256": self.registration.record.document_sha256,
-            "of_frozen_rule": frozen is not registered,
-            "is_at_hand": document is not None,
-            "remedy": remedy if document is None else None,
-            "spans": [
-                {
-                    "name": name,
-                    "lines": [span.first, span.last],
-                    "sha256": span.sha256,
-                    "text": None if document is None else span_text(document, span),
-                }
-                for name, span in spans
-            ],
-        }
+    def __repr__(self) -> str:
+        return f"<Case {self.study.name!r}: {len(self.book.rules)} rules, standing {self.standing.name}>"
 
     def decide_all(self, rules: Sequence[str] = ()) -> tuple[Decision, ...]:
         """Decide the named rules in their order, or every rule of the registration."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from toolkit.decisions.counts import ArmCounts
@@ -55,6 +56,12 @@ class CriterionResult:
         """Whether it holds; None where that is not known."""
         return None if isinstance(self.holds, Missing) else self.holds
 
+    @property
+    def marked(self) -> str:
+        """The criterion in a line of HTML, with a mark that says whether it holds."""
+        mark = {True: "✓", False: "✗", None: "?"}[self.known]
+        return f"{mark} {escape(self.text)} <code>{escape(self.test)}</code>"
+
     def as_dict(self) -> documents.CriterionDocument:
         """Return the criterion as it is printed with `--json`."""
         exact, decimal = printed(self.value)
@@ -103,6 +110,21 @@ class Estimate:
         if self.members is not None:
             document[f"by_{self.members.unit}"] = printed(self.members)[1]  # type: ignore[literal-required]
         return document
+
+    @property
+    def in_words(self) -> str:
+        """Its mean, and its members where it has some: what is missing is said to be."""
+        of = "mean " if self.members else ""
+        text = f"{self.title}: {of}{_in_words(self.mean)} {self.unit}".rstrip()
+        if self.members is None:
+            return text
+        return (
+            text
+            + "; "
+            + ", ".join(
+                f"{self.members.unit} {name} {_in_words(value)}" for name, value in self.members.items
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -271,6 +293,26 @@ class Decision:
             absent.append(self.interval)
         return tuple(dict.fromkeys(reason for gap in absent for reason in gap.reasons))
 
+    def __repr__(self) -> str:
+        shown = f"<Decision {self.rule!r} in {self.study!r}: {self.verdict!r}"
+        return f"{shown}, {self.evidence.replace('_', ' ')}, standing {self.standing.name}>"
+
+    def _repr_html_(self) -> str:
+        """Return the decision as a notebook shows it."""
+        lines = [
+            f"Evidence: {self.evidence.replace('_', ' ')}.",
+            *([f"Estimate: {self.estimate.in_words}."] if self.estimate else []),
+            *([f"Interval: {self.interval.in_words}."] if isinstance(self.interval, Interval) else []),
+            *([f"Missing: {'; '.join(self.missing)}."] if self.missing else []),
+            f"Registration {self.registration[0]}: {self.standing}.",
+        ]
+        head = f"<b>{escape(self.rule)}</b> {escape(self.title)}, study {escape(self.study)}: "
+        criteria = "".join(f"<li>{criterion.marked}</li>" for criterion in self.criteria)
+        return (
+            f"<p>{head}<b>{escape(self.verdict.replace('_', ' '))}</b></p><ul>{criteria}</ul>"
+            f"<p>{'<br>'.join(map(escape, lines))}</p>"
+        )
+
     def as_dict(self) -> documents.DecisionDocument:
         """Return the decision as it is printed with `--json`."""
         name, sha256 = self.registration
@@ -336,3 +378,7 @@ def printed(value: Value | None) -> tuple[Any, Any]:
     if value is None or isinstance(value, Missing | bool):
         return None, None
     return exact_text(value), rounded(value)
+
+
+def _in_words(value: Fraction | Missing) -> str:
+    return "missing" if isinstance(value, Missing) else f"{rounded(value):+.4f}"

@@ -50,6 +50,12 @@ class Interval:
             return f"computed from episode rows, {self.resamples:,} resamples"
         return f"{self.source}, {self.resamples:,} resamples" if self.resamples else self.source
 
+    @property
+    def in_words(self) -> str:
+        """Its level, its ends, and where it comes from."""
+        ends = f"from {float(self.low):+.4f} to {float(self.high):+.4f}"
+        return f"{100 * float(self.level):g}% {ends}, {self.origin}"
+
     def end_text(self, end: str) -> str:
         """Return the `lower` or `upper` end with its Monte Carlo error, in words."""
         low_error, high_error = self.errors or (0, 0)

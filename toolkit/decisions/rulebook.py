@@ -70,6 +70,9 @@ class RuleBook:
     tests: dict[str, Significance] = field(default_factory=dict)
     families: dict[str, Family] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"<RuleBook {self.name!r}: {len(self.rules)} rules, {len(self.endpoints)} endpoints>"
+
     def rule(self, name: str) -> Rule:
         """Return a rule by name.
 

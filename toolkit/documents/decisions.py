@@ -269,18 +269,23 @@ class MixedEffectsDocument(TypedDict):
     made: Annotated[str, "The model, in words."]
 
 
-class ExplanationDocument(DecisionDocument):
+class ExplanationRemarks(TypedDict, total=False):
+    """What an explanation says only where there is something to be said."""
+
+    statistics: list[StatisticDocument]
+    restates: RestatedDocument
+    addition: AdditionDocument
+    sensitivity: Annotated[MixedEffectsDocument, "With --sensitivity."]
+
+
+class ExplanationDocument(DecisionDocument, ExplanationRemarks):
     """A decision with its rule's words, and where the rows of its endpoints are."""
 
     text: Annotated[str, "The rule as registered."]
     confidence: Annotated[str | None, "That of a prediction's author."]
     readings_text: Annotated[dict[str, str] | None, "What each reading means."]
     endpoints: list[EndpointRowsDocument]
-    statistics: NotRequired[list[StatisticDocument]]
-    restates: NotRequired[RestatedDocument]
-    addition: NotRequired[AdditionDocument]
     deviations: list[RuleDeviationDocument]
-    sensitivity: NotRequired[Annotated[MixedEffectsDocument, "With --sensitivity."]]
 
 
 class OperatorDocument(TypedDict):

@@ -115,3 +115,7 @@ if not TYPE_CHECKING:  # a type checker reads the imports above
             if name in names:
                 return names[name]
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        """Return the public names, loaded or not."""
+        return sorted(__all__)

@@ -61,6 +61,9 @@ class Frozen:
     commit: str
     tokens: tuple[Judged, ...]
 
+    def __repr__(self) -> str:
+        return f"<Frozen {self.registration!r} {self.sha256}: {self.standing}, {len(self.tokens)} tokens>"
+
 
 @dataclass(frozen=True)
 class Draft:

@@ -63,6 +63,10 @@ class Registration:
     exceptions: tuple[DisclosedException, ...]
     unrestated: Unrestated | None = None
 
+    def __repr__(self) -> str:
+        added = f"amendments: {len(self.amendments)}, deviations: {len(self.deviations)}"
+        return f"<Registration {self.name!r} {self.sha256}: {self.record.standing}, {added}>"
+
     def trust_in(self, entry: Entry | None = None) -> tuple[Trusted, ...]:
         """Return the authorities of the freeze, or of a later entry, which may have others."""
         own = self.trust[TRUST]

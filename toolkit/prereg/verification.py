@@ -21,6 +21,7 @@ from toolkit.prereg.registration import RULES, Registration, load_registration
 from toolkit.prereg.spans import differences, spans_told
 
 if TYPE_CHECKING:
+    from toolkit.documents import verification as documents
     from toolkit.documents.standing import Verdict
     from toolkit.documents.verification import Outcome, OwnStanding
 
@@ -85,6 +86,38 @@ class Verification:
         if self.is_restated:
             proven += " Nor that the rules here, which restate those bytes, say the same."
         return proven
+
+    def as_dict(self) -> documents.VerificationDocument:
+        """Return the verification as it is printed with `--json`."""
+        order: tuple[documents.Order, ...] = ("run_before_freeze", "incomplete", "runs_after_freeze")
+        verdicts: list[documents.Order] = [c.verdict for c in self.chronology] or ["incomplete"]
+        recorded = dict(self.recorded)
+        return {
+            "registration": self.registration,
+            "verdict": self.verdict,
+            "standing": self.standing,
+            "is_restated": self.is_restated,
+            "document_sha256": self.document_sha256,
+            "existed_by": self.existed_by,
+            "authorities": [
+                {**judged.as_dict(), "recorded_time": recorded.get(judged.authority.name)}
+                for judged in self.authorities
+            ],
+            "chronology": {
+                "verdict": min(verdicts, key=order.index),
+                "runs_after": sum(len(c.runs_after) for c in self.chronology),
+                "disclosed_exceptions": [run for c in self.chronology for run in c.disclosed_exceptions],
+                "undisclosed": [run for c in self.chronology for run in c.undisclosed],
+            },
+            "checks": [check.as_dict() for check in self.checks],
+            "promise": self.promise,
+        }
+
+    def __repr__(self) -> str:
+        steps = (
+            f"{sum(check.outcome == 'passed' for check in self.checks)} of {len(self.checks)} steps passed"
+        )
+        return f"<Verification of {self.registration!r}: {self.verdict}, standing {self.standing}, {steps}>"
 
 
 def open_checked(folder: Path) -> tuple[Registration | None, Check]:

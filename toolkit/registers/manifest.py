@@ -82,6 +82,9 @@ class Manifest:
     tables: dict[str, TableEntry]
     files: dict[str, FileEntry]
 
+    def __repr__(self) -> str:
+        return f"<Manifest of {self.study!r}: {len(self.tables)} tables in {len(self.files)} files>"
+
     def seal(self) -> str:
         """Return the SHA-256 of the canonical JSON of everything else in the manifest."""
         return _sha256_of(asdict(self))

@@ -20,6 +20,7 @@ from toolkit.registers.validation import check_table
 
 if TYPE_CHECKING:
     import polars as pl
+    import pyarrow as pa
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
     from toolkit.documents.registers import OriginDocument
@@ -48,7 +49,9 @@ class Study:
 
     def __repr__(self) -> str:
         from_hub = f", from {self.origin.pinned}" if self.origin else ""
-        return f"<Study {self.name!r} in {str(self.folder)!r}{from_hub}: {', '.join(self.manifest.tables)}>"
+        rows = sum(entry.rows for entry in self.manifest.tables.values())
+        held = f"{self.manifest.evidence}, {len(self.manifest.tables)} tables, {rows:,} rows"
+        return f"<Study {self.name!r}: {held}, in {str(self.folder)!r}{from_hub}>"
 
     @property
     def name(self) -> str:
@@ -122,7 +125,7 @@ class Study:
         check_file(self.folder, file, self.manifest.files[file])
         self._proven[file] = before
 
-    def arrow(self, table: str) -> Any:
+    def arrow(self, table: str) -> pa.Table:
         """Return a table as a `pyarrow.Table`, its bytes, columns, rows and row hash checked.
 
         Raises:
@@ -181,7 +184,7 @@ class Study:
         check_table(self.table(table), arrow)
         return to_rows(arrow)
 
-    def columns(self, table: str, names: Collection[str]) -> Any:
+    def columns(self, table: str, names: Collection[str]) -> pa.Table:
         """Return some columns of a table as a `pyarrow.Table`, in the order asked for; no other is read.
 
         The rows' hash is not computed, nor are they checked against the schema: the bytes are proven to be
@@ -209,7 +212,7 @@ class Study:
         """Whether a run has a file of a table with one file a run."""
         return self.has(table) and f"{table}/{run}.parquet" in self.manifest.files
 
-    def run_columns(self, table: str, run: str, names: Collection[str]) -> Any:
+    def run_columns(self, table: str, run: str, names: Collection[str]) -> pa.Table:
         """Return some columns of a run's rows as a `pyarrow.Table`; no other file or column is read.
 
         Args:

@@ -30,6 +30,7 @@ def test_an_estimator_is_a_typed_function_with_a_source(name: str) -> None:
     estimator = getattr(estimators, name)
     hints = get_type_hints(estimator)
     assert estimator.__name__ == name
+    assert name in dir(estimators)
     assert set(hints) == {*inspect.signature(estimator).parameters, "return"}
     assert Any not in hints.values()
     assert "Source:" in estimator.__doc__

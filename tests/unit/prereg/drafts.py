@@ -13,7 +13,6 @@ from tests.conftest import CHECKOUT
 from tests.forge.server import Authority, OpensslAuthority
 from tests.unit.decisions.rows_study import ROW_RULES
 from tests.unit.decisions.study import rule
-from toolkit.cli.freeze import check_entry
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.decisions.vacuity import check_not_vacuous
 from toolkit.prereg.addition import Added, add, read_addition
@@ -27,6 +26,7 @@ from toolkit.prereg.registration import load_registration
 from toolkit.prereg.timestamping import Source
 from toolkit.prereg.trust import Trusted, slug_of, write_trust
 from toolkit.prereg.verification import Verification, verify_registration
+from toolkit.study.check.drafted import check_entry
 
 NAME = "small"
 H = rule("H", "mean(gap) >= 0.03")

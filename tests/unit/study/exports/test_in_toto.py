@@ -82,7 +82,7 @@ def test_tokens_that_are_not_here_are_not_named(published: Study) -> None:
 
 
 def test_every_rule_is_stated_where_none_is_named(published: Study, home: Home) -> None:
-    rules = {decision.rule for decision in api.decide((), ("published",), home)}
+    rules = {decision.rule for decision in api.decide_all("published", home)}
     assert {Path(name).name.split(".")[0] for name, _ in api.export(published, Wanted("in-toto"))} == rules
     with pytest.raises(UsageError):
         dict(api.export(published, Wanted("in-toto", rules=("H99",))))
