@@ -226,7 +226,7 @@ class StudyStatusDocument(TypedDict):
     complete: Annotated[int, "Runs."]
     runs: list[RunStatusDocument]
     registers: NotRequired[
-        Annotated[HeldRunsDocument | None, "Null where the study's registers are not here."]
+        Annotated[HeldRunsDocument | None, "Null where its registers are not here."]
     ]
 
 
