@@ -30,11 +30,7 @@ OUTCOME = keys(
 )
 TRANSITION = keys(
     *_PLAYED,
-    Key(
-        "schedules",
-        Value.WHOLE,
-        "schedules a task, at least `group_size`: one for each rollout",
-    ),
+    Key("schedules", Value.WHOLE, "schedules a task, at least `group_size`: one for each rollout"),
     Key("groups", Value.WHOLE, "groups resampled for each task and design", least=1),
 )
 PROBE = keys(

@@ -23,12 +23,7 @@ CRITERION = keys(
     Key("id", Value.TEXT, "its name"),
     Key("text", Value.TEXT, "what has to hold, in words"),
     Key("test", Value.TEXT, "the same in the language of tests"),
-    Key(
-        "reading",
-        Value.TEXT,
-        "the reading of the rule that it belongs to; else all",
-        OPTIONAL,
-    ),
+    Key("reading", Value.TEXT, "the reading of the rule that it belongs to; else all", OPTIONAL),
 )
 RULE = keys(
     Key("kind", Value.TEXT, "what it is", choices=KINDS),

@@ -45,12 +45,7 @@ RULES = keys(
     Key("attributes", Named(Value.TEXTS), "attributes of tasks, and the words of each", OPTIONAL),
     Key("matrix", Listed(CELL), "the runs: condition x arm x seed", OPTIONAL),
     Key("training", FIXED, "what `fixed` says of every run alike", OPTIONAL),
-    Key(
-        "recipe",
-        Value.TABLE,
-        "settings of a language model's training, as of `toolkit train`",
-        OPTIONAL,
-    ),
+    Key("recipe", Value.TABLE, "settings of a language model's training, as of `toolkit train`", OPTIONAL),
     Key("spans", Named(SPAN), "lines of a document frozen elsewhere that the rules restate", OPTIONAL),
     Key("sets", Named(SET), "evaluations that belong together", OPTIONAL),
     Key(COMMON[0], optional(INTERVAL), "what every interval says alike", OPTIONAL),

@@ -12,12 +12,7 @@ from toolkit.registers.schema import TABLES
 PLACE = ("phase", "pool", "regime")
 SIZED, NOT_SIZED = SIZES = ("registered", "not registered")
 SET = keys(
-    Key(
-        "where",
-        Named(Value.TEXT),
-        "text columns of `evaluations`, attributes, and what they say",
-        OPTIONAL,
-    ),
+    Key("where", Named(Value.TEXT), "text columns of `evaluations`, attributes, and what they say", OPTIONAL),
     Key("size", Value.TEXT, "whether its size was registered", OPTIONAL, SIZES),
     Key("tasks", Value.WHOLE, "tasks of a complete evaluation, from 1", only=("size", (OPTIONAL, SIZED))),
     Key("schedules", Value.WHOLE, "schedules a task, from 1", only=("size", (OPTIONAL, SIZED))),

@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 STATISTIC = keys(
     Key("title", Value.TEXT, "what it is, in words"),
     Key("formula", Value.TEXT, "how it is made of endpoints and statistics, in the language of tests"),
-    Key(
-        "unit",
-        Value.TEXT,
-        "unit of its formula; `ratio` of a quotient of equal units",
-    ),
+    Key("unit", Value.TEXT, "unit of its formula; `ratio` of a quotient of equal units"),
     Key("range", Value.RANGE, "values in `unit` between which a rule must be able to pass and to miss"),
     SPANS,
 )

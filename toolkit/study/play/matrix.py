@@ -50,17 +50,11 @@ SETTINGS = keys(
     Key(
         "checkpoints",
         CHECKPOINTS,
-        "another study's checkpoints, to be evaluated: no training",
+        "checkpoints of another study to evaluate; its runs train nothing",
         OPTIONAL,
     ),
     Key("sub_requests", Value.WHOLE, "requests in one task", OPTIONAL),
-    Key(
-        "world",
-        Value.TEXT,
-        "where tasks come from, if not from the back office",
-        OPTIONAL,
-        tuple(FOREIGN),
-    ),
+    Key("world", Value.TEXT, "where tasks come from, if not from the back office", OPTIONAL, tuple(FOREIGN)),
     Key("pools", Value.TABLE, "the SHA-256 of the tasks of each pool", OPTIONAL),
 )
 """What a line of a matrix may set of its runs."""
