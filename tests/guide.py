@@ -153,8 +153,12 @@ def _words(public: object) -> str:
         head, _, rest = paragraph.partition("\n")
         if head.rstrip(":") in _DIRECTIVES and head.endswith(":"):
             body = textwrap.dedent(rest)
-            fenced = f"```python\n{body}\n```" if head == "Examples:" else "\n".join(_items(body))
-            parts.append(f"*{head}*\n\n{fenced}")
+            if head == "Examples:":
+                parts.append("```python\n" + body.replace("  # doctest: +SKIP", "") + "\n```")
+            elif head in ("Returns:", "Yields:", "Source:"):
+                parts.append(f"*{head}* {' '.join(body.split())}")
+            else:
+                parts.append(f"*{head}*\n\n" + "\n".join(_items(body)))
         else:
             parts.append(" ".join(paragraph.split()))
     return "\n\n".join(parts)
