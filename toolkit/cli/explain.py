@@ -157,15 +157,15 @@ def _print_provenance(case: Case, explained: Explanation) -> None:
     for line in _origin_lines(case, explained, amendment):
         output.say_line(line)
     output.say_line("")
-    output.say_whole(
+    output.say_line(
         f"Rule       {case.registration.folder / (amendment.file if amendment else 'rules.toml')}"
     )
-    output.say_whole(f"Frozen     {' '.join(explained.decision.registration)}")
+    output.say_line(f"Frozen     {' '.join(explained.decision.registration)}")
     if case.study.origin:
-        output.say_whole(f"Hub        {case.study.origin.pinned}, asked for as {case.study.origin.revision}")
+        output.say_line(f"Hub        {case.study.origin.pinned}, asked for as {case.study.origin.revision}")
     for register in explained.decision.registers:
         hashed = register.sha256 or f"{len(register.files)} files, each hashed when it was read"
-        output.say_whole(f"Register   {register.config} {hashed}")
+        output.say_line(f"Register   {register.config} {hashed}")
 
 
 def _origin_lines(case: Case, explained: Explanation, amendment: Amendment | None) -> Iterator[str]:
