@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from toolkit.cli.output import json_option, tell
-from toolkit.errors import UsageError
+from toolkit.errors import UsageError, did_you_mean
 from toolkit.files import read_text
 
 FOLDER = Path(__file__).parents[1] / "documents" / "schemas"
@@ -16,10 +16,10 @@ FOLDER = Path(__file__).parents[1] / "documents" / "schemas"
 @click.argument("output", nargs=-1)
 @json_option
 def schema(*, output: tuple[str, ...], as_json: bool) -> None:
-    """Print the JSON Schema (2020-12) of OUTPUT, what a command prints with --json; list them without OUTPUT.
+    """Print the JSON Schema of OUTPUT: what a command prints with --json.
 
-    Two are no command's: error, which every command prints where it fails, and rules, which is that of
-    rules.toml.
+    Without OUTPUT, list them. Three are no command's: error is what every command prints where it fails,
+    rules is that of rules.toml, amendment that of an amendment's file. The dialect is 2020-12.
 
     \b
     Examples:
@@ -34,7 +34,9 @@ def schema(*, output: tuple[str, ...], as_json: bool) -> None:
         return
     name = "-".join(output)
     if name not in names:
-        raise UsageError(f"there is no schema of {name!r}", expected=", ".join(names))
+        raise UsageError(
+            f"there is no schema of {name!r}", expected=", ".join(names), remedy=did_you_mean(name, names)
+        )
     text = read_text(FOLDER / f"{name}.json")
     if as_json:
         tell(json.loads(text), as_json=True)
