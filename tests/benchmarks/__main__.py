@@ -21,6 +21,9 @@ STUDIES = ("published", "embedded", "tiny-lm")
 H2A = [*TOOLKIT, "decide", "H2a", "--study"]
 VERIFY = [*TOOLKIT, "registers", "verify", "--study"]
 BASE = "interpreter + pyarrow"
+CLICK = "interpreter + click"
+VERSION = "toolkit --version"
+TIMES_CLICK = 2
 
 
 @dataclass
@@ -54,6 +57,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         cases = [
             Case(BASE, [sys.executable, "-c", "import pyarrow"]),
+            Case(CLICK, [sys.executable, "-c", "import click"]),
+            Case(VERSION, [*TOOLKIT, "--version"]),
+            Case("toolkit --help", [*TOOLKIT, "--help"]),
             *(Case(f"decide H2a, {study}", [*H2A, study, "--json"], goal=0.5) for study in STUDIES),
             Case("toolkit decide --all", [*TOOLKIT, "decide", "--all", "--json"], goal=2.5),
             Case("registers verify, embedded", [*VERIFY, "embedded"], goal=10, rounds=3),
@@ -71,6 +77,11 @@ def main() -> None:
         goal = "" if case.goal is None else verdict(wall < case.goal, f"under {case.goal} s")
         print(f"{case.name:26} {wall:8.3f} {cpu:8.3f} {max(case.memory):8.0f} {wall / base:7.2f}  {goal}")
     print(f"ratio: wall time over that of '{BASE}', medians of {ROUNDS} rounds (reproduce: 3) in one run")
+    median = {case.name: statistics.median(case.wall[1:]) for case in cases}
+    for name in (VERSION, "toolkit --help"):
+        times = median[name] / median[CLICK]
+        goal = verdict(times <= TIMES_CLICK, f"at most {TIMES_CLICK} times")
+        print(f"{name} over {CLICK}: {times:.2f}  {goal}")
     # Imported only now: a child process is charged with the memory that its parent held.
     from tests.benchmarks import intervals
 

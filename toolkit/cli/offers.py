@@ -10,14 +10,14 @@ import re
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from toolkit.places import Home, find_home
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     import click
     from click.shell_completion import CompletionItem
+
+    from toolkit.places import Home
 
     Offer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -30,6 +30,8 @@ def _offer(found: Callable[[Home, click.Context], Iterable[tuple[str, str]]], *,
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
+
+        from toolkit.places import find_home
 
         begun, given = incomplete.casefold(), ctx.params.get(param.name or "")
         taken = given if isinstance(given, tuple) else ()

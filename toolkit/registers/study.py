@@ -199,10 +199,10 @@ class Study:
         unknown = [name for name in names if name not in known]
         if unknown:
             raise UsageError(
-                f"table {table!r} has no column {unknown[0]!r}",
+                f"table {table!r} has no column {(name := unknown[0])!r}",
                 expected=", ".join(known),
                 where=self.folder,
-                remedy=did_you_mean(unknown[0], known),
+                remedy=did_you_mean(name, known),
             )
         if table in self._arrow:
             return self._arrow[table].select(list(names))

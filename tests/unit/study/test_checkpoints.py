@@ -83,7 +83,7 @@ def check(
     """Return what verifies a study whole, these runs being the registered ones."""
     for module in (derived, whole):
         monkeypatch.setattr(module, "RegisteredRuns", lambda *_: Specified(runs))
-    monkeypatch.setattr(whole, "verify_study", lambda study: {"runs": len(study.rows("runs"))})
+    monkeypatch.setattr(whole, "verify_study", lambda study, _: {"runs": len(study.rows("runs"))})
     return lambda study: whole.check_whole(study, None, lambda _: None)
 
 

@@ -30,7 +30,7 @@ def as_specified(runs: tuple[Specification, ...], monkeypatch: pytest.MonkeyPatc
     """Have these runs be the registered ones; files and schema are verified in tests of their own."""
     for module in (derived, whole):
         monkeypatch.setattr(module, "RegisteredRuns", lambda *_: Specified(runs))
-    monkeypatch.setattr(whole, "verify_study", lambda study: {"runs": len(study.rows("runs"))})
+    monkeypatch.setattr(whole, "verify_study", lambda study, _: {"runs": len(study.rows("runs"))})
 
 
 def check(study: Any) -> dict[str, int]:
