@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from toolkit.decisions.case import Case
     from toolkit.decisions.decision import Decision
     from toolkit.decisions.explanation import Explanation
-    from toolkit.registers import study as registers
 
 
 PUBLISHED = "published"
@@ -132,7 +131,7 @@ def rules_asked(cases: Sequence[Case], rules: Sequence[str], *, everywhere: bool
 
 def decide(
     rule: str,
-    study: registers.Study | str | Path | None = None,
+    study: Study | str | Path | None = None,
     home: Home | None = None,
     *,
     trust_files: Sequence[Path] = (),
@@ -168,7 +167,7 @@ def decide(
 
 
 def decide_all(
-    study: registers.Study | str | Path | None = None,
+    study: Study | str | Path | None = None,
     home: Home | None = None,
     *,
     trust_files: Sequence[Path] = (),
@@ -195,7 +194,7 @@ def decide_all(
 
 def explain(
     rule: str,
-    study: registers.Study | str | Path | None = None,
+    study: Study | str | Path | None = None,
     home: Home | None = None,
     *,
     trust_files: Sequence[Path] = (),
@@ -246,9 +245,7 @@ def decide_rules(
     return [case.decide(rule) for case, rule in rules_asked(cases, rules, everywhere=bool(names))]
 
 
-def _case_of(
-    study: registers.Study | str | Path | None, home: Home | None, trust_files: Sequence[Path]
-) -> Case:
+def _case_of(study: Study | str | Path | None, home: Home | None, trust_files: Sequence[Path]) -> Case:
     if study is None or isinstance(study, str | Path):
         home = home or find_home()
         study = open_study(usual_study(home) if study is None else study, home)

@@ -74,7 +74,12 @@ def verify_prereg(
     wanted = _wanted(registrations, named)
     results = [
         api.verify(
-            folder, studies, trust_files, restatements, with_openssl=with_openssl, all_belong=bool(named)
+            folder,
+            studies,
+            trust_files=trust_files,
+            restatements=restatements,
+            with_openssl=with_openssl,
+            all_belong=bool(named),
         )
         for folder, studies in wanted
     ]
