@@ -31,7 +31,7 @@ FILESYSTEM := @modelcontextprotocol/server-filesystem@2026.8.31
 
 ELSEWHERE := $(foreach room,inspect pairing mcp_servers,--ignore tests/$(room))
 
-.PHONY: reproduce test test-all mutants check bench lock clean help
+.PHONY: reproduce test test-all mutants check bench dist lock clean help
 
 help:
 	@echo "make reproduce   verify, decide and render everything that is shipped"
@@ -40,6 +40,7 @@ help:
 	@echo "make mutants     every defect of the list, and the tests that have to notice it"
 	@echo "make check       style, types, architecture, documentation against the command line"
 	@echo "make bench       measure what has a performance goal"
+	@echo "make dist        build what is published: the package, its sources, and the studies that it leaves out"
 	@echo "make lock        resolve the lock files anew"
 
 reproduce: $(VENV)/.reproduce
@@ -124,6 +125,11 @@ $(SERVERS)/.npm: $(SERVERS)/.installed
 $(VENV)/.bench: $(VENV)/.develop requirements-bench.lock
 	@$(PIP) --require-hashes --requirement requirements-bench.lock
 	@touch $@
+
+dist: $(VENV)/.reproduce
+	@$(BIN)/python -m hatchling build --directory dist
+	@for studies in registers/.distributions/*; do \
+		(cd $$studies && $(abspath $(BIN))/python -m hatchling build --target wheel --directory $(abspath dist)) || exit; done
 
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-annotate --custom-compile-command "make lock" pyproject.toml

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.printed import check_document
 from toolkit.cli.main import main
 from toolkit.decisions.case import Case
 from toolkit.places import HOME_VARIABLE, Home
@@ -30,6 +31,7 @@ settings.load_profile("steady")
 
 CHECKOUT = Path(__file__).parents[1]
 SMALL_MODEL = CHECKOUT / "examples" / "small-model"
+WIDE = 10_000
 
 
 @dataclass(frozen=True)
@@ -53,11 +55,23 @@ class Result:
         return self
 
 
-def run(*arguments: object) -> Result:
-    """Run the `toolkit` command in this process; an exception it lets through fails the test."""
+def run(*arguments: object, columns: int | None = WIDE) -> Result:
+    """Run the `toolkit` command in this process; an exception it lets through fails the test.
+
+    What is said is tested on lines that nothing breaks; `tests/unit/cli/test_widths.py` has narrow ones. None
+    for `columns`: nobody says how many there are.
+    """
     out, err, argv = io.StringIO(), io.StringIO(), sys.argv
     code = 0
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.MonkeyPatch.context() as environment,
+    ):
+        if columns is None:
+            environment.delenv("COLUMNS", raising=False)
+        else:
+            environment.setenv("COLUMNS", str(columns))
         sys.argv = ["toolkit", *map(str, arguments)]
         try:
             main()
@@ -65,6 +79,7 @@ def run(*arguments: object) -> Result:
             code = int(stop.code or 0)
         finally:
             sys.argv = argv
+    check_document(tuple(map(str, arguments)), out.getvalue())
     return Result(code, out.getvalue(), err.getvalue())
 
 

@@ -4,10 +4,39 @@ An error says what was expected, what was found, where, and what to do: a user n
 to understand bad input.
 """
 
-from typing import ClassVar, Self
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar, Self
+
+if TYPE_CHECKING:
+    from toolkit.documents.command_line import ErrorFacts, ExitCode
+
 
 EXCERPT = 300
 """How many characters of a foreign text an error quotes."""
+CLOSEST = 3
+"""How many names an error offers for one that it does not know."""
+
+
+def did_you_mean(given: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
+    """Return a remedy for a name that is not known.
+
+    Args:
+        given: the name.
+        known: what it could have been.
+        otherwise: what else can be done.
+
+    Returns:
+        The question which of the closest names is meant, in any case of letters, and what else can be done;
+        None where there is neither.
+    """
+    from difflib import get_close_matches
+
+    folded = {name.casefold(): name for name in known}
+    close = get_close_matches(given[:EXCERPT].casefold(), folded, CLOSEST)
+    question = f"did you mean {' or '.join(repr(folded[name]) for name in close)}?" if close else None
+    return ". ".join(filter(None, (question, otherwise))).replace("?. ", "? ") or None
 
 
 class ToolkitError(Exception):
@@ -21,7 +50,7 @@ class ToolkitError(Exception):
         remedy: what the user can do about it.
     """
 
-    exit_code: ClassVar[int] = 4
+    exit_code: ClassVar[ExitCode] = 4
 
     def __init__(
         self,
@@ -45,7 +74,7 @@ class ToolkitError(Exception):
         problem = str(facts.pop("problem", self.problem))
         return type(self)(problem, **{**own, **facts})
 
-    def as_dict(self) -> dict[str, str | int | None]:
+    def as_dict(self) -> ErrorFacts:
         """Return the error as the JSON document that `--json` prints."""
         return {
             "problem": self.problem,

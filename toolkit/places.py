@@ -1,12 +1,21 @@
 """Where registers, registrations and cards are found."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolkit.errors import IncompleteError, UsageError
+from toolkit.errors import IncompleteError, UsageError, did_you_mean
 
 HOME_VARIABLE = "TOOLKIT_HOME"
+
+SEPARATE = ("bfcl", "coupled", "embedded", "map", "small-lm", "task-pools", "tiny-lm")
+"""Studies that do not come with the package: distributions of their own put them beside what it shipped."""
+
+GET_STUDIES = (
+    "from where you have the package: pip install 'paired-rollouts-toolkit[studies]'; "
+    f"or set {HOME_VARIABLE} to a checkout"
+)
 
 
 @dataclass(frozen=True)
@@ -61,9 +70,10 @@ class Home:
             UsageError: they came with the package.
         """
         if self.is_shipped:
+            joint = "" if option.endswith("=") else " "
             raise UsageError(
                 "the registers that came with the package are not written",
-                remedy=f"give a folder to write: {option} FOLDER",
+                remedy=f"give a folder to write: {option}{joint}FOLDER",
             )
 
     @property
@@ -78,6 +88,31 @@ class Home:
             IncompleteError: there is none.
         """
         return _folders(self.registers, "study")
+
+    @property
+    def absent_studies(self) -> tuple[str, ...]:
+        """Names of the studies that the package leaves to other distributions, none of which brought them."""
+        there = _names(self.registers)
+        return tuple(name for name in SEPARATE if name not in there) if self.is_shipped else ()
+
+    def say_absent(self, say: Callable[[str], None]) -> None:
+        """Say which studies are absent, where any is, and how to have them."""
+        if self.absent_studies:
+            say(f"not with the package: {', '.join(self.absent_studies)}. To have them, {GET_STUDIES}")
+
+    def absent(self, study: str, problem: str = "") -> IncompleteError:
+        """Return what to raise where a study of `absent_studies` is asked for.
+
+        Args:
+            study: its name.
+            problem: what was asked for in vain; the study itself if left out.
+        """
+        return IncompleteError(
+            problem or f"study {study!r} does not come with the package",
+            expected=f"{study}, with its MANIFEST.json",
+            where=self.registers,
+            remedy=f"{GET_STUDIES}; or name OWNER/{study}@REVISION, where somebody pushed it to the Hub",
+        )
 
     def registration_names(self) -> tuple[str, ...]:
         """Names of the registrations, sorted.
@@ -102,15 +137,20 @@ class Home:
 
         Raises:
             UsageError: neither a study that is here nor a folder with a manifest.
+            IncompleteError: it comes with another distribution, which is not installed.
         """
         folder = self.find_study(study)
+        if folder is None and study in self.absent_studies:
+            raise self.absent(study)
         if folder is None:
             raise UsageError(
                 f"there is no study {study!r}",
                 expected=f"one of {', '.join(_names(self.registers)) or 'none here'}, "
                 "a folder that holds a MANIFEST.json, or OWNER/NAME@REVISION on the Hub",
                 where=self.registers,
-                remedy="`toolkit registers list` names the studies that are here",
+                remedy=did_you_mean(
+                    study, _names(self.registers), "`toolkit registers list` names the studies that are here"
+                ),
             )
         return folder
 
@@ -130,6 +170,7 @@ class Home:
             expected=f"one of {', '.join(_names(self.registrations)) or 'none here'}, "
             "or a folder that holds a rules.toml",
             where=self.registrations,
+            remedy=did_you_mean(registration, _names(self.registrations)),
         )
 
 

@@ -13,10 +13,12 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.conftest import CHECKOUT, Result, run
+from tests import guide
+from tests.conftest import CHECKOUT, WIDE, run
 from tests.golden import measure_agents, measure_coverage
 from tests.hub.conftest import PUBLISHED, meet, put
 from tests.hub.server import FixtureHub
+from tests.widths import too_long, unlike
 from toolkit.cli.main import cli
 from toolkit.decisions.case import Case
 from toolkit.places import HOME_VARIABLE, Home
@@ -26,6 +28,7 @@ from toolkit.registers.study import open_study
 
 DOCUMENTS = (
     "README.md",
+    "GUIDE.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
     "cards/bfcl.md",
@@ -55,6 +58,21 @@ EXPECTED_CODES = {
     "toolkit rehearse my-study pilot.csv": 3,
     "toolkit noise replay calls.jsonl": 3,  # a record of the reader's
 }
+# What they print is read by programs, or filled in: JSON, CSV, TOML.
+PRINTS_A_FILE = re.compile(r" --(json|csv|format|template)\b| noise propose ")
+# They take longer than a test of words is worth, or say another seed or time whenever they run.
+RUN_ONCE = (
+    "toolkit amend",
+    "toolkit deviate",
+    "toolkit evaluate",
+    "toolkit freeze",
+    "toolkit pairing inspect registers",
+    "toolkit power",
+    "toolkit registers audit",
+    "toolkit registers diff",
+    "toolkit registers verify",
+    "toolkit world check",
+)
 STUDIES = ("published", "embedded", "coupled", "map", "bfcl", "small-lm", "task-pools", "tiny-lm")
 SILENT = ("toolkit backoffice mcp",)  # its stdout belongs to the client, and a test has none
 # They play a whole matrix, train on a GPU, write where one stands, or wait for an interrupt; their own tests
@@ -105,6 +123,15 @@ LONG = (
 )
 
 
+MOST_WORDS = 1300
+COMPANION = 100  # the seeds of the embedded study's companion begin here
+
+
+def text_of(name: str) -> str:
+    """Return the text of a document."""
+    return (CHECKOUT / name).read_text(encoding="utf-8")
+
+
 def located(text: str) -> str:
     """Return a text in which the studies of the cards, on the Hub, are those of the checkout."""
     return re.sub(r"(hf://datasets/)?\bOWNER/([\w-]+)(@v1\.0\.0)?", rf"{CHECKOUT}/registers/\2", text)
@@ -145,7 +172,7 @@ def documented() -> list[str]:
 
 def examples(command: click.Command) -> list[str]:
     """Return the examples in a command's help."""
-    lines = (command.help or "").replace("\b", "").splitlines()
+    lines = re.sub(r"\\\n\s*", "", (command.help or "").replace("\b", "")).splitlines()
     return [line.strip() for line in lines if line.strip().startswith("toolkit ")]
 
 
@@ -178,7 +205,7 @@ def somewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Home, 
 
 
 @pytest.fixture
-def runs(somewhere: tuple[Home, FixtureHub], monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+def runs(somewhere: tuple[Home, FixtureHub], monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """Return what runs a line where somebody has drafted a registration, without a network but that Hub."""
     home, hub = somewhere
     meet(hub, home.root, monkeypatch)
@@ -193,25 +220,36 @@ def runs(somewhere: tuple[Home, FixtureHub], monkeypatch: pytest.MonkeyPatch) ->
     (draft / "rules.toml").write_text(rules.replace('name = "paired-rollouts"', 'name = "my-study"'))
     shutil.copy(source / "protocol.md", draft)
 
-    def run_line(line: str) -> None:
-        result = run(*shlex.split(located(re.sub(r" > \S+$", "", line)))[1:])
+    def run_line(line: str, columns: int | None = None) -> str:
+        result = run(*shlex.split(located(re.sub(r" > \S+$", "", line)))[1:], columns=columns)
         expected = EXPECTED_CODES.get(line.removesuffix(" --json"), 0)
         # An example in a command's help may name a file of the reader's.
         assert result.code == expected or (line not in documented() and result.code == 3), result.err
         assert result.out or result.code or line.startswith(SILENT)
+        return result.err if PRINTS_A_FILE.search(line) else result.out + result.err
 
     return run_line
 
 
 @pytest.mark.parametrize("line", [line for line in RUN if not line.startswith(LONG)])
-def test_a_written_command_runs(runs: Callable[[str], None], line: str) -> None:
-    runs(line)
+def test_a_written_command_runs_and_fits_80_columns(runs: Callable[..., str], line: str) -> None:
+    shown = runs(line)
+    assert too_long(shown, 80) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", [line for line in RUN if line.startswith(LONG)])
-def test_a_written_command_that_takes_long_runs(runs: Callable[[str], None], line: str) -> None:
-    runs(line)
+def test_a_written_command_that_takes_long_runs_and_fits(runs: Callable[..., str], line: str) -> None:
+    shown = runs(line)
+    assert too_long(shown, 80) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [line for line in RUN if not line.startswith(LONG + RUN_ONCE) and not PRINTS_A_FILE.search(line)],
+)
+def test_80_columns_break_no_word_of_a_written_command(runs: Callable[..., str], line: str) -> None:
+    assert not unlike(runs(line), runs(line, WIDE))
 
 
 def test_there_are_documented_commands() -> None:
@@ -224,66 +262,93 @@ def test_every_command_has_an_example_and_takes_json(command: click.Command) -> 
     assert "--json" in [option for parameter in command.params for option in parameter.opts]
 
 
-def test_the_readme_names_every_command() -> None:
-    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    for path in COMMANDS:
-        if path != ("site", "build"):
-            assert f"toolkit {' '.join(path)}" in readme or f"make {path[-1]}" in readme, path
+def test_the_guide_explains_every_command() -> None:
+    headings = re.findall(r"^### ([\w -]+)$", text_of("GUIDE.md"), re.MULTILINE)
+    assert [" ".join(path) for path in COMMANDS if " ".join(path) not in headings] == []
 
 
-def test_the_readme_names_the_digest_of_the_registration(case: Case) -> None:
-    assert case.registration.sha256 in (CHECKOUT / "README.md").read_text(encoding="utf-8")
+def test_readme_and_guide_are_what_the_code_gives() -> None:
+    """Commands, keys, documents and functions, and what commands print."""
+    for name in ("README.md", "GUIDE.md"):
+        assert guide.generated(text_of(name)) == text_of(name), "python -m tests.guide"
 
 
-def test_the_readme_names_files_that_exist() -> None:
-    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    for name in re.findall(r"^\| `([\w./-]+)` \|", readme, re.MULTILINE):
-        assert (CHECKOUT / name).exists(), name
+def test_the_readme_is_short() -> None:
+    assert len(text_of("README.md").split()) <= MOST_WORDS
 
 
-def test_the_readme_table_shows_what_reproduce_prints(toolkit: Callable[..., Result]) -> None:
-    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    printed = [_cells(line) for line in toolkit("decide", "--all").out.splitlines()]
-    shown = [_cells(line) for line in readme.splitlines() if line.count("│") == 5]
-    assert len(shown) == 5
-    for cells in shown:
-        assert cells in [line[: len(cells)] for line in printed]
+@pytest.mark.parametrize("name", ["README.md", "GUIDE.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_every_link_of_a_document_leads_somewhere(name: str) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)?(?:#([^)\s]+))?\)", text_of(name))
+    for path, anchor in links:
+        if path.startswith("http"):
+            continue
+        assert not path or (CHECKOUT / path).exists(), path
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", text_of(path or name), re.MULTILINE)
+            anchors = {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+            assert anchor in anchors
 
 
-def test_the_readme_shows_what_an_episode_prints(toolkit: Callable[..., Result]) -> None:
-    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    (command, shown) = re.findall(
-        r"^\$ (toolkit episode [^\n]+)\n(.*?)^```", readme, re.DOTALL | re.MULTILINE
-    )[0]
-    printed = toolkit(*shlex.split(command)[1:]).out
-    assert [line.rstrip() for line in printed.splitlines()] == shown.splitlines()
+def test_the_guide_names_the_digest_of_the_registration(case: Case) -> None:
+    assert case.registration.sha256 in text_of("GUIDE.md")
 
 
-def test_the_readmes_show_agents_and_coverage_as_measured() -> None:
+def test_the_readmes_first_lines_say_what_the_registers_give(case: Case) -> None:
+    def signed(number: float) -> str:
+        return f"{number:+.4f}".replace("-", "\N{MINUS SIGN}")
+
+    finding = " ".join(text_of("README.md").partition("\n## ")[0].split())
+    faults, flips, counts = (case.decide(rule) for rule in ("H2a", "H2b", "H1a"))
+    assert [faults.verdict, flips.verdict, counts.verdict] == ["miss", "miss", "pass"]
+    assert faults.estimate is not None
+    assert flips.estimate is not None
+    below = [seed for _, seed in faults.estimate.members.items if seed <= 0]
+    assert len(below) == 1
+    assert "one of three seeds" in finding
+    assert len(faults.estimate.members.items) == 3
+    assert f"by at least {float(faults.threshold)} in AUC" in finding
+    for number in (faults.estimate.mean, below[0], flips.estimate.mean):
+        assert signed(float(number)) in finding
+    spurious = {c.id: float(c.value) for c in counts.criteria if c.id.startswith("spurious")}
+    assert f"{spurious['spurious_independent']:.1%} of the independent design's" in finding
+    assert f"{spurious['spurious_paired']:.1%} of the paired design's" in finding
+
+
+def test_the_readmes_picture_is_what_the_registers_give(case: Case) -> None:
+    (picture,) = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", text_of("README.md"))
+    drawn = (CHECKOUT / picture).read_text(encoding="utf-8")
+    (said,) = re.findall(r"<desc>(.*?)</desc>", drawn, re.DOTALL)
+    for rule in ("H2a", "H2b", "H3", "H5"):
+        decision = case.decide(rule)
+        interval = decision.interval
+        low, high = (
+            f"{float(end):+.4f}".replace("-", "\N{MINUS SIGN}") for end in (interval.low, interval.high)
+        )
+        level = f"{float(interval.level):.0%} interval [{low}, {high}]"
+        assert f"{rule} {decision.verdict}, {float(decision.estimate.mean):+.4f}, {level}" in said
+
+
+def test_the_documents_show_agents_and_coverage_as_measured() -> None:
     measured = json.loads((CHECKOUT / "tests/golden/agents.json").read_text(encoding="utf-8"))
-    assert measure_agents.table(measured) in (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    text = (CHECKOUT / "toolkit/estimators/README.md").read_text(encoding="utf-8")
+    assert measure_agents.table(measured) in text_of("GUIDE.md")
+    text = text_of("toolkit/estimators/README.md")
     assert measure_coverage.table(measure_coverage.stored()) in text
     assert measure_coverage.played_table(measure_coverage.stored_played()) in text
 
 
-def test_the_readme_shows_what_the_probe_reports(toolkit: Callable[..., Result]) -> None:
-    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    (shown,) = re.findall(r"^\$ (toolkit probe report[^\n]+)\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
-    printed = [_cells(line) for line in toolkit(*shlex.split(shown[0])[1:]).out.splitlines()]
-    rows = [_cells(line) for line in shown[1].splitlines() if "base@0" in line]
-    assert len(rows) == 2
-    assert all(row in [line[: len(row)] for line in printed] for row in rows)
-
-
-def test_the_readme_counts_what_the_registers_hold() -> None:
-    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+def test_the_documents_count_what_the_registers_hold() -> None:
     studies = {name: open_study(CHECKOUT / "registers" / name) for name in ("embedded", "map", "coupled")}
     probed = {(row["trajectory"], row["step"]) for row in studies["embedded"].rows("probe")}
     trained = {trajectory for trajectory, _ in probed} - {"base"}
-    assert f"gradients, at {len(probed)} checkpoints of {len(trained)} runs" in readme
+    told = " ".join(text_of("GUIDE.md").split())
+    assert f"at {len(probed)} checkpoints of {len(trained)} runs" in told
+    seeds = [run["seed"] for run in studies["embedded"].rows("runs")]
+    companion = sum(seed >= COMPANION for seed in seeds)
+    tiers = f"{len(seeds) - companion} runs of the paper's tiers 1 to 3"
+    assert f"{tiers}, and {companion} of a companion" in told
     ways = {run["condition"] for run in studies["map"].rows("runs") if run["arm"] == "paired"}
-    assert {*re.findall(r"(\d+)\s+ways", readme)} == {str(len(ways))}
+    assert {*re.findall(r"(\d+)\s+ways", text_of("README.md") + told)} == {str(len(ways))}
 
 
 def snippets() -> list[str]:
@@ -343,7 +408,3 @@ def test_the_changelog_names_the_version() -> None:
 
     assert f"## {toolkit.__version__}" in (CHECKOUT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f'version = "{toolkit.__version__}"' in (CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip("│").split("│")]

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import CHECKOUT
-from toolkit.errors import UsageError
-from toolkit.places import HOME_VARIABLE, find_home
+from toolkit.errors import IncompleteError, UsageError
+from toolkit.places import HOME_VARIABLE, SEPARATE, Home, find_home
 
 
 def test_the_variable_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,3 +48,13 @@ def test_elsewhere_what_came_with_the_package_is_used(
         "task-pools",
         "tiny-lm",
     )
+
+
+def test_what_the_package_leaves_to_others_is_absent_from_it_alone(tmp_path: Path) -> None:
+    (tmp_path / "registers" / "embedded").mkdir(parents=True)
+    assert Home(tmp_path).absent_studies == ()
+    assert Home(tmp_path, is_shipped=True).absent_studies == tuple(n for n in SEPARATE if n != "embedded")
+    with pytest.raises(UsageError, match="there is no study 'map'"):
+        Home(tmp_path).study_folder("map")
+    with pytest.raises(IncompleteError, match="study 'map' does not come with the package"):
+        Home(tmp_path, is_shipped=True).study_folder("map")

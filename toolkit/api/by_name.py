@@ -111,22 +111,32 @@ def load_cases(
     return [open_case(study, home, trust_files=trust_files) for study in studies]
 
 
-def rules_asked(cases: Sequence[Case], rules: Sequence[str], *, everywhere: bool) -> list[tuple[Case, str]]:
+def rules_asked(
+    cases: Sequence[Case], rules: Sequence[str], home: Home | None = None, *, everywhere: bool
+) -> list[tuple[Case, str]]:
     """Return which rules to look at in which study, study by study.
 
     Args:
         cases: the studies.
-        rules: names of rules; none for all.
+        rules: names of rules, in any case of letters where only one is meant; none for all.
+        home: where the studies were looked for.
         everywhere: whether every study has to have every rule, as where the studies were named.
 
     Raises:
         UsageError: no study has a rule, or one that was named has not.
+        IncompleteError: the study that has it does not come with the package.
     """
+    from toolkit.study.check.registered import refuse_absent
+
     for rule in rules:
-        lacking = [case for case in cases if rule not in case.book.rules]
+        lacking = [case for case in cases if case.book.find(rule) is None]
         if lacking and (everywhere or len(lacking) == len(cases)):
-            lacking[0].book.rule(rule)
-    return [(case, rule) for case in cases for rule in rules or case.book.rules if rule in case.book.rules]
+            if not everywhere:
+                refuse_absent(rule, home or find_home())
+            others = () if everywhere else (name for case in cases for name in case.book.rules)
+            raise lacking[0].book.refusal(rule, others)
+    asked = [(case, case.book.find(rule)) for case in cases for rule in rules or case.book.rules]
+    return [(case, rule.id) for case, rule in asked if rule is not None]
 
 
 def decide(
@@ -232,7 +242,7 @@ def decide_rules(
     """Decide rules of several studies; the rest as `decide`.
 
     Args:
-        rules: names of rules; none for all.
+        rules: names of rules, as `rules_asked`; none for all.
         names: studies; every one here that has runs where none is named.
         home: where studies and registrations are.
         trust_files: further authorities that the caller trusts.
@@ -241,8 +251,11 @@ def decide_rules(
         UsageError: no study has a rule, or one that was named has not, or has no runs.
         IncompleteError: there is no study at all, or its registration is missing.
     """
+    home = home or find_home()
+    if not (rules or names):
+        home.say_absent(logging.getLogger(__name__).warning)
     cases = load_cases(names, home, trust_files=trust_files)
-    return [case.decide(rule) for case, rule in rules_asked(cases, rules, everywhere=bool(names))]
+    return [case.decide(rule) for case, rule in rules_asked(cases, rules, home, everywhere=bool(names))]
 
 
 def _case_of(study: Study | str | Path | None, home: Home | None, trust_files: Sequence[Path]) -> Case:
@@ -253,5 +266,6 @@ def _case_of(study: Study | str | Path | None, home: Home | None, trust_files: S
 
 
 def _with_runs(home: Home) -> list[Study]:
+    """Open every study that has runs, the paper's first."""
     studies = [open_study(name, home) for name in home.studies()]
-    return [study for study in studies if study.has("runs")]
+    return sorted((study for study in studies if study.has("runs")), key=lambda s: s.name != PUBLISHED)

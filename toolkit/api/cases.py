@@ -105,7 +105,7 @@ def open_case(
     from toolkit.study.check import registered
 
     registration = registered_by(study, home)
-    refuse_own(registration.folder, trust_files)
+    registered.refuse_own(registration.folder, trust_files)
     return registered.open_case(study, registration, trust_files)
 
 
@@ -184,14 +184,3 @@ def registered_probe(
     from toolkit.study.probing import design
 
     return design.registered_probe(registered_by(study, home), runs.values())
-
-
-def refuse_own(folder: Path, trust_files: Sequence[Path]) -> None:
-    """Refuse trust files that lie in the registration itself."""
-    for path in trust_files:
-        if path.resolve().is_relative_to(folder.resolve()):
-            raise UsageError(
-                "a registration cannot vouch for its own authorities",
-                found=path,
-                remedy="write a trust file of your own, with authorities that you have checked",
-            )

@@ -6,7 +6,6 @@ import logging
 from typing import TYPE_CHECKING
 
 from toolkit.api.by_name import studies_here
-from toolkit.api.cases import refuse_own
 from toolkit.errors import UsageError
 from toolkit.places import Home, find_home
 
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from toolkit.documents.verification import OwnStanding
     from toolkit.prereg.chronology import StudyRuns
     from toolkit.prereg.freeze import Draft, Frozen
     from toolkit.prereg.registration import Registration
@@ -64,7 +64,7 @@ def verify(
     from toolkit.prereg.checks import Reader
     from toolkit.prereg.trust import known_authorities, known_restatements
     from toolkit.prereg.verification import verify_registration
-    from toolkit.study.check.registered import runs_of
+    from toolkit.study.check.registered import refuse_own, runs_of
 
     home = home or find_home()
     folder = home.registration_folder(str(registration))
@@ -186,6 +186,6 @@ def freeze(
         own = draft.contents.get(trust.TRUST)
         named = trust.parse_trust(own.decode(errors="replace"), trust.TRUST) if own is not None else ()
         asked = sources.online(authorities, named, known, roots, timeout_s)
-    standing = record.DEMONSTRATION if demonstration else record.PUBLIC
+    standing: OwnStanding = record.DEMONSTRATION if demonstration else record.PUBLIC
     say = say or logging.getLogger(__name__).info
     return freeze_draft(folder, draft, asked, known, standing=standing, say=say)

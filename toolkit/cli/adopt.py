@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from toolkit import api
-from toolkit.cli import output
+from toolkit.cli import offers, output
 from toolkit.cli.authorities import trust_option
 from toolkit.errors import UsageError
 from toolkit.places import find_home
@@ -17,17 +16,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from toolkit.documents.registrations import AdoptDocument
+    from toolkit.documents.registrations import AdoptionOutcome as Outcome
     from toolkit.prereg.adoption import Evidence
     from toolkit.prereg.checkout import Folder
     from toolkit.registers.published.comparison import Comparison
     from toolkit.registers.study import Study
 
 MOST = 5
-TRIED = "dry run"
+TRIED: Final = "dry run"
 
 
 @click.command()
-@click.argument("study")
+@click.argument("study", shell_complete=offers.studies)
 @click.argument("checkout", type=output.FOLDER)
 @click.option("--dry-run", is_flag=True, help="Verify and compare everything; write nothing.")
 @trust_option
@@ -75,11 +76,11 @@ def adopt(
     opened, folder = api.open_study(study, home), Folder(checkout)
     registration = load_registration(home.registration_folder(opened.manifest.registration.name))
     reader = Reader(known_authorities(*trust_files), datetime.now(UTC), restatements=known_restatements())
-    with output.steps(f"adopt {study}") as progress:
+    with output.stepped(f"adopt {study}", 4) as progress:
         found = adoption.examine(registration, folder, reader, progress)
         progress("comparing the figures of the runs")
         figures = _compared(opened, folder, found.runs)
-        outcome = TRIED if dry_run else adoption.put_in_place(found)
+        outcome: Outcome = TRIED if dry_run else adoption.put_in_place(found)
     if as_json:
         output.print_json(_document(found, outcome, figures))
     else:
@@ -100,16 +101,16 @@ def _compared(study: Study, checkout: Folder, runs: str) -> Comparison | None:
     return compare_runs(read_source(study.folder / "source"), checkout, runs)
 
 
-def _document(done: Evidence, outcome: str, figures: Comparison | None) -> dict[str, Any]:
+def _document(done: Evidence, outcome: Outcome, figures: Comparison | None) -> AdoptDocument:
     verification = done.verification
-    document: dict[str, Any] = {
+    document: AdoptDocument = {
         "registration": verification.registration,
         "outcome": outcome,
-        "folder": done.folder,
+        "folder": str(done.folder),
         "files": sorted(done.contents),
         "document_sha256": verification.document_sha256,
         "authorities": [judged.as_dict() for judged in verification.authorities],
-        "checks": [asdict(check) for check in done.checks],
+        "checks": [check.as_dict() for check in done.checks],
         "pools": {
             "compared": done.pools.compared,
             "differences": done.pools.differences,
@@ -121,19 +122,19 @@ def _document(done: Evidence, outcome: str, figures: Comparison | None) -> dict[
         document["figures"] = {
             "runs": figures.runs,
             "compared": figures.compared,
-            "differences": [asdict(difference) for difference in figures.differences],
+            "differences": [difference.as_dict() for difference in figures.differences],
             "not_compared": figures.not_compared,
         }
     return document
 
 
-def _show(done: Evidence, outcome: str, figures: Comparison | None) -> None:
+def _show(done: Evidence, outcome: Outcome, figures: Comparison | None) -> None:
     what = {"adopted": "in its place", "unchanged": "in its place already", TRIED: "not written"}
     pools = done.pools
     output.say_line(f"{done.verification.registration}: the evidence verifies and is {what[outcome]}")
     output.say_line(f"  {done.folder}: {', '.join(sorted(done.contents))}")
     for check in done.checks:
-        click.echo(f"  {check.step}. {output.visible(check.name)}: {output.styled(check.outcome)}")
+        output.say_line(f"  {check.step}. {check.name}: ", output.styled(check.outcome))
     _say(f"hashes of task pools compared: {pools.compared}", pools.differences, pools.not_compared)
     if figures is None:
         output.say_line("figures: this study was not transcribed from run registers; none compared")

@@ -1,13 +1,20 @@
 """`toolkit registers audit`: random rows, played again."""
 
+from __future__ import annotations
+
 import secrets
+from typing import TYPE_CHECKING
 
 import click
 
 from toolkit import api
-from toolkit.cli.output import STUDY, json_option, steps, tell
+from toolkit.cli import offers
+from toolkit.cli.output import STUDY, counted, json_option, remark, tell
 from toolkit.errors import UsageError
 from toolkit.places import find_home
+
+if TYPE_CHECKING:
+    from toolkit.documents.registers import AuditDocument
 
 DEFAULT_SAMPLE = 16
 MOST = 1_000_000
@@ -15,7 +22,12 @@ SEEDS = 2**32  # short, and every reader of JSON holds it
 
 
 @click.command()
-@click.option("--study", metavar=STUDY, help="Study to audit; the one that ships its rows if left out.")
+@click.option(
+    "--study",
+    metavar=STUDY,
+    shell_complete=offers.studies,
+    help="Study to audit; the one that ships its rows if left out.",
+)
 @click.option(
     "--sample", type=click.IntRange(1, MOST), default=DEFAULT_SAMPLE, help="How many rows to play again."
 )
@@ -26,7 +38,9 @@ SEEDS = 2**32  # short, and every reader of JSON holds it
 )
 @json_option
 def audit(*, study: str | None, sample: int, seed: int | None, as_json: bool) -> None:
-    """Play random rows of a study's registers again, and fail on the first that comes out otherwise.
+    """Play random rows of a study's registers again.
+
+    The first that comes out otherwise fails the audit.
 
     Episodes and luck-share tables are played by their run's checkpoint. For a training group, training goes
     on from the checkpoint before it, and every group on the way has to come out as registered; where a study
@@ -46,13 +60,13 @@ def audit(*, study: str | None, sample: int, seed: int | None, as_json: bool) ->
     check_playable(opened)
     seed = fresh_seed() if seed is None else seed
     registered = api.registered_runs(opened)
-    with steps("audit") as progress:
+    with counted("audit") as (watch, _):
         done = audit_study(
             opened,
             sample,
             seed,
             registered,
-            lambda played, run: progress(f"{played} of {sample} rows, now {run}"),
+            lambda played, run: watch(played, sample, run),
             probe=api.registered_probe(opened, registered),
             registers=api.open_case(opened).engine.registers,
         )
@@ -60,17 +74,18 @@ def audit(*, study: str | None, sample: int, seed: int | None, as_json: bool) ->
     drawn, followed = (
         ", ".join(f"{n} of {table}" for table, n in tables.items()) for tables in (done.sampled, done.derived)
     )
+    document: AuditDocument = {
+        "study": opened.name,
+        "verdict": "verified",
+        "rows": done.rows,
+        "sample": count,
+        "seed": seed,
+        "tables": done.sampled,
+        "derived": done.derived,
+        "runs": list(done.runs),
+    }
     tell(
-        {
-            "study": opened.name,
-            "verdict": "verified",
-            "rows": done.rows,
-            "sample": count,
-            "seed": seed,
-            "tables": done.sampled,
-            "derived": done.derived,
-            "runs": list(done.runs),
-        },
+        document,
         f"{opened.name}: {count} of {done.rows} rows played again, all as registered ({drawn})",
         f"  {derived} rows that follow derived again, all as registered ({followed})",
         f"  drawn with --seed {seed}",
@@ -89,6 +104,7 @@ def _with_rows() -> str:
     home = find_home()
     names = [name for name in home.studies() if is_playable(api.open_study(name, home))]
     if len(names) != 1:
+        home.say_absent(remark)
         raise UsageError(
             "name the study to audit", expected=", ".join(names) or "a study that ships its rows"
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import toolkit
-from toolkit.cli.output import console, json_option, print_json, table
+from toolkit.cli.output import json_option, print_json, print_table
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import LIMIT
 
@@ -32,7 +32,9 @@ def backoffice() -> None:
 )
 @json_option
 def schema(*, form: str | None, as_json: bool) -> None:
-    """Describe the thirteen tools and their arguments; with --json alone, as JSON Schema.
+    """Describe the thirteen tools and their arguments.
+
+    With --json alone they are described as JSON Schema.
 
     \b
     Examples:
@@ -48,7 +50,13 @@ def schema(*, form: str | None, as_json: bool) -> None:
 
 @backoffice.command()
 @click.option("--task", "task_id", required=True, metavar="POOL:INDEX", help="Task, such as validation:0.")
-@click.option("--regime", type=click.Choice(list(REGIMES)), default="clean", help="The noise.")
+@click.option(
+    "--regime",
+    type=click.Choice(list(REGIMES)),
+    metavar="REGIME",
+    default="clean",
+    help=f"The noise: {', '.join(REGIMES)}.",
+)
 @click.option(
     "--schedule",
     type=click.IntRange(0, LIMIT - 1),
@@ -62,7 +70,9 @@ def schema(*, form: str | None, as_json: bool) -> None:
 )
 @json_option
 def mcp(*, task_id: str, regime: str, schedule: int, record: Path | None, as_json: bool) -> None:  # noqa: ARG001 - read where errors are printed
-    """Serve one episode over the Model Context Protocol, on stdin and stdout, until stdin ends.
+    """Serve one episode over the Model Context Protocol.
+
+    It is served on stdin and stdout, until stdin ends.
 
     The request is the prompt "task", and the server's instructions too. Every call that a client attempts is
     charged as the episode's budget says; a tool error is an answer with `isError`. An episode that the client
@@ -96,15 +106,13 @@ def _document(form: str) -> Any:
 
 
 def _print_tools() -> None:
-    from rich.markup import escape
-
     from toolkit.backoffice.tools import TOOLS
 
-    tools = table(("tool", "kind", "arguments", "about"), "The tools", overflow="fold")
-    for tool in TOOLS.values():
-        arguments = "\n".join(map(_argument, tool.parameters))
-        tools.add_row(tool.name, tool.kind, escape(arguments), escape(tool.about), end_section=True)
-    console().print(tools)
+    rows = [
+        (tool.name, tool.kind, "\n".join(map(_argument, tool.parameters)), tool.about)
+        for tool in TOOLS.values()
+    ]
+    print_table(("tool", "kind", "arguments", "about"), rows, "The tools", spaced=True)
 
 
 def _argument(parameter: Parameter) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit.backoffice.parameters import LONGEST_WORD
-from toolkit.cli.output import visible
+from toolkit.cli.output import remark, remarks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolkit.tasks.task import Task
 
 HELP = """\
-Write a call as  TOOL NAME=VALUE …  or as  TOOL {"name": value, …}, for example:
+Write a call as  TOOL NAME=VALUE …  or as  TOOL {"name": value, …}, as in:
   get_order order_id=O-10233
   cancel_order order_id=O-10233 reason="customer request"
 tools  lists the tools    task  shows the task again    help  shows this
@@ -40,12 +40,12 @@ def by_hand(task: Task, stream: TextIO | None) -> Callable[[str, Callable[[str, 
     """
 
     def agent(prompt: str, call: Callable[[str, dict[str, Any]], Any]) -> None:
-        click.echo(f"{prompt}\n\nbudget {task.budget} calls\n{HELP}\n", err=True)
+        remarks(f"{prompt}\n\nbudget {task.budget} calls\n{HELP}\n")
         for line in _lines(stream):
             if line in {"help", "?"}:
-                click.echo(HELP, err=True)
+                remarks(HELP)
             elif line == "task":
-                click.echo(prompt, err=True)
+                remarks(prompt)
             elif line == "tools":
                 _print_tools()
             elif line in LEAVING or _is_last(_make(line, call)):
@@ -81,10 +81,10 @@ def _make(line: str, call: Callable[[str, dict[str, Any]], Any]) -> dict[str, An
     try:
         tool, arguments = parse(line)
     except (ValueError, RecursionError) as error:
-        click.echo(visible(f"not a call: {error}"), err=True)
+        remark(f"not a call: {error}")
         return {}
     answer: dict[str, Any] = call(tool, arguments)
-    click.echo(describe(answer), err=True)
+    remark(describe(answer))
     click.echo(json.dumps(answer, indent=2), err=True)
     return answer
 
@@ -117,10 +117,10 @@ def _print_tools() -> None:
 
     for tool in TOOLS.values():
         names = " ".join(p.name if p.required else f"[{p.name}]" for p in tool.parameters)
-        click.echo(f"  {tool.name} {names}\n      {tool.about}", err=True)
+        remarks(f"  {tool.name} {names}\n      {tool.about}")
         for parameter in tool.parameters:
             if parameter.choices:
-                click.echo(f"      {parameter.name}: {', '.join(parameter.choices)}", err=True)
+                remark(f"      {parameter.name}: {', '.join(parameter.choices)}")
 
 
 def describe(answer: dict[str, Any]) -> str:

@@ -1,18 +1,28 @@
 """`toolkit registers card`: a study's card, made anew."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import click
 
 from toolkit import api
+from toolkit.cli import offers
 from toolkit.cli.output import check_option, json_option, tell
 from toolkit.places import find_home
 
+if TYPE_CHECKING:
+    from toolkit.documents.registers import CardDocument, Written
+
 
 @click.command()
-@click.argument("study")
+@click.argument("study", shell_complete=offers.studies)
 @check_option
 @json_option
 def card(*, study: str, check: bool, as_json: bool) -> None:
-    """Make the card of STUDY anew from its source in cards/, with the findings; no row is touched.
+    """Make the card of STUDY anew.
+
+    It is made from its source in cards/, with the findings; no row is touched.
 
     A finding that says another verdict than its rule reaches is refused. The card is README.md in the study's
     repository; beside it stands the same for machines, croissant.json, and the manifest names both.
@@ -33,9 +43,15 @@ def card(*, study: str, check: bool, as_json: bool) -> None:
         check_card(case, documents)
     else:
         write_card(case, documents)
-    done = "identical" if check else "written"
+    done: Written = "identical" if check else "written"
+    document: CardDocument = {
+        "study": study,
+        "folder": str(case.study.folder),
+        "files": list(documents),
+        "outcome": done,
+    }
     tell(
-        {"study": study, "folder": str(case.study.folder), "files": list(documents), "outcome": done},
+        document,
         f"{study}: {', '.join(documents)} {done} in {case.study.folder}",
         as_json=as_json,
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit import api
-from toolkit.cli import output, standing
+from toolkit.cli import offers, output, standing
 from toolkit.cli.authorities import trust_option
 from toolkit.cli.standing import require_option
 from toolkit.errors import UsageError
@@ -16,16 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from rich.text import Text
-
-    from toolkit.decisions.decision import AmendmentRef, Decision
+    from toolkit.decisions.decision import AmendmentRef, CriterionResult, Decision
     from toolkit.registers.study import Origin
 
 
 @click.command()
-@click.argument("rules", nargs=-1)
+@click.argument("rules", nargs=-1, shell_complete=offers.rules)
 @click.option("--all", "every", is_flag=True, help="Decide every rule of the registration.")
 @output.study_option
+@click.option("--seeds", is_flag=True, help="Show the estimate of every seed, not their range.")
 @click.option("--fail-on-miss", is_flag=True, help="End with exit code 1 if a rule is missed.")
 @require_option
 @trust_option
@@ -37,6 +36,7 @@ def decide(
     rules: tuple[str, ...],
     every: bool,
     studies: tuple[str, ...],
+    seeds: bool,
     fail_on_miss: bool,
     least: str | None,
     trust_files: tuple[Path, ...],
@@ -71,38 +71,71 @@ def decide(
     decisions = api.decide_rules(rules, studies, trust_files=trust_files)
     if as_json:
         output.print_json([decision.as_dict() for decision in decisions])
+    elif every:
+        print_decisions(decisions, seeds=seeds)
     else:
-        print_decisions(decisions)
+        for at, decision in enumerate(decisions):
+            output.tell(None, *([""] if at else []), as_json=False)
+            print_reasons(decision, seeds=seeds)
     standing.end(context, standing.standings_of(decisions), least)
     if fail_on_miss and any(decision.missed for decision in decisions):
         context.exit(1)
 
 
-def print_decisions(decisions: Sequence[Decision]) -> None:
-    """Print decisions as a table, and below it what a reader must not miss."""
-    from rich.text import Text
+def print_decisions(decisions: Sequence[Decision], *, seeds: bool = False) -> None:
+    """Print decisions as a table a study, and below it what a reader must not miss."""
+    from toolkit.decisions import reasons
 
-    out = output.console()
-    for study, origin in dict.fromkeys((decision.study, decision.origin) for decision in decisions):
-        mine = [decision for decision in decisions if (decision.study, decision.origin) == (study, origin)]
-        headings = ("rule", "what", "verdict", "estimate", "interval", "evidence")
-        shown = output.table(headings, f"Study {study}", overflow="fold")
-        for decision in mine:
-            shown.add_row(
-                decision.rule,
-                Text(decision.title),
-                verdict_text(decision),
-                estimate_text(decision),
-                interval_text(decision),
-                "" if decision.evidence == "not_estimated" else decision.evidence.replace("_", " "),
-            )
-        out.print(shown)
-        if origin:
-            output.say_line(f"  {origin_text(origin)}")
-        for registered in dict.fromkeys(map(standing_text, mine)):
-            output.say_line(f"  {registered}")
-        for note in notes(mine):
-            output.say_line(f"  {note}")
+    members = reasons.seeds_text if seeds else reasons.range_text
+    for study, mine in _by_study(decisions):
+        output.print_table(
+            ("rule", "what", "verdict", "mean", "seeds", "interval", "evidence"),
+            [
+                (
+                    made.rule,
+                    made.title,
+                    verdict_text(made),
+                    reasons.mean_text(made),
+                    members(made),
+                    reasons.interval_text(made),
+                    reasons.interval_says(made),
+                )
+                for made in mine
+            ],
+            f"Study {study}",
+            numbers=("mean",),
+            whole=("rule", "interval", *(() if seeds else ("seeds",))),
+            dropped=("evidence", "interval", "what"),
+        )
+        for line in (*_study_lines(mine), *notes(mine)):
+            output.say_line(f"  {line}")
+
+
+def print_reasons(decision: Decision, *, seeds: bool = False) -> None:
+    """Print one decision as a paragraph: the verdict, each criterion, the interval, what it stands on."""
+    from toolkit.decisions import reasons
+
+    output.say_line(output.bold(f"{decision.rule}  {decision.title}"), f"  (study {decision.study})")
+    output.say_line("  ", verdict_text(decision), f": {reasons.what_decided(decision)}")
+    shown = ""
+    for criterion in decision.criteria:
+        output.say_line("  ", output.tick(criterion.known), f" {criterion.text}{_reading(criterion)}")
+        counted = reasons.counts_say(criterion.counts)
+        output.say_line(
+            f"    {reasons.criterion_says(criterion)}{f'; {counted}' if counted not in ('', shown) else ''}"
+        )
+        shown = counted
+    for line in (
+        *filter(None, [reasons.missing_says(decision)]),
+        *reasons.estimate_lines(decision, seeds=seeds),
+        *_study_lines([decision]),
+        *notes_of(decision),
+    ):
+        output.say_line(f"  {line}")
+
+
+def _reading(criterion: CriterionResult) -> str:
+    return f" [{criterion.reading} reading]" if criterion.reading else ""
 
 
 def standing_text(decision: Decision) -> str:
@@ -110,12 +143,23 @@ def standing_text(decision: Decision) -> str:
     return f"Registration {decision.registration[0]}: {decision.standing}"
 
 
-def verdict_text(decision: Decision) -> Text:
-    """Return a verdict for a table, marked where it does not count as it stands."""
-    made = output.marked(decision.verdict)
+def verdict_text(decision: Decision) -> str:
+    """Return a verdict in its colour, marked where it does not count as it stands."""
+    made = output.styled(decision.verdict, decision.verdict.replace("_", " "))
     if decision.standing.failed_steps:
-        made.append(" (registration FAILED)", "red")
-    return made.append(" (exploratory)") if decision.is_exploratory else made
+        made = output.Styled(f"{made}{output.coloured(' (registration FAILED)', 'red')}")
+    return output.Styled(f"{made} (exploratory)") if decision.is_exploratory else made
+
+
+def _by_study(decisions: Sequence[Decision]) -> Iterator[tuple[str, list[Decision]]]:
+    for study, origin in dict.fromkeys((decision.study, decision.origin) for decision in decisions):
+        yield study, [made for made in decisions if (made.study, made.origin) == (study, origin)]
+
+
+def _study_lines(decisions: Sequence[Decision]) -> dict[str, None]:
+    """Return where a study was read, and what its registration stands on, each line once."""
+    origins = [origin_text(decision.origin) for decision in decisions if decision.origin]
+    return dict.fromkeys([*origins, *map(standing_text, decisions)])
 
 
 def origin_text(origin: Origin) -> str:
@@ -127,26 +171,33 @@ def notes(decisions: Sequence[Decision]) -> list[str]:
     """Return the remarks that belong under a table of decisions."""
     lines = []
     for decision in decisions:
-        if not decision.readings_agree:
-            readings = ", ".join(f"{name}: {verdict}" for name, verdict in decision.readings.items())
-            lines.append(f"{decision.rule}: READINGS DISAGREE ({readings}); {decision.binding} binds")
-        if decision.original_verdict:
-            lines.append(f"{decision.rule}: {decision.original_verdict} originally. {decision.superseded}")
-        lines += [f"{decision.rule}: {text}" for text in exploratory_text(decision)]
-        if decision.added_by:
-            lines.append(f"{decision.rule}: added by amendment {decision.added_by.id}")
-        if decision.amendment and decision.amendment.relation != "adds":
-            done = "amended by" if decision.amendment.relation == "replaces" else "restated after amendment"
-            lines.append(f"{decision.rule}: {done} {decision.amendment.id}")
-        for done, refs in _by_deed(decision.rests_on).items():
-            lines.append(f"{decision.rule}: rests on rules {done} by amendment {', '.join(refs)}")
+        lines += notes_of(decision)
         if decision.missing and decision.verdict != "not_run":
             lines.append(f"{decision.rule}: missing {'; '.join(decision.missing)}")
-        if decision.bounds:
-            lines.append(f"{decision.rule}: {decision.bounds.in_words}")
-        lines += [f"{decision.rule}: CLOSE CALL: {call}" for call in decision.close_calls]
-        lines += [f"{decision.rule}: {c.id}: {caution}" for c in decision.criteria for caution in c.cautions]
     return lines + _origins(decisions)
+
+
+def notes_of(decision: Decision) -> list[str]:
+    """Return what a reader of a verdict must not miss."""
+    lines = []
+    if not decision.readings_agree:
+        readings = ", ".join(f"{name}: {verdict}" for name, verdict in decision.readings.items())
+        lines.append(f"READINGS DISAGREE ({readings}); {decision.binding} binds")
+    if decision.original_verdict:
+        lines.append(f"{decision.original_verdict} originally. {decision.superseded}")
+    lines += exploratory_text(decision)
+    if decision.added_by:
+        lines.append(f"added by amendment {decision.added_by.id}")
+    if decision.amendment and decision.amendment.relation != "adds":
+        done = "amended by" if decision.amendment.relation == "replaces" else "restated after amendment"
+        lines.append(f"{done} {decision.amendment.id}")
+    for done, refs in _by_deed(decision.rests_on).items():
+        lines.append(f"rests on rules {done} by amendment {', '.join(refs)}")
+    if decision.bounds:
+        lines.append(decision.bounds.in_words)
+    lines += [f"CLOSE CALL: {call}" for call in decision.close_calls]
+    lines += [f"{c.id}: {caution}" for c in decision.criteria for caution in c.cautions]
+    return [f"{decision.rule}: {line}" for line in lines]
 
 
 def exploratory_text(decision: Decision) -> Iterator[str]:
@@ -175,24 +226,3 @@ def _origins(decisions: Sequence[Decision]) -> list[str]:
         else f"Intervals are {origin}."
         for origin, source in origins.items()
     ]
-
-
-def estimate_text(decision: Decision) -> str:
-    """Return an estimate as `+0.0370 (+0.0539 -0.0016 +0.0586)`."""
-    if decision.estimate is None:
-        return ""
-    shown = decision.estimate.as_dict()
-    if shown["mean"] is None:
-        return ""
-    members = decision.estimate.members
-    if members is None:
-        return f"{shown['mean']:.4f}"
-    return f"{shown['mean']:+.4f} ({' '.join(f'{m:+.4f}' for m in shown[f'by_{members.unit}'].values())})"
-
-
-def interval_text(decision: Decision) -> str:
-    """Return an interval as `95% [-0.0039, +0.0779]`."""
-    interval = decision.as_dict()["interval"]
-    if interval is None:
-        return ""
-    return f"{100 * interval['level']:g}% [{interval['low']:+.4f}, {interval['high']:+.4f}]"

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.output import json_option, print_json, remark
+from toolkit.cli.output import json_option, print_json, remark, say_line
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
+    from toolkit.documents.world import DrawDocument
     from toolkit.noise.draws import Draw
 
 LONGEST_NAME = 200
@@ -71,14 +72,23 @@ def draw(*, seed: int, tool: str, resource: str | None, repeat: int | None, as_j
         drawn = Schedule(seed).draw(tool, resource, repeat)
     numbers = {"gate": drawn.gate, "type": drawn.type, "magnitude": drawn.magnitude}
     if as_json:
-        print_json({"digest": drawn.digest.hex(), **numbers})
+        print_json(_document(drawn))
         return
-    click.echo(f"digest     {drawn.digest.hex()}")
+    say_line(f"digest     {drawn.digest.hex()}")
     for name, number in numbers.items():
-        click.echo(f"{name:10} {number:.17g}")
-    click.echo()
+        say_line(f"{name:10} {number:.17g}")
+    say_line()
     for regime, fate in _fates(tool, resource, repeat or 0, drawn):
-        click.echo(f"{regime:24} {fate}")
+        say_line(f"{regime:24}  {fate}")
+
+
+def _document(drawn: Draw) -> DrawDocument:
+    return {
+        "digest": drawn.digest.hex(),
+        "gate": drawn.gate,
+        "type": drawn.type,
+        "magnitude": drawn.magnitude,
+    }
 
 
 def _check_text(*names: str) -> None:

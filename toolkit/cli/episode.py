@@ -10,17 +10,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit.backoffice.records import plain
+from toolkit.cli import offers
 from toolkit.cli.by_hand import by_hand, describe
 from toolkit.cli.draw import Seed
-from toolkit.cli.output import STUDY, console, json_option, print_json, visible
-from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.cli.output import (
+    STUDY,
+    Styled,
+    bold,
+    coloured,
+    json_option,
+    print_json,
+    print_table,
+    say_line,
+)
+from toolkit.errors import DamagedError, IncompleteError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.table import Table
-    from rich.text import Text
-
+    from toolkit.documents.world import ReplayDocument
     from toolkit.episodes.desk import CallRecord
     from toolkit.pairing.session import Call
     from toolkit.worlds.world import AnyEpisode
@@ -36,7 +44,7 @@ def episode() -> None:
 
 @episode.command()
 @click.option("--task", "task_id", default="validation:0", help="Task, as pool:index.")
-@click.option("--regime", default="clean", help="Noise setting.")
+@click.option("--regime", default="clean", shell_complete=offers.regimes, help="Noise setting.")
 @click.option(
     "--schedule",
     type=click.IntRange(0, SCHEDULES - 1),
@@ -62,13 +70,15 @@ def play(
     full: bool,
     as_json: bool,
 ) -> None:
-    """Play one task under one schedule and show each call, with the faults it met.
+    """Play one task under one schedule.
+
+    Each call is shown, with the fault that it met.
 
     \b
     Examples:
       toolkit episode play --task validation:0 --regime clean --schedule 0
       toolkit episode play --task test:7 --regime faults_p025 --schedule 2
-      toolkit episode play --task test:7 --regime faults_p025 --agent careless --json
+      toolkit episode play --task test:7 --regime clean --agent careless --json
       toolkit episode play --task train:12 --regime challenge --by-hand
     """
     from toolkit.episodes import agents, document
@@ -79,7 +89,11 @@ def play(
 
     task = load_task(task_id)
     if regime not in REGIMES:
-        raise UsageError(f"there is no regime {regime!r}", expected=", ".join(REGIMES))
+        raise UsageError(
+            f"there is no regime {regime!r}",
+            expected=", ".join(REGIMES),
+            remedy=did_you_mean(regime, REGIMES),
+        )
     if seed is not None and schedule is not None:
         raise UsageError("--seed and --schedule exclude each other")
     if own_hand and agent is not None:
@@ -96,11 +110,16 @@ def play(
 
 @episode.command()
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True), required=False)
-@click.option("--study", metavar=STUDY, help="Study whose row is played, with --run and its place.")
-@click.option("--run", "run_id", help="Run of the row.")
+@click.option(
+    "--study",
+    metavar=STUDY,
+    shell_complete=offers.studies,
+    help="Study whose row is played, with --run and its place.",
+)
+@click.option("--run", "run_id", shell_complete=offers.runs, help="Run of the row.")
 @click.option("--step", type=click.IntRange(0), help="Step of the evaluation, or of the training group.")
 @click.option("--phase", type=click.Choice(["periodic", "final"]), default="periodic")
-@click.option("--regime", help="Regime of the evaluation.")
+@click.option("--regime", shell_complete=offers.regimes, help="Regime of the evaluation.")
 @click.option("--task", type=click.IntRange(0), help="Evaluation: position of the task in its pool.")
 @click.option("--schedule", type=click.IntRange(0), help="Evaluation: index of the schedule.")
 @click.option("--position", type=click.IntRange(0), help="Training: position of the group in its step.")
@@ -108,7 +127,9 @@ def play(
 @click.option("--full", is_flag=True, help="Print every answer whole.")
 @json_option
 def replay(*, file: Path | None, study: str | None, full: bool, as_json: bool, **place: Any) -> None:
-    """Play a recorded episode again: the same calls must meet the same answers, draws and outcome.
+    """Play a recorded episode again.
+
+    The same calls must meet the same answers, draws and outcome.
 
     FILE is what `toolkit episode play --json` printed; - reads it from stdin. In place of a file, a row of a
     study's registers is named: the policy of its run's checkpoint then plays it, and what comes out has to be
@@ -117,8 +138,10 @@ def replay(*, file: Path | None, study: str | None, full: bool, as_json: bool, *
     \b
     Examples:
       toolkit episode replay tests/golden/episode.json
-      toolkit episode replay --study embedded --run c0-clean-s0 --step 40 --regime clean --task 3 --schedule 1
-      toolkit episode replay --study embedded --run c4-independent-s1 --step 7 --position 2 --slot 5 --json
+      toolkit episode replay --study embedded --run c0-clean-s0 --step 40 \\
+        --regime clean --task 3 --schedule 1
+      toolkit episode replay --study embedded --run c4-independent-s1 --step 7 \\
+        --position 2 --slot 5 --json
     """
     from toolkit.episodes.document import replay as replay_episode
 
@@ -129,7 +152,7 @@ def replay(*, file: Path | None, study: str | None, full: bool, as_json: bool, *
         print_json(_verified(played))
     else:
         print_episode(played, full=full)
-        click.echo(f"replayed: {played.calls} calls, the same answers, draws and outcome")
+        say_line(f"replayed: {played.calls} calls, the same answers, draws and outcome")
 
 
 EVALUATION = ("regime", "task", "schedule")
@@ -155,7 +178,7 @@ def _registered(study: str, place: dict[str, Any]) -> AnyEpisode:
     return replayer.evaluated(*(place[name] for name in ("phase", "regime", "step", "task", "schedule")))
 
 
-def _verified(played: AnyEpisode) -> dict[str, Any]:
+def _verified(played: AnyEpisode) -> ReplayDocument:
     return {
         "verdict": "verified",
         "task": played.task.task_id,
@@ -189,93 +212,73 @@ def _read(file: Path) -> dict[str, Any]:
     return document
 
 
-LONGEST = 56
-
-
 def print_episode(episode: AnyEpisode, *, full: bool = False) -> None:
     """Print an episode; `full` prints event keys, and every answer whole."""
-    from rich.panel import Panel
-    from rich.text import Text
-
-    out = console()
-    title = f"{episode.task.task_id}   {episode.regime.name}   schedule seed {episode.schedule.seed}"
-    out.print(Panel(Text(episode.task.prompt), title=title, title_align="left", expand=False))
+    say_line(bold(episode.task.task_id), f"   {episode.regime.name}   schedule seed {episode.schedule.seed}")
+    for line in episode.task.prompt.split("\n"):
+        say_line(f"  {line}" if line else "")
+    say_line()
     if episode.trace is not None:
-        out.print(_calls(episode.trace, full=full))
-    for line in _outcome(episode):
-        out.print(line)
+        _print_calls(episode.trace, full=full)
+    _print_outcome(episode)
 
 
 def _side(value: Any) -> str:
-    return visible(json.dumps(plain(value), ensure_ascii=False))
+    return json.dumps(plain(value), ensure_ascii=False)
 
 
-def _calls(trace: Sequence[CallRecord | Call], *, full: bool) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("", justify="right", style="dim")
-    for heading in ("call", *(("event key",) if full else ()), "fault", "answer"):
-        table.add_column(heading, overflow="fold")
+def _print_calls(trace: Sequence[CallRecord | Call], *, full: bool) -> None:
+    """Print calls as a table, or in full one below the other."""
+    rows = []
     number = 0
     for call in trace:
         number += call.charged
-        answer = visible(json.dumps(call.answer, ensure_ascii=False) if full else describe(call.answer))
-        failed = "error" in call.answer
-        table.add_row(
-            str(number) if call.charged else "",
-            Text(_said(call, full=full)),
-            *((_key(call),) if full else ()),
-            _mark(call),
-            Text(answer, style="red" if failed else ""),
-        )
-    return table
+        answer = json.dumps(call.answer, ensure_ascii=False) if full else describe(call.answer)
+        shown = coloured(answer, "red" if "error" in call.answer else None)
+        rows.append((str(number) if call.charged else "", _said(call), _mark(call), shown))
+        if full:
+            say_line(f"{rows[-1][0]:>2}  {rows[-1][1]}")
+            for label, value in (("event key", _key(call)), ("fault", rows[-1][2]), ("answer", shown)):
+                if value:
+                    say_line(f"    {label:9}  ", value)
+    if not full:
+        print_table(("", "call", "fault", "answer"), rows, numbers=("",), whole=("fault",))
 
 
-def _said(call: CallRecord | Call, *, full: bool) -> str:
+def _said(call: CallRecord | Call) -> str:
     if not isinstance(call.arguments, dict):
-        return visible(f"{call.tool}({call.arguments!r})")
+        return f"{call.tool}({call.arguments!r})"
     arguments = ", ".join(f"{name}={value}" for name, value in call.arguments.items())
-    text = visible(f"{call.tool}({arguments})")
-    return text if full or len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    return f"{call.tool}({arguments})"
 
 
 def _key(call: CallRecord | Call) -> str:
-    return "" if call.key is None else visible(" ".join(map(str, (call.tool, *call.key))))
+    return "" if call.key is None else " ".join(map(str, (call.tool, *call.key)))
 
 
-def _mark(call: CallRecord | Call) -> Text:
-    from rich.text import Text
-
+def _mark(call: CallRecord | Call) -> Styled:
     if call.fault is not None:
-        return Text(f"⚡ {call.fault}", style="bold yellow")
-    return Text(f"· {call.blocked_by}" if call.blocked_by else "", style="yellow")
+        return coloured(f"⚡ {call.fault}", "yellow")
+    return coloured(f"· {call.blocked_by}" if call.blocked_by else "", "yellow")
 
 
-def _outcome(episode: AnyEpisode) -> list[Text]:
-    from rich.text import Text
-
+def _print_outcome(episode: AnyEpisode) -> None:
     from toolkit.episodes.episode import Episode
     from toolkit.episodes.grading import differences
 
-    colour = "green" if episode.true_success else "red"
-    lines = [
-        Text.assemble(
-            "\ntrue success ",
-            ("yes" if episode.true_success else "no", f"bold {colour}"),
-            f"   observed reward {episode.observed_reward}" + (" (flipped)" if episode.flipped else ""),
-            f"   {episode.calls} of {episode.task.budget} calls   {episode.ended.replace('_', ' ')}",
-        )
-    ]
+    say_line()
+    say_line(
+        "true success ",
+        coloured("yes", "green") if episode.true_success else coloured("no", "red"),
+        f"   observed reward {episode.observed_reward}" + (" (flipped)" if episode.flipped else ""),
+        f"   {episode.calls} of {episode.task.budget} calls   {episode.ended.replace('_', ' ')}",
+    )
     if episode.exposures:
         landed = [e.fault if e.changed else f"{e.fault} (without effect)" for e in episode.exposures]
-        lines.append(Text(f"faults: {', '.join(landed)}"))
+        say_line(f"faults: {', '.join(landed)}")
     for code, count in episode.called_for.items():
-        lines.append(Text(f"{code.replace('_', ' ')}: {episode.recovered.get(code, 0)} of {count}"))
+        say_line(f"{code.replace('_', ' ')}: {episode.recovered.get(code, 0)} of {count}")
     if isinstance(episode, Episode):
-        lines += [
-            Text(f"{d.record} {d.field}: expected {_side(d.expected)}, found {_side(d.found)}", style="red")
-            for d in differences(episode.task, episode.world)
-        ]
-    return lines
+        for d in differences(episode.task, episode.world):
+            line = f"{d.record} {d.field}: expected {_side(d.expected)}, found {_side(d.found)}"
+            say_line(coloured(line, "red"))

@@ -6,17 +6,18 @@ import json
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from toolkit.cli.executing import chosen, placed_options
-from toolkit.cli.output import FOLDER, console, counted, json_option, print_json, remark, say_line, table
-from toolkit.errors import UsageError
+from toolkit.cli.output import FOLDER, counted, json_option, print_json, print_table, remark, say_line
+from toolkit.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+    from toolkit.documents import runs as documents
     from toolkit.policies.language_model.opening import Opening
     from toolkit.study.evaluating.folder import Asked, EvaluatedBlocks, EvaluationFolder
     from toolkit.study.executors.executor import Executor
@@ -155,14 +156,19 @@ def evaluate(
     \b
     Examples:
       toolkit evaluate --model reference --sets clean,faults_p025 --tasks 4
-      toolkit evaluate --model careless --sets all --tasks 2 --schedules 2 --no-luck-share --json
-      toolkit evaluate --model Qwen/Qwen3.5-2B --chat-option enable_thinking=false --out evaluations/2b
-      toolkit evaluate --model small --couple --sets faults_p025 --tasks 16 --no-luck-share --out base
-      toolkit evaluate --model Qwen/Qwen3.5-2B --engine vllm --adapter checkpoint-100 --out trained
-      toolkit evaluate --model Qwen/Qwen3.5-2B --engine vllm --engine-option max_length=12288 --out short
-      toolkit evaluate --model Qwen3.5-2B --endpoint http://localhost:8000/v1 --out evaluations/2b
-      toolkit evaluate --model Qwen3.5-2B --endpoint https://host/v1 --api-key-env MY_KEY --concurrency 64
-      toolkit evaluate --model Qwen3.5-2B --endpoint http://host:8000/v1 --executor ray --address auto
+      toolkit evaluate --model careless --sets all --tasks 2 --schedules 2 \\
+        --no-luck-share --json
+      toolkit evaluate --model Qwen/Qwen3.5-2B --chat-option enable_thinking=false
+      toolkit evaluate --model small --couple --sets faults_p025 --out base
+      toolkit evaluate --model Qwen/Qwen3.5-2B --engine vllm \\
+        --adapter checkpoint-100 --out trained
+      toolkit evaluate --model Qwen/Qwen3.5-2B --engine vllm \\
+        --engine-option max_length=12288
+      toolkit evaluate --model Qwen3.5-2B --endpoint http://localhost:8000/v1
+      toolkit evaluate --model Qwen3.5-2B --endpoint https://host/v1 \\
+        --api-key-env MY_KEY --concurrency 64
+      toolkit evaluate --model Qwen3.5-2B --endpoint http://host:8000/v1 \\
+        --executor ray --address auto
     """
     from toolkit.policies.language_model.opening import Opening
     from toolkit.policies.language_model.options import read_options
@@ -197,21 +203,19 @@ def evaluate(
     with _folder(opening, asked, out) as folder:
         played = _play(folder, opening, asked, workers, is_kept=out is not None)
         registers = None if out is None else _seal(folder, model, played)
-    print_evaluation(
-        {
-            "model": model,
-            "engine": opening.engine,
-            "sampling": asked.sampling,
-            "identity": folder.identity,
-            "server": server,
-            "folder": None if out is None else str(out),
-            "registers": registers,
-            "blocks": {"kept": played.kept, "played": played.played},
-            "sets": evaluated.figures(played.rows),
-            "luck_share": evaluated.luck_shares(played.rows),
-        },
-        as_json=as_json,
-    )
+    document: documents.EvaluationDocument = {
+        "model": model,
+        "engine": cast("documents.Engine", opening.engine),
+        "sampling": cast("documents.Sampling", asked.sampling),
+        "identity": folder.identity,
+        "server": server,
+        "folder": None if out is None else str(out),
+        "registers": registers,
+        "blocks": {"kept": played.kept, "played": played.played},
+        "sets": evaluated.figures(played.rows),
+        "luck_share": evaluated.luck_shares(played.rows),
+    }
+    print_evaluation(document, as_json=as_json)
 
 
 def _engine(engine: str | None, model: str, url: str | None) -> str:
@@ -274,7 +278,11 @@ def _regimes(sets: str) -> tuple[str, ...]:
     names = tuple(REGIMES) if sets == EVERY else tuple(dict.fromkeys(n.strip() for n in sets.split(",")))
     for name in names:
         if name not in REGIMES:
-            raise UsageError(f"there is no regime {name!r}", expected=", ".join(REGIMES))
+            raise UsageError(
+                f"there is no regime {name!r}",
+                expected=", ".join(REGIMES),
+                remedy=did_you_mean(name, REGIMES),
+            )
     return names
 
 
@@ -321,7 +329,9 @@ def _play(
         raise
 
 
-def _seal(folder: EvaluationFolder, model: str, played: EvaluatedBlocks) -> dict[str, str]:
+def _seal(
+    folder: EvaluationFolder, model: str, played: EvaluatedBlocks
+) -> documents.EvaluationRegistersDocument:
     from toolkit.study.evaluating.evaluated import study_name, write_registers
 
     study = study_name(model)
@@ -329,24 +339,34 @@ def _seal(folder: EvaluationFolder, model: str, played: EvaluatedBlocks) -> dict
     return {"study": study, "folder": str(folder.registers), "logical_sha256": manifest.logical_sha256}
 
 
-def print_evaluation(document: dict[str, Any], *, as_json: bool) -> None:
+def print_evaluation(document: documents.EvaluationDocument, *, as_json: bool) -> None:
     """Print what an evaluation found: as JSON, or as two tables and where the registers are."""
     if as_json:
         print_json(document)
         return
-    headings = ("regime", "tasks", "episodes", "success", "observed", "calls", "exposed")
-    sets = table(
-        headings,
+    print_table(
+        ("regime", "tasks", "episodes", "success", "observed", "calls", "exposed"),
+        [
+            (
+                row["regime"],
+                str(row["tasks"]),
+                str(row["episodes"]),
+                *map(_figure, (row["success"], row["observed"], row["calls"], row["exposed"])),
+            )
+            for row in document["sets"]
+        ],
         f"{document['model']}   {document['engine']}   {document['sampling']} samples",
         numbers=True,
-        no_wrap=True,
+        dropped=("episodes", "tasks"),
     )
-    for row in document["sets"]:
-        measured = [_figure(row[name]) for name in ("success", "observed", "calls", "exposed")]
-        sets.add_row(row["regime"], str(row["tasks"]), str(row["episodes"]), *measured)
-    console().print(sets)
     if document["luck_share"]:
-        console().print(_luck_table(document["luck_share"]))
+        print_table(
+            ("regime", "reward", "λ", "pooled", "tasks with a share"),
+            map(_luck_row, document["luck_share"]),
+            "Luck share λ",
+            numbers=("pooled", "tasks with a share"),
+            whole=("λ",),
+        )
     registers = document["registers"]
     if registers is None:
         say_line("nothing was kept: --out FOLDER keeps every episode, and goes on where it was stopped")
@@ -354,19 +374,15 @@ def print_evaluation(document: dict[str, Any], *, as_json: bool) -> None:
         say_line(f"registers written to {registers['folder']}, logical hash {registers['logical_sha256']}")
 
 
-def _luck_table(rows: list[dict[str, Any]]) -> Any:
-    headings = ("regime", "reward", "λ", "pooled", "tasks with a share")
-    shares = table(headings, "Luck share λ", no_wrap=True)
-    for row in rows:
-        share = {"estimate": row["luck_share"], "low": row["low"], "high": row["high"], "level": row["level"]}
-        pooled = "" if row["pooled"] is None else f"{row['pooled']:.3f}"
-        shown = "the reward never varied" if row["luck_share"] is None else _figure(share)
-        defined = f"{row['tasks_defined']} of {row['tasks']}"
-        shares.add_row(row["regime"], row["target"].replace("_", " "), shown, pooled, defined)
-    return shares
+def _luck_row(row: documents.LuckShareDocument) -> tuple[str, ...]:
+    share = {"estimate": row["luck_share"], "low": row["low"], "high": row["high"], "level": row["level"]}
+    pooled = "" if row["pooled"] is None else f"{row['pooled']:.3f}"
+    shown = "the reward never varied" if row["luck_share"] is None else _figure(share)
+    defined = f"{row['tasks_defined']} of {row['tasks']}"
+    return row["regime"], row["target"].replace("_", " "), shown, pooled, defined
 
 
-def _figure(figure: dict[str, Any]) -> str:
+def _figure(figure: Mapping[str, Any]) -> str:
     if figure["low"] is None:
         return f"{figure['estimate']:.3f}"
     return f"{figure['estimate']:.3f} [{figure['low']:.3f}, {figure['high']:.3f}]"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolkit.cli import offers
 from toolkit.cli.output import FOLDER, F, with_options
 from toolkit.errors import UsageError
 
@@ -45,9 +46,20 @@ placed_options = _options("one if left out; with Ray, as many as there are proce
 
 selection_options = with_options(
     click.option("--tier", "tiers", type=int, multiple=True, help="Only runs of this tier; may be repeated."),
-    click.option("--rule", "rules", multiple=True, help="Only runs that serve this rule; may be repeated."),
     click.option(
-        "--run", "runs", multiple=True, metavar="GLOB", help="Only runs of this name; may be repeated."
+        "--rule",
+        "rules",
+        multiple=True,
+        shell_complete=offers.rules,
+        help="Only runs that serve this rule; may be repeated.",
+    ),
+    click.option(
+        "--run",
+        "runs",
+        multiple=True,
+        metavar="GLOB",
+        shell_complete=offers.runs,
+        help="Only runs of this name; may be repeated.",
     ),
 )
 

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from toolkit import api
-from toolkit.cli import output, standing
+from toolkit.cli import offers, output, standing
 from toolkit.cli.authorities import trust_option
-from toolkit.cli.decide import estimate_text, exploratory_text, interval_text, standing_text, verdict_text
+from toolkit.cli.decide import print_reasons
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rich.console import Console
-
     from toolkit.decisions.case import Case
     from toolkit.decisions.decision import Decision
+    from toolkit.decisions.explanation import Explanation, Restated
+    from toolkit.documents.decisions import ExplanationDocument
+    from toolkit.prereg.record import Amendment
+    from toolkit.study.power.mixed import MixedEffects
 
 
 @click.command()
-@click.argument("rules", nargs=-1)
+@click.argument("rules", nargs=-1, shell_complete=offers.rules)
 @output.study_option
 @click.option("--language", is_flag=True, help="List the operators of the rule language instead.")
 @click.option(
@@ -62,76 +64,59 @@ def explain(
         return
     cases = api.load_cases(studies, trust_files=trust_files)
     asked = api.rules_asked(cases, rules, everywhere=bool(studies))
-    explanations = [explanation.explain(case, rule).as_dict() for case, rule in asked]
-    if sensitivity:
-        from toolkit.study.power.mixed import mixed_effects
-
-        for (case, rule), shown in zip(asked, explanations, strict=True):
-            shown["sensitivity"] = mixed_effects(case.book, case.engine, rule).as_dict()
+    explained = [(case, explanation.explain(case, rule)) for case, rule in asked]
+    mixed = [_mixed(case, e.decision.rule) if sensitivity else None for case, e in explained]
     if as_json:
-        output.print_json(explanations)
+        output.print_json([_document(e, model) for (_, e), model in zip(explained, mixed, strict=True)])
     else:
-        out = output.console()
-        for (case, _), shown in zip(asked, explanations, strict=True):
-            _print(out, case, shown)
-    standing.end(context, standing.standings_of(case.decide(rule) for case, rule in asked), None)
+        for (case, e), model in zip(explained, mixed, strict=True):
+            _print(case, e, model)
+    standing.end(context, standing.standings_of(e.decision for _, e in explained), None)
 
 
-def _print(out: Console, case: Case, shown: dict[str, Any]) -> None:
-    named, decision = f"{shown['rule']}  {shown['title']}", case.decide(shown["rule"])
-    out.print(output.headline(named, f"   study {shown['study']}: ", verdict_text(decision)))
-    lines = [
-        standing_text(decision),
-        *exploratory_text(decision),
-        f"\n{shown['text']}\n",
-        *_criteria_lines(shown),
-        *_estimate_lines(decision, shown),
-        *_restated_lines(shown),
-        *_provenance_lines(case, shown),
+def _mixed(case: Case, rule: str) -> MixedEffects:
+    from toolkit.study.power.mixed import mixed_effects
+
+    return mixed_effects(case.book, case.engine, rule)
+
+
+def _document(explained: Explanation, mixed: MixedEffects | None) -> ExplanationDocument:
+    document = explained.as_dict()
+    if mixed:
+        document["sensitivity"] = mixed.as_dict()
+    return document
+
+
+def _print(case: Case, explained: Explanation, mixed: MixedEffects | None) -> None:
+    print_reasons(explained.decision, seeds=True)
+    for line in (
         "",
-    ]
-    for line in lines:
-        click.echo(output.visible_lines(line))
+        *explained.registered.text.split("\n"),
+        "",
+        *([f"Mixed      {mixed.in_words}; {mixed.as_dict()['label']}"] if mixed else []),
+        *_more_lines(explained),
+        *_restated_lines(explained.restates),
+    ):
+        output.say_line(line)
+    _print_provenance(case, explained)
+    output.say_line("")
 
 
-def _criteria_lines(shown: dict[str, Any]) -> Iterator[str]:
-    for criterion in shown["criteria"]:
-        holds = {True: "holds", False: "does not hold", None: "unknown"}[criterion["holds"]]
-        reading = f" [reading: {criterion['reading']}]" if "reading" in criterion else ""
-        yield f"  {criterion['id']}: {holds}{reading}"
-        yield f"    {criterion['text']}"
-        yield f"    {criterion['test']}"
-        if criterion["decimal"] is not None:
-            yield f"    value {_value(criterion)}   from {', '.join(criterion['basis'])}"
-        for procedure in criterion.get("procedures", []):
-            yield f"    {procedure}"
-        for reason in criterion.get("missing", []):
-            yield f"    missing: {reason}"
-        for caution in criterion.get("cautions", []):
-            yield f"    caution: {caution}"
-
-
-def _estimate_lines(decision: Decision, shown: dict[str, Any]) -> Iterator[str]:
+def _more_lines(explained: Explanation) -> Iterator[str]:
+    """Yield what belongs to a rule and decides nothing, and what its criteria are as tests."""
     from toolkit.decisions.interval import Interval
 
-    if decision.estimate and estimate_text(decision):
-        yield f"\nEstimate   {decision.estimate.title}: {estimate_text(decision)}"
+    decision, readings = explained.decision, explained.registered.readings
+    for criterion in decision.criteria:
+        for procedure in criterion.procedures:
+            yield f"Level      {procedure}"
     if isinstance(decision.interval, Interval):
-        yield f"Interval   {interval_text(decision)}, {decision.interval.origin}: {decision.interval.method}"
-        yield f"Evidence   {shown['evidence'].replace('_', ' ')}"
-    if "sensitivity" in shown:
-        yield f"Mixed      {shown['sensitivity']['text']}; {shown['sensitivity']['label']}"
-    if decision.bounds:
-        yield f"Missing    {decision.bounds.in_words}"
+        yield f"Interval   {decision.interval.origin}: {decision.interval.method}"
     for test in decision.tests:
         yield f"Test       {test.test.id} of {test.test.endpoint}: {test.words}"
-    for call in decision.close_calls:
-        yield f"CLOSE CALL {call}"
-    for reading, verdict in shown.get("readings", {}).items():
-        binds = " (binds)" if reading == shown["binding_reading"] else ""
-        yield f"Reading    {reading}{binds}: {verdict}. {shown['readings_text'][reading]}"
-    if "superseded" in shown:
-        yield f"Superseded {shown['original_verdict']} originally. {shown['superseded']}"
+    for reading, verdict in decision.readings.items():
+        binds = " (binds)" if reading == decision.binding else ""
+        yield f"Reading    {reading}{binds}: {verdict}. {readings[reading]}"
     for secondary in decision.secondary:
         shown_by = ", ".join(
             f"{key}: {'censored or missing' if value is None else value}"
@@ -140,63 +125,74 @@ def _estimate_lines(decision: Decision, shown: dict[str, Any]) -> Iterator[str]:
         yield f"Secondary  {secondary.title}: {shown_by}"
 
 
-def _restated_lines(shown: dict[str, Any]) -> Iterator[str]:
-    restated = shown.get("restates")
-    if not restated:
+def _restated_lines(restated: Restated | None) -> Iterator[str]:
+    if restated is None:
         return
-    what = "The rule as frozen restates" if restated["of_frozen_rule"] else "Restates"
-    yield f"\n{what} {restated['document']}, SHA-256 {restated['sha256']}"
-    if not restated["is_at_hand"]:
-        yield f"  Its words are not here: {restated['remedy']}."
-    for span in restated["spans"]:
-        first, last = span["lines"]
+    what = "The rule as frozen restates" if restated.of_frozen_rule else "Restates"
+    yield ""
+    yield f"{what} {restated.document}, SHA-256 {restated.sha256}"
+    if restated.remedy:
+        yield f"  Its words are not here: {restated.remedy}."
+    for part in restated.spans:
+        first, last = part.span.first, part.span.last
         lines = f"lines {first} to {last}" if last > first else f"line {first}"
-        yield f"  {span['name']}, {lines}"
-        yield from (f"    | {line}" for line in (span["text"] or "").splitlines() if line)
+        yield f"  {part.name}, {lines}"
+        yield from (f"    | {line}" for line in (part.text or "").splitlines() if line)
 
 
-def _provenance_lines(case: Case, shown: dict[str, Any]) -> Iterator[str]:
-    for number, statistic in enumerate(shown.get("statistics", [])):
-        opened = "" if number else "\nStatistics, computed exactly from the endpoints below\n"
-        yield f"{opened}  {statistic['id']}: {statistic['title']}\n    {statistic['formula']}"
-    named = case.study.origin.pinned if case.study.origin else shown["study"]
-    yield f"\nRows (paste into toolkit sql --study {named})"
-    for endpoint in shown["endpoints"]:
-        yield f"  {endpoint['id']}: {endpoint['title']}"
-        yield f"    {endpoint['rows']}"
-    for deviation in shown["deviations"]:
-        yield f"\n{deviation['id']} {deviation['title']}: {deviation['text']}"
-    amendment = next((a for a in case.registration.amendments if a.id == shown.get("amended_by")), None)
-    if "addition" in shown:
-        added = shown["addition"]
-        origin = f"added by amendment {added['id']} ({added['dated']})"
-        yield f"\nOrigin     {origin}, what had been seen: {added['seen']}"
+def _print_provenance(case: Case, explained: Explanation) -> None:
+    """Print where a verdict comes from: formulas, rows, deviations, amendments, files and their digests."""
+    for number, statistic in enumerate(explained.statistics):
+        if not number:
+            output.say_line("")
+            output.say_line("Statistics, computed exactly from the endpoints below")
+        output.say_line(f"  {statistic.id}: {statistic.title}")
+        output.say_line(f"    {statistic.formula}")
+    output.say_line("")
+    output.say_line(f"Rows (paste into toolkit sql --study {_named(case)})")
+    for endpoint in explained.endpoints:
+        output.say_line(f"  {endpoint.id}: {endpoint.title}")
+        output.say_line(f"    {endpoint.rows}")
+    amendment = _amendment(case, explained.decision)
+    for line in _origin_lines(case, explained, amendment):
+        output.say_line(line)
+    output.say_line("")
+    output.say_whole(
+        f"Rule       {case.registration.folder / (amendment.file if amendment else 'rules.toml')}"
+    )
+    output.say_whole(f"Frozen     {' '.join(explained.decision.registration)}")
+    if case.study.origin:
+        output.say_whole(f"Hub        {case.study.origin.pinned}, asked for as {case.study.origin.revision}")
+    for register in explained.decision.registers:
+        hashed = register.sha256 or f"{len(register.files)} files, each hashed when it was read"
+        output.say_whole(f"Register   {register.config} {hashed}")
+
+
+def _origin_lines(case: Case, explained: Explanation, amendment: Amendment | None) -> Iterator[str]:
+    """Yield the deviations that concern a rule, and what amendments did to it."""
+    for deviation in explained.deviations:
+        yield ""
+        yield f"{deviation.id} {deviation.title}: {deviation.text}"
+    added = explained.addition
+    if added:
+        yield ""
+        yield f"Origin     added by amendment {added.id} ({added.dated}), what had been seen: {added.seen}"
     if amendment:
-        change = case.book.changes[shown["rule"]]
-        yield f"\nAmendment  {amendment.id} {change.relation} this rule. {amendment.reason}"
+        change = case.book.changes[explained.decision.rule]
+        yield ""
+        yield f"Amendment  {amendment.id} {change.relation} this rule. {amendment.reason}"
         if change.relation != "adds":
             yield f"           What had been seen: {amendment.seen}"
             yield f"{'As frozen' if change.frozen else 'As added '}  {change.first.text}"
-    yield f"\nRule       {case.registration.folder / (amendment.file if amendment else 'rules.toml')}"
-    yield f"Frozen     {shown['registration']['name']} {shown['registration']['sha256']}"
-    if case.study.origin:
-        yield f"Hub        {case.study.origin.pinned}, asked for as {case.study.origin.revision}"
-    for register in shown["registers"]:
-        hashed = register["sha256"] or f"{len(register['files'])} files, each hashed when it was read"
-        yield f"Register   {register['config']} {hashed}"
 
 
-def _value(criterion: dict[str, Any]) -> str:
-    exact, decimal = criterion["value"], criterion["decimal"]
-    if isinstance(decimal, dict):
-        return ", ".join(f"{key}: {_pair(exact[key], decimal[key])}" for key in decimal)
-    return _pair(exact, decimal)
+def _amendment(case: Case, decision: Decision) -> Amendment | None:
+    named = decision.amendment.id if decision.amendment else ""
+    return next((a for a in case.registration.amendments if a.id == named), None)
 
 
-def _pair(exact: str | None, decimal: float | None) -> str:
-    if exact is None or decimal is None:
-        return "missing"
-    return f"{exact} = {decimal}" if "/" in exact else f"{decimal}"
+def _named(case: Case) -> str:
+    return case.study.origin.pinned if case.study.origin else case.study.name
 
 
 def _explain_language(*, as_json: bool) -> None:
@@ -213,25 +209,34 @@ def _explain_language(*, as_json: bool) -> None:
         document |= {"over_steps": OVER_STEPS_SAY, "declared": DECLARED, "interval_methods": METHODS_SAY}
         output.print_json(document)
         return
-    language = output.table(("operator", "takes", "gives", "meaning"), "The rule language")
-    for name, operator in OPERATORS.items():
-        more = ", …" if operator.many else ""
-        language.add_row(
-            name, ", ".join(k.value for k in operator.takes) + more, operator.gives.value, operator.meaning
-        )
     truths = "true or false, or a series of them"
-    language.add_row(" ".join(COMPARISONS), "numbers or series", truths, "exact comparison")
-    language.add_row(" ".join(ARITHMETIC), "numbers or series", "a number, or a series", "exact arithmetic")
-    output.console().print(language)
-    declared = output.table(("table", "what it declares"), "What tests and formulas name")
-    for name, meaning in DECLARED.items():
-        declared.add_row(f"\\[{name}]", meaning)
-    output.console().print(declared)
-    steps = output.table(("over_steps", "one number of several steps"), "Endpoints over several steps")
-    for name, meaning in OVER_STEPS_SAY.items():
-        steps.add_row(name, meaning)
-    output.console().print(steps)
-    methods = output.table(("method", "what it does, and when its level holds"), "Intervals")
-    for name, meaning in METHODS_SAY.items():
-        methods.add_row(name, meaning)
-    output.console().print(methods)
+    output.print_table(
+        ("operator", "takes", "gives", "meaning"),
+        [
+            *(
+                (
+                    name,
+                    ", ".join(k.value for k in o.takes) + (", …" if o.many else ""),
+                    o.gives.value,
+                    o.meaning,
+                )
+                for name, o in OPERATORS.items()
+            ),
+            (" ".join(COMPARISONS), "numbers or series", truths, "exact comparison"),
+            (" ".join(ARITHMETIC), "numbers or series", "a number, or a series", "exact arithmetic"),
+        ],
+        "The rule language",
+        dropped=("takes", "gives"),
+    )
+    for title, heading, meaning, said in (
+        (
+            "What tests and formulas name",
+            "table",
+            "what it declares",
+            {f"[{n}]": m for n, m in DECLARED.items()},
+        ),
+        ("Endpoints over several steps", "over_steps", "one number of several steps", OVER_STEPS_SAY),
+        ("Intervals", "method", "what it does, and when its level holds", METHODS_SAY),
+    ):
+        output.say_line("")
+        output.print_table((heading, meaning), list(said.items()), title)

@@ -1,23 +1,42 @@
 """`toolkit export`: a study in the formats of other projects."""
 
+from __future__ import annotations
+
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from toolkit import api
+from toolkit.cli import offers
 from toolkit.cli.output import FOLDER, STUDY, json_option, steps, tell
 from toolkit.study.exports import FORMATS
 
+if TYPE_CHECKING:
+    from toolkit.documents.runs import ExportDocument, Format
+
 
 @click.command()
-@click.argument("study", metavar=STUDY)
+@click.argument("study", metavar=STUDY, shell_complete=offers.studies)
 @click.option("--as", "form", type=click.Choice(list(FORMATS)), required=True, help="What it becomes.")
 @click.option("--into", type=FOLDER, help="New folder to write; STUDY-FORMAT here if left out.")
 @click.option(
-    "--run", "runs", default="", show_default=False, metavar="GLOB", help="Runs to tell of; all if left out."
+    "--run",
+    "runs",
+    default="",
+    show_default=False,
+    metavar="GLOB",
+    shell_complete=offers.runs,
+    help="Runs to tell of; all if left out.",
 )
-@click.option("--rule", "rules", multiple=True, help="Rule to state; every one if left out.")
+@click.option(
+    "--rule",
+    "rules",
+    multiple=True,
+    shell_complete=offers.rules,
+    help="Rule to state; every one if left out.",
+)
 @click.option("--episodes", is_flag=True, help="Tell of each episode, too: about 3 KB each.")
 @click.option(
     "--dataset",
@@ -48,12 +67,14 @@ def export(
     """Write a study as other projects read it; the same study gives the same bytes.
 
     \b
-    every-eval-ever  a record a model and step, in the folders of the project's datastore; with
-                     --episodes, its JSONL of episodes beside it
-    hf-results       for a model's repository: model-index in a card, and .eval_results; the Hub
-                     wants the dataset's name, so a study that is not from there needs --dataset
-    in-toto          a Statement a rule, unsigned: subjects are the register files, the predicate
-                     is the decision with registration, amendments and tokens
+    every-eval-ever  a record a model and step, in the folders of the project's
+                     datastore; with --episodes, its JSONL of episodes beside it
+    hf-results       for a model's repository: model-index in a card, and
+                     .eval_results; the Hub wants the dataset's name, so a study
+                     that is not from there needs --dataset
+    in-toto          a Statement a rule, unsigned: subjects are the register
+                     files, the predicate is the decision with registration,
+                     amendments and tokens
     ro-crate         registers and registration in one folder, with their metadata
 
     A model is a run of the study, or what `toolkit evaluate` was given: name the folder of its
@@ -62,7 +83,7 @@ def export(
     \b
     Examples:
       toolkit export tiny-lm --as every-eval-ever --run 'c2-*' --episodes
-      toolkit export published --as hf-results --dataset some-group/published --json
+      toolkit export published --as hf-results --dataset some-group/published
       toolkit export published --as in-toto --rule H2a --into statements
       toolkit export published --as ro-crate
     """
@@ -75,8 +96,15 @@ def export(
         wanted = Wanted(form, runs, rules, episodes, dataset, made)
         sizes = write_new(folder, api.export(opened, wanted))
     total = sum(sizes.values())
+    document: ExportDocument = {
+        "study": opened.name,
+        "format": cast("Format", form),
+        "folder": str(folder),
+        "files": sizes,
+        "bytes": total,
+    }
     tell(
-        {"study": opened.name, "format": form, "folder": str(folder), "files": sizes, "bytes": total},
+        document,
         f"{opened.name}: {len(sizes)} files, {total} bytes, written in {folder}",
         as_json=as_json,
     )

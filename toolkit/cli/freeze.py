@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli import output
+from toolkit.cli import offers, output
 from toolkit.cli.authorities import asking_options, print_tokens
 from toolkit.errors import UsageError
 from toolkit.files import read_text
@@ -17,15 +17,18 @@ from toolkit.places import find_home
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolkit.documents import registrations as documents
     from toolkit.places import Home
     from toolkit.prereg import record, timestamping, trust
+    from toolkit.prereg.addition import Added
+    from toolkit.prereg.freeze import Frozen
     from toolkit.prereg.registration import Registration
 
 TEMPLATES = Path(__file__).parent / "templates"
 
 
 @click.command()
-@click.argument("registration")
+@click.argument("registration", shell_complete=offers.registrations)
 @click.option("--template", is_flag=True, help="Print a rules.toml to be filled in.")
 @click.option(
     "--demonstration",
@@ -59,7 +62,8 @@ def freeze(
       toolkit freeze my-study --template > rules.toml
       toolkit freeze my-study --dry-run
       toolkit freeze my-study
-      toolkit freeze my-study --authority https://freetsa.org/tsr --authority http://time.certum.pl
+      toolkit freeze my-study --authority https://freetsa.org/tsr \\
+        --authority http://time.certum.pl
       toolkit freeze my-study --demonstration
     """
     from toolkit.prereg import git
@@ -81,28 +85,28 @@ def freeze(
         say=output.remark,
     )
     if as_json:
-        output.print_json(
-            {
-                "registration": frozen.registration,
-                "sha256": frozen.sha256,
-                "standing": frozen.standing,
-                "commit": frozen.commit or None,
-                "files": frozen.files,
-                "authorities": [judged.as_dict() for judged in frozen.tokens],
-            }
-        )
+        output.print_json(_freeze_document(frozen))
         return
-    output.console().print(
-        output.headline(frozen.registration, ": frozen", output.standing_mark(frozen.standing))
-    )
+    output.say_line(output.bold(frozen.registration), ": frozen", output.standing_mark(frozen.standing))
     output.say_line(f"  {len(frozen.files)} files: {', '.join(frozen.files)}")
     output.say_line(f"  digest {frozen.sha256}")
     print_tokens(frozen.tokens)
     trusting = "".join(f" --trust {path}" for path in trust_files)
     output.say_line("  commit the folder, and publish the digest")
-    output.say_line(f"  toolkit verify-prereg {frozen.registration}{trusting}")
+    output.say_whole(f"  toolkit verify-prereg {frozen.registration}{trusting}")
     for name in git.ignored(find_home().registration_folder(registration)):
         output.say_line(f"  NOT COMMITTED with the folder, because git ignores it: {name}")
+
+
+def _freeze_document(frozen: Frozen) -> documents.FreezeDocument:
+    return {
+        "registration": frozen.registration,
+        "sha256": frozen.sha256,
+        "standing": frozen.standing,
+        "commit": frozen.commit or None,
+        "files": frozen.files,
+        "authorities": [judged.as_dict() for judged in frozen.tokens],
+    }
 
 
 def _print_template(kind: str, *, as_json: bool, **values: str) -> None:
@@ -111,14 +115,21 @@ def _print_template(kind: str, *, as_json: bool, **values: str) -> None:
     for key, value in values.items():
         text = text.replace(f"{{{key}}}", value)
     if as_json:
-        output.print_json({"template": text})
+        document: documents.TemplateDocument = {"template": text}
+        output.print_json(document)
     else:
         click.echo(text, nl=False)
 
 
 def _print_dry_run(name: str, files: Sequence[str], commit: str, *, as_json: bool) -> None:
+    document: documents.DryFreezeDocument = {
+        "registration": name,
+        "files": list(files),
+        "commit": commit or None,
+        "ready": True,
+    }
     output.tell(
-        {"registration": name, "files": files, "commit": commit or None, "ready": True},
+        document,
         f"{name} can be frozen: {', '.join(files)}",
         "every rule can pass and can miss over the declared ranges, and be decided on the registered runs; "
         "nothing was written",
@@ -128,7 +139,7 @@ def _print_dry_run(name: str, files: Sequence[str], commit: str, *, as_json: boo
 
 
 @click.command()
-@click.argument("registration", required=False)
+@click.argument("registration", required=False, shell_complete=offers.registrations)
 @click.argument("file", type=output.FILE, required=False)
 @click.option("--template", is_flag=True, help="Print an amendment to be filled in.")
 @click.option(
@@ -155,7 +166,7 @@ def amend(*, template: bool, after_runs: bool, **options: Any) -> None:
 
 
 @click.command()
-@click.argument("registration", required=False)
+@click.argument("registration", required=False, shell_complete=offers.registrations)
 @click.argument("file", type=output.FILE, required=False)
 @click.option("--template", is_flag=True, help="Print a deviation to be filled in.")
 @asking_options
@@ -213,20 +224,11 @@ def _add(
     )
     if as_json:
         output.print_json(
-            {
-                "registration": added.registration,
-                "id": added.id,
-                "file": added.file,
-                "link": added.link,
-                **({"exploratory": is_exploratory} if kind == "amendment" else {}),
-                "authorities": [judged.as_dict() for judged in added.tokens],
-            }
+            _addition_document(added, is_exploratory=is_exploratory if kind == "amendment" else None)
         )
         return
     mark = output.standing_mark(loaded.record.standing)
-    output.console().print(
-        output.headline(added.registration, f": {kind} {added.id} recorded in {added.file}{mark}")
-    )
+    output.say_line(output.bold(added.registration), f": {kind} {added.id} recorded in {added.file}{mark}")
     output.say_line(f"  link {added.link}")
     print_tokens(added.tokens)
     output.say_line("  commit the folder")
@@ -234,6 +236,20 @@ def _add(
         output.say_line(f"  MADE AFTER RUNS: it binds nothing; {_LATE}")
     if not added.tokens:
         output.say_line("  NOT TIMESTAMPED: this registration restates one that was frozen elsewhere")
+
+
+def _addition_document(added: Added, *, is_exploratory: bool | None) -> documents.AdditionEntryDocument:
+    exploratory: documents.ExploratoryEntry = (
+        {} if is_exploratory is None else {"exploratory": is_exploratory}
+    )
+    return {
+        "registration": added.registration,
+        "id": added.id,
+        "file": added.file,
+        "link": added.link,
+        **exploratory,
+        "authorities": [judged.as_dict() for judged in added.tokens],
+    }
 
 
 _LATE = "the verdicts on the rules before it stand, and what it says is shown beside them as exploratory"

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from toolkit import api
-from toolkit.cli.output import FILE, STUDY, json_option, print_json, remark, say_line, steps
+from toolkit.cli import offers
+from toolkit.cli.output import (
+    FILE,
+    STUDY,
+    json_option,
+    print_json,
+    remark,
+    say_line,
+    say_whole,
+    stepped,
+    steps,
+)
 from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
+    from toolkit.documents.registers import PullDocument, PushDocument
     from toolkit.registers.hub.push import Pushed
     from toolkit.registers.study import Study
 
 
 @click.command()
-@click.argument("study", metavar=STUDY)
+@click.argument("study", metavar=STUDY, shell_complete=offers.studies)
 @click.argument("repository", metavar="OWNER/NAME")
 @click.option(
     "--tag", metavar="TAG", help="Name of this version, such as v1.0.0; one that is there is not moved."
@@ -85,7 +97,9 @@ def push(
 @click.option("--accept-moved", is_flag=True, help="Take a tag that is another commit than before.")
 @json_option
 def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool, as_json: bool) -> None:
-    """Pull a study from the Hub at a branch, a tag or a commit's SHA, and verify it: every file, every row.
+    """Pull a study from the Hub and verify it: every file, every row.
+
+    REVISION is a branch, a tag or a commit's SHA.
 
     The revision becomes the SHA of its commit, which is printed: name that to mean the same for good. Files
     that were pulled before are checked as new ones are. Without a connection the cache is used, and this is
@@ -99,10 +113,11 @@ def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool
     """
     from toolkit.registers.hub import copying, revision
     from toolkit.registers.hub.pull import pull as pull_study
+    from toolkit.study.check.whole import number_of_steps
 
     asked = revision.parse_reference(reference)
     study = pull_study(asked, offline=offline, accept_moved=accept_moved, say=remark)
-    with steps("verify") as progress:
+    with stepped("verify", number_of_steps(study)) as progress:
         verified = api.verify_registers(study, progress=progress)
     if verified.missing:
         remark(f"{verified.missing}: seeds, probe and stored decisions were not held against it")
@@ -113,21 +128,20 @@ def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool
     if study.origin is None:
         raise TypeError(study)
     if as_json:
-        print_json(
-            {
-                "study": study.name,
-                "verdict": "verified",
-                "origin": study.origin.as_dict(),
-                "folder": str(study.folder),
-                "files": len(study.manifest.files),
-                "logical_sha256": study.manifest.logical_sha256,
-            }
-        )
+        document: PullDocument = {
+            "study": study.name,
+            "verdict": "verified",
+            "origin": study.origin.as_dict(),
+            "folder": str(study.folder),
+            "files": len(study.manifest.files),
+            "logical_sha256": study.manifest.logical_sha256,
+        }
+        print_json(document)
         return
     say_line(f"{study.name}: verified, {len(study.manifest.files)} files in {study.folder}")
     say_line(f"  commit {study.origin.commit}")
     say_line(f"  logical SHA-256 {study.manifest.logical_sha256}")
-    say_line(f"  toolkit decide --all --study {study.origin.pinned}")
+    say_whole(f"  toolkit decide --all --study {study.origin.pinned}")
 
 
 def _check_pushed(study: Study) -> None:
@@ -154,9 +168,9 @@ def _check_pushed(study: Study) -> None:
     api.verify_registers(study)
 
 
-def _document(pushed: Pushed, *, dry_run: bool) -> dict[str, Any]:
+def _document(pushed: Pushed, *, dry_run: bool) -> PushDocument:
     plan = pushed.plan
-    done = "unchanged" if plan.is_empty else "pushed"
+    done: Literal["unchanged", "pushed"] = "unchanged" if plan.is_empty else "pushed"
     return {
         "repository": plan.repository,
         "outcome": "planned" if dry_run else done,
@@ -188,4 +202,4 @@ def _print(pushed: Pushed, *, dry_run: bool) -> None:
         f"{plan.repository}: {done}, commit {pushed.commit}{tag}; the Hub states {pushed.files} files as here"
     )
     say_line(f"  cite it as {plan.repository}@{pushed.commit}")
-    say_line(f"  toolkit registers pull {plan.repository}@{pushed.tag or pushed.commit}")
+    say_whole(f"  toolkit registers pull {plan.repository}@{pushed.tag or pushed.commit}")

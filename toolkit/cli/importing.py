@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit import api
-from toolkit.cli.output import FILE, check_option, json_option, print_json, say_line, steps, styled
+from toolkit.cli import offers
+from toolkit.cli.output import FILE, check_option, json_option, print_json, say_line, stepped, styled
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
+    from toolkit.documents.registers import ImportDocument, Written
     from toolkit.study.new.importing import Imported
 
 MOST_NAMES = 5
@@ -24,8 +26,12 @@ GIVEN_BACK = {
 at once. An import of a million rows then holds a fifth less, and takes as long."""
 
 
+STEPS = 5
+"""What an import tells of: log, rows, registers to decide on, decisions, the study's own registers."""
+
+
 @click.command("import")
-@click.argument("study")
+@click.argument("study", shell_complete=offers.registrations)
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option(
     "--mapping", type=FILE, help="File that says how to read the table; mappings/STUDY.toml if left out."
@@ -58,26 +64,26 @@ def import_registers(
     \b
     Examples:
       toolkit registers import my-study episodes.csv
-      toolkit registers import my-study episodes.parquet --mapping elsewhere.toml --json
+      toolkit registers import my-study episodes.csv --mapping other.toml --json
       toolkit registers import my-study 'logs/*.eval'
-      toolkit registers import my-study episodes.csv --replace 'seed 3 was logged twice'
+      toolkit registers import my-study episodes.csv --replace 'logged twice'
       toolkit registers import my-study episodes.csv --check
     """
     os.environ.update(GIVEN_BACK)  # who started this may have imported polars, which leaves its own there
     home = find_home()
-    with steps(f"import {study}") as progress:
+    with stepped(f"import {study}", STEPS) as progress:
         done = api.import_registers(
             study, sources, home, mapping=mapping, reason=reason, check=check, progress=progress
         )
     folder = home.registers / study
-    outcome = "identical" if check else "written"
+    outcome: Written = "identical" if check else "written"
     if as_json:
         print_json(_document(done, folder, outcome))
     else:
         _show(done, folder, outcome)
 
 
-def _document(done: Imported, folder: Path, outcome: str) -> dict[str, object]:
+def _document(done: Imported, folder: Path, outcome: Written) -> ImportDocument:
     return {
         "study": done.manifest.study,
         "folder": str(folder),
@@ -105,4 +111,4 @@ def _show(done: Imported, folder: Path, outcome: str) -> None:
     for said in done.said:
         say_line(f"  {said}")
     for rule, verdict in done.decided.items():
-        click.echo(f"  {rule} {styled(verdict)}")
+        say_line(f"  {rule} ", styled(verdict))

@@ -15,52 +15,76 @@ import click
 import toolkit
 from toolkit.cli.output import leave_quietly, print_error, print_json, remark, silence
 from toolkit.deadline import is_left_behind
-from toolkit.errors import IncompleteError, ToolkitError, UsageError
+from toolkit.errors import IncompleteError, ToolkitError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TextIO
 
-EXIT_CODES = """\b
-Exit codes:
-  0  done, or verified (a missed hypothesis is still 0)
-  1  a verification failed
-  2  wrong usage
-  3  incomplete: an input is missing
-  4  damaged or inconsistent data"""
+    from click.shell_completion import CompletionItem
 
+HEAD = """\
+Usage: toolkit COMMAND [OPTIONS] [ARGS]...
 
-COMMANDS = {
-    "decide": "decide",
-    "explain": "explain",
-    "verify-prereg": "verify_prereg",
-    "verify-token": "verify_token",
-    "adopt": "adopt",
-    "new-study": "new_study",
-    "rehearse": "rehearse",
-    "freeze": "freeze",
-    "amend": "freeze",
-    "deviate": "freeze",
-    "registers": "registers",
-    "export": "export",
-    "sql": "sql",
-    "pools": "pools",
-    "episode": "episode",
-    "evaluate": "evaluate",
-    "draw": "draw",
-    "backoffice": "backoffice",
-    "world": "world",
-    "noise": "noise",
-    "pairing": "pairing",
-    "theory": "theory",
-    "power": "power",
-    "train": "train",
-    "study": "study",
-    "probe": "probe",
-    "site": "site",
-    "reproduce": "reproduce",
+Check and run pre-registered reinforcement-learning studies. Start with
+
+  toolkit reproduce    verify, decide and render everything that is shipped
+  toolkit decide H2a   the verdict on one registered rule, with its numbers
+  toolkit explain H2a  the rule in words, its criteria, and where its rows are
+
+"""
+FOOT = """
+toolkit COMMAND --help (-h) shows options and examples; toolkit --version.
+Exit codes: 0 done or verified (a missed hypothesis is still 0), 1 verification
+failed, 2 wrong usage, 3 an input is missing, 4 damaged or inconsistent data.
+"""
+
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "Ask": {
+        "decide": ("decide", "Execute registered rules on registers"),
+        "explain": ("explain", "Show a rule's words, numbers and rows"),
+        "sql": ("sql", "Query registers in SQL"),
+        "power": ("power", "Simulate how often a rule would pass"),
+        "probe": ("probe", "Compare the variance of the designs' gradients"),
+        "theory": ("theory", "Compute the paper's propositions"),
+        "schema": ("schema", "Print the JSON Schema of an output or of rules.toml"),
+    },
+    "Verify": {
+        "reproduce": ("reproduce", "Verify, decide and render what is shipped"),
+        "verify-prereg": ("verify_prereg", "Verify registrations, tokens and chronology"),
+        "verify-token": ("verify_token", "Verify a timestamp token, offline"),
+        "adopt": ("adopt", "Take the evidence of a freeze from its authors"),
+    },
+    "Register": {
+        "new-study": ("new_study", "Draft a study from a table of episodes"),
+        "rehearse": ("rehearse", "Try a draft's rules on a pilot"),
+        "freeze": ("freeze", "Freeze a registration before its runs"),
+        "amend": ("freeze", "Amend a frozen registration"),
+        "deviate": ("freeze", "Record a deviation or disclosure"),
+        "registers": ("registers", "List, verify, import, compare and share registers"),
+        "export": ("export", "Write a study in another project's format"),
+    },
+    "Run": {
+        "study": ("study", "Play the registered runs, and see how far they are"),
+        "train": ("train", "Train a language model by a recipe"),
+        "evaluate": ("evaluate", "Evaluate a model under every regime"),
+    },
+    "World": {
+        "episode": ("episode", "Play an episode, or replay a recorded one"),
+        "draw": ("draw", "Draw the fault of one call, or the grader's flip"),
+        "pools": ("pools", "List, build and verify the task pools"),
+        "backoffice": ("backoffice", "Describe and serve the back office's tools"),
+        "world": ("world", "Play in worlds of other projects"),
+        "noise": ("noise", "Put faults in front of anybody's tools"),
+        "pairing": ("pairing", "Check which design a training really ran"),
+    },
+    "Site": {"site": ("site", "Build, serve and check the site")},
+    "Shell": {"completion": ("completion", "Print the script that completes commands on Tab")},
 }
-"""Every command, and the module of `toolkit.cli` that it lies in."""
+"""Every command by what it is for: the module of `toolkit.cli` that it lies in, and what it does."""
+
+COMMANDS = {name: module for commands in GROUPS.values() for name, (module, _) in commands.items()}
+"""Every command, and its module."""
 
 
 class Commands(click.Group):
@@ -78,23 +102,41 @@ class Commands(click.Group):
         command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is asked for, or say which may be meant."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            meant = did_you_mean(name, COMMANDS)
+            ctx.fail(f"No such command {name!r}" + (f": {meant}" if meant else "."))
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands that begin so, without importing them, and the options."""
+        from click.shell_completion import CompletionItem
+
+        listed = [(name, about) for commands in GROUPS.values() for name, (_, about) in commands.items()]
+        items = [CompletionItem(name, help=about) for name, about in listed if name.startswith(incomplete)]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write a page that fits on a screen: what this is, how to start, every command, the exit codes."""
+        widest = max(map(len, COMMANDS))
+        formatter.write(HEAD)
+        for group, commands in GROUPS.items():
+            for at, (name, (_, about)) in enumerate(commands.items()):
+                formatter.write(f"{'' if at else group:9} {name:{widest}}  {about}\n")
+        formatter.write(FOOT)
+
 
 @click.group(
     cls=Commands,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
-    epilog=EXIT_CODES,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80, "show_default": True},
 )
 @click.version_option(toolkit.__version__, prog_name="toolkit")
 def cli() -> None:
-    """Check and run pre-registered reinforcement-learning studies.
-
-    \b
-    Start here:
-      toolkit reproduce          verify, decide and render everything that is shipped
-      toolkit decide H2a         the verdict on one registered rule, with its numbers
-      toolkit explain H2a        the rule in words, each criterion, and where its rows are
-      toolkit sql "SELECT ..."   ask the registers something else
-    """
+    """Check and run pre-registered reinforcement-learning studies."""
 
 
 def main() -> None:
@@ -153,7 +195,7 @@ def _print_remarks() -> None:
 
 def _run(arguments: list[str]) -> int:
     try:
-        cli._main_shell_completion({}, "toolkit")  # noqa: SLF001 - what `cli.main` does before the same lines
+        _complete()
         with cli.make_context("toolkit", arguments) as context:
             cli.invoke(context)
     except click.exceptions.Exit as stop:
@@ -166,6 +208,18 @@ def _run(arguments: list[str]) -> int:
         click.echo("stopped", err=True)
         return 130
     return 0
+
+
+def _complete() -> None:
+    """Answer a shell that asks what a line could go on with, and end; say nothing where something ails."""
+    instruction = os.environ.get("_TOOLKIT_COMPLETE")
+    if not instruction:
+        return
+    with contextlib.suppress(Exception):
+        from click.shell_completion import shell_complete
+
+        shell_complete(cli, {}, "toolkit", "_TOOLKIT_COMPLETE", instruction)
+    raise click.exceptions.Exit(0)
 
 
 def _wrong_usage(error: click.ClickException) -> int:

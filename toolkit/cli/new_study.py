@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.output import FOLDER, json_option, print_json, remark
+from toolkit.cli.output import FOLDER, json_option, print_json, remark, say_line, say_whole
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from toolkit.documents.registrations import NewStudyDocument
     from toolkit.registers.imported.log import Log
     from toolkit.study.new.outline import Outline
 
@@ -77,12 +78,12 @@ def new_study(
     Examples:
       toolkit new-study my-study --into my-project
       toolkit new-study my-study --table pilot.csv --into my-project
-      toolkit new-study my-study --table 'logs/*.eval' --arm model --into my-project
+      toolkit new-study my-study --table 'logs/*.eval' --arm model
       toolkit new-study my-study --table trl-runs --into my-project
-      toolkit new-study my-study --table lm_eval_output --success exact_match --into my-project
-      toolkit new-study my-study --table wandb --score eval/accuracy --into my-project
-      toolkit new-study my-study --table pilot.csv --attribute difficulty --attribute topic
-      toolkit new-study my-study --table pilot.csv --repository me/my-study --into my-project --json
+      toolkit new-study my-study --table lm_eval_output --success exact_match
+      toolkit new-study my-study --table wandb --score eval/accuracy
+      toolkit new-study my-study --table pilot.csv --attribute difficulty
+      toolkit new-study my-study --table pilot.csv --repository me/my-study --json
     """
     from toolkit.files import write_all
     from toolkit.registers.imported.reading import read_log
@@ -102,27 +103,26 @@ def new_study(
     write_all(root, {path: text.encode() for path, text in files.items()})
     problem = _problem(files, name, log)
     if as_json:
-        print_json(
-            {
-                "study": name,
-                "folder": str(root),
-                "files": sorted(files),
-                "columns": outline.columns,
-                "attributes": dict(outline.attributes),
-                "unused": list(outline.unused),
-                "left_out": [*(log.left_out if log else ())],
-                "problem": problem,
-            }
-        )
+        document: NewStudyDocument = {
+            "study": name,
+            "folder": str(root),
+            "files": sorted(files),
+            "columns": outline.columns,
+            "attributes": dict(outline.attributes),
+            "unused": list(outline.unused),
+            "left_out": [*(log.left_out if log else ())],
+            "problem": problem,
+        }
+        print_json(document)
         return
-    click.echo(f"{name}: begun in {root}")
+    say_line(f"{name}: begun in {root}")
     for path in sorted(files):
-        click.echo(f"  {path}")
+        say_line(f"  {path}")
     if log:
         _show_guesses(outline, log)
     if problem:
-        click.echo(f"  NOT YET IMPORTABLE: {problem}")
-    click.echo("next: fill in what says FILL IN, then")
+        say_line(f"  NOT YET IMPORTABLE: {problem}")
+    say_line("next: fill in what says FILL IN, then")
     named_sources = " ".join(map(shlex.quote, tables)) or "SOURCE"
     for command in (
         *([f"rehearse {name} {named_sources}"] if log else []),
@@ -131,30 +131,30 @@ def new_study(
         "decide --all",
         "site build",
     ):
-        click.echo(f"  toolkit {command}")
+        say_whole(f"  toolkit {command}")
 
 
 def _show_guesses(outline: Outline, log: Log) -> None:
     """Say what was read off a log, and what was not."""
     for target, column in outline.columns.items():
-        click.echo(f"  {target} is the log's {column!r}")
+        say_line(f"  {target} is the log's {column!r}")
     for name, column in outline.attributes.items():
         words = ", ".join(f"{word} ({count})" for word, count in outline.words_of_attributes[name].items())
-        click.echo(f"  attribute {name} of a task is the log's {column!r}: {words} tasks")
+        say_line(f"  attribute {name} of a task is the log's {column!r}: {words} tasks")
     if outline.unused:
-        click.echo(f"  not used: {', '.join(outline.unused)}")
+        say_line(f"  not used: {', '.join(outline.unused)}")
     if log.left_out:
-        click.echo(f"  left out: {'; '.join(log.left_out)}")
+        say_line(f"  left out: {'; '.join(log.left_out)}")
     if "launched_at" not in outline.columns:
-        click.echo(f"  {NO_TIMES}")
-    click.echo("  guessed by name: look the mapping over")
+        say_line(f"  {NO_TIMES}")
+    say_line("  guessed by name: look the mapping over")
     first, second, *others = outline.arms
-    click.echo(
+    say_line(
         f"  the rules compare {first} minus {second}, condition {outline.conditions[0]}, pool "
         f"{outline.pools[0]}, regime {outline.regimes[0]}: the first by name; change what is others"
     )
     if others or len(outline.conditions) * len(outline.pools) * len(outline.regimes) > 1:
-        click.echo("  the log has more of them: declare an endpoint and a rule for each that is to decide")
+        say_line("  the log has more of them: declare an endpoint and a rule for each that is to decide")
 
 
 def _problem(files: Mapping[str, str], name: str, log: Log | None) -> str | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit.cli.draw import Seed
+from toolkit.cli.layout import shorten
 from toolkit.cli.output import FILE, json_option, print_json, remark, say_line, visible_lines
 from toolkit.errors import UsageError, VerificationError
 from toolkit.noise.regimes import REGIMES
@@ -17,6 +18,7 @@ from toolkit.noise.regimes import REGIMES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolkit.documents.world import AnswerDifferenceDocument, NoiseReplayDocument, ProposalDocument
     from toolkit.pairing.record import Difference, Record
     from toolkit.pairing.session import Session
 
@@ -37,7 +39,13 @@ def noise() -> None:
 
 @noise.command()
 @click.argument("command", nargs=-1, required=True)
-@click.option("--regime", type=click.Choice(list(REGIMES)), required=True, help="The noise.")
+@click.option(
+    "--regime",
+    type=click.Choice(list(REGIMES)),
+    metavar="REGIME",
+    required=True,
+    help=f"The noise: {', '.join(REGIMES)}.",
+)
 @click.option("--schedule", type=Seed(), required=True, help="Seed of the schedule.")
 @click.option("--tools", type=FILE, help="Declaration of the tools, in TOML.")
 @click.option("--proposed", is_flag=True, help="Do without: believe what the server says of its tools.")
@@ -55,7 +63,9 @@ def mcp(
     timeout: float,
     as_json: bool,  # noqa: ARG001 - read where errors are printed
 ) -> None:
-    """Stand in front of a server of the Model Context Protocol, on stdin and stdout, with noise in its calls.
+    """Put noise in the calls of an MCP server.
+
+    The proxy stands in front of it, on stdin and stdout.
 
     COMMAND starts the server. A call meets what the schedule says of its event key (tool, resource, repeat
     index), whatever else was called. All else passes through as it was written, but that the list of tools
@@ -64,8 +74,10 @@ def mcp(
 
     \b
     Examples:
-      toolkit noise mcp --regime faults_p025 --schedule 7 --tools tools.toml -- npx some-server
-      toolkit noise mcp --regime clean --schedule 7 --tools tools.toml --record calls.jsonl -- npx some-server
+      toolkit noise mcp --regime faults_p025 --schedule 7 --tools tools.toml \\
+        -- npx some-server
+      toolkit noise mcp --regime clean --schedule 7 --tools tools.toml \\
+        --record calls.jsonl -- npx some-server
     """
     from toolkit.files import check_target
     from toolkit.pairing.declaration import read_declaration
@@ -89,7 +101,9 @@ def mcp(
 @timeout_option
 @json_option
 def propose(*, command: tuple[str, ...], openapi: Path | None, timeout: float, as_json: bool) -> None:
-    """Write a declaration of tools for a person to confirm, from what a server or a document says of them.
+    """Propose a declaration of tools, for a person to confirm.
+
+    It is made from what a server, or a document, says of its tools.
 
     \b
     Examples:
@@ -107,7 +121,9 @@ def propose(*, command: tuple[str, ...], openapi: Path | None, timeout: float, a
     text = proposal.text_of(name, proposed)
     if as_json:
         doubts = {each.tool.name: list(each.doubts) for each in proposed if each.doubts}
-        print_json({"declaration": proposal.confirmed(name, proposed).document(), "unsure": doubts})
+        declared = proposal.confirmed(name, proposed).document()
+        document: ProposalDocument = {"declaration": declared, "unsure": doubts}
+        print_json(document)
     else:
         click.echo(visible_lines(text), nl=False)
 
@@ -118,7 +134,9 @@ def propose(*, command: tuple[str, ...], openapi: Path | None, timeout: float, a
 @timeout_option
 @json_option
 def replay(*, file: Path, command: tuple[str, ...], timeout: float, as_json: bool) -> None:
-    """Draw every fate in a record anew; with COMMAND, also make its calls again on a fresh server.
+    """Draw every fate in a record anew.
+
+    With COMMAND its calls are also made again, on a fresh server.
 
     Offline, each call has to meet what the record's schedule gives, and each faulty answer has to be what its
     fault makes of the server's. On a fresh server, under the same noise, each answer is compared. Exit code
@@ -142,7 +160,7 @@ def replay(*, file: Path, command: tuple[str, ...], timeout: float, as_json: boo
         raise click.exceptions.Exit(VerificationError.exit_code)
 
 
-def _document(record: Record, session: Session, found: Sequence[Difference] | None) -> dict[str, object]:
+def _document(record: Record, session: Session, found: Sequence[Difference] | None) -> NoiseReplayDocument:
     return {
         "verdict": "verified",
         "regime": record.regime,
@@ -151,7 +169,16 @@ def _document(record: Record, session: Session, found: Sequence[Difference] | No
         "faults": len(session.exposures),
         "end": None if record.end is None else record.end["end"],
         "is_cut": record.is_cut,
-        "differences": None if found is None else [each._asdict() for each in found],
+        "differences": None if found is None else [_difference(each) for each in found],
+    }
+
+
+def _difference(answer: Difference) -> AnswerDifferenceDocument:
+    return {
+        "call": answer.call,
+        "tool": answer.tool,
+        "recorded": answer.recorded,
+        "found": answer.found,
     }
 
 
@@ -164,6 +191,6 @@ def _print(record: Record, session: Session, found: Sequence[Difference] | None)
     for each in found or ():
         say_line(f"call {each.call}, {each.tool}: answered otherwise")
         for name, answer in (("recorded", each.recorded), ("now", each.found)):
-            say_line(f"  {name}: {json.dumps(answer)[:SHOWN]}")
+            say_line(f"  {name}: {shorten(json.dumps(answer), SHOWN)}")
     if found is not None:
         say_line(f"on the fresh server {len(found)} of {len(record.calls)} calls are answered otherwise")

@@ -1,8 +1,14 @@
-"""Printing: one JSON document on stdout, or text for people; messages and progress on stderr."""
+"""Printing: one JSON document on stdout, or text for people; messages and progress on stderr.
+
+Text for people is laid out for the width of the terminal, for COLUMNS, or for 80 columns: `say_line` breaks
+a line between its words, `say_whole` leaves one as it is because somebody will paste it, `print_table` breaks
+cells of prose and leaves out what does not fit.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import math
 import os
@@ -16,8 +22,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
+from toolkit.cli import layout, offers
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from typing import TextIO
 
     from rich.console import Console
@@ -65,6 +73,7 @@ study_option = click.option(
     "studies",
     multiple=True,
     metavar=STUDY,
+    shell_complete=offers.studies,
     help="Study to read, here or on the Hub; every shipped one if left out.",
 )
 check_option = click.option(
@@ -94,14 +103,13 @@ def tell(document: object, *lines: str, as_json: bool) -> None:
 
 def print_json(document: object) -> None:
     """Print one JSON document; in ASCII where stdout would not hold every character."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    narrow = encoding.lower().replace("-", "") != "utf8"
+    narrow = not _is_utf8()
     click.echo(json.dumps(document, indent=2, ensure_ascii=narrow, default=_plain, allow_nan=False))
 
 
 def print_error(error: ToolkitError) -> None:
     """Print an error for people on stderr."""
-    click.echo("\n".join(map(visible, f"error: {error}".split("\n"))), err=True)
+    remarks(f"error: {error}")
 
 
 def visible(text: str) -> str:
@@ -173,9 +181,32 @@ def marked(verdict: str) -> Text:
     return Text(verdict, style=MARKS.get(verdict, ""))
 
 
-def styled(verdict: str) -> str:
-    """Return a verdict in its colour, for plain lines; away from a terminal printing drops the colour."""
-    return click.style(verdict, fg=MARKS.get(verdict))
+class Styled(str):
+    """Text that is visible already, and may carry colours."""
+
+    __slots__ = ()
+
+
+def styled(verdict: str, text: str | None = None) -> Styled:
+    """Return a verdict, or a text, in the verdict's colour; away from a terminal no colour is printed."""
+    return coloured(verdict if text is None else text, MARKS.get(verdict))
+
+
+def coloured(text: str, colour: str | None) -> Styled:
+    """Return text in a colour, if there is one."""
+    return Styled(click.style(visible(text), fg=colour) if text and colour else visible(text))
+
+
+def tick(holds: bool | None) -> Styled:  # noqa: FBT001 - the value itself
+    """Return whether something holds as a mark: ✓, ✗, or ? where it is not known."""
+    marks = {True: ("✓", "+", "green"), False: ("✗", "-", "red"), None: ("?", "?", "yellow")}
+    mark, plain, colour = marks[holds]
+    return coloured(mark if _is_utf8() else plain, colour)
+
+
+def bold(text: str) -> Styled:
+    """Return bold text."""
+    return Styled(click.style(visible(text), bold=True))
 
 
 def standing_mark(standing: str) -> str:
@@ -183,14 +214,103 @@ def standing_mark(standing: str) -> str:
     return "   DEMONSTRATION" if standing == "demonstration" else ""
 
 
-def say_line(text: str) -> None:
-    """Print a line of plain text, as it is but for what a terminal would take for more than text."""
-    click.echo(visible(text))
+def say_line(*parts: str) -> None:
+    """Print a line of text, broken between words where it is too long.
+
+    Args:
+        parts: of the line; what a terminal would take for more than text is escaped in each, as it has been
+            in what is `styled`, `coloured` or `bold`.
+    """
+    for line in layout.wrap("".join(map(_seen, parts)), layout.width(sys.stdout)):
+        _print(line)
+
+
+def say_lines(text: str) -> None:
+    """Print text of several lines, each broken between words where it is too long."""
+    for line in text.split("\n"):
+        say_line(line)
+
+
+def say_whole(text: str) -> None:
+    """Print a line that is never broken: a command or a query that somebody will paste, a path, a digest."""
+    _print(visible(text))
+
+
+def print_table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    title: str = "",
+    *,
+    numbers: Collection[str] | bool = False,
+    whole: Collection[str] = (),
+    dropped: Sequence[str] = (),
+    more: str = "--json",
+    spaced: bool = False,
+) -> None:
+    """Print a table under a bold title; what does not fit is left out, and a line below says so.
+
+    Args:
+        headings: of its columns. Without any word in them, none is printed.
+        rows: their cells, plain or `styled`, `coloured` or `bold`; a cell may have several lines.
+        title: of the table.
+        numbers: columns that are aligned to the right and never broken; True for every one but the first.
+        whole: columns that are never broken: verdicts, intervals, names.
+        dropped: columns in the order in which they are left out; those not named follow, the last first.
+        more: what shows every column, beside a wider line.
+        spaced: whether an empty line stands between rows.
+    """
+    cells = [[_seen_lines(cell) for cell in row] for row in rows]
+    if spaced:
+        cells = [row for each in cells for row in (each, [""] * len(headings))][:-1]
+    right = headings[1:] if numbers is True else numbers or ()
+    columns = [
+        layout.Column(
+            visible(heading), tuple(row[at] for row in cells), heading in right, heading in (*right, *whole)
+        )
+        for at, heading in enumerate(headings)
+    ]
+    wide = layout.width(sys.stdout)
+    shown, needed = layout.fit(columns, dropped, wide)
+    if title:
+        say_line(bold(title))
+    for line in layout.table_lines(shown, "─" if _is_utf8() else "-"):
+        _print(line)
+    names = [column.heading for column in columns]
+    for column in shown:
+        names.remove(column.heading)
+    if names:
+        say_line(layout.left_out(names, needed, more, wide))
+
+
+def remarks(text: str) -> None:
+    """Print text of several lines on stderr."""
+    for line in text.split("\n"):
+        remark(line)
 
 
 def remark(text: str) -> None:
     """Print on stderr what a reader of the result has to know."""
-    click.echo(visible(text), err=True)
+    for line in layout.wrap(visible(text), layout.width(sys.stderr)):
+        click.echo(line, err=True)
+
+
+def _seen(text: str) -> str:
+    return text if isinstance(text, Styled) else visible(text)
+
+
+def _seen_lines(text: str) -> str:
+    return text if isinstance(text, Styled) else visible_lines(text)
+
+
+def _print(line: str) -> None:
+    """Print a line, in colour only where a terminal shows colours and nobody has declined them."""
+    declined = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    click.echo(line, color=sys.stdout.isatty() and not declined)
+
+
+def _is_utf8() -> bool:
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return encoding.lower().replace("-", "") == "utf8"
 
 
 def headline(title: str, *rest: str | Text) -> Text:
@@ -230,13 +350,12 @@ def counted(task: str) -> Iterator[tuple[Watch, Say]]:
     Yields:
         What is told (done, total, doing) after every step, and what prints a message on stderr in between.
     """
-    import click
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda *_: None, lambda text: click.echo(visible(text), err=True)
+        yield lambda *_: None, remark
         return
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -250,7 +369,23 @@ def counted(task: str) -> Iterator[tuple[Watch, Say]]:
         def watch(done: int, total: int, doing: str) -> None:
             shown.update(bar, completed=done, total=total, description=f"{task}: {doing}")
 
-        yield watch, lambda text: shown.console.print(visible(text), markup=False, highlight=False)
+        def say(text: str) -> None:
+            lines = layout.wrap(visible(text), layout.width(sys.stderr))
+            shown.console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+
+        yield watch, say
+
+
+@contextmanager
+def stepped(task: str, total: int) -> Iterator[Say]:
+    """Show on a terminal how many of a known number of steps are done, and which one is being worked on.
+
+    Yields:
+        What is told each step as it begins.
+    """
+    with counted(task) as (watch, _):
+        begun = itertools.count()
+        yield lambda step: watch(min(next(begun), total), total, step)
 
 
 def cell(value: object) -> object:

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from toolkit import api
-from toolkit.cli.output import FILE, console, headline, json_option, print_json, say_line, steps, table
+from toolkit.cli.output import FILE, bold, json_option, print_json, print_table, say_line, steps
 from toolkit.errors import IncompleteError, VerificationError
 
 if TYPE_CHECKING:
+    from toolkit.documents.world import InspectionDocument, VerifiedGroupsDocument
     from toolkit.pairing.inspection import RunInspection
 
 
 @click.group()
 def pairing() -> None:
-    """Noise in front of anybody's tools: what was recorded of it."""
+    """Check records of training under noise: which design really ran."""
 
 
 @pairing.command()
@@ -38,7 +39,9 @@ def inspect(
     seed_column: str | None,
     as_json: bool,
 ) -> None:
-    """Say which design the training in LOG has really run: paired, independent, or paired by accident.
+    """Say which design the training in LOG has really run.
+
+    It is paired, independent, or paired by accident.
 
     LOG is the output folder of a TRL trainer with log_completions, what verl dumps to
     trainer.rollout_data_dir, a table with a row a rollout, or a study's registers. Seeds of each rollout
@@ -49,7 +52,7 @@ def inspect(
     Examples:
       toolkit pairing inspect outputs/grpo-run
       toolkit pairing inspect outputs/grpo-run --declared independent --json
-      toolkit pairing inspect rollouts.parquet --group-size 8 --seed-column env_seed
+      toolkit pairing inspect rollouts.parquet --seed-column env_seed
       toolkit pairing inspect registers/embedded
     """
     from toolkit.pairing.inspection import inspect_log, inspect_study, overall
@@ -67,7 +70,13 @@ def inspect(
             )
     common = overall(runs)
     if as_json:
-        print_json({"log": log, "format": kind, "design": common, "runs": [run.document() for run in runs]})
+        document: InspectionDocument = {
+            "log": log,
+            "format": kind,
+            "design": common,
+            "runs": [run.document() for run in runs],
+        }
+        print_json(document)
     else:
         _show(kind, runs)
     _end(runs)
@@ -77,7 +86,7 @@ def inspect(
 @click.argument("log", type=FILE)
 @json_option
 def verify(*, log: Path, as_json: bool) -> None:
-    """Verify LOG, a record of training groups that `toolkit.pairing` wrote.
+    """Verify LOG, a record that `toolkit.pairing` wrote.
 
     Every schedule seed is derived again from design, seed, step, task and slot; observed rewards have to
     follow from true outcomes and schedules, and flags from both. True outcomes are taken at their word.
@@ -91,23 +100,29 @@ def verify(*, log: Path, as_json: bool) -> None:
 
     found = verified(log)
     if as_json:
-        print_json({"record": str(log), **found._asdict()})
+        document: VerifiedGroupsDocument = {
+            "record": str(log),
+            "groups": found.groups,
+            "rollouts": found.rollouts,
+            "steps": found.steps,
+            "zero_variance": found.zero_variance,
+            "spurious": found.spurious,
+        }
+        print_json(document)
         return
-    click.echo(
+    say_line(
         f"verified   {found.groups} groups of {found.steps} steps, {found.rollouts} rollouts; "
         f"{found.zero_variance} without variance, {found.spurious} spurious"
     )
 
 
 def _show(kind: str, runs: list[RunInspection]) -> None:
-    out = console(wide=True)
-    out.print(headline(kind, f": {len(runs)} run{'s' if len(runs) > 1 else ''}"))
-    shown = table(
-        ("run", "design", "known by", "groups", "seeds in a group", "asked the same", "by chance", "p")
+    say_line(bold(kind), f": {len(runs)} run{'s' if len(runs) > 1 else ''}")
+    print_table(
+        ("run", "design", "known by", "groups", "seeds in a group", "asked the same", "by chance", "p"),
+        [(run.run, _design(run), run.basis, str(run.groups), _seeds(run), *_answers(run)) for run in runs],
+        dropped=("by chance", "known by", "groups", "seeds in a group"),
     )
-    for run in runs:
-        shown.add_row(run.run, _design(run), run.basis, str(run.groups), _seeds(run), *_answers(run))
-    out.print(shown)
     for remark in dict.fromkeys(f"{run.run}: {remark}" for run in runs for remark in run.remarks):
         say_line(remark)
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+import time
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from toolkit import api
-from toolkit.cli.output import STUDY, console, json_option, print_json, steps, table
+from toolkit.cli import offers
+from toolkit.cli.output import STUDY, counted, json_option, print_json, print_table, say_line
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from toolkit.decisions.rules import Rule
     from toolkit.study.power.outcomes import Outcome
     from toolkit.study.power.power import Components, Power
@@ -19,6 +24,12 @@ if TYPE_CHECKING:
 MORE_SEEDS = (5, 10, 20)
 MOST_SEEDS = 50
 MOST_SIMULATIONS = 100_000
+SIMULATIONS = 400
+"""As many as take less than twenty seconds of a rule whose interval is a bootstrap, on a laptop."""
+MORE = 10
+"""How many times more simulations are offered."""
+UP_TO_SECONDS = 100
+"""What takes longer is said in minutes."""
 
 
 class Finite(click.FloatRange):
@@ -33,8 +44,13 @@ class Finite(click.FloatRange):
 
 
 @click.command()
-@click.argument("rule")
-@click.option("--study", metavar=STUDY, help="Study to fit; `published`, or the only one.")
+@click.argument("rule", shell_complete=offers.rules)
+@click.option(
+    "--study",
+    metavar=STUDY,
+    shell_complete=offers.studies,
+    help="Study to fit; `published`, or the only one.",
+)
 @click.option(
     "--effect",
     "effects",
@@ -79,7 +95,7 @@ class Finite(click.FloatRange):
 @click.option(
     "--simulations",
     type=click.IntRange(10, MOST_SIMULATIONS),
-    default=1000,
+    default=SIMULATIONS,
     help="Simulated studies for each effect and number of seeds.",
 )
 @click.option("--target", type=Finite(0.01, 0.99), default=0.8, help="Power.")
@@ -114,7 +130,7 @@ def power(
     standard deviation that --episode-sd says.
 
     A warning names an interval that covers the true effect more than two points more, or less, often than its
-    level says.
+    level says, and than chance explains: few simulations see only what is far off.
 
     \b
     Examples:
@@ -128,9 +144,10 @@ def power(
 
     study = study or api.usual_study()
     (case,) = api.load_cases((study,))
-    registered = case.book.rule(rule)
-    with steps("power") as progress:
-        progress("fitting")
+    registered = case.book.meant(rule)
+    rule = registered.id
+    with counted("power") as (watch, _):
+        watch(0, 1, "fitting")
         components = fit(
             case.book,
             case.study,
@@ -140,29 +157,44 @@ def power(
             variance_ratio=variance_ratio,
             episode_sd=episode_sd,
         )
+        asked = tuple(dict.fromkeys(effects)) or _effects(registered)
         ratio = variance_ratio or components.variance_ratio
         spread = components.seed_sd if seed_sd is None else seed_sd
         more = () if simulation.takes_one_seed(case.book, registered) else MORE_SEEDS
         chosen = tuple(dict.fromkeys(seeds or (len(components.observed), *more)))
-        simulated = []
-        for effect in tuple(dict.fromkeys(effects)) or _effects(registered):
-            for number in chosen:
-                progress(f"effect {effect:+.3f}, {number} seeds")
-                design = simulation.Design(
-                    effect,
-                    spread,
-                    task_sd,
-                    number,
-                    tasks,
-                    simulations,
-                    rng_seed,
-                    variance_ratio=ratio,
-                )
-                simulated.append(simulate(case.book, rule, components, design))
+        simulated: list[Power] = []
+        started = time.perf_counter()
+        for effect, number in (cells := tuple(product(asked, chosen))):
+            watch(len(simulated), len(cells), f"effect {effect:+.3f}, {number} seeds")
+            design = simulation.Design(
+                effect, spread, task_sd, number, tasks, simulations, rng_seed, variance_ratio=ratio
+            )
+            simulated.append(simulate(case.book, rule, components, design))
+        seconds = time.perf_counter() - started
     if as_json:
         print_json(report.power_document(registered, study, components, simulated, target))
     else:
         _show(registered, study, components, simulated, target)
+        click.echo(_precision(simulated, seconds))
+
+
+def _precision(found: Sequence[Power], seconds: float) -> str:
+    """Return how exact the shares of simulated studies are, and what more of them give and take."""
+    simulations = found[0].design.simulations
+    error = 100 * max(p.monte_carlo_error for p in found)
+    many = min(MORE * simulations, MOST_SIMULATIONS)
+    exact = f"simulated {simulations:,} times, which gives shares to ±{error:.1f} points (a standard error)"
+    if many == simulations or not error:
+        return exact
+    takes = seconds * many / simulations
+    less = error * math.sqrt(simulations / many)
+    return f"{exact}; --simulations {many} gives ±{less:.1f} and takes about {_in_words(takes)}"
+
+
+def _in_words(seconds: float) -> str:
+    if seconds < UP_TO_SECONDS:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} minutes"
 
 
 def _effects(rule: Rule) -> tuple[float, ...]:
@@ -177,9 +209,8 @@ def _show(rule: Rule, study: str, components: Components, found: list[Power], ta
 
     title = f"{rule.id}   {rule.title}   fitted to {study}; {LABEL}"
     headings = ("effect", "seeds", "passes", "±", "interval covers", "excludes zero", "wrong sign")
-    shown = table(headings, title, numbers=True)
-    for p in found:
-        shown.add_row(
+    rows = [
+        (
             f"{p.design.effect:+.3f}",
             str(p.design.seeds),
             f"{p.pass_probability:.3f}",
@@ -188,34 +219,34 @@ def _show(rule: Rule, study: str, components: Components, found: list[Power], ta
             _rate(share(p.excluded_zero, p.design.simulations)),
             _rate(share(p.wrong_sign, p.excluded_zero)),
         )
-    console().print(shown)
+        for p in found
+    ]
+    print_table(headings, rows, title, numbers=True)
     spread = spread_range(components.observed)
     known = (
         f"from {spread[0]:.3f} to {spread[1]:.3f} only (95%)" if spread else "not at all, and 0 is assumed"
     )
     seeds = len(components.observed)
-    click.echo(
+    say_line(
         f"with {seeds} seed{'s' if seeds > 1 else ''} the spread of their differences is known {known}: "
         "simulate other spreads too, with --seed-sd"
     )
-    click.echo(
+    say_line(
         f"seed sd {found[0].design.seed_sd:.4f} (fitted: {components.seed_sd:.4f}, of the observed "
         f"differences' spread beyond the episodes' own {components.sampling_variance**0.5:.4f}); task sd at "
         f"most {found[0].design.task_sd:g}{_share_of(components.outcome)}, assumed"
     )
-    click.echo(f"assumed: {components.outcome.in_words}")
+    say_line(f"assumed: {components.outcome.in_words}")
     if (ratio := found[0].design.variance_ratio) > 1:
-        click.echo(
-            f"shared samples: episodes make a difference vary {ratio:g} times less than own ones would"
-        )
+        say_line(f"shared samples: episodes make a difference vary {ratio:g} times less than own ones would")
     for effect in dict.fromkeys(p.design.effect for p in found):
         number = needed(found, effect, target)
         enough = f"{number} seeds" if number else "no number of seeds simulated here is enough"
-        click.echo(f"to pass with probability {target:g} at {effect:+.3f}: {enough}")
+        say_line(f"to pass with probability {target:g} at {effect:+.3f}: {enough}")
         if effect > 0 and harder(found, effect):
-            click.echo("  more seeds make this rule harder to pass here, not easier")
+            say_line("  more seeds make this rule harder to pass here, not easier")
     for warning in warnings(rule, found):
-        click.echo(f"warning: {warning}")
+        say_line(f"warning: {warning}")
 
 
 def _share_of(outcome: Outcome) -> str:

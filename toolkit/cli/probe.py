@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from toolkit import api
-from toolkit.cli import output
+from toolkit.cli import offers, output
 from toolkit.cli.executing import chosen, executor_options
 from toolkit.cli.probe_advise import advise
 from toolkit.cli.probe_drift import drift
@@ -18,6 +18,7 @@ from toolkit.places import find_home
 from toolkit.registers.row_types import ProbeCheckpointRow
 
 if TYPE_CHECKING:
+    from toolkit.documents import probe as documents
     from toolkit.prereg.registration import Registration
     from toolkit.registers.study import Study
     from toolkit.study.probing.design import RegisteredProbe
@@ -25,12 +26,16 @@ if TYPE_CHECKING:
 
 CONDITION = ("outcome", "MC", "condition_ratio")
 RATIOS = {
-    "L/R": CONDITION,
-    "flips, MC": ("outcome", "MC", "trace_ratio"),
-    "flips, SW": ("outcome", "SW", "trace_ratio"),
-    "faults, MC": ("transition", "MC", "trace_ratio"),
-    "faults, SW": ("transition", "SW", "trace_ratio"),
-    "faults, MC/strat.": ("transition", "MC", "trace_ratio_stratified"),
+    "grader flips": {
+        "L/R": CONDITION,
+        "flips, MC": ("outcome", "MC", "trace_ratio"),
+        "flips, SW": ("outcome", "SW", "trace_ratio"),
+    },
+    "tool faults": {
+        "faults, MC": ("transition", "MC", "trace_ratio"),
+        "faults, SW": ("transition", "SW", "trace_ratio"),
+        "faults, MC/strat.": ("transition", "MC", "trace_ratio_stratified"),
+    },
 }
 WITH_INTERVAL = ("L/R", "flips, MC", "faults, MC")
 
@@ -45,7 +50,7 @@ probe.add_command(advise)
 
 
 @probe.command("run")
-@click.argument("name", metavar="STUDY")
+@click.argument("name", metavar="STUDY", shell_complete=offers.registrations)
 @executor_options
 @click.option(
     "--folder",
@@ -71,7 +76,9 @@ def run_probe(
     check: bool,
     as_json: bool,
 ) -> None:
-    """Probe every registered checkpoint of STUDY, and write the evidence and its figures to its registers.
+    """Probe every registered checkpoint of STUDY.
+
+    The evidence and its figures are written to the study's registers.
 
     The checkpoints come from the study's registers. What was stopped goes on with the same command. Decisions
     are made anew, for some rest on the probe.
@@ -103,7 +110,7 @@ def run_probe(
     kept_in = None if check else (folder or home.runs / study.name / "probe").absolute()
     with output.counted("probing") as told:
         probed = measure_study(study, probe, workers.telling(*told), folder=kept_in)
-    document: dict[str, Any] = {
+    document: documents.ProbeRunDocument = {
         "study": study.name,
         "trajectories": list(probed.evidence),
         "kept": list(probed.kept),
@@ -111,7 +118,7 @@ def run_probe(
     }
     if check:
         tables = probed.compare(study)
-        document |= {"verdict": "verified", "tables": list(tables)}
+        document["verdict"], document["tables"] = "verified", list(tables)
     else:
         target = into / study.name if into else study.folder
         card = home.cards / f"{study.name}.md"
@@ -131,9 +138,21 @@ def run_probe(
 
 
 @probe.command("report")
-@click.option("--study", "name", metavar=output.STUDY, default="embedded", help="Study to report on.")
 @click.option(
-    "--trajectory", default="*", show_default=False, metavar="GLOB", help="Only trajectories of this name."
+    "--study",
+    "name",
+    metavar=output.STUDY,
+    shell_complete=offers.studies,
+    default="embedded",
+    help="Study to report on.",
+)
+@click.option(
+    "--trajectory",
+    default="*",
+    shell_complete=offers.runs,
+    show_default=False,
+    metavar="GLOB",
+    help="Only trajectories of this name.",
 )
 @click.option(
     "--scored",
@@ -143,7 +162,9 @@ def run_probe(
 @click.option("--check", is_flag=True, help="Compute the figures anew from the evidence alone, and compare.")
 @output.json_option
 def report_probe(*, name: str, trajectory: str, scored: str | None, check: bool, as_json: bool) -> None:
-    """Report both sides of the exact condition and the ratios of covariance traces, checkpoint by checkpoint.
+    """Report a study's probe, checkpoint by checkpoint.
+
+    Shown are both sides of the exact condition, and the ratios of covariance traces.
 
     A ratio below one: pairing lowers the trace. L/R below one: it does so under grader flips, whatever their
     rate. Intervals resample tasks. Beside the plain figures stands what noise alone would give.
@@ -158,24 +179,12 @@ def report_probe(*, name: str, trajectory: str, scored: str | None, check: bool,
 
     study = api.open_study(name)
     reported = report(study, trajectory, scored)
-    document: dict[str, Any] = {"study": study.name, "evidence": reported.has_evidence}
-    if check:
-        document["check"] = _recomputed(study, reported)
+    done = _recomputed(study, reported) if check else None
     if as_json:
-        document["checkpoints"] = [
-            {
-                **row,
-                "summaries": [_without_place(figure) for figure in reported.summaries[_place(row)]],
-                "figures": [_without_place(figure) for figure in reported.figures.get(_place(row), [])],
-                "drifts": [_without_place(figure) for figure in reported.drifts.get(_place(row), [])],
-            }
-            for row in reported.checkpoints
-        ]
-        output.print_json(document)
+        output.print_json(_report_document(study, reported, done))
         return
     _show(study, reported)
-    if check:
-        done = document["check"]
+    if done:
         output.say_line(
             f"{study.name}: {done['rows']} rows computed anew from the evidence are those that are stored; "
             f"identities hold to {done['largest_residual']:.1e}"
@@ -192,18 +201,39 @@ def _opened(study: Study) -> tuple[Study, Registration, RegisteredProbe]:
     return study, registration, required_probe(registration, runs)
 
 
-def _recomputed(study: Study, found: Report) -> dict[str, Any]:
+def _report_document(
+    study: Study, found: Report, done: documents.ProbeCheckDocument | None
+) -> documents.ProbeReportDocument:
+    checked: documents.OfProbeCheck = {} if done is None else {"check": done}
+    checkpoints = [
+        {
+            **row,
+            "summaries": [_without_place(figure) for figure in found.summaries[_place(row)]],
+            "figures": [_without_place(figure) for figure in found.figures.get(_place(row), [])],
+            "drifts": [_without_place(figure) for figure in found.drifts.get(_place(row), [])],
+        }
+        for row in found.checkpoints
+    ]
+    return {
+        "study": study.name,
+        "evidence": found.has_evidence,
+        **checked,
+        "checkpoints": cast("list[documents.CheckpointDocument]", checkpoints),  # rows of registers
+    }
+
+
+def _recomputed(study: Study, found: Report) -> documents.ProbeCheckDocument:
     from toolkit.study.probing.figures import check_evidence
     from toolkit.study.probing.report import recompute
 
     check_evidence(study)
     _, _, probe = _opened(study)
-    with output.steps("probe") as progress:
+    with output.stepped("probe", len(found.checkpoints)) as progress:
         rows, worst = recompute(study, found.checkpoints, probe, progress)
     return {"verdict": "verified", "rows": rows, "largest_residual": worst}
 
 
-def _print_run(document: dict[str, Any], *, as_json: bool) -> None:
+def _print_run(document: documents.ProbeRunDocument, *, as_json: bool) -> None:
     if as_json:
         output.print_json(document)
         return
@@ -221,20 +251,18 @@ def _print_run(document: dict[str, Any], *, as_json: bool) -> None:
 
 
 def _show(study: Study, found: Report) -> None:
-    out = output.console(wide=True)
     for scored in dict.fromkeys(row["scored"] for row in found.checkpoints):
         rows = [row for row in found.checkpoints if row["scored"] == scored]
         number = rows[0]["coordinates"]
         what = "all coordinates" if scored == "all" else "the actions' coordinates alone (V = 0)"
-        out.print(output.headline(study.name, f": paired over comparator, {what}: {number:,}"))
-        shown = output.table(("checkpoint", *RATIOS), numbers=True, no_wrap=True)
-        for row in rows:
-            figures = _by_figure(found, row)
-            cells = [
-                _cell(figures.get(at), with_interval=name in WITH_INTERVAL) for name, at in RATIOS.items()
-            ]
-            shown.add_row(f"{row['trajectory']}@{row['step']}", *cells)
-        out.print(shown)
+        output.say_line(output.bold(study.name), f": paired over comparator, {what}: {number:,}")
+        for noise, ratios in RATIOS.items():
+            output.print_table(
+                ("checkpoint", *ratios),
+                [_ratio_cells(found, row, ratios) for row in rows],
+                noise,
+                numbers=True,
+            )
         _show_noise(found, rows)
         _show_drift(found, rows)
     output.say_line("P paired, I independent, strat. stratified; norm²/floor: over its own sampling variance")
@@ -247,10 +275,20 @@ def _show(study: Study, found: Report) -> None:
     )
 
 
+def _ratio_cells(
+    found: Report, row: ProbeCheckpointRow, ratios: Mapping[str, tuple[str, str, str]]
+) -> list[str]:
+    figures = _by_figure(found, row)
+    return [
+        f"{row['trajectory']}@{row['step']}",
+        *(_cell(figures.get(at), with_interval=name in WITH_INTERVAL) for name, at in ratios.items()),
+    ]
+
+
 def _show_noise(found: Report, rows: Sequence[ProbeCheckpointRow]) -> None:
     """Show, under faults, the plain figures that few groups distort beside what noise alone gives."""
     headings = ("checkpoint", "within tasks P", "I", "pure noise", "debiased P", "I", "norm²/floor P", "I")
-    noise = output.table(headings, "faults, MC: what is more than noise", numbers=True, no_wrap=True)
+    shown = []
     for row in rows:
         figures = _by_figure(found, row)
         share, floor = (
@@ -260,8 +298,8 @@ def _show_noise(found: Report, rows: Sequence[ProbeCheckpointRow]) -> None:
         cells = [_number(figure, "value") for figure in share]
         cells += [_number(share[0], "pure_noise"), *(_number(figure, "debiased") for figure in share)]
         cells += [_number(figure, "value", 2) for figure in floor]
-        noise.add_row(f"{row['trajectory']}@{row['step']}", *cells)
-    output.console(wide=True).print(noise)
+        shown.append((f"{row['trajectory']}@{row['step']}", *cells))
+    output.print_table(headings, shown, "faults, MC: what is more than noise", numbers=True)
 
 
 def _show_drift(found: Report, rows: Sequence[ProbeCheckpointRow]) -> None:
@@ -276,14 +314,12 @@ def _show_drift(found: Report, rows: Sequence[ProbeCheckpointRow]) -> None:
         return
     words = {"outcome": "flips", "transition": "faults"}
     headings = ("checkpoint", *(f"{words[noise]}, B = {batch}" for noise, batch in columns))
-    shown = output.table(
-        headings, "drift under Adam, SW, paired over independent", numbers=True, no_wrap=True
-    )
+    shown = []
     for row in rows:
         at = {(f["noise"], f["prompts_per_step"]): f for f in by_place[_place(row)] if f["estimator"] == "SW"}
         cells = [_cell(at.get(column), with_interval=True, name="corrected") for column in columns]
-        shown.add_row(f"{row['trajectory']}@{row['step']}", *cells)
-    output.console(wide=True).print(shown)
+        shown.append((f"{row['trajectory']}@{row['step']}", *cells))
+    output.print_table(headings, shown, "drift under Adam, SW, paired over independent", numbers=True)
 
 
 def _by_figure(found: Report, row: Mapping[str, Any]) -> dict[tuple[str, str, str], dict[str, Any]]:

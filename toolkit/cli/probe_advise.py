@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli import output
+from toolkit.cli import offers, output
 from toolkit.cli.probe_drift import MOST_PROMPTS, OPTIMIZERS, started
 from toolkit.errors import UsageError
 
@@ -28,9 +28,15 @@ LABELS = {
 @click.command("advise")
 @click.argument("source", required=False, type=click.Path(path_type=Path))
 @click.option(
-    "--study", "name", metavar=output.STUDY, help="Instead of SOURCE: play with a checkpoint of a study."
+    "--study",
+    "name",
+    metavar=output.STUDY,
+    shell_complete=offers.studies,
+    help="Instead of SOURCE: play with a checkpoint of a study.",
 )
-@click.option("--run", "run_id", metavar="RUN", help="Its run of a log-linear policy.")
+@click.option(
+    "--run", "run_id", metavar="RUN", shell_complete=offers.runs, help="Its run of a log-linear policy."
+)
 @click.option("--step", type=click.IntRange(0), help="Step of the run's checkpoint.")
 @click.option(
     "--tasks", type=click.IntRange(2, 2000), default=512, help="Tasks that are played with --study."
@@ -56,19 +62,21 @@ def advise(
     scale_rewards: str,
     as_json: bool,
 ) -> None:
-    """Say whether to pair, from rollouts of both designs: SOURCE is a folder, or the table in it.
+    """Say whether to pair, from rollouts of both designs.
+
+    SOURCE is a folder, or the table in it.
 
     \b
     rollouts.parquet   a row a rollout, also .jsonl or .csv; its columns:
-                         design   paired (one noise schedule for all of a group) or independent
-                         task     name of the task; both designs need groups of every task
-                         group    name of the group; groups have one size
-                         reward   a number
+                       design   paired (a group has one schedule) or independent
+                       task     its name; both designs need groups of every task
+                       group    its name; groups have one size
+                       reward   a number
     and beside it one of
     scores.npy         ∇ log π of each rollout, rows as in the table, (rows, P)
-    gradients.npy      gradient of each group, advantages as in training, in the order in which groups
-                       first appear, (groups, P)
-    gram.npy           inner products of either: no drift then, but under a plain gradient
+    gradients.npy      gradient of each group, advantages as in training, in the
+                       order in which groups first appear, (groups, P)
+    gram.npy           inner products of either: no drift but a plain gradient's
 
     Arrays may also be .npz or .safetensors. Tens of tasks are often enough; the coordinates may be any part
     of the parameters, such as those of one adapter. Rewards alone give the shares of constant groups.
@@ -79,8 +87,8 @@ def advise(
     \b
     Examples:
       toolkit probe advise my-rollouts
-      toolkit probe advise my-rollouts/rollouts.jsonl --optimizer sign --batch 8 --json
-      toolkit probe advise --study embedded --run c2-paired-s100 --step 100 --batch 2
+      toolkit probe advise my-rollouts/rollouts.jsonl --optimizer sign --json
+      toolkit probe advise --study embedded --run c2-paired-s100 --step 100
     """
     from toolkit.probe.advice import advise as advise_on
     from toolkit.study.probing.drift import played_evidence
@@ -114,17 +122,16 @@ def advise(
 
 
 def _show(advice: Advice, title: str) -> None:
-    out = output.console(wide=True)
     numbers = f"{advice.groups['paired']} paired and {advice.groups['independent']} independent groups"
-    out.print(output.headline(title, f": {numbers} of {advice.group_size}, {advice.tasks} tasks"))
-    shown = output.table(("", "value", "95 % interval"), numbers=True, no_wrap=True)
+    output.say_line(output.bold(title), f": {numbers} of {advice.group_size}, {advice.tasks} tasks")
+    rows = []
     for name, label in LABELS.items():
         figure = advice.figures.get(name)
         if figure is None or figure.best is None:
             continue
         ends = "–" if figure.low is None or figure.high is None else f"[{figure.low:.3f}, {figure.high:.3f}]"  # noqa: RUF001
-        shown.add_row(label, f"{figure.best:.3f}", ends)
-    out.print(shown)
+        rows.append((label, f"{figure.best:.3f}", ends))
+    output.print_table(("", "value", "95 % interval"), rows, numbers=True)
     for name, reason in advice.not_evaluable.items():
         output.say_line(f"not evaluable: {LABELS[name]}: {reason}")
     output.say_line("")

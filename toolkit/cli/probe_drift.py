@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from toolkit import api
-from toolkit.cli import output
+from toolkit.cli import offers, output
 from toolkit.cli.executing import chosen, executor_options
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
+    from toolkit.documents.probe import PlayingPolicyDocument, PredictedDriftDocument
     from toolkit.estimators.taskwise import TaskUncertainty
     from toolkit.probe.predicted import Cell, Prediction
 
@@ -45,13 +46,26 @@ MOST_PROMPTS = 1000
 
 @click.command("drift")
 @click.option(
-    "--study", "name", metavar=output.STUDY, help="Study whose checkpoint plays, with --run and --step."
+    "--study",
+    "name",
+    metavar=output.STUDY,
+    shell_complete=offers.studies,
+    help="Study whose checkpoint plays, with --run and --step.",
 )
 @click.option(
-    "--run", "run_id", metavar="RUN", help="Its run; the run's settings stand where none are given."
+    "--run",
+    "run_id",
+    metavar="RUN",
+    shell_complete=offers.runs,
+    help="Its run; the run's settings stand where none are given.",
 )
 @click.option("--step", type=click.IntRange(0), help="Step of the run's checkpoint.")
-@click.option("--regime", help="Noise of training; faults_p025 if left out.", show_default=False)
+@click.option(
+    "--regime",
+    shell_complete=offers.regimes,
+    help="Noise of training; faults_p025 if left out.",
+    show_default=False,
+)
 @click.option("--batch", type=Numbers(), help="Groups a step, B, separated by commas; 24 if left out.")
 @click.option(
     "--optimizer",
@@ -88,7 +102,9 @@ def drift(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Predict from played groups of both designs how fast training with each will learn.
+    """Predict how fast training in either design will learn.
+
+    Groups of both designs are played for it.
 
     The drift is what a step of the optimizer is expected to gain: a ratio (paired over independent) below
     one says that pairing slows learning under these settings. Beside it: the share of groups with constant
@@ -101,7 +117,7 @@ def drift(
     \b
     Examples:
       toolkit probe drift --batch 1,2,24
-      toolkit probe drift --regime flips_q010 --optimizer adam --optimizer gradient --json
+      toolkit probe drift --regime flips_q010 --optimizer gradient --json
       toolkit probe drift --study embedded --run c2-paired-s100 --step 100
     """
     from toolkit.study.probing.drift import predicted_drift
@@ -116,9 +132,13 @@ def drift(
             cells, groups=groups, seed=seed, parameters=parameters, executor=workers.telling(*told)
         )
     if as_json:
-        policy = None if parameters is None else {"study": name, "run": run_id, "step": step}
-        predictions = [prediction.document() for prediction in found]
-        output.print_json({"policy": policy, "seed": seed, "predictions": predictions})
+        played = {"study": name, "run": run_id, "step": step}
+        document: PredictedDriftDocument = {
+            "policy": None if parameters is None else cast("PlayingPolicyDocument", played),
+            "seed": seed,
+            "predictions": [prediction.document() for prediction in found],
+        }
+        output.print_json(document)
         return
     _show(found, cell)
 
@@ -143,28 +163,25 @@ def started(name: str | None, run_id: str | None, step: int | None) -> tuple[Cel
 
 
 def _show(found: list[Prediction], cell: Cell) -> None:
-    out = output.console(wide=True)
     first = found[0]
-    out.print(
-        output.headline(
-            cell.regime,
-            f": G = {cell.group_size}, V = {cell.surface_tokens}, advantages scaled: {cell.scale_rewards}, "
-            f"constant groups {cell.constant_groups}, {cell.loss_type}",
-        )
+    output.say_line(
+        output.bold(cell.regime),
+        f": G = {cell.group_size}, V = {cell.surface_tokens}, advantages scaled: {cell.scale_rewards}, "
+        f"constant groups {cell.constant_groups}, {cell.loss_type}",
     )
-    spread = output.table(("", "paired", "independent", "ratio"), numbers=True, no_wrap=True)
     paired, independent = first.designs["paired"], first.designs["independent"]
-    spread.add_row("constant groups", f"{paired.constant:.3f}", f"{independent.constant:.3f}", "")
+    spread = [("constant groups", f"{paired.constant:.3f}", f"{independent.constant:.3f}", "")]
     if cell.constant_groups == "resampled":
-        spread.add_row("draws a group", f"{paired.draws:.2f}", f"{independent.draws:.2f}", "")
+        spread.append(("draws a group", f"{paired.draws:.2f}", f"{independent.draws:.2f}", ""))
     for figure, label in SPREAD.items():
-        values = [f"{getattr(of, figure):.4g}" for of in (paired, independent)]
-        spread.add_row(label, *values, _ratio(first.ratios[figure]))
-    out.print(spread)
-    drifts = output.table(("optimizer", "groups a step", "drift, paired over independent"), numbers=True)
-    for one in found:
-        drifts.add_row(one.cell.optimizer, str(one.cell.prompts_per_step), _ratio(one.ratios["drift"]))
-    out.print(drifts)
+        one, other = (f"{getattr(of, figure):.4g}" for of in (paired, independent))
+        spread.append((label, one, other, _ratio(first.ratios[figure])))
+    output.print_table(("", "paired", "independent", "ratio"), spread, numbers=True)
+    output.print_table(
+        ("optimizer", "groups a step", "drift, paired over independent"),
+        [(one.cell.optimizer, str(one.cell.prompts_per_step), _ratio(one.ratios["drift"])) for one in found],
+        numbers=True,
+    )
     output.say_line(f"{paired.groups:,} groups a design; 95 % intervals over {first.blocks} blocks of tasks")
 
 

@@ -5,23 +5,25 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from toolkit import api
-from toolkit.cli import output
+from toolkit.cli import offers, output
 from toolkit.cli.audit import audit
 from toolkit.cli.card import card
 from toolkit.cli.hub import pull, push
 from toolkit.cli.importing import import_registers
-from toolkit.cli.output import table
-from toolkit.errors import UsageError
+from toolkit.cli.layout import shorten
+from toolkit.errors import UsageError, did_you_mean
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from toolkit.documents import registers as documents
+    from toolkit.registers.columns import Column, Table
     from toolkit.registers.diff import Said, StudyDifference, TableDifference
 
 
@@ -45,12 +47,12 @@ def list_registers(*, studies: tuple[str, ...], as_json: bool) -> None:
       toolkit registers list
       toolkit registers list --study published --json
     """
-    opened = [api.open_study(name) for name in studies or find_home().studies()]
-    document = [
+    opened = [api.open_study(name) for name in studies or _all_here()]
+    document: list[documents.ListedStudyDocument] = [
         {
             "study": study.name,
             "folder": str(study.folder),
-            "evidence": study.manifest.evidence,
+            "evidence": cast("documents.StudyEvidence", study.manifest.evidence),
             "registration": study.manifest.registration.name,
             "tables": [
                 {"config": t.name, "rows": study.manifest.tables[t.name].rows, "sha256": study.sha256(t.name)}
@@ -63,15 +65,16 @@ def list_registers(*, studies: tuple[str, ...], as_json: bool) -> None:
         output.print_json(document)
         return
     for study in opened:
-        shown = table(("table", "rows", "what a row is"), f"Study {study.name}   {study.folder}")
-        shown.columns[1].justify = "right"
-        for entry in study.tables:
-            shown.add_row(entry.name, str(study.manifest.tables[entry.name].rows), entry.meaning)
-        output.console().print(shown)
+        output.print_table(
+            ("table", "rows", "what a row is"),
+            [(t.name, str(study.manifest.tables[t.name].rows), t.meaning) for t in study.tables],
+            f"Study {study.name}   {study.folder}",
+            numbers=("rows",),
+        )
 
 
 @registers.command()
-@click.argument("tables", nargs=-1)
+@click.argument("tables", nargs=-1, shell_complete=offers.tables)
 @output.json_option
 def schema(*, tables: tuple[str, ...], as_json: bool) -> None:
     """Describe the columns of TABLES, or of every table.
@@ -85,26 +88,40 @@ def schema(*, tables: tuple[str, ...], as_json: bool) -> None:
 
     for name in tables:
         if name not in TABLES:
-            raise UsageError(f"the schema has no table {name!r}", expected=", ".join(TABLES))
+            raise UsageError(
+                f"the schema has no table {name!r}",
+                expected=", ".join(TABLES),
+                remedy=did_you_mean(name, TABLES),
+            )
     chosen = [TABLES[name] for name in tables or TABLES]
     if as_json:
-        output.print_json({"schema_version": SCHEMA_VERSION, "tables": [_table(table) for table in chosen]})
+        document: documents.RegistersSchemaDocument = {
+            "schema_version": SCHEMA_VERSION,
+            "tables": [_table(table) for table in chosen],
+        }
+        output.print_json(document)
         return
     for entry in chosen:
         headings = ("column", "type", "unit", "meaning")
-        shown = table(headings, f"{entry.name}   {entry.meaning}", overflow="fold")
-        for column in entry.columns:
-            mark = " (key)" if column.name in entry.key else ""
-            null = " May be null." if column.nullable else ""
-            left_out = " May be left out." if column.optional else ""
-            closed = f" One of {', '.join(column.choices)}." if column.choices else ""
-            shown.add_row(
-                column.name + mark,
+        rows = [
+            (
+                column.name + (" (key)" if column.name in entry.key else ""),
                 column.type.value,
                 column.unit or "",
-                column.meaning + closed + null + left_out,
+                _meaning(column),
             )
-        output.console().print(shown)
+            for column in entry.columns
+        ]
+        output.print_table(
+            headings, rows, f"{entry.name}   {entry.meaning}", whole=("type",), dropped=("unit",)
+        )
+
+
+def _meaning(column: Column) -> str:
+    """Return what a column means, which values it takes, and whether it may be missing."""
+    closed = f" One of {', '.join(column.choices)}." if column.choices else ""
+    null = " May be null." if column.nullable else ""
+    return column.meaning + closed + null + (" May be left out." if column.optional else "")
 
 
 @registers.command()
@@ -126,19 +143,27 @@ def verify(context: click.Context, *, studies: tuple[str, ...], as_json: bool) -
       toolkit registers verify --study published --json
       toolkit registers verify --study some-group/their-study@v1.0.0
     """
-    documents, lines, verdicts = [], [], []
-    with output.steps("verify") as progress:
-        for name in studies or find_home().studies():
-            study = api.open_study(name)
+    from toolkit.study.check.whole import number_of_steps
+
+    found: list[documents.VerifiedStudyDocument] = []
+    lines, verdicts = [], []
+    opened = [api.open_study(name) for name in studies or _all_here()]
+    with output.stepped("verify", sum(map(number_of_steps, opened))) as told:
+        for study in opened:
+
+            def progress(step: str, name: str = study.name) -> None:
+                told(f"{name}: {step}")
+
             done = api.verify_registers(study, progress=progress)
             verdicts.append(done.verdict)
             files, digest = len(study.manifest.files), study.manifest.logical_sha256
-            documents.append(
+            missing: documents.UnheldStudy = {"missing": done.missing} if done.missing else {}
+            found.append(
                 {
                     "study": study.name,
                     "verdict": done.verdict,
-                    **({"missing": done.missing} if done.missing else {}),
-                    "registration": done.standing and done.standing.as_dict(),
+                    **missing,
+                    "registration": done.standing.as_dict() if done.standing else None,
                     "origin": study.origin.as_dict() if study.origin else None,
                     "files": files,
                     "rows": done.rows,
@@ -150,7 +175,7 @@ def verify(context: click.Context, *, studies: tuple[str, ...], as_json: bool) -
             lines.append(f"  logical SHA-256 {digest}")
             if done.standing or done.missing:
                 lines.append(f"  registration: {done.standing or done.missing}")
-    output.tell(documents, *lines, as_json=as_json)
+    output.tell(found, *lines, as_json=as_json)
     context.exit(1 if "not_verified" in verdicts else 3 if "incomplete" in verdicts else 0)
 
 
@@ -179,16 +204,28 @@ def build(*, study: str, source: Path | None, out: Path | None, check: bool, as_
     card = read_text(home.cards / f"{study}.md")
     ref = api.published_reference(home)
     manifest = (check_published if check else build_published)(source, folder, card, ref)
-    done = "identical" if check else "written"
+    done: documents.Written = "identical" if check else "written"
     files = len(manifest.files)
+    document: documents.BuiltRegistersDocument = {
+        "study": study,
+        "folder": str(folder),
+        "files": files,
+        "outcome": done,
+    }
     output.tell(
-        {"study": study, "folder": str(folder), "files": files, "outcome": done},
+        document,
         f"{study}: {files} files {done} in {folder}",
         as_json=as_json,
     )
 
 
-def _table(table: Any) -> dict[str, Any]:
+def _all_here() -> tuple[str, ...]:
+    home = find_home()
+    home.say_absent(output.remark)
+    return home.studies()
+
+
+def _table(table: Table) -> documents.TableSchemaDocument:
     return {
         "config": table.name,
         "meaning": table.meaning,
@@ -209,12 +246,12 @@ def _table(table: Any) -> dict[str, Any]:
 
 
 LONGEST = 40
-"""Characters of a value that are shown to people."""
+"""Characters of a value of many words that are shown to people."""
 
 
 @registers.command()
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="B")
+@click.argument("first", metavar="A", shell_complete=offers.studies)
+@click.argument("second", metavar="B", shell_complete=offers.studies)
 @click.option(
     "--examples",
     type=click.IntRange(0, 1000),
@@ -225,7 +262,9 @@ LONGEST = 40
 @click.option("--fail-on-difference", is_flag=True, help="End with 1 where anything differs.")
 @output.json_option
 def diff(*, first: str, second: str, examples: int, fail_on_difference: bool, as_json: bool) -> None:
-    """Say what differs between the studies A and B, each a name, a path or OWNER/NAME@REVISION.
+    """Say what differs between the studies A and B.
+
+    Each is a name, a path or OWNER/NAME@REVISION.
 
     Registration, versions and documents are compared as the manifests state them, tables by their row hash.
     Where that differs, rows are compared by the table's key: added rows are those that B alone has.
@@ -240,7 +279,8 @@ def diff(*, first: str, second: str, examples: int, fail_on_difference: bool, as
     with output.steps("comparing"):
         difference = diff_studies(api.open_study(first), api.open_study(second), examples)
     document = {"first": first, "second": second, "differs": not difference.is_empty, **asdict(difference)}
-    output.tell(output.cell(document), *_lines(difference), as_json=as_json)
+    shown = cast("documents.DifferenceDocument", output.cell(document))
+    output.tell(shown, *_lines(difference), as_json=as_json)
     if fail_on_difference and not difference.is_empty:
         sys.exit(1)
 
@@ -290,16 +330,11 @@ def _table_lines(differing: TableDifference) -> Iterator[str]:
     yield from (f"  - {_key(key)}" for key in differing.removed_examples)
     for row in differing.changed_examples:
         values = ", ".join(
-            f"{name} {_short(mine)} -> {_short(theirs)}" for name, (mine, theirs) in row.values.items()
+            f"{name} {shorten(str(mine), LONGEST)} -> {shorten(str(theirs), LONGEST)}"
+            for name, (mine, theirs) in row.values.items()
         )
         yield f"  ~ {_key(row.key)}: {values}"
 
 
 def _key(key: dict[str, object]) -> str:
     return ", ".join(f"{name}={value}" for name, value in key.items())
-
-
-def _short(value: object) -> str:
-    """Return a value on one line; of a long list its beginning."""
-    text = str(value)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

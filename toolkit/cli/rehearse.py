@@ -5,15 +5,17 @@ from __future__ import annotations
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.output import console, json_option, print_json, say_line, steps, table
+from toolkit.cli import offers
+from toolkit.cli.output import json_option, print_json, print_table, say_line, steps
 from toolkit.errors import IncompleteError
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
+    from toolkit.documents.registrations import RehearsalDocument, RehearsedPowerDocument
     from toolkit.places import Home
     from toolkit.study.check.rehearsal import Rehearsal
     from toolkit.study.power.power import Power
@@ -23,7 +25,7 @@ DRAWN_WITH = "altair"
 
 
 @click.command()
-@click.argument("study")
+@click.argument("study", shell_complete=offers.registrations)
 @click.argument("pilot", metavar="PILOT...", nargs=-1, required=True)
 @click.option(
     "--simulations",
@@ -92,7 +94,7 @@ def _drawn(done: Rehearsal, home: Home, study: str) -> Path | None:
     return page
 
 
-def _document(done: Rehearsal, page: Path | None) -> dict[str, Any]:
+def _document(done: Rehearsal, page: Path | None) -> RehearsalDocument:
     from toolkit.study.check.rehearsal import DECIDES_NOTHING
 
     return {
@@ -108,7 +110,7 @@ def _document(done: Rehearsal, page: Path | None) -> dict[str, Any]:
     }
 
 
-def _power(power: Power) -> dict[str, Any]:
+def _power(power: Power) -> RehearsedPowerDocument:
     return {
         "effect": power.design.effect,
         "seeds": power.design.seeds,
@@ -130,11 +132,19 @@ def _show(done: Rehearsal, page: Path | None) -> None:
         (rule, one) for rule, found in done.powers.items() if not isinstance(found, str) for one in found
     ]
     if powers:
-        shown = table(("rule", "effect", "seeds", "passes", "±"), "in studies as registered", numbers=True)
-        for rule, one in powers:
-            passes = (f"{one.pass_probability:.3f}", f"{one.monte_carlo_error:.3f}")
-            shown.add_row(rule, f"{one.design.effect:+.3f}", str(one.design.seeds), *passes)
-        console().print(shown)
+        rows = [
+            (
+                rule,
+                f"{one.design.effect:+.3f}",
+                str(one.design.seeds),
+                f"{one.pass_probability:.3f}",
+                f"{one.monte_carlo_error:.3f}",
+            )
+            for rule, one in powers
+        ]
+        print_table(
+            ("rule", "effect", "seeds", "passes", "±"), rows, "in studies as registered", numbers=True
+        )
     for rule, found in done.powers.items():
         said = [found] if isinstance(found, str) else dict.fromkeys(f"assumed: {p.assumed}" for p in found)
         for line in said:

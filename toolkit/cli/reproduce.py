@@ -1,18 +1,38 @@
 """`toolkit reproduce`: verify, play a sample again, decide, render, and say what came of it."""
 
-from pathlib import Path
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
 from toolkit import api
-from toolkit.cli import standing
+from toolkit.cli import output, standing
 from toolkit.cli.audit import fresh_seed
 from toolkit.cli.authorities import trust_option
 from toolkit.cli.decide import print_decisions
-from toolkit.cli.output import FILE, json_option, print_json, steps
+from toolkit.cli.output import FILE, json_option
 from toolkit.cli.standing import require_option
-from toolkit.cli.verify_prereg import print_verification
+from toolkit.errors import ToolkitError
 from toolkit.places import find_home
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from toolkit.decisions.case import Case
+    from toolkit.decisions.decision import Decision
+    from toolkit.documents.runs import LackingAuditDocument, ReproducedAuditDocument, ReproductionDocument
+    from toolkit.places import Home
+    from toolkit.prereg.standing import Standing
+    from toolkit.prereg.verification import Verification
+    from toolkit.registers.study import Study
+    from toolkit.study.check.audit import Audited
+    from toolkit.website.build import Built
 
 SAMPLE = 8
 
@@ -43,87 +63,237 @@ def reproduce(
       toolkit reproduce --json
       toolkit reproduce --site /tmp/site
     """
-    from toolkit.cli.site_material import material
-    from toolkit.prereg.standing import standing_of
-    from toolkit.study.check.audit import audit, is_playable
-    from toolkit.study.check.whole import check_whole
-    from toolkit.website.build import check_place, site_content, write_site
-    from toolkit.worlds.world import missing
+    from toolkit.website.build import check_place, lacking_packages
 
     home = find_home()
     target = folder or home.site
     check_place(target)
-    with steps("reproduce") as progress:
-        progress("verifying registers")
-        cases = api.load_cases((), home, trust_files=trust_files)
-        decided = {case.study.name: case for case in cases}
-        others = [api.open_study(name, home) for name in home.studies() if name not in decided]
-        studies = sorted((*(case.study for case in cases), *others), key=lambda study: study.name)
-        rows = {
-            study.name: sum(check_whole(study, decided.get(study.name), progress).values())
-            for study in studies
-        }
-        progress("verifying registrations")
-        verifications = api.verify_frozen(home, trust_files=trust_files)
-        seed = fresh_seed()
-        lacking = {study.name: lack for study in studies if (lack := missing(study))}
-        audits = {
-            study.name: audit(
-                study,
-                SAMPLE,
-                seed,
-                runs,
-                lambda _, run: progress(f"playing rows of {run} again"),
-                probe=api.registered_probe(study, runs),
-            )
-            for study in studies
-            if is_playable(study) and study.name not in lacking
-            for runs in (api.registered_runs(study, home),)
-        }
-        progress("deciding")
-        decisions = [decision for case in cases for decision in case.decide_all()]
-        standings = {v.registration: standing_of(v) for v in verifications}
-        built = write_site(target, site_content(material(home, target, verifications, cases), progress))
+    lack = lacking_packages()
+    if lack and folder:
+        raise lack
+    say = _Stages(quiet=as_json)
+    cases, rows = _verified(home, trust_files, say)
+    verifications = _registered(home, trust_files, say)
+    seed = fresh_seed()
+    audits, unplayed = _played_again([case.study for case in cases], home, seed, say)
+    decisions = _decided(cases, say)
+    site = lack or _built(home, target, verifications, cases)
+    done = _Reproduced(rows, verifications, seed, audits, unplayed, decisions, site)
     if as_json:
-        print_json(
-            {
-                "registers": [{"study": name, "verdict": "verified", "rows": n} for name, n in rows.items()],
-                "audits": [
-                    {
-                        "study": name,
-                        "verdict": "verified",
-                        "sample": sum(done.sampled.values()),
-                        "seed": seed,
-                    }
-                    for name, done in audits.items()
-                ]
-                + [
-                    {"study": name, "verdict": "incomplete", "lacks": str(lack.problem)}
-                    for name, lack in lacking.items()
-                ],
-                "registrations": [verification.as_dict() for verification in verifications],
-                "decisions": [decision.as_dict() for decision in decisions],
-                "site": {
-                    "folder": str(built.folder),
-                    "files": len(built.files),
-                    "changed": list(built.changed),
-                },
-            }
-        )
-        standing.end(context, standings, least)
-        return
-    for name, count in rows.items():
-        click.echo(f"registers of {name}: verified, {count} rows")
-    for name, done in audits.items():
-        click.echo(
-            f"audit of {name}: {sum(done.sampled.values())} random rows played again, all as registered; "
-            f"the same rows: toolkit registers audit --study {name} --sample {SAMPLE} --seed {seed}"
-        )
-    for name, lack in lacking.items():
-        click.echo(f"audit of {name}: not done: {lack.problem}; {lack.remedy}")
+        output.print_json(done.as_dict())
+    else:
+        say.stage("What was reproduced")
+        for label, text in done.lines().items():
+            output.say_line(f"  {label:<10}  {text}")
+    standing.end(context, done.standings, least)
+
+
+@dataclass(frozen=True)
+class _Reproduced:
+    """What was reproduced.
+
+    Args:
+        rows: of every study.
+        verifications: of every frozen registration.
+        seed: what rows were drawn by.
+        audits: of every study whose rows were played again.
+        unplayed: why those of others were not.
+        decisions: on every rule.
+        site: what was written; why nothing was.
+    """
+
+    rows: Mapping[str, int]
+    verifications: Sequence[Verification]
+    seed: int
+    audits: Mapping[str, Audited]
+    unplayed: Mapping[str, ToolkitError]
+    decisions: Sequence[Decision]
+    site: Built | ToolkitError
+
+    @property
+    def standings(self) -> dict[str, Standing]:
+        """What registrations stand on."""
+        from toolkit.prereg.standing import standing_of
+
+        return {v.registration: standing_of(v) for v in self.verifications}
+
+    def as_dict(self) -> ReproductionDocument:
+        """Return what was reproduced as it is printed with `--json`."""
+        audits: list[ReproducedAuditDocument | LackingAuditDocument] = [
+            {"study": name, "verdict": "verified", "sample": sum(done.sampled.values()), "seed": self.seed}
+            for name, done in self.audits.items()
+        ]
+        audits += [
+            {"study": name, "verdict": "incomplete", "lacks": str(what.problem)}
+            for name, what in self.unplayed.items()
+        ]
+        return {
+            "registers": [{"study": name, "verdict": "verified", "rows": n} for name, n in self.rows.items()],
+            "audits": audits,
+            "registrations": [verification.as_dict() for verification in self.verifications],
+            "decisions": [decision.as_dict() for decision in self.decisions],
+            "site": None
+            if isinstance(self.site, ToolkitError)
+            else {
+                "folder": str(self.site.folder),
+                "files": len(self.site.files),
+                "changed": list(self.site.changed),
+            },
+        }
+
+    def lines(self) -> dict[str, str]:
+        """Return what was reproduced in five lines, by what each is about."""
+        played = sum(sum(done.sampled.values()) for done in self.audits.values())
+        left = f"; not those of {', '.join(self.unplayed)}" if self.unplayed else ""
+        paper = [made for made in self.decisions if made.study == api.by_name.PUBLISHED]
+        studies = len({made.study for made in self.decisions})
+        return {
+            "rows": f"{sum(self.rows.values()):,} rows of {len(self.rows)} studies are those of their "
+            "manifests, and follow from each other",
+            "registered": _standings_text(self.standings),
+            "played": f"{played} random rows of {len(self.audits)} studies came out as recorded "
+            f"(seed {self.seed}){left}",
+            "decided": f"{len(self.decisions)} rules of {studies} studies"
+            + (f"; the paper's {_counted(paper)}" if paper else ""),
+            "site": _site_text(self.site),
+        }
+
+
+class _Stages:
+    """Says what is done as it is done; nothing where a document is printed.
+
+    Args:
+        quiet: whether a document is printed.
+    """
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+
+    def stage(self, title: str) -> None:
+        """Say what begins."""
+        if not self._quiet:
+            output.say_line(output.bold(title))
+
+    @staticmethod
+    @contextmanager
+    def doing(what: str, at: int = 0, total: int = 1) -> Iterator[None]:
+        """Show on a terminal what is being done, and how much of its stage is behind."""
+        with output.counted("reproduce") as (watch, _):
+            watch(at, total, what)
+            yield
+
+    def done(self, text: str) -> None:
+        """Say what is done."""
+        if not self._quiet:
+            output.say_line(f"  {text}")
+            sys.stdout.flush()
+
+    def show(self, decisions: Sequence[Decision]) -> None:
+        """Show verdicts."""
+        if not self._quiet:
+            print_decisions(decisions)
+
+
+def _verified(home: Home, trust_files: tuple[Path, ...], say: _Stages) -> tuple[list[Case], dict[str, int]]:
+    """Return what decides each study, and the rows of every study here, all of them verified."""
+    from toolkit.study.check.whole import check_whole
+
+    say.stage("Registers: files, rows, and what follows from rows")
+    with say.doing("opening studies"):
+        cases = api.load_cases((), home, trust_files=trust_files)
+    decided = {case.study.name: case for case in cases}
+    others = [api.open_study(name, home) for name in home.studies() if name not in decided]
+    studies = [*(case.study for case in cases), *others]
+    rows = {}
+    for at, study in enumerate(studies):
+        with say.doing(f"registers of {study.name}", at, len(studies)):
+            checked = check_whole(study, decided.get(study.name), lambda _: None)
+        rows[study.name] = sum(checked.values())
+        say.done(f"{study.name}: {rows[study.name]:,} rows")
+    return cases, rows
+
+
+def _registered(home: Home, trust_files: tuple[Path, ...], say: _Stages) -> list[Verification]:
+    from toolkit.prereg.standing import standing_of
+
+    say.stage("Registrations: documents, tokens, chronology")
+    with say.doing("registrations"):
+        verifications = api.verify_frozen(home, trust_files=trust_files)
     for verification in verifications:
-        print_verification(verification)
-    print_decisions(decisions)
-    changes = f"{len(built.changed)} changed" if built.changed else "unchanged"
-    click.echo(f"site: {len(built.files)} files, {changes}: {built.folder / 'index.html'}")
-    standing.end(context, standings, least)
+        say.done(f"{verification.registration}: {standing_of(verification)}")
+    return verifications
+
+
+def _played_again(
+    studies: Sequence[Study], home: Home, seed: int, say: _Stages
+) -> tuple[dict[str, Audited], dict[str, ToolkitError]]:
+    """Play random rows of every study again that has any; return also why others were not."""
+    from toolkit.study.check.audit import audit, is_playable
+    from toolkit.worlds.world import missing
+
+    say.stage("Rows, drawn now, played again")
+    audits, unplayed = {}, {}
+    playable = [study for study in studies if is_playable(study)]
+    for at, study in enumerate(playable):
+        lack = missing(study)
+        if lack:
+            unplayed[study.name] = lack
+            say.done(f"{study.name}: not done: {lack.problem}; {lack.remedy}")
+            continue
+        with say.doing(f"rows of {study.name}", at, len(playable)):
+            runs = api.registered_runs(study, home)
+            probe = api.registered_probe(study, runs)
+            done = audits[study.name] = audit(study, SAMPLE, seed, runs, lambda *_: None, probe=probe)
+        say.done(
+            f"{study.name}: {sum(done.sampled.values())} rows, all as registered; again: "
+            f"`toolkit registers audit --study {study.name} --sample {SAMPLE} --seed {seed}`"
+        )
+    return audits, unplayed
+
+
+def _decided(cases: Sequence[Case], say: _Stages) -> list[Decision]:
+    say.stage("Verdicts")
+    decisions: list[Decision] = []
+    for at, case in enumerate(cases):
+        with say.doing(f"verdicts of {case.study.name}", at, len(cases)):
+            made = case.decide_all()
+        decisions += made
+        if case.study.name == api.by_name.PUBLISHED:
+            say.show(made)
+        else:
+            say.done(f"{case.study.name}: {_counted(made)}")
+    return decisions
+
+
+def _built(
+    home: Home,
+    target: Path,
+    verifications: Sequence[Verification],
+    cases: Sequence[Case],
+) -> Built:
+    from toolkit.cli.site_material import material
+    from toolkit.website.build import site_content, write_site
+
+    with output.steps("reproduce") as progress:
+        progress("the site")
+        return write_site(target, site_content(material(home, target, verifications, cases), progress))
+
+
+def _standings_text(standings: Mapping[str, Standing]) -> str:
+    names: dict[str, list[str]] = {}
+    for name, stands in standings.items():
+        names.setdefault(stands.name, []).append(name)
+    return "; ".join(f"{stands}: {', '.join(of)}" for stands, of in names.items()) or "nothing is frozen here"
+
+
+def _counted(decisions: Sequence[Decision]) -> str:
+    verdicts = Counter(made.verdict.replace("_", " ") for made in decisions)
+    said = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+    return f"{len(decisions)} rules: {said}"
+
+
+def _site_text(site: Built | ToolkitError) -> str:
+    if isinstance(site, ToolkitError):
+        return f"not built: {site.problem}; {site.remedy}"
+    changes = f"{len(site.changed)} changed" if site.changed else "unchanged"
+    return f"{len(site.files)} files, {changes}: {site.folder / 'index.html'}"

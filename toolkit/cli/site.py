@@ -1,14 +1,19 @@
 """`toolkit site`: the static site."""
 
+from __future__ import annotations
+
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.output import FILE, json_option, print_json, say_line, steps, tell
+from toolkit.cli.output import FILE, json_option, print_json, remark, say_line, steps, tell
 from toolkit.places import find_home
+
+if TYPE_CHECKING:
+    from toolkit.documents.site import SiteBuildDocument, SiteCheckDocument, SiteServeDocument
 
 OWN_VERSION = "(own)"
 """What `--freeze` is where no name follows: nothing that a folder may be called."""
@@ -67,7 +72,7 @@ def build(*, out: Path | None, freeze: str | None, zipped: Path | None, as_json:
             everything = replace(everything, versions=frozen.read_versions(folder))
         built = build.write_site(folder, build.site_content(everything, progress))
         digest = None if zipped is None else build.write_zip(zipped, folder, built.files, everything.versions)
-    document: dict[str, Any] = {
+    document: SiteBuildDocument = {
         "folder": str(built.folder),
         "pages": len(built.files),
         "changed": list(built.changed),
@@ -87,7 +92,9 @@ def build(*, out: Path | None, freeze: str | None, zipped: Path | None, as_json:
 @json_option
 @click.pass_context
 def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None:
-    """Check that the site is, byte for byte, what its registers give, and that it works as a site.
+    """Check that the site is what its registers give.
+
+    It is compared byte for byte, and has to work as a site.
 
     Every reference has to lead to a file or an id of the site, none off it; frozen versions have to be as
     they were frozen; pages and what they load have to keep within their budgets. One line a finding, and
@@ -109,7 +116,7 @@ def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None
         everything = material(home, site_folder, progress=progress)
         expected = site_content(everything, progress)
         findings = check_site(site_folder, expected, everything.versions)
-    document = {
+    document: SiteCheckDocument = {
         "folder": str(site_folder),
         "files": len(expected),
         "frozen": [version.name for version in everything.versions],
@@ -121,12 +128,12 @@ def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None
     elif findings:
         for finding in findings:
             say_line(str(finding))
-        click.echo(f"{len(findings)} findings in {site_folder}; what to do: toolkit site build", err=True)
+        remark(f"{len(findings)} findings in {site_folder}; what to do: toolkit site build")
     else:
         versions = (
             f", frozen: {', '.join(v.name for v in everything.versions)}" if everything.versions else ""
         )
-        click.echo(f"{len(expected)} files identical in {site_folder}{versions}")
+        say_line(f"{len(expected)} files identical in {site_folder}{versions}")
     if findings:
         context.exit(1)
 
@@ -152,7 +159,7 @@ def serve(*, port: int, folder: Path | None, base: str, is_opened: bool, as_json
 
     site_folder = folder or find_home().site
     server = SiteServer(site_folder, port, base)
-    document = {"address": server.address, "folder": str(site_folder)}
+    document: SiteServeDocument = {"address": server.address, "folder": str(site_folder)}
     tell(document, f"{server.address} (Ctrl-C ends it)", as_json=as_json)
     sys.stdout.flush()  # whoever started this may wait for the address
     if is_opened:

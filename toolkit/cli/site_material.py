@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from toolkit import api
+from toolkit.cli.output import remark
 from toolkit.decisions.case import Case
 from toolkit.findings import read_findings
 from toolkit.places import Home
@@ -36,6 +37,7 @@ def material(
             opened and verified.
         progress: told what is being verified.
     """
+    home.say_absent(remark)
     # Each is opened once: what was read and hashed of it for one page is kept for the others.
     opened = {case.study.name: case.study for case in cases}
     studies = tuple(opened.get(name) or api.open_study(name, home) for name in home.studies())

@@ -5,15 +5,16 @@ from __future__ import annotations
 import csv
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from toolkit import api
-from toolkit.cli import output
+from toolkit.cli import offers, output
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
+    from toolkit.documents.registers import AnswerRows, ParquetDocument
     from toolkit.registers.hub.in_place import RemoteStudy
     from toolkit.registers.query import Answer, Asking
     from toolkit.registers.study import Study
@@ -26,7 +27,10 @@ MOST_ROWS = 100
 @click.command()
 @click.argument("query")
 @click.option(
-    "--study", metavar=output.STUDY, help="Study to ask; the only one, or `published`, if left out."
+    "--study",
+    metavar=output.STUDY,
+    shell_complete=offers.studies,
+    help="Study to ask; the only one, or `published`, if left out.",
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
 @click.option(
@@ -71,7 +75,7 @@ def sql(
 
     \b
     Examples:
-      toolkit sql "SELECT arm, seed, sum(spurious), sum(all_correct) FROM groups_summary GROUP BY ALL"
+      toolkit sql "SELECT arm, sum(spurious) FROM groups_summary GROUP BY ALL"
       toolkit sql "DESCRIBE episodes" --study embedded
       toolkit sql "FROM runs" --csv > runs.csv
       toolkit sql "SELECT avg(calls) FROM episodes" --study owner/name@v1 --remote
@@ -87,7 +91,7 @@ def sql(
     with asking(opened, timeout_s) as ask:
         if parquet is not None:
             rows = ask.write_parquet(query, parquet)
-            document = {"file": str(parquet), "rows": rows}
+            document: ParquetDocument = {"file": str(parquet), "rows": rows}
             output.tell(document, f"{rows} rows written to {parquet}", as_json=as_json)
         elif as_json:
             output.print_json(documents(ask(query)))
@@ -127,18 +131,14 @@ def _seen(row: tuple[object, ...]) -> list[object]:
 
 
 def _print_table(answer: Answer) -> None:
-    from rich.text import Text
-
-    shown = output.table(map(output.visible_lines, answer.columns), no_wrap=True)
-    for row in answer.rows:
-        shown.add_row(*(Text("" if value is None else output.visible_lines(str(value))) for value in row))
-    output.console(wide=True).print(shown)
+    rows = [["" if value is None else str(value) for value in row] for row in answer.rows]
+    output.print_table(answer.columns, rows, more="--csv")
     left = answer.total - len(answer.rows)
     some = f"the first {len(answer.rows)} of {answer.total} rows: --all-rows prints the other {left}, "
     output.say_line(some + "--csv and --parquet hold all" if left else f"{answer.total} rows")
 
 
-def documents(answer: Answer) -> list[dict[str, Any]]:
+def documents(answer: Answer) -> AnswerRows:
     """Return an answer's rows as JSON documents; what JSON has no word for becomes text.
 
     Raises:

@@ -5,34 +5,37 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from toolkit import api
+from toolkit.cli import offers
 from toolkit.cli.executing import chosen, executor_options, folder_option, selection_options
 from toolkit.cli.output import (
     FOLDER,
-    console,
     counted,
     json_option,
     print_json,
+    print_table,
     remark,
     say_line,
+    stepped,
     steps,
-    table,
     tell,
 )
-from toolkit.errors import UsageError
+from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
+    from toolkit.documents import runs as documents
+    from toolkit.documents.probe import SealedDocument
     from toolkit.places import Home
     from toolkit.prereg.registration import Registration
     from toolkit.registers.study import Study
     from toolkit.study.executors.executor import Executor
     from toolkit.study.play.matrix import Selection
-    from toolkit.study.play.workplace import PlayedRuns, Workplace
+    from toolkit.study.play.workplace import PlayedRuns, RunStatus, Workplace
     from toolkit.study.probing.design import RegisteredProbe
     from toolkit.study.probing.run import MeasuredProbe
     from toolkit.training.specification import Specification
@@ -44,7 +47,7 @@ def study() -> None:
 
 
 @study.command("run")
-@click.argument("name", metavar="STUDY")
+@click.argument("name", metavar="STUDY", shell_complete=offers.registrations)
 @selection_options
 @executor_options
 @folder_option("played")
@@ -76,7 +79,9 @@ def run_study(
     check: bool,
     as_json: bool,
 ) -> None:
-    """Play the registered runs of STUDY, probe them where a probe is registered, and write its registers.
+    """Play the registered runs of STUDY and write its registers.
+
+    Where a probe is registered, the runs are probed.
 
     What was stopped or killed goes on from where it was with the same command, and leaves the same bytes.
     STUDY is a frozen registration whose matrix names the regimes that its runs train under. Several commands
@@ -88,7 +93,7 @@ def run_study(
       toolkit study run embedded --tier 1 --processes 4
       toolkit study run embedded --rule H2a
       toolkit study run embedded --run 'c2-paired-*' --into elsewhere
-      toolkit study run embedded --run c2-paired-s0 --folder shared --keep-complete
+      toolkit study run embedded --run c2-paired-s0 --keep-complete
       toolkit study run embedded --executor ray --address auto
       toolkit study run embedded --check --json
     """
@@ -102,7 +107,7 @@ def run_study(
     registration = _registration(name, home)
     _check_asked(home, selection, folder=folder, into=into, check=check)
     registered = api.open_study(registration.name, home) if check else None
-    with steps("pools") as progress:
+    with stepped("pools", len(api.cases.STUDY_POOLS)) as progress:
         pools = pool_digests(home, api.cases.STUDY_POOLS, progress)
     specifications = specify_registered(registration, pools, selection)
     if registered is not None:
@@ -115,65 +120,111 @@ def run_study(
     into = home.registers if into is None and selection.is_everything else into
     probe = registered_probe(registration, specifications) if selection.is_everything else None
     workplace = _workplace(home, registration.name, folder)
-    document: dict[str, Any] = {"study": registration.name, "folder": str(workplace.folder)}
     if not keep_complete:  # a pattern, or a whole study, merely keeps what is complete
         workplace.check_unplayed([run for run in specifications if run.run_id in runs])
     trained = _train(workplace, specifications, workers)
     with workplace.held(specifications):
         played = trained or _play(home, workplace, specifications, workers)
         lacking = workplace.lacking(specifications, with_incomplete=with_incomplete)
-        document |= {"completed": list(played.completed), "kept": list(played.kept), "incomplete": lacking}
         measured = _probe(workplace, probe, workers) if probe else None
-        document["registers"] = into and _seal(
-            into / registration.name, home, registration, workplace, specifications, measured=measured
-        )
+        registers = None
+        if into is not None:
+            target = into / registration.name
+            registers = _seal(target, home, registration, workplace, specifications, measured=measured)
+    document: documents.StudyRunDocument = {
+        "study": registration.name,
+        "folder": str(workplace.folder),
+        "completed": list(played.completed),
+        "kept": list(played.kept),
+        "incomplete": lacking,
+        "registers": registers,
+    }
     _report(document, as_json=as_json)
 
 
 @study.command()
-@click.argument("name", metavar="STUDY")
+@click.argument("name", metavar="STUDY", shell_complete=offers.registrations)
 @folder_option("played")
 @json_option
 def status(*, name: str, folder: Path | None, as_json: bool) -> None:
-    """Show how far each run of STUDY has come; nothing is changed or examined.
+    """Show how far each run of STUDY has come.
+
+    Shown is what its registers have, where they are here, and what was played in a folder of runs. Nothing is
+    changed or examined.
 
     \b
     Examples:
       toolkit study status embedded
       toolkit study status embedded --json
     """
-    from dataclasses import asdict
-
-    from toolkit.study.play.matrix import specify_registered
-
     home = find_home()
-    registration = _registration(name, home)
-    workplace = _workplace(home, registration.name, folder)
-    statuses = workplace.statuses(specify_registered(registration, {}))
+    registered = _registers(name, home)
+    registration = _registration(name, home) if registered is None else api.registered_by(registered, home)
+    study = registered.name if registered else registration.name
+    workplace = _workplace(home, study, folder)
+    statuses = _statuses(workplace, registration, needed=registered is None)
     complete = sum(run.state == "complete" for run in statuses)
     at_work = [run.run_id for run in statuses if run.at_work]
+    states = registered.columns("runs", ("status",))["status"].to_pylist() if registered else []
+    held: documents.HeldRunsDocument | None = None
+    if registered:
+        complete_there = states.count("COMPLETE")
+        held = {"folder": str(registered.folder), "runs": len(states), "complete": complete_there}
     if as_json:
-        print_json(
-            {
-                "study": registration.name,
-                "folder": str(workplace.folder),
-                "at_work": bool(at_work),
-                "complete": complete,
-                "runs": [asdict(run) for run in statuses],
-            }
-        )
+        document: documents.StudyStatusDocument = {
+            "study": study,
+            "folder": str(workplace.folder),
+            "at_work": bool(at_work),
+            "complete": complete,
+            "runs": [run.as_dict() for run in statuses],
+            "registers": held,
+        }
+        print_json(document)
         return
-    shown = table(("run", "tier", "state", "segments", "attempts", "what is lacking"))
-    shown.columns[0].no_wrap = True
-    for run in statuses:
-        segments = f"{run.segments} of {run.of}"
-        lacking = "; ".join(run.shortcomings)
-        shown.add_row(run.run_id, str(run.tier), run.state, segments, str(run.attempts), lacking)
-    console().print(shown)
+    if held:
+        say_line(
+            f"{study}: {held['complete']} of {held['runs']} runs complete in its registers, {held['folder']}"
+        )
+    if held and not any(run.attempts or run.segments for run in statuses):
+        say_line(f"no run of it was played in {workplace.folder}")
+        return
+    rows = [
+        (
+            run.run_id,
+            str(run.tier),
+            run.state,
+            f"{run.segments} of {run.of}",
+            str(run.attempts),
+            "; ".join(run.shortcomings),
+        )
+        for run in statuses
+    ]
+    headings = ("run", "tier", "state", "segments", "attempts", "what is lacking")
+    print_table(headings, rows, whole=("segments",), dropped=("attempts", "tier"))
     say_line(
-        f"{registration.name}: {complete} of {len(statuses)} runs complete in {workplace.folder}"
+        f"{study}: {complete} of {len(statuses)} runs complete in {workplace.folder}"
         + (f", a command is at work on {len(at_work)}" if at_work else "")
     )
+
+
+def _registers(name: str, home: Home) -> Study | None:
+    """Return the registers of a study; None where they are not here, or it has no runs."""
+    if home.find_study(name) is None:
+        return None
+    found = api.open_study(name, home)
+    return found if found.has("runs") else None
+
+
+def _statuses(workplace: Workplace, registration: Registration, *, needed: bool) -> list[RunStatus]:
+    """Return how far runs are; none, where those of the registration are not played by this toolkit."""
+    from toolkit.study.play.matrix import specify_registered
+
+    try:
+        return workplace.statuses(specify_registered(registration, {}))
+    except IncompleteError:
+        if needed:
+            raise
+        return []
 
 
 def _train(
@@ -252,7 +303,7 @@ def _seal(
     specifications: tuple[Specification, ...],
     *,
     measured: MeasuredProbe | None,
-) -> dict[str, str]:
+) -> SealedDocument:
     from toolkit.study.check.registered import open_case
     from toolkit.study.play.assemble import assemble, seal_decided
 
@@ -297,14 +348,20 @@ def _report_check(
 ) -> None:
     names = [run.run_id for run in specifications]
     runs = "1 run played again is" if len(names) == 1 else f"{len(names)} runs played again are"
+    document: documents.StudyCheckDocument = {
+        "verdict": "verified",
+        "study": name,
+        "runs": names,
+        "tables": list(tables),
+    }
     tell(
-        {"verdict": "verified", "study": name, "runs": names, "tables": list(tables)},
+        document,
         f"{name}: {runs} what is registered ({', '.join(tables)})",
         as_json=as_json,
     )
 
 
-def _report(document: dict[str, Any], *, as_json: bool) -> None:
+def _report(document: documents.StudyRunDocument, *, as_json: bool) -> None:
     completed, kept = len(document["completed"]), len(document["kept"])
     before = f", {kept} complete before and kept" if kept else ""
     registers = document["registers"]

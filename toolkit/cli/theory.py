@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.output import FILE, json_option, print_json
+from toolkit.cli.output import FILE, json_option, print_json, say_line
 from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolkit.documents import theory as documents
     from toolkit.estimators.theory import ByDesign
 
 
@@ -55,7 +58,9 @@ def theory() -> None:
 @click.option("--group-size", type=click.IntRange(1, LARGEST_GROUP), default=8, help="Rollouts in a group.")
 @json_option
 def spurious(*, flip_rate: Fraction, group_size: int, as_json: bool) -> None:
-    """How often flips alone make an all-correct group's rewards vary.
+    """Compute how often flips alone make a group's rewards vary.
+
+    The group is all-correct: without flips its rewards were the same.
 
     \b
     Examples:
@@ -65,7 +70,8 @@ def spurious(*, flip_rate: Fraction, group_size: int, as_json: bool) -> None:
     from toolkit.estimators import spurious_rate
 
     rate = _checked(spurious_rate, flip_rate, group_size)
-    _show({"independent": float(rate), "paired": 0.0}, as_json=as_json)
+    document: documents.SpuriousDocument = {"independent": float(rate), "paired": 0.0}
+    _show(document, as_json=as_json)
 
 
 @theory.command()
@@ -74,7 +80,9 @@ def spurious(*, flip_rate: Fraction, group_size: int, as_json: bool) -> None:
 @GROUP_SIZE
 @json_option
 def bandit(*, logit: float, flip_rate: Fraction, group_size: int, as_json: bool) -> None:
-    """The aligned bandit: pairing improves reward contrasts and worsens the gradient's variance.
+    """Compute what pairing does in the aligned bandit.
+
+    It improves reward contrasts and worsens the gradient's variance.
 
     \b
     Examples:
@@ -85,7 +93,7 @@ def bandit(*, logit: float, flip_rate: Fraction, group_size: int, as_json: bool)
     from toolkit.estimators import success_probability
 
     result = _checked(enumerate_bandit, _checked(success_probability, logit), group_size, flip_rate)
-    document = {
+    document: documents.BanditDocument = {
         "contrast_variance": _designs(result.contrast_variance),
         "mean_centred": {
             "trace": _designs(result.mean_centred_trace),
@@ -116,7 +124,9 @@ def bandit(*, logit: float, flip_rate: Fraction, group_size: int, as_json: bool)
 def drift(
     *, logit: float, flip_rate: Fraction, group_size: int, batch: int, optimizer: str, as_json: bool
 ) -> None:
-    """The aligned bandit's drift: how far a step is expected to climb, in units of the learning rate.
+    """Compute the aligned bandit's drift.
+
+    That is how far a step is expected to climb, in units of the learning rate.
 
     \b
     Examples:
@@ -127,10 +137,10 @@ def drift(
 
     success = _checked(success_probability, logit)
     result = _checked(bandit_drift, success, group_size, flip_rate, batch, optimizer)
-    document: dict[str, Any] = {}
-    for name, pair in (("mean_centred", result.mean_centred), ("standardized", result.standardized)):
-        ratio = pair.paired / pair.independent if pair.independent else None
-        document[name] = {"drift": _designs(pair), "ratio": None if ratio is None else float(ratio)}
+    document: documents.DriftDocument = {
+        "mean_centred": _drift(result.mean_centred),
+        "standardized": _drift(result.standardized),
+    }
     _show(document, as_json=as_json)
 
 
@@ -139,7 +149,9 @@ def drift(
 @GROUP_SIZE
 @json_option
 def luck(*, share: Fraction, group_size: int, as_json: bool) -> None:
-    """What a paired group is worth when luck explains a share of the rewards' variance.
+    """Compute what a paired group is worth at a luck share.
+
+    The luck share is the part of the rewards' variance that luck explains.
 
     For the mean reward it is worth fewer rollouts than it has, G/(1 + (G - 1)λ); for the difference of two
     rewards it is worth 1/(1 - λ) independent differences.
@@ -153,7 +165,7 @@ def luck(*, share: Fraction, group_size: int, as_json: bool) -> None:
 
     size = _checked(effective_group_size, group_size, share)
     replicates = _checked(contrast_replicates, share)
-    document = {
+    document: documents.LuckDocument = {
         "effective_group_size": float(size),
         "contrast_replicates": None if replicates is None else float(replicates),
     }
@@ -165,7 +177,9 @@ def luck(*, share: Fraction, group_size: int, as_json: bool) -> None:
 @BATCH
 @json_option
 def equal_variance(*, ratio: Fraction, batch: int, as_json: bool) -> None:
-    """The independent batch whose gradient varies as much as that of BATCH paired groups: BATCH over RATIO.
+    """Compute the independent batch of equal variance.
+
+    Its gradient varies as much as that of BATCH paired groups: BATCH over RATIO.
 
     \b
     Examples:
@@ -174,7 +188,9 @@ def equal_variance(*, ratio: Fraction, batch: int, as_json: bool) -> None:
     """
     from toolkit.estimators import equal_variance_batch
 
-    _show({"independent_groups": float(_checked(equal_variance_batch, batch, ratio))}, as_json=as_json)
+    groups = _checked(equal_variance_batch, batch, ratio)
+    document: documents.EqualVarianceDocument = {"independent_groups": float(groups)}
+    _show(document, as_json=as_json)
 
 
 @theory.command()
@@ -186,7 +202,9 @@ def equal_variance(*, ratio: Fraction, batch: int, as_json: bool) -> None:
 def condition(
     *, successes: int | None, group_size: int, silent: bool, scores: Path | None, as_json: bool
 ) -> None:
-    """Both sides of the exact condition: two geometries in closed form, or a group of your own.
+    """Compute both sides of the exact condition.
+
+    They are those of two geometries in closed form, or of a group of your own.
 
     With orthogonal scores the ratio left over right is (G - k)/(G - 1); with silent successes it is k.
 
@@ -207,7 +225,7 @@ def condition(
     else:
         outcomes, gram = _read_scores(scores)
         sides = _checked(exact_condition, outcomes, gram)
-    document = {
+    document: documents.ConditionDocument = {
         "left": float(sides.left),
         "right": float(sides.right),
         "ratio": None if sides.ratio is None else float(sides.ratio),
@@ -242,16 +260,23 @@ def _checked(estimator: Any, *arguments: Any) -> Any:
         raise UsageError(str(error)) from None
 
 
-def _designs(pair: ByDesign) -> dict[str, float]:
+def _designs(pair: ByDesign) -> documents.ByDesignDocument:
     return {"independent": float(pair.independent), "paired": float(pair.paired)}
 
 
-def _show(document: dict[str, Any], *, as_json: bool) -> None:
+def _drift(pair: ByDesign) -> documents.DriftRatioDocument:
+    ratio = pair.paired / pair.independent if pair.independent else None
+    return {"drift": _designs(pair), "ratio": None if ratio is None else float(ratio)}
+
+
+def _show(document: Mapping[str, object], *, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    for name, value in _flat(document):
-        click.echo(f"{name:34} {_shown(value)}")
+    figures = _flat(document)
+    wide = max(34, *(len(name) for name, _ in figures))
+    for name, value in figures:
+        say_line(f"{name:{wide}} {_shown(value)}")
 
 
 def _shown(value: Any) -> str:
@@ -260,7 +285,7 @@ def _shown(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value).lower()
 
 
-def _flat(document: dict[str, Any], above: str = "") -> list[tuple[str, Any]]:
+def _flat(document: Mapping[str, object], above: str = "") -> list[tuple[str, Any]]:
     lines: list[tuple[str, Any]] = []
     for key, value in document.items():
         name = f"{above}{key.replace('_', ' ')}"

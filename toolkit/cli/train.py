@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from toolkit import api
+from toolkit.cli import offers
 from toolkit.cli.executing import folder_option, selection_options
-from toolkit.cli.output import console, headline, json_option, print_json, remark, say_line, steps, tell
+from toolkit.cli.output import bold, json_option, print_json, print_table, remark, say_line, stepped, tell
 from toolkit.cli.power import Finite
 from toolkit.errors import UsageError
 from toolkit.places import find_home
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolkit.decisions.rulebook import RuleBook
+    from toolkit.documents.runs import TrainedDocument
     from toolkit.places import Home
     from toolkit.study.play.matrix import Selection
     from toolkit.training.plan import Range
@@ -34,6 +36,7 @@ MOST_GPUS = 100_000
 MOST_TRIED = 1000
 SHOWN = ("loss", "grad_norm", "entropy")
 WIDEST = 17
+"""Characters of a setting in the table of a plan; a longer one stands on a line of its own."""
 PLANNED_IN = {"bfcl": "bfcl_turns"}
 WORLDS_ASKED_BY = "qwen3.5-2b"
 """The registration whose matrix has runs in another world."""
@@ -45,6 +48,7 @@ ABOVE_ZERO = Finite(0, 1e12, min_open=True)
     "--recipe",
     "name",
     metavar="NAME|FILE",
+    shell_complete=offers.recipes,
     help="Settings: a name, or a TOML file; those that STUDY fixes if left out.",
 )
 @click.option("--model", metavar="ID|FOLDER", help="Another model, on the Hub or in a folder.")
@@ -52,7 +56,10 @@ ABOVE_ZERO = Finite(0, 1e12, min_open=True)
     "--set", "changes", multiple=True, metavar="SECTION.KEY=VALUE", help="Another setting; may be repeated."
 )
 @click.option(
-    "--study", metavar="REGISTRATION", help="Whose runs; for a plan, that of cards/costs.toml if left out."
+    "--study",
+    metavar="REGISTRATION",
+    shell_complete=offers.registrations,
+    help="Whose runs; for a plan, that of cards/costs.toml if left out.",
 )
 @click.option(
     "--world",
@@ -115,9 +122,9 @@ def train(
     Examples:
       toolkit train --recipe qwen3.5-2b --dry-run
       toolkit train --recipe qwen3.5-2b --dry-run --run c2-paired-s0 --json
-      toolkit train --recipe qwen3.5-2b --dry-run --tier 1 --gpus 8 --seconds-per-step 420
+      toolkit train --recipe qwen3.5-2b --dry-run --gpus 8 --seconds-per-step 420
       toolkit train --recipe qwen3.5-2b --dry-run --model dense-70b --gpus 64
-      toolkit train --recipe qwen3.5-2b --dry-run --set step.micro_batch=1 --memory 40
+      toolkit train --recipe qwen3.5-2b --dry-run --set step.micro_batch=1
       toolkit train --recipe qwen3.5-2b --dry-run --world bfcl
       toolkit train --recipe small --cpu --try 2
       toolkit train --recipe qwen3.5-2b --study my-study --run c2-paired-s0
@@ -192,15 +199,17 @@ def _show_trial(run: Specification, recipe: Recipe, steps: int, *, cpu: bool, as
     if as_json:
         print_json(trial.document())
         return
-    table = _table("-step", "-seconds", "-success", "-constant groups", "-tokens", *map("-{}".format, SHOWN))
-    for step in trial.steps:
-        table.add_row(
+    headings = ("step", "seconds", "success", "constant groups", "tokens", *SHOWN)
+    rows = [
+        (
             *(str(step.step), f"{step.seconds:.1f}", f"{step.success:.3f}", f"{step.constant:.3f}"),
             f"{step.tokens:,}",
             *("" if (figure := step.figures[name]) is None else f"{figure:.4g}" for name in SHOWN),
         )
-    console().print(headline(run.run_id, f"   {recipe.name}, {recipe.model}: tried, and nothing was kept"))
-    console().print(table)
+        for step in trial.steps
+    ]
+    say_line(bold(run.run_id), f"   {recipe.name}, {recipe.model}: tried, and nothing was kept")
+    print_table(headings, rows, numbers=headings)
     say_line(str(trial.stack["stack"]))
     if trial.stack["kernels"]:
         say_line(f"linear attention: {trial.stack['kernels']}")
@@ -252,7 +261,7 @@ def _train(
     training_jobs.check_stack(recipe, cpu=cpu, say=say, has_gpu=bool(visible_gpus()))
     check_trackers(report_to)
     into = (folder or home.runs / registration.name).absolute()
-    with steps("pools") as progress:
+    with stepped("pools", len(api.cases.STUDY_POOLS)) as progress:
         pools = pool_digests(home, api.cases.STUDY_POOLS, progress)
     runs = matrix.specify_registered(registration, pools, selection)
     jobs = [
@@ -261,7 +270,11 @@ def _train(
         if run.run_id in planned
     ]
     trained = training_jobs.train_runs(jobs, HERE.telling(HERE.watch, say))
-    document = {"folder": str(into), "completed": list(trained.completed), "kept": list(trained.kept)}
+    document: TrainedDocument = {
+        "folder": str(into),
+        "completed": list(trained.completed),
+        "kept": list(trained.kept),
+    }
     if is_first_process():
         tell(document, f"{len(jobs)} runs complete in {into}", as_json=as_json)
 
@@ -280,7 +293,7 @@ def _show_plan(plan: training_plan.TrainingPlan, sources: Mapping[str, str]) -> 
     """Print a plan for people."""
     recipe = plan.recipe
     about = f"   {recipe.model}, planned on the runs of {plan.study}; nothing is trained"
-    console().print(headline(recipe.name, about))
+    say_line(bold(recipe.name), about)
     say_line(f"recipe {recipe.sha256()}")
     _show_settings(plan, sources)
     _show_runs(plan)
@@ -292,34 +305,38 @@ def _show_plan(plan: training_plan.TrainingPlan, sources: Mapping[str, str]) -> 
 
 
 def _show_settings(plan: training_plan.TrainingPlan, sources: Mapping[str, str]) -> None:
-    table = _table("setting", "value", "where from")
+    rows = []
     for name, value in plan.recipe.settings().items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
-        table.add_row(name, text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…", sources[name])
-    console().print(table)
+        if len(text) > WIDEST:
+            say_line(f"{name} {text}: {sources[name]}")
+        else:
+            rows.append((name, text, sources[name]))
+    print_table(("setting", "value", "where from"), rows)
 
 
 def _show_runs(plan: training_plan.TrainingPlan) -> None:
-    table = _table("tier", "condition", "arm", "seeds", "-rollouts", "-evaluated", "-hours a run")
+    rows = []
     # A line for the runs of an arm that differ in their seeds alone; of the first seed more is diagnosed.
     for (tier, condition, arm), group in groupby(plan.runs, lambda run: (run.tier, run.condition, run.arm)):
         runs = list(group)
         evaluated = sorted({run.evaluated for run in runs})
         hours = None if plan.rate is None else run_hours(max(runs, key=lambda r: r.episodes), plan.rate)
-        table.add_row(
-            *(str(tier), condition, arm, _seeds([run.seed for run in runs])),
-            _one(run.rollouts for run in runs),
-            " to ".join(f"{number:,}" for number in (evaluated[0], *evaluated[1:][-1:])),
-            _range(hours),
+        rows.append(
+            (
+                *(str(tier), condition, arm, _seeds([run.seed for run in runs])),
+                _one(run.rollouts for run in runs),
+                " to ".join(f"{number:,}" for number in (evaluated[0], *evaluated[1:][-1:])),
+                _range(hours),
+            )
         )
-    console().print(table)
+    counts = ("rollouts", "evaluated", "hours a run")
+    print_table(("tier", "condition", "arm", "seeds", *counts), rows, numbers=counts, dropped=("evaluated",))
     total = plan.total
     checkpoints = ", ".join(map(str, plan.runs[0].checkpoints))
     say_line(
         f"{_number(total['runs'], 'run')}, each with checkpoints at {checkpoints}: "
-        f"{total['groups']:,} groups, {total['rollouts']:,} rollouts,"
-    )
-    say_line(
+        f"{total['groups']:,} groups, {total['rollouts']:,} rollouts, "
         f"{total['evaluated']:,} episodes of evaluation ({total['periodic']:,} periodic, {total['final']:,} "
         f"final, {total['diagnostic']:,} diagnostic)"
     )
@@ -335,11 +352,9 @@ def _show_memory(plan: training_plan.TrainingPlan) -> None:
     memory = plan.memory
     if memory is None:
         return
-    table = _table("one GPU", "-GB", "how")
-    for part in memory.parts:
-        table.add_row(part.name, _gigabytes(part.low, part.high), part.how)
-    table.add_row("together", _gigabytes(memory.low, memory.high), f"of {memory.accelerator / GIGA:g} GB")
-    console().print(table)
+    rows = [(part.name, _gigabytes(part.low, part.high), part.how) for part in memory.parts]
+    rows.append(("together", _gigabytes(memory.low, memory.high), f"of {memory.accelerator / GIGA:g} GB"))
+    print_table(("one GPU", "GB", "how"), rows, numbers=("GB",))
     say_line(f"memory: {memory.verdict.replace('_', ' ')}, as an estimate; {training_plan.NOT_COUNTED}")
     if plan.gpus_a_run and plan.gpus_a_run > 1:
         say_line(f"a run needs {plan.gpus_a_run} such GPUs, everything divided evenly among them")
@@ -360,17 +375,6 @@ def _show_time(plan: training_plan.TrainingPlan) -> None:
         f"each whole: {_range(schedule.hours)} hours"
     )
     say_line(f"GPU-hours: {_range(schedule.gpu_hours)}")
-
-
-def _table(*headings: str) -> Any:
-    """Return a table; a heading that begins with a minus stands over numbers."""
-    from rich.table import Table
-
-    table = Table()
-    for heading in headings:
-        right = heading.startswith("-")
-        table.add_column(heading.removeprefix("-"), justify="right" if right else "left")
-    return table
 
 
 def _number(number: int, what: str) -> str:

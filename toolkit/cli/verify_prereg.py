@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit import api
-from toolkit.cli import output, standing
+from toolkit.cli import offers, output, standing
 from toolkit.cli.authorities import trust_option
 from toolkit.cli.standing import require_option
 from toolkit.errors import UsageError
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
 
 @click.command("verify-prereg")
-@click.argument("registrations", nargs=-1)
+@click.argument("registrations", nargs=-1, shell_complete=offers.registrations)
 @click.option(
     "--study",
     "named",
     multiple=True,
     metavar=output.STUDY,
+    shell_complete=offers.studies,
     help="Verify the registration of this study, which may carry it, against its runs.",
 )
 @trust_option
@@ -72,17 +73,20 @@ def verify_prereg(
     if registrations and named:
         raise UsageError("name registrations, or the studies that they belong to")
     wanted = _wanted(registrations, named)
-    results = [
-        api.verify(
-            folder,
-            studies,
-            trust_files=trust_files,
-            restatements=restatements,
-            with_openssl=with_openssl,
-            all_belong=bool(named),
-        )
-        for folder, studies in wanted
-    ]
+    results = []
+    with output.stepped("verify", len(wanted)) as progress:
+        for folder, studies in wanted:
+            progress(folder.name)
+            results.append(
+                api.verify(
+                    folder,
+                    studies,
+                    trust_files=trust_files,
+                    restatements=restatements,
+                    with_openssl=with_openssl,
+                    all_belong=bool(named),
+                )
+            )
     if as_json:
         output.print_json([result.as_dict() for result in results])
     else:
@@ -105,7 +109,9 @@ def _wanted(registrations: Sequence[str], named: Sequence[str]) -> list[tuple[Pa
     every = [home.registration_folder(name) for name in registrations or home.registration_names()]
     # A draft claims nothing yet; whoever names it, or has nothing else, is told so.
     folders = every if registrations else [folder for folder in every if not is_draft(folder)] or every
-    return [(folder, api.studies_here(home)) for folder in folders]
+    home.say_absent(output.remark)
+    here = api.studies_here(home)
+    return [(folder, here) for folder in folders]
 
 
 def print_verification(result: verification.Verification) -> None:
@@ -115,10 +121,9 @@ def print_verification(result: verification.Verification) -> None:
     marks = output.standing_mark(result.standing)
     if result.is_restated and result.verdict == "verified":
         marks += "   THE DOCUMENT, NOT ITS RESTATEMENT HERE"
-    name = click.style(output.visible(result.registration), bold=True)
-    click.echo(f"{name}: {output.styled(result.verdict)}{marks}")
+    output.say_line(output.bold(result.registration), ": ", output.styled(result.verdict), marks)
     for check in result.checks:
-        click.echo(f"  {check.step}. {output.visible(check.name)}: {output.styled(check.outcome)}")
+        output.say_line(f"  {check.step}. {check.name}: ", output.styled(check.outcome))
         # That step's detail is a list of facts, read more easily line by line.
         for line in check.detail.replace("; ", "\n" if check.step == TOKENS else "; ").split("\n"):
             output.say_line(f"     {line}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.output import FILE, json_option, print_json, say_line, styled, visible
+from toolkit.cli.output import FILE, bold, json_option, print_json, say_line, styled
 from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ def verify_token(
     \b
     Examples:
       toolkit verify-token token.tsr --document protocol.md --root root.pem
-      toolkit verify-token token.tsr --document protocol.md --root root.pem --crl issuer.crl --openssl
+      toolkit verify-token token.tsr --document protocol.md --root root.pem \\
+        --crl issuer.crl --openssl
       toolkit verify-token token.tst --document protocol.md --root root.pem --json
     """
     from toolkit.files import read_bytes, read_up_to
@@ -104,7 +105,9 @@ def verify_token(
 
         verdict = second_opinion(raw, material, verdict)
     if as_json:
-        print_json(verdict.as_dict())
+        from toolkit.prereg.evidence import token_document
+
+        print_json(token_document(verdict))
     else:
         _print(token, verdict)
     context.exit({"verified": 0, "not_verified": 1}.get(verdict.verdict, 3))
@@ -127,7 +130,7 @@ def checked(path: Path, blocks: tuple[bytes, ...], read: Callable[[bytes], objec
 
 
 def _print(path: Path, verdict: TokenVerdict) -> None:
-    click.echo(f"{click.style(visible(path.name), bold=True)}: {styled(verdict.verdict)}")
+    say_line(bold(path.name), ": ", styled(verdict.verdict))
     if verdict.failed_check:
         step = f"check {verdict.failed_step}, " if verdict.failed_step else ""
         say_line(f"  {step}{verdict.failed_check}: {verdict.message}")
@@ -147,7 +150,7 @@ def _print(path: Path, verdict: TokenVerdict) -> None:
         say_line("  it claims, and nothing of it is verified:")
     for name, fact in facts:
         if fact:
-            say_line(f"  {name:<11}{fact}")
+            say_line(f"  {name:<12}{fact}")
     if verdict.verdict == "verified":
         say_line(
             "  Proven, by the clock of that signer: bytes with this imprint existed no later than "

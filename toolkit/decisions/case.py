@@ -42,13 +42,17 @@ class Case:
     def decide(self, rule: str) -> Decision:
         """Decide one rule as it binds; beside its verdict stands what an amendment after the runs would say.
 
+        Args:
+            rule: its name, in any case of letters where only one is meant.
+
         Raises:
             UsageError: the registration has no such rule.
             DamagedError: as `Engine.decide`.
         """
-        if rule not in self._decided:
-            self._decided[rule] = self._decide(rule)
-        return self._decided[rule]
+        name = self.book.meant(rule).id
+        if name not in self._decided:
+            self._decided[name] = self._decide(name)
+        return self._decided[name]
 
     def __repr__(self) -> str:
         return f"<Case {self.study.name!r}: {len(self.book.rules)} rules, standing {self.standing.name}>"

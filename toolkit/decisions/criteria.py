@@ -8,7 +8,7 @@ from typing import cast
 from toolkit.decisions.decision import CriterionResult, Decision
 from toolkit.decisions.endpoints import Rate
 from toolkit.decisions.evaluation import compared_with, evaluate, subject
-from toolkit.decisions.expressions import names_in
+from toolkit.decisions.expressions import Binary, Call, Expression, names_in
 from toolkit.decisions.interval import Interval, evidence_of
 from toolkit.decisions.pvalues import PValue
 from toolkit.decisions.rulebook import RuleBook
@@ -66,11 +66,30 @@ def judge(criterion: Criterion, measured: Measured, book: RuleBook) -> Criterion
         None if part is None else evaluate(part, measured.resolve)
         for part in (subject(criterion.expression), compared_with(criterion.expression))
     )
-    named = names_in(criterion.expression)
+    named = tuple(names_in(criterion.expression))
     basis = tuple(dict.fromkeys(words for name in named for words in _basis(name, measured, book)))
     return CriterionResult(
-        criterion.id, criterion.text, criterion.test, criterion.reading, value, holds, basis, against
+        criterion.id,
+        criterion.text,
+        criterion.test,
+        criterion.reading,
+        value,
+        holds,
+        basis,
+        against,
+        failing=_failing(criterion.expression, measured),
+        rules={name: measured.decisions[name].verdict for name in named if name in measured.decisions},
     )
+
+
+def _failing(expression: Expression, measured: Measured) -> tuple[str, ...] | None:
+    """Return the members of a series for which a test of them does not hold; None for any other test."""
+    match expression:
+        case Call("each" | "majority", (inside,)) | Binary(">=", Call("count", (inside,)), _):
+            truths = cast("Series[bool]", evaluate(inside, measured.resolve))
+            return tuple(member for member, holds in truths.items if holds is False)
+        case _:
+            return None
 
 
 def _basis(name: str, measured: Measured, book: RuleBook) -> Iterator[str]:

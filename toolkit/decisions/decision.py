@@ -1,15 +1,22 @@
 """A decision: the verdict on one rule in one study, with every number it rests on."""
 
-from dataclasses import asdict, dataclass
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from toolkit.decisions.counts import ArmCounts
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.pvalues import PValue
 from toolkit.decisions.values import Missing, Series, Value, exact_text, rounded
 from toolkit.prereg.standing import UNVERIFIED, Standing
 from toolkit.registers.study import Origin
+
+if TYPE_CHECKING:
+    from toolkit.documents import decisions as documents
 
 
 @dataclass(frozen=True)
@@ -25,6 +32,9 @@ class CriterionResult:
         against: what the value is compared with, where that is measured, too, and no number as written.
         cautions: quotients in the test whose denominator is not told from zero, in words.
         procedures: which tests its comparisons with margins are, and at what level, in words.
+        failing: of a test of every member of a series, those for which it does not hold.
+        counts: what the arms had, where it rests on one rate.
+        rules: the verdicts of the rules that it names.
     """
 
     id: str
@@ -37,30 +47,51 @@ class CriterionResult:
     against: Value | None = None
     cautions: tuple[str, ...] = ()
     procedures: tuple[str, ...] = ()
+    failing: tuple[str, ...] | None = None
+    counts: tuple[ArmCounts, ...] = ()
+    rules: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def known(self) -> bool | None:
+        """Whether it holds; None where that is not known."""
+        return None if isinstance(self.holds, Missing) else self.holds
 
     @property
     def marked(self) -> str:
         """The criterion in a line of HTML, with a mark that says whether it holds."""
-        mark = "?" if isinstance(self.holds, Missing) else "✓" if self.holds else "✗"
+        mark = {True: "✓", False: "✗", None: "?"}[self.known]
         return f"{mark} {escape(self.text)} <code>{escape(self.test)}</code>"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> documents.CriterionDocument:
         """Return the criterion as it is printed with `--json`."""
-        document: dict[str, Any] = {"id": self.id, "text": self.text, "test": self.test}
-        if self.reading:
-            document["reading"] = self.reading
-        document["value"], document["decimal"] = printed(self.value)
-        if self.against is not None:
-            document["against"] = printed(self.against)[1]
-        document["basis"] = list(self.basis)
-        document["holds"] = None if isinstance(self.holds, Missing) else self.holds
+        exact, decimal = printed(self.value)
+        reading: documents.OfReading = {"reading": self.reading} if self.reading else {}
+        against: documents.Against = {} if self.against is None else {"against": printed(self.against)[1]}
+        remarks: documents.CriterionRemarks = {}
         if isinstance(self.holds, Missing):
-            document["missing"] = list(self.holds.reasons)
+            remarks["missing"] = list(self.holds.reasons)
         if self.cautions:
-            document["cautions"] = list(self.cautions)
+            remarks["cautions"] = list(self.cautions)
         if self.procedures:
-            document["procedures"] = list(self.procedures)
-        return document
+            remarks["procedures"] = list(self.procedures)
+        if self.failing is not None:
+            remarks["failing"] = list(self.failing)
+        if self.counts:
+            remarks["counts"] = [counts.as_dict() for counts in self.counts]
+        if self.rules:
+            remarks["rules"] = dict(self.rules)
+        return {
+            "id": self.id,
+            "text": self.text,
+            "test": self.test,
+            **reading,
+            "value": exact,
+            "decimal": decimal,
+            **against,
+            "basis": list(self.basis),
+            "holds": self.known,
+            **remarks,
+        }
 
 
 @dataclass(frozen=True)
@@ -73,11 +104,11 @@ class Estimate:
     mean: Fraction | Missing
     members: Series[Fraction] | None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> documents.EstimateDocument:
         """Return the estimate as it is printed with `--json`."""
-        document = {"endpoint": self.endpoint, "mean": printed(self.mean)[1]}
+        document: documents.EstimateDocument = {"endpoint": self.endpoint, "mean": printed(self.mean)[1]}
         if self.members is not None:
-            document[f"by_{self.members.unit}"] = printed(self.members)[1]
+            document[f"by_{self.members.unit}"] = printed(self.members)[1]  # type: ignore[literal-required]
         return document
 
     @property
@@ -101,8 +132,12 @@ class AmendmentRef:
     """What an amendment did to a rule: it `replaces` it, `restates` it on what it changed, or `adds` it."""
 
     id: str
-    relation: str
+    relation: documents.Relation
     sha256: str
+
+    def as_dict(self) -> documents.AmendmentRefDocument:
+        """Return the amendment as decisions state it."""
+        return {"id": self.id, "relation": self.relation, "sha256": self.sha256}
 
 
 @dataclass(frozen=True)
@@ -112,7 +147,16 @@ class Exploratory:
     amendment: str
     sha256: str
     verdict: str
-    evidence: str
+    evidence: documents.Evidence
+
+    def as_dict(self) -> documents.ExploratoryDocument:
+        """Return it as decisions state it."""
+        return {
+            "amendment": self.amendment,
+            "sha256": self.sha256,
+            "verdict": self.verdict,
+            "evidence": self.evidence,
+        }
 
 
 @dataclass(frozen=True)
@@ -140,6 +184,10 @@ class Bounds:
         agree = self.counts_as != "bounds" or self.all_fail == self.all_succeed
         return self.all_fail if agree else "not_evaluable"
 
+    def as_dict(self) -> documents.BoundsDocument:
+        """Return the verdicts as decisions state them."""
+        return {"counts_as": self.counts_as, "all_fail": self.all_fail, "all_succeed": self.all_succeed}
+
 
 @dataclass(frozen=True)
 class RegisterRef:
@@ -154,6 +202,10 @@ class RegisterRef:
     config: str
     sha256: str | None
     files: dict[str, str]
+
+    def as_dict(self) -> documents.RegisterRefDocument:
+        """Return the table as decisions state it."""
+        return {"config": self.config, "sha256": self.sha256, "files": self.files}
 
 
 @dataclass(frozen=True)
@@ -191,13 +243,13 @@ class Decision:
     """
 
     rule: str
-    kind: str
+    kind: documents.Kind
     title: str
     text: str
     study: str
     verdict: str
     holds: bool | Missing
-    evidence: str
+    evidence: documents.Evidence
     criteria: tuple[CriterionResult, ...]
     estimate: Estimate | None
     interval: Interval | Missing | None
@@ -261,47 +313,60 @@ class Decision:
             f"<p>{'<br>'.join(map(escape, lines))}</p>"
         )
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> documents.DecisionDocument:
         """Return the decision as it is printed with `--json`."""
-        names = ("rule", "kind", "title", "study", "verdict", "evidence")
-        document: dict[str, Any] = {name: getattr(self, name) for name in names}
-        document["criteria"] = [criterion.as_dict() for criterion in self.criteria]
-        document["estimate"] = self.estimate.as_dict() if self.estimate else None
-        document["interval"] = self.interval.as_dict() if isinstance(self.interval, Interval) else None
+        name, sha256 = self.registration
+        return {
+            "rule": self.rule,
+            "kind": self.kind,
+            "title": self.title,
+            "study": self.study,
+            "verdict": self.verdict,
+            "evidence": self.evidence,
+            "criteria": [criterion.as_dict() for criterion in self.criteria],
+            "estimate": self.estimate.as_dict() if self.estimate else None,
+            "interval": self.interval.as_dict() if isinstance(self.interval, Interval) else None,
+            **self._remarks(),
+            "registration": {"name": name, "sha256": sha256, **self.standing.as_dict()},
+            **self._amendments(),
+            "origin": self.origin.as_dict() if self.origin else None,
+            "registers": [register.as_dict() for register in self.registers],
+        }
+
+    def _remarks(self) -> documents.Remarks:
+        document: documents.Remarks = {}
         if self.tests:
             document["tests"] = [test.as_dict() for test in self.tests]
         if self.readings:
-            document |= {"readings": self.readings, "binding_reading": self.binding}
+            document["readings"] = self.readings
+            document["binding_reading"] = self.binding
             document["readings_agree"] = self.readings_agree
         if self.original_verdict:
-            document |= {"original_verdict": self.original_verdict, "superseded": self.superseded}
+            document["original_verdict"] = self.original_verdict
+            document["superseded"] = self.superseded
         if self.missing:
             document["missing"] = list(self.missing)
         if self.bounds:
-            document["missing_data"] = asdict(self.bounds)
+            document["missing_data"] = self.bounds.as_dict()
         if self.close_calls:
             document["close_calls"] = list(self.close_calls)
-        name, sha256 = self.registration
-        document["registration"] = {"name": name, "sha256": sha256, **self.standing.as_dict()}
-        document |= self._amendments()
-        if self.secondary:
-            document["secondary"] = [estimate.as_dict() for estimate in self.secondary]
-        document["origin"] = self.origin.as_dict() if self.origin else None
-        document["registers"] = [asdict(register) for register in self.registers]
         return document
 
-    def _amendments(self) -> dict[str, Any]:
-        document: dict[str, Any] = {}
+    def _amendments(self) -> documents.Amendments:
+        document: documents.Amendments = {}
         if self.exploratory:
-            document["exploratory"] = [asdict(changed) for changed in self.exploratory]
+            document["exploratory"] = [changed.as_dict() for changed in self.exploratory]
         if self.is_exploratory:
             document["is_exploratory"] = True
         if self.amendment:
-            document |= {"amended_by": self.amendment.id, "amendment": asdict(self.amendment)}
+            document["amended_by"] = self.amendment.id
+            document["amendment"] = self.amendment.as_dict()
         if self.added_by:
-            document["added_by"] = asdict(self.added_by)
+            document["added_by"] = self.added_by.as_dict()
         if self.rests_on:
-            document["rests_on_amendments"] = [asdict(ref) for ref in self.rests_on]
+            document["rests_on_amendments"] = [ref.as_dict() for ref in self.rests_on]
+        if self.secondary:
+            document["secondary"] = [estimate.as_dict() for estimate in self.secondary]
         return document
 
 

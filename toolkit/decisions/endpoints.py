@@ -4,16 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from toolkit.decisions.keys import OPTIONAL, SPANS, Key, Named, Value, alike, keys
 from toolkit.decisions.methods import (
     BCA,
+    DRAWN,
     METHODS_SAY,
-    SAID,
-    SAID_OF,
+    PERCENTILE,
     SEED_BOOTSTRAP,
     T_OVER_SEEDS,
     T_OVER_TASKS,
 )
-from toolkit.decisions.section import Section, identifier, strings
+from toolkit.decisions.section import Section, identifier
 from toolkit.decisions.sets import EvaluationSet, check_columns, check_conditions
 from toolkit.decisions.terms import OF_TOOLKIT, Terms
 from toolkit.errors import RuleError
@@ -37,6 +38,57 @@ COUNTED_BY_TASK = {
 MEANS = f"one of {', '.join(COUNTED_BY_TASK)} of episodes, by seed or run or pooled"
 # Seeded by numpy's SeedSequence, one stream for seed pairs and one for tasks.
 GENERATORS = ("PCG64",)
+SCALINGS = ("group", "none")
+
+COUNTED = keys(
+    Key("count", Value.TEXT, "a column of counts"),
+    Key("of", Value.TEXT, "the column of counts that it is a share of"),
+)
+ADDED = keys(
+    Key("sum", Value.TEXT, "a column of sums, such as `score` or `tokens`"),
+    Key("of", Value.TEXT, "the column of counts that it is a mean over"),
+)
+FIGURE = keys(
+    Key("figure", Value.TEXT, "a column of numbers"),
+    Key("over", Value.TEXT, "the column that it is divided by", OPTIONAL),
+)
+ENDPOINT = keys(
+    Key("title", Value.TEXT, "what it is, in words"),
+    Key("register", Value.TEXT, "the table that holds its rows", choices=tuple(TABLES)),
+    Key("outcome", (COUNTED, ADDED, FIGURE), "how a row becomes a number"),
+    Key("set", Value.TEXT, "the evaluation set whose rows it reads, of `evaluations` alone", OPTIONAL),
+    Key("where", Named(Value.TEXT), "text columns that its rows must match, beside those of `set`", OPTIONAL),
+    Key("expect", Named(Value.WHOLE), "counts of a complete row, by column; others are missing", OPTIONAL),
+    Key("condition", Value.TEXT, "condition of its runs, where it reads runs", OPTIONAL),
+    Key("arms", Value.TEXTS, "arms of its runs: one, or two, the first minus the second", OPTIONAL),
+    Key("seeds", Value.WHOLES, "seeds of its runs, from 0", OPTIONAL),
+    Key("scale_rewards", Value.TEXT, "scaling of rewards; `group` where runs say it", OPTIONAL, SCALINGS),
+    Key("by", Value.TEXT, "what each value is of; one alone if pooled or row", choices=UNITS_OF_ANALYSIS),
+    Key("steps", Value.WHOLES, "training steps that are read, rising", OPTIONAL),
+    Key("over_steps", Value.TEXT, "what several steps are made into", OPTIONAL, OVER_STEPS_SAY),
+    Key("threshold", Value.DECIMAL, "what `steps_to_threshold` waits for, in the unit of a row", OPTIONAL),
+    Key("checkpoints", Value.TEXTS, "`trajectory@step`, of a series by checkpoint", OPTIONAL),
+    Key("unit", Value.TEXT, "unit of its values, which is that of its outcome"),
+    Key("range", Value.RANGE, "the smallest and the largest value that it can take, in `unit`"),
+    SPANS,
+)
+INTERVAL = keys(
+    Key("endpoint", Value.TEXT, "the endpoint whose mean it is of, or the statistic"),
+    Key("level", Value.DECIMAL, "confidence level, between 0 and 1"),
+    Key("method", Value.TEXT, "how it is made", choices=METHODS_SAY),
+    Key("resamples", Value.WHOLE, "how many resamples are drawn", least=1, only=("method", DRAWN)),
+    Key("resampled", Value.TEXTS, "what is drawn, in words", only=("method", (PERCENTILE,))),
+    Key(
+        "crossing",
+        Value.TEXT,
+        "whether tasks are drawn once for all seeds (crossed) or for each",
+        choices=("crossed", "nested"),
+        only=("method", (PERCENTILE,)),
+    ),
+    Key("rng_seed", Value.WHOLE, "seed of the draws", least=0, only=("method", DRAWN)),
+    Key("rng", Value.TEXT, "generator of the draws", GENERATORS[0], GENERATORS, only=("method", DRAWN)),
+    SPANS,
+)
 
 
 @dataclass(frozen=True)
@@ -67,28 +119,17 @@ class Figure:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One endpoint.
+    """One endpoint: the keys of `ENDPOINT`, and of its evaluation set.
 
     Args:
         id: its name in tests.
-        title: what it is, in words.
-        register: the table that holds its rows.
-        outcome: how a row becomes a number.
         where: text columns that the rows must match, the evaluation set's included.
         attributes: what the tasks are that it is measured on; on all of them where it is empty.
-        expect: what a complete row holds, column by column; another row counts as missing.
-        condition, arms, seeds, scale_rewards: which runs; two arms mean first minus second.
-        by: what the members of the series are.
-        steps: the steps read.
-        over_steps: `auc`, `auc_gain` (the area less the first step), `mean`,
-            `steps_to_threshold`, or empty for a single step.
-        threshold: the success that `steps_to_threshold` waits for.
-        checkpoints: `trajectory@step`, for series by checkpoint.
-        unit: unit of the values.
-        low, high: smallest and largest value it can take.
+        over_steps: empty for a single step.
+        checkpoints: trajectory and step.
+        low, high: its range.
         tasks, schedules: size of the evaluation set; 0 where none was registered.
         most_missing: share of an evaluation's episodes that may be without an outcome.
-        spans: names of the spans of a frozen document that it restates.
     """
 
     id: str
@@ -131,19 +172,11 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class IntervalSpec:
-    """A registered interval of an endpoint's mean, or of a statistic.
+    """A registered interval of an endpoint's mean, or of a statistic: the keys of `INTERVAL`.
 
     Args:
         id: its name in tests.
-        endpoint: the endpoint or the statistic.
-        level: confidence level.
-        method: one of `METHODS_SAY`.
-        resamples: how many; none of Student's interval.
-        resampled: what is drawn, with replacement; empty where the method says it.
-        crossing: whether tasks are drawn once for all seeds; empty where none are drawn.
-        rng_seed: what the draws start from.
-        rng: the generator.
-        spans: names of the spans of a frozen document that it restates.
+        resamples, resampled, crossing, rng_seed, rng: 0 or empty where the method has no such thing.
     """
 
     id: str
@@ -179,16 +212,16 @@ def read_endpoint(
     Raises:
         RuleError: malformed, an undeclared set, an unknown register or column, or parts that do not fit.
     """
-    section = Section(content, f"endpoints.{identifier(name, 'endpoints')}")
-    register = section.choice("register", tuple(TABLES))
-    named_set = section.text("set", "")
+    section = Section(content, f"endpoints.{identifier(name, 'endpoints')}", ENDPOINT)
+    register = section.text("register")
+    named_set = section.text("set")
     if named_set and (named_set not in sets or register != "evaluations"):
         raise section.wrong(
             f"evaluation set {named_set!r} is not declared, or not of this register", expected=", ".join(sets)
         )
     chosen = sets[named_set] if named_set else EvaluationSet("", {}, 0, 0)
     outcome = _outcome(section, register)
-    where = {**chosen.where, **strings(section.table("where"), section.where)}
+    where = {**chosen.where, **section.strings("where")}
     check_conditions(register, where, section, terms)
     low, high = section.range("range")
     endpoint = Endpoint(
@@ -198,15 +231,15 @@ def read_endpoint(
         outcome=outcome,
         where=where,
         expect={**chosen.expect, **_expect(section, register)},
-        condition=section.text("condition", ""),
-        arms=section.texts("arms", ()),
-        seeds=section.wholes("seeds", ()),
-        scale_rewards=section.choice("scale_rewards", ("group", "none"), terms.scaling),
-        by=section.choice("by", UNITS_OF_ANALYSIS),
-        steps=section.wholes("steps", ()),
-        over_steps=section.choice("over_steps", OVER_STEPS, ""),
-        threshold=section.exact("threshold", ""),
-        checkpoints=tuple(_checkpoint(text, section.where) for text in section.texts("checkpoints", ())),
+        condition=section.text("condition"),
+        arms=section.texts("arms"),
+        seeds=section.wholes("seeds"),
+        scale_rewards=section.text("scale_rewards") or terms.scaling,
+        by=section.text("by"),
+        steps=section.wholes("steps"),
+        over_steps=section.text("over_steps"),
+        threshold=section.exact("threshold"),
+        checkpoints=tuple(_checkpoint(text, section.where) for text in section.texts("checkpoints")),
         unit=section.text("unit"),
         low=low,
         high=high,
@@ -214,7 +247,7 @@ def read_endpoint(
         schedules=chosen.schedules,
         attributes=chosen.attributes,
         most_missing=terms.missing.most if terms.missing else Fraction(0),
-        spans=section.texts("spans", ()),
+        spans=section.texts("spans"),
     )
     section.done()
     _check_fit(endpoint, section, terms)
@@ -230,10 +263,11 @@ def read_interval(name: str, content: object, method: dict[str, object]) -> Inte
     if not isinstance(content, dict):
         raise RuleError("a section is not a table", found=content, where=f"intervals.{name}")
     kind = str({**method, **content}.get("method"))
-    says = SAID_OF.get(kind, ())  # of the common method, what means something to this one
-    common = {key: value for key, value in method.items() if key in says or key not in SAID}
-    section = Section({**common, **content}, f"intervals.{identifier(name, 'intervals')}")
-    chosen = section.choice("method", tuple(METHODS_SAY))
+    # Of the common method, what means something to this one.
+    other = {name for name, key in INTERVAL.items() if not key.applies({"method": kind})}
+    common = {key: value for key, value in method.items() if key not in other}
+    section = Section({**common, **content}, f"intervals.{identifier(name, 'intervals')}", INTERVAL)
+    chosen = section.text("method")
     level = section.exact("level")
     if level is None or not 0 < level < 1:
         raise section.wrong("a level lies between 0 and 1", found=level)
@@ -242,37 +276,34 @@ def read_interval(name: str, content: object, method: dict[str, object]) -> Inte
         endpoint=section.text("endpoint"),
         level=level,
         method=chosen,
-        resamples=(section.whole("resamples") or 0) if "resamples" in says else 0,
-        resampled=section.texts("resampled") if "resampled" in says else (),
-        crossing=section.choice("crossing", ("crossed", "nested")) if "crossing" in says else "",
-        rng_seed=(section.whole("rng_seed") or 0) if "rng_seed" in says else 0,
-        rng=section.choice("rng", GENERATORS, GENERATORS[0]) if "rng" in says else "",
-        spans=section.texts("spans", ()),
+        resamples=section.whole("resamples"),
+        resampled=section.texts("resampled"),
+        crossing=section.text("crossing"),
+        rng_seed=section.whole("rng_seed"),
+        rng=section.text("rng"),
+        spans=section.texts("spans"),
     )
     section.done()
-    if ("resamples" in says and spec.resamples < 1) or spec.rng_seed < 0:
-        raise section.wrong("an interval has resamples and a seed that is not negative")
     return spec
 
 
 def _expect(section: Section, register: str) -> dict[str, int]:
     content = section.table("expect")
-    inner = Section(content, f"{section.where}.expect")
-    expect = {name: inner.whole(name) or 0 for name in content}
+    inner = Section(content, f"{section.where}.expect", alike(content, Value.WHOLE))
+    expect = {name: inner.whole(name) for name in content}
     check_columns(register, tuple(expect), section, numbers=True)
     return expect
 
 
 def _outcome(section: Section, register: str) -> Rate | Figure:
     content = section.table("outcome")
-    inner = Section(content, f"{section.where}.outcome")
+    said = COUNTED if "count" in content else ADDED if "sum" in content else FIGURE
+    inner = Section(content, f"{section.where}.outcome", said)
     outcome: Rate | Figure
-    if "count" in content:
-        outcome = Rate(inner.text("count"), inner.text("of"))
-    elif "sum" in content:
-        outcome = Rate(inner.text("sum"), inner.text("of"))
+    if said is FIGURE:
+        outcome = Figure(inner.text("figure"), inner.text("over") or None)
     else:
-        outcome = Figure(inner.text("figure"), inner.text("over", "") or None)
+        outcome = Rate(inner.text(next(iter(said))), inner.text("of"))
     inner.done()
     check_columns(register, outcome.columns, section, numbers=True)
     return outcome

@@ -1,15 +1,25 @@
 """Deciding: the rules of one registration on the registers of one study."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from toolkit.decisions.bounds import AllSucceed, lack_outcomes
 from toolkit.decisions.computed import Resampler
+from toolkit.decisions.counts import arm_counts
 from toolkit.decisions.criteria import Measured, close_calls, judge, verdict_of
-from toolkit.decisions.decision import AmendmentRef, Bounds, Decision, Estimate, RegisterRef
+from toolkit.decisions.decision import (
+    AmendmentRef,
+    Bounds,
+    CriterionResult,
+    Decision,
+    Estimate,
+    RegisterRef,
+)
 from toolkit.decisions.endpoints import Endpoint, IntervalSpec
 from toolkit.decisions.equivalence import procedures
 from toolkit.decisions.evaluation import evaluate
@@ -28,6 +38,9 @@ from toolkit.decisions.stored import StoredDecisions
 from toolkit.decisions.subgroup import EPISODES, TASK_POOLS
 from toolkit.decisions.values import Missing, Scalar, Series, kleene_all, mean_of
 from toolkit.registers.schema import TABLES
+
+if TYPE_CHECKING:
+    from toolkit.documents.decisions import Kind, Relation
 
 
 class Engine:
@@ -67,7 +80,7 @@ class Engine:
         return self._registers
 
     @cached_property
-    def _had_they_succeeded(self) -> "Engine | None":
+    def _had_they_succeeded(self) -> Engine | None:
         """What decides, had every episode without an outcome succeeded; None where all have one."""
         if not lack_outcomes(self._registers):
             return None
@@ -100,14 +113,7 @@ class Engine:
         rule = self._book.rule(rule_id)
         measured = self._measure(rule)  # 1
         interval = self.interval(rule.interval) if rule.interval else None
-        criteria = tuple(
-            replace(
-                judge(c, measured, self._book),
-                cautions=self._cautions(c),
-                procedures=procedures(c.expression, self._book.intervals),
-            )
-            for c in rule.criteria
-        )  # 2
+        criteria = tuple(self._judge(c, measured) for c in rule.criteria)  # 2
         reached = verdict_of(rule, criteria, rule.binding)  # 3
         names = self._book.names_of(rule)  # 4
         read = self._book.read_by(names | {rule.estimate})
@@ -115,7 +121,7 @@ class Engine:
         change = self._book.changes.get(rule.id)
         decision = Decision(
             rule=rule.id,
-            kind=rule.kind,
+            kind=cast("Kind", rule.kind),
             title=rule.title,
             text=rule.text,
             study=self._registers.name,
@@ -217,6 +223,20 @@ class Engine:
             self._registers.is_summary,
         )
 
+    def _judge(self, criterion: Criterion, measured: Measured) -> CriterionResult:
+        result = judge(criterion, measured, self._book)
+        read = self._book.read_by(tuple(names_in(criterion.expression)))
+        endpoints = [endpoint for name, endpoint in self._book.endpoints.items() if name in read]
+        decided = result.failing or () if result.holds is False else ()
+        return replace(
+            result,
+            cautions=self._cautions(criterion),
+            procedures=procedures(criterion.expression, self._book.intervals),
+            counts=arm_counts(endpoints[0], self._registers, self._book.plan, decided)
+            if len(endpoints) == 1
+            else (),
+        )
+
     def _cautions(self, criterion: Criterion) -> tuple[str, ...]:
         """Say where a test, or a statistic that it reads, divides by a mean that may be zero."""
         parts = self._book.read_by(tuple(names_in(criterion.expression)))
@@ -250,7 +270,7 @@ class Engine:
         return Estimate(endpoint, declared.title, declared.unit, mean_of(value), members)
 
     def _reference(self, amendment: str, relation: str) -> AmendmentRef:
-        return AmendmentRef(amendment, relation, self._amendments.get(amendment, ""))
+        return AmendmentRef(amendment, cast("Relation", relation), self._amendments.get(amendment, ""))
 
     def _rests_on(self, named: set[str]) -> tuple[AmendmentRef, ...]:
         """Return the amendments of the rules among some names."""

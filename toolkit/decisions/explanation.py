@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
@@ -13,6 +13,9 @@ from toolkit.decisions.rules import Rule
 from toolkit.decisions.statistic import Statistic
 from toolkit.prereg.record import Amendment, Deviation
 from toolkit.prereg.spans import Span, span_text
+
+if TYPE_CHECKING:
+    from toolkit.documents import decisions as documents
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Restated:
     remedy: str | None
     spans: tuple[RestatedSpan, ...]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> documents.RestatedDocument:
         """Return it as it is printed with `--json`."""
         return {
             "document": self.document,
@@ -99,22 +102,26 @@ class Explanation:
     addition: Amendment | None
     deviations: tuple[Deviation, ...]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> documents.ExplanationDocument:
         """Return the explanation as it is printed with `--json`."""
         rule, added = self.registered, self.addition
+        remarks: documents.ExplanationRemarks = {}
+        if self.statistics:
+            remarks["statistics"] = [statistic.as_dict() for statistic in self.statistics]
+        if self.restates:
+            remarks["restates"] = self.restates.as_dict()
+        if added:
+            remarks["addition"] = {"id": added.id, "dated": str(added.dated), "seen": added.seen}
         return {
-            "rule": rule.id,
+            **self.decision.as_dict(),
             "text": rule.text,
             "confidence": rule.confidence or None,
-            "readings_text": rule.readings or None,
-            **{key: value for key, value in self.decision.as_dict().items() if key != "rule"},
-            "endpoints": [asdict(endpoint) for endpoint in self.endpoints],
-            **({"statistics": [s.as_dict() for s in self.statistics]} if self.statistics else {}),
-            **({"restates": self.restates.as_dict()} if self.restates else {}),
-            **(
-                {"addition": {"id": added.id, "dated": str(added.dated), "seen": added.seen}} if added else {}
-            ),
+            "readings_text": dict(rule.readings) or None,
+            "endpoints": [
+                {"id": e.id, "title": e.title, "unit": e.unit, "rows": e.rows} for e in self.endpoints
+            ],
             "deviations": [{"id": d.id, "title": d.title, "text": d.text} for d in self.deviations],
+            **remarks,
         }
 
     def __repr__(self) -> str:

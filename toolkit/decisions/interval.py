@@ -1,12 +1,17 @@
 """Registered intervals, and what they say beside a verdict."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING
 
 from toolkit.decisions.endpoints import IntervalSpec
 from toolkit.decisions.lookup import Tables
 from toolkit.decisions.values import Missing, Scalar, exact
+
+if TYPE_CHECKING:
+    from toolkit.documents.decisions import Evidence, IntervalDocument, IntervalSource
 
 # An interval printed more coarsely than this cannot be told to belong to an estimate.
 COARSEST = Fraction(1, 2000)
@@ -33,7 +38,7 @@ class Interval:
     level: Fraction
     low: Fraction
     high: Fraction
-    source: str
+    source: IntervalSource
     method: str
     errors: tuple[Fraction, Fraction] | None = None
     resamples: int = 0
@@ -58,9 +63,9 @@ class Interval:
         numbers = f"{float(value):+.5f} with a Monte Carlo error of {float(error):.5f}"
         return f"the {end} end of {self.id}, {numbers}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> IntervalDocument:
         """Return the interval as it is printed with `--json`."""
-        document: dict[str, Any] = {
+        document: IntervalDocument = {
             "level": float(self.level),
             "low": float(self.low),
             "high": float(self.high),
@@ -68,9 +73,9 @@ class Interval:
             "method": self.method,
         }
         if self.errors is not None:
-            document |= {"low_error": float(self.errors[0]), "high_error": float(self.errors[1])}
+            document["low_error"], document["high_error"] = map(float, self.errors)
         if self.resamples:
-            document |= {"resamples": self.resamples}
+            document["resamples"] = self.resamples
         return document
 
 
@@ -123,7 +128,7 @@ def registered_interval(spec: IntervalSpec, mean: Scalar, registers: Tables) -> 
     )
 
 
-def evidence_of(interval: Interval | Missing | None, threshold: Fraction | None) -> str:
+def evidence_of(interval: Interval | Missing | None, threshold: Fraction | None) -> Evidence:
     """Say what an interval shows: whether zero, or else the threshold, lies in it."""
     if interval is None or isinstance(interval, Missing):
         return "not_estimated"

@@ -23,7 +23,5 @@ METHODS_SAY = {
     "for a statistic; too narrow with fewer than some twenty seeds",
 }
 """Method of an interval → what it does, and when its level holds."""
-# What an interval says of how it is made: all of it, or as much as its method has.
-SAID = ("resamples", "resampled", "crossing", "rng_seed", "rng")
-_DRAWS = ("resamples", "rng_seed", "rng")
-SAID_OF = {PERCENTILE: SAID, SEED_BOOTSTRAP: _DRAWS, BCA: _DRAWS, T_OVER_SEEDS: (), T_OVER_TASKS: ()}
+DRAWN = (PERCENTILE, SEED_BOOTSTRAP, BCA)
+"""Methods that draw at random."""

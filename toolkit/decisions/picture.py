@@ -3,7 +3,26 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from toolkit.decisions.section import Section, exact_number, identifier
+from toolkit.decisions.keys import OPTIONAL, Key, Listed, Value, keys
+from toolkit.decisions.section import Section, identifier
+
+ACROSS = keys(
+    Key("name", Value.TEXT, "what predicts, in words"),
+    Key("statistic", Value.TEXT, "the statistic that says how well it predicts", OPTIONAL),
+)
+POINT = keys(
+    Key("name", Value.TEXT, "what it is about, in words"),
+    Key("kind", Value.TEXT, "what it is grouped with"),
+    Key("predicted", Value.DECIMALS, "what each of `across` predicts, in order, in the unit of `statistic`"),
+    Key("statistic", Value.TEXT, "the statistic that is seen"),
+    Key("interval", Value.TEXT, "its interval, where one is shown", OPTIONAL),
+)
+PICTURE = keys(
+    Key("title", Value.TEXT, "what it shows"),
+    Key("up", Value.TEXT, "what is seen, in words"),
+    Key("across", Listed(ACROSS), "what predicts, at least one"),
+    Key("points", Listed(POINT), "in the order in which they are numbered, at least one"),
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +82,7 @@ def read_picture(name: str, content: object) -> Picture:
     Raises:
         RuleError: malformed.
     """
-    section = Section(content, f"pictures.{identifier(name, 'pictures')}")
+    section = Section(content, f"pictures.{identifier(name, 'pictures')}", PICTURE)
     picture = Picture(
         id=name,
         title=section.text("title"),
@@ -83,20 +102,20 @@ def read_picture(name: str, content: object) -> Picture:
 
 
 def _predictor(content: object, where: str) -> Predictor:
-    section = Section(content, f"{where}.across")
-    predictor = Predictor(section.text("name"), section.text("statistic", ""))
+    section = Section(content, f"{where}.across", ACROSS)
+    predictor = Predictor(section.text("name"), section.text("statistic"))
     section.done()
     return predictor
 
 
 def _point(content: object, where: str) -> Predicted:
-    section = Section(content, f"{where}.points")
+    section = Section(content, f"{where}.points", POINT)
     point = Predicted(
         name=section.text("name"),
         kind=section.text("kind"),
-        predicted=tuple(exact_number(text, section.where) for text in section.texts("predicted")),
+        predicted=section.exacts("predicted"),
         statistic=section.text("statistic"),
-        interval=section.text("interval", ""),
+        interval=section.text("interval"),
     )
     section.done()
     return point

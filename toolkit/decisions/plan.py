@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from toolkit.decisions.endpoints import Endpoint
+from toolkit.decisions.endpoints import SCALINGS, Endpoint
+from toolkit.decisions.keys import OPTIONAL, SPANS, Key, Value, keys
 from toolkit.decisions.section import Section, exact_number
 from toolkit.decisions.terms import OF_TOOLKIT, Terms
 from toolkit.decisions.values import Missing, exact
@@ -18,23 +19,40 @@ from toolkit.registers.schema import RUNS
 Row = Mapping[str, Any]
 Fixed = str | Fraction
 
+FIXED = keys(
+    *(
+        Key(column.name, Value.NUMBER if column.type.is_number else Value.SCALAR, column.meaning, OPTIONAL)
+        for column in RUNS.columns
+        if column.type is Type.STRING or column.type.is_number
+    )
+)
+"""Columns of `runs` that the matrix can fix."""
+CELL = keys(
+    Key("tier", Value.WHOLE, "order in which the budget is spent"),
+    Key("condition", Value.TEXT, "what its runs work under, by name"),
+    Key("noise", Value.TEXT, "what they train under, in words"),
+    Key("arms", Value.TEXTS, "their arms: words of `[words]`, or the toolkit's"),
+    Key("seeds", Value.WHOLES, "their seeds; a run for each arm and seed"),
+    Key("scale_rewards", Value.TEXT, "how rewards are scaled, if the study does so", OPTIONAL, SCALINGS),
+    Key("fixed", FIXED, "columns of `runs`, and what a run must have there to count", OPTIONAL),
+    Key("for", Value.TEXTS, "the rules and curves that its runs are for"),
+    Key("regime", Value.TEXT, "noise of training, for runs that are played here", OPTIONAL, REGIMES),
+    Key("at_noise", Value.TEXT, "noise of periodic evaluation; else that of `regime`", OPTIONAL, REGIMES),
+    Key("battery", Value.TEXT, "which evaluation sets its runs are played on", BATTERIES[0], BATTERIES),
+    Key("role", Value.TEXT, "role of its runs; the arm says it where left out", OPTIONAL, ROLES),
+    Key("settings", Value.TABLE, "how its runs are played, where not as usual", OPTIONAL),
+    SPANS,
+)
+
 
 @dataclass(frozen=True)
 class Cell:
-    """One line of the registered run matrix.
+    """One line of the registered run matrix: the keys of `CELL`.
 
     Args:
-        tier: order in which the budget was to be spent.
-        condition, arms, seeds, scale_rewards: the runs; no scaling where the study has no such thing.
-        noise: what they train under, in words.
-        fixed: columns of `runs` and the values they must have.
+        fixed: what `[training]` fixes for every run included.
         serves: the rules and curves that the runs are for.
-        regime: noise of training, by the name of its regime; empty where the runs cannot be played here.
-        at_noise: regime of the periodic evaluation at training noise; that of training where none is named.
-        battery: which evaluation sets the runs are played on.
-        role: role of the runs; empty where the arm says it.
-        settings: how the runs are played, where it is not as usual; who plays them knows the names.
-        spans: names of the spans of a frozen document that it restates.
+        settings: who plays the runs knows the names.
     """
 
     tier: int
@@ -183,22 +201,22 @@ def _is_fixed(value: Any, expected: Fixed) -> bool:
 
 
 def _cell(content: object, training: dict[str, Any], terms: Terms) -> Cell:
-    section = Section(content, "matrix")
+    section = Section(content, "matrix", CELL)
     cell = Cell(
-        tier=section.whole("tier") or 0,
+        tier=section.whole("tier"),
         condition=section.text("condition"),
         noise=section.text("noise"),
         arms=section.texts("arms"),
         seeds=section.wholes("seeds"),
-        scale_rewards=section.choice("scale_rewards", ("group", "none"), ""),
+        scale_rewards=section.text("scale_rewards"),
         fixed=_fixed({**training, **section.table("fixed")}),
         serves=section.texts("for"),
-        regime=section.choice("regime", REGIMES, ""),
-        at_noise=section.choice("at_noise", REGIMES, ""),
-        battery=section.choice("battery", BATTERIES, BATTERIES[0]),
-        role=section.choice("role", ROLES, ""),
+        regime=section.text("regime"),
+        at_noise=section.text("at_noise"),
+        battery=section.text("battery"),
+        role=section.text("role"),
         settings=section.table("settings"),
-        spans=section.texts("spans", ()),
+        spans=section.texts("spans"),
     )
     section.done()
     if cell.at_noise and not cell.regime:
@@ -224,6 +242,8 @@ def _fixed(content: dict[str, Any]) -> dict[str, Fixed]:
         if column is None:
             problem = f"register 'runs' has no column {name!r}"
             raise RuleError(problem, expected=", ".join(RUNS.column_names), where="matrix")
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise RuleError(f"{name!r} has the wrong type", expected="str", found=repr(value), where="matrix")
         if column.type is Type.STRING:
             fixed[name] = str(value)
         elif column.type.is_number:

@@ -1,9 +1,10 @@
 """The registered gradient probe: which policies it scores, on which tasks, and how."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
+from toolkit.decisions.keys import OPTIONAL, Key, Value, keys
 from toolkit.decisions.plan import Plan
 from toolkit.decisions.section import Section
 from toolkit.registers.columns import POOLS, REGIMES
@@ -11,6 +12,40 @@ from toolkit.registers.probe_tables import SCORED
 
 _SMALLEST_GROUP = 2  # one rollout has nothing to be compared with
 _FEWEST_TASKS = 2  # tasks are resampled
+
+_PLAYED = (
+    Key("pool", Value.TEXT, "task pool; its first tasks are played", choices=POOLS),
+    Key("regime", Value.TEXT, "noise that they are played under", choices=REGIMES),
+    Key("tasks", Value.WHOLE, "how many tasks", least=_FEWEST_TASKS),
+)
+OUTCOME = keys(
+    *_PLAYED,
+    Key(
+        "rollouts",
+        Value.WHOLE,
+        "rollouts a task; else as many as a group has",
+        OPTIONAL,
+        least=_SMALLEST_GROUP,
+    ),
+)
+TRANSITION = keys(
+    *_PLAYED,
+    Key("schedules", Value.WHOLE, "schedules a task, at least `group_size`: one for each rollout"),
+    Key("groups", Value.WHOLE, "groups resampled for each task and design", least=1),
+)
+PROBE = keys(
+    Key("tiers", Value.WHOLES, "every run of these tiers is probed; the untrained policy once"),
+    Key("scored", Value.TEXTS, "coordinates of scores: all, or those of actions alone", choices=SCORED),
+    Key("group_size", Value.WHOLE, "rollouts a group, G", least=_SMALLEST_GROUP),
+    Key("flip_rate", Value.DECIMAL, "flip rate of the grader, q, between 0 and 1"),
+    Key("outcome", OUTCOME, "episodes over whose successes the grader's flips are enumerated"),
+    Key("transition", TRANSITION, "episodes under tool faults"),
+    Key("level", Value.DECIMAL, "confidence level of the intervals, between 0 and 1"),
+    Key("resamples", Value.WHOLE, "bootstrap resamples of tasks", least=1),
+    Key("rng_seed", Value.WHOLE, "seed of the bootstrap", least=0),
+    Key("steps", Value.WHOLES, "checkpoints that are probed, in training steps; else all", OPTIONAL),
+    Key("runs", Value.TEXTS, "the only runs of `tiers` that are probed; else all", OPTIONAL),
+)
 
 
 @dataclass(frozen=True)
@@ -36,21 +71,7 @@ class ProbeSet:
 
 @dataclass(frozen=True)
 class ProbePlan:
-    """The design of the probe.
-
-    Args:
-        tiers: every run of these tiers is probed; the untrained policy once.
-        scored: coordinates of the scores, `all`, `actions`: those of the actions alone.
-        group_size: rollouts a group, G.
-        flip_rate: of the grader, q, in (0, 1).
-        outcome: episodes whose successes the grader's flips are enumerated over.
-        transition: episodes under tool faults.
-        level: confidence level of the intervals, in (0, 1).
-        resamples: bootstrap resamples of tasks.
-        rng_seed: seed of the bootstrap; what the probe plays and regroups derives from its anchor.
-        steps: the checkpoints at which runs are probed; none where they are at all.
-        runs: names of the only runs of these tiers that are probed; none where all are.
-    """
+    """The design of the probe: the keys of `PROBE`; what it plays and regroups derives from its anchor."""
 
     tiers: tuple[int, ...]
     scored: tuple[str, ...]
@@ -76,7 +97,7 @@ def read_probe(content: object, plan: Plan, where: str = "probe") -> ProbePlan:
     Raises:
         RuleError: malformed, an unknown pool, regime, tier or set of coordinates, or numbers that do not fit.
     """
-    section = Section(content, where)
+    section = Section(content, where, PROBE)
     tiers = section.wholes("tiers")
     _check_listed(section, "tiers", tiers, sorted({cell.tier for cell in plan.cells}))
     scored = section.texts("scored")
@@ -93,11 +114,11 @@ def read_probe(content: object, plan: Plan, where: str = "probe") -> ProbePlan:
         scored=scored,
         group_size=group_size,
         flip_rate=_inside(section, "flip_rate"),
-        outcome=_set(section.table("outcome"), f"{where}.outcome"),
-        transition=_set(section.table("transition"), f"{where}.transition", group_size),
+        outcome=_set(Section(section.table("outcome"), f"{where}.outcome", OUTCOME)),
+        transition=_set(Section(section.table("transition"), f"{where}.transition", TRANSITION), group_size),
         level=_inside(section, "level"),
-        resamples=_whole(section, "resamples", 1),
-        rng_seed=_whole(section, "rng_seed", 0),
+        resamples=section.whole("resamples"),
+        rng_seed=section.whole("rng_seed"),
         steps=_steps(section, tiers, plan),
         runs=_runs(section),
     )
@@ -105,19 +126,19 @@ def read_probe(content: object, plan: Plan, where: str = "probe") -> ProbePlan:
     return probe
 
 
-def _set(content: object, where: str, group_size: int | None = None) -> ProbeSet:
+def _set(section: Section, group_size: int | None = None) -> ProbeSet:
     """Read the episodes of a kind of noise; those under tool faults are put into groups of a size."""
-    section = Section(content, where)
-    pool, regime = section.choice("pool", POOLS), section.choice("regime", REGIMES)
-    played = ProbeSet(pool, regime, _whole(section, "tasks", _FEWEST_TASKS))
+    played = section.text("pool"), section.text("regime"), section.whole("tasks")
     if group_size is None:
-        played = replace(played, rollouts=_size(section, "rollouts") if section.has("rollouts") else None)
+        read = ProbeSet(*played, rollouts=_size(section, "rollouts") if section.has("rollouts") else None)
     else:
-        # A stratified group has its rollouts under as many schedules: one under each.
-        schedules, groups = _whole(section, "schedules", group_size), _whole(section, "groups", 1)
-        played = replace(played, schedules=schedules, groups=groups)
+        read = ProbeSet(*played, schedules=section.whole("schedules"), groups=section.whole("groups"))
     section.done()
-    return played
+    # A stratified group has its rollouts under as many schedules: one under each.
+    if group_size is not None and read.schedules < group_size:
+        problem = "'schedules' is too small"
+        raise section.wrong(problem, expected=f"at least {group_size}", found=read.schedules)
+    return read
 
 
 def _steps(section: Section, tiers: tuple[int, ...], plan: Plan) -> tuple[int, ...]:
@@ -159,17 +180,10 @@ def _size(section: Section, key: str) -> int:
     """Read how many rollouts a group has."""
     from toolkit.estimators.moments import LARGEST_GROUP  # where a probe is registered alone
 
-    size = _whole(section, key, _SMALLEST_GROUP)
+    size = section.whole(key)
     if size > LARGEST_GROUP:
         raise section.wrong(f"{key!r} is too large", expected=f"at most {LARGEST_GROUP}", found=size)
     return size
-
-
-def _whole(section: Section, key: str, low: int) -> int:
-    value = section.whole(key)
-    if value is None or value < low:
-        raise section.wrong(f"{key!r} is too small", expected=f"at least {low}", found=value)
-    return value
 
 
 def _inside(section: Section, key: str) -> Fraction:

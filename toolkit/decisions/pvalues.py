@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from toolkit.decisions.endpoints import Endpoint
 from toolkit.decisions.interval import unavailable
@@ -15,6 +15,7 @@ from toolkit.decisions.significance import HOLM, MCNEMAR, SEEDS, SIGN_FLIP, Fami
 from toolkit.decisions.values import Missing, Scalar, Series, exact_text, whole
 
 if TYPE_CHECKING:
+    from toolkit.documents.decisions import SignificanceDocument
     from toolkit.estimators.exact_tests import ExactTest
 
 ValueOf = Callable[[str], Scalar | Series[Fraction]]
@@ -57,15 +58,32 @@ class PValue:
         number = "none" if isinstance(value, Missing) else f"{float(value):.4g}"
         return f"{said}; {number} {self.family.made}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> SignificanceDocument:
         """Return the test as it is printed with `--json`."""
         test = self.test
-        document: dict[str, Any] = {"name": test.id, "endpoint": test.endpoint, "method": test.method}
-        document |= {"over": test.over, "alternative": test.alternative, "made": test.made}
-        document |= {"n": self.units, "differing": self.differing, **_printed("p", self.p)}
+        exact, decimal, missing = _printed(self.p)
+        document: SignificanceDocument = {
+            "name": test.id,
+            "endpoint": test.endpoint,
+            "method": test.method,
+            "over": test.over,
+            "alternative": test.alternative,
+            "made": test.made,
+            "n": self.units,
+            "differing": self.differing,
+            "p": exact,
+            "p_decimal": decimal,
+        }
+        if missing is not None:
+            document["p_missing"] = missing
         if self.family is not None and self.adjusted is not None:
-            document |= {"family": self.family.id, "adjusted_by": self.family.made}
-            document |= _printed("adjusted", self.adjusted)
+            document["family"] = self.family.id
+            document["adjusted_by"] = self.family.made
+            exact, decimal, missing = _printed(self.adjusted)
+            document["adjusted"] = exact
+            document["adjusted_decimal"] = decimal
+            if missing is not None:
+                document["adjusted_missing"] = missing
         return document
 
 
@@ -134,7 +152,8 @@ def _adjusted(family: Family, made: Mapping[str, ExactTest | Missing]) -> dict[s
     return dict(zip(made, adjust(given), strict=True))
 
 
-def _printed(name: str, value: Scalar) -> dict[str, Any]:
+def _printed(value: Scalar) -> tuple[str | None, float | None, list[str] | None]:
+    """Return a value exactly, as a decimal, and what is missing for it."""
     if isinstance(value, Missing):
-        return {name: None, f"{name}_decimal": None, f"{name}_missing": list(value.reasons)}
-    return {name: exact_text(value), f"{name}_decimal": float(value)}
+        return None, None, list(value.reasons)
+    return exact_text(value), float(value), None

@@ -20,6 +20,7 @@ from toolkit.decisions.picture import Picture, read_picture
 from toolkit.decisions.plan import Plan, read_plan
 from toolkit.decisions.probe_plan import ProbePlan, read_probe
 from toolkit.decisions.rules import Change, Rule, change_rules, read_rule
+from toolkit.decisions.rules_file import AMENDED, COMMON, EXCEPTION, LANGUAGE, RULES
 from toolkit.decisions.section import Section
 from toolkit.decisions.sets import check_sizes, read_set
 from toolkit.decisions.significance import (
@@ -34,11 +35,10 @@ from toolkit.decisions.significance import (
 from toolkit.decisions.statistic import Statistic, check_statistics, made_of, read_statistic
 from toolkit.decisions.terms import OF_TOOLKIT, Terms, read_terms
 from toolkit.decisions.units import check_units
-from toolkit.errors import RuleError, UsageError
+from toolkit.errors import RuleError, UsageError, did_you_mean
 from toolkit.prereg.registration import Registration
 from toolkit.prereg.spans import SPANS, Span, named_spans, read_spans
 
-LANGUAGE = 1
 T = TypeVar("T")
 
 
@@ -80,10 +80,28 @@ class RuleBook:
             UsageError: the registration has no such rule.
         """
         if name not in self.rules:
-            raise UsageError(
-                f"registration {self.name!r} has no rule {name!r}", expected=", ".join(self.rules)
-            )
+            raise self.refusal(name)
         return self.rules[name]
+
+    def find(self, name: str) -> Rule | None:
+        """Return the rule that somebody means by a name; None where there is none.
+
+        Where no rule has the name, the only one that has it in other cases of letters is meant.
+        """
+        alike = [rule for rule in self.rules.values() if rule.id.casefold() == name.casefold()]
+        return self.rules.get(name) or (alike[0] if len(alike) == 1 else None)
+
+    def meant(self, name: str) -> Rule:
+        """Return the rule that somebody means by a name, as `find`; errors as `rule`."""
+        return self.find(name) or self.rule(name)
+
+    def refusal(self, name: str, others: Iterable[str] = ()) -> UsageError:
+        """Return the error for a rule that is not there; one of others may have been meant."""
+        return UsageError(
+            f"registration {self.name!r} has no rule {name!r}",
+            expected=", ".join(self.rules),
+            remedy=did_you_mean(name, (*self.rules, *others)),
+        )
 
     def names_of(self, rule: Rule) -> set[str]:
         """Return every name that a rule's tests mention, those of the rules it rests on included."""
@@ -154,16 +172,16 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
         RuleError: anything that the language does not allow, with the place.
     """
     content = _toml(rules, "rules.toml")
-    section = Section(content, "rules.toml")
+    section = Section(content, "rules.toml", RULES)
     if section.whole("language") != LANGUAGE:
         raise RuleError("the rules are written in another version of the language", expected=LANGUAGE)
     name = section.text("name")
     section.text("title")
     for exception in section.tables("exceptions"):
-        inner = Section(exception, "exceptions")
+        inner = Section(exception, "exceptions", EXCEPTION)
         inner.text("run")
         inner.text("reason")
-        inner.texts(SPANS, ())
+        inner.texts(SPANS)
         inner.done()
     cells = section.tables("matrix")
     own = (section.table(name) for name in ("scores", "missing", "attributes"))
@@ -171,7 +189,7 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
     training, recipe = section.table("training"), section.table("recipe")
     plan = read_plan(section.texts("deciding_roles"), training, cells, terms, recipe)
     spans = read_spans(section.table(SPANS))
-    method = section.table("interval_method") | section.table("interval_conventions")
+    method = section.table(COMMON[0]) | section.table(COMMON[1])
     sets = _read(section, "sets", read_set, terms)
     check_sizes(sets.values())
     book = RuleBook(
@@ -193,7 +211,7 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
     _check_spans(content, spans, whole=True)
     for text in amendments:
         content = _toml(text, "amendment")
-        change = Section(content, "amendment")
+        change = Section(content, "amendment", AMENDED)
         head = change.table("amendment")
         change.where = f"amendment {head.get('id')}"
         _declare(book.endpoints, _read(change, "endpoints", read_endpoint, sets, terms), change)

@@ -10,13 +10,65 @@ from typing import Any
 from toolkit.decisions.equivalence import MARGINS, expanded
 from toolkit.decisions.expressions import Binary, Call, Expression, Number
 from toolkit.decisions.grammar import parse
-from toolkit.decisions.section import Section, identifier, strings
+from toolkit.decisions.keys import OPTIONAL, SPANS, Key, Listed, Named, Value, keys
+from toolkit.decisions.section import Section, identifier
 from toolkit.errors import RuleError
 
 KINDS = ("hypothesis", "prediction", "gate")
 RELATIONS = ("replaces", "restates", "adds")
 # What a rule that is restated keeps.
 _SAID = ("kind", "text", "confidence", "joint", "numbers")
+
+CRITERION = keys(
+    Key("id", Value.TEXT, "its name"),
+    Key("text", Value.TEXT, "what has to hold, in words"),
+    Key("test", Value.TEXT, "the same in the language of tests"),
+    Key("reading", Value.TEXT, "the reading of the rule that it belongs to; else all", OPTIONAL),
+)
+RULE = keys(
+    Key("kind", Value.TEXT, "what it is", choices=KINDS),
+    Key(
+        "parts",
+        Value.TEXT,
+        "whether it can be met in part (separate), or as a whole alone",
+        "separate",
+        ("separate", "joint"),
+        only=("kind", ("prediction",)),
+    ),
+    Key("title", Value.TEXT, "what it is about, in a few words"),
+    Key("text", Value.TEXT, "what it says, in words"),
+    Key("criteria", Listed(CRITERION), "what has to hold: all of it, at least one"),
+    Key("estimate", Value.TEXT, "the endpoint or statistic shown beside the verdict", OPTIONAL),
+    Key("interval", Value.TEXT, "the interval of `estimate` that is shown with it", OPTIONAL),
+    Key(
+        "threshold",
+        Value.DECIMAL,
+        "what the interval is compared with beside zero, in the unit of `estimate`; a number of a test",
+        OPTIONAL,
+    ),
+    Key("secondary", Value.TEXTS, "endpoints shown beside it that decide nothing", OPTIONAL),
+    Key("binding", Value.TEXT, "the reading that decides, where there are several", OPTIONAL),
+    Key("readings", Named(Value.TEXT), "what each reading means", OPTIONAL),
+    Key("confidence", Value.TEXT, "of a prediction, in words", OPTIONAL),
+    Key("superseded", Value.TEXT, "why a prediction no longer applies; it is evaluated still", OPTIONAL),
+    Key("open", Value.TEXT, "what a gate says when it passes", OPTIONAL),
+    Key("shut", Value.TEXT, "what a gate says when it does not", OPTIONAL),
+    SPANS,
+)
+AMENDMENT = keys(
+    Key("id", Value.TEXT, "its name, and that of its file"),
+    Key("dated", Value.TEXT, "the day of its writing, YYYY-MM-DD"),
+    Key("title", Value.TEXT, "what it is about, in a few words"),
+    Key("seen", Value.TEXT, "what had been seen of the data when it was written"),
+    Key("reason", Value.TEXT, "why the frozen text cannot stand"),
+    Key("changes", Value.TEXTS, "what is different now, in words"),
+    Key("note", Value.TEXT, "what else is to be said", OPTIONAL),
+    Key("document", Value.TEXT, "the document that it restates", OPTIONAL),
+    Key("after_runs", Value.FLAG, "whether it was written after the first run", OPTIONAL),
+    Key("replaces", Value.TEXTS, "rules that are others now", OPTIONAL),
+    Key("restates", Value.TEXTS, "rules that keep text and numbers, and read what is new here", OPTIONAL),
+    Key("adds", Value.TEXTS, "rules that were not there before", OPTIONAL),
+)
 
 
 @dataclass(frozen=True)
@@ -32,24 +84,11 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Rule:
-    """One registered rule.
+    """One registered rule, by name: the keys of `RULE`.
 
     Args:
         id: its name.
-        kind: `hypothesis`, `prediction` or `gate`.
-        title, text: what it says, in words.
-        criteria: what has to hold.
         joint: it is met or missed as a whole; a prediction that is not can be met in part.
-        estimate: the endpoint whose estimate is shown beside the verdict.
-        interval: the registered interval of that endpoint.
-        threshold: the value beside zero that the interval is compared with; it stands in a test, too.
-        secondary: endpoints shown beside the rule that decide nothing.
-        binding: the reading that decides.
-        readings: what each reading means.
-        confidence: of a prediction.
-        superseded: why a prediction no longer applies; its criteria are evaluated all the same.
-        open, shut: the two outcomes of a gate.
-        spans: names of the spans of a frozen document that it restates.
     """
 
     id: str
@@ -113,27 +152,25 @@ def read_rule(name: str, content: object) -> Rule:
     Raises:
         RuleError: malformed, or parts that do not fit each other.
     """
-    section = Section(content, f"rules.{identifier(name, 'rules')}")
-    kind = section.choice("kind", KINDS)
-    parts = section.choice("parts", ("separate", "joint"), "separate") if kind == "prediction" else "joint"
+    section = Section(content, f"rules.{identifier(name, 'rules')}", RULE)
     rule = Rule(
         id=name,
-        kind=kind,
+        kind=section.text("kind"),
         title=section.text("title"),
         text=section.text("text"),
         criteria=tuple(_criterion(name, entry) for entry in section.tables("criteria")),
-        joint=parts == "joint",
-        estimate=section.text("estimate", ""),
-        interval=section.text("interval", ""),
-        threshold=section.exact("threshold", ""),
-        secondary=section.texts("secondary", ()),
-        binding=section.text("binding", ""),
-        readings=strings(section.table("readings"), section.where),
-        confidence=section.text("confidence", ""),
-        superseded=section.text("superseded", ""),
-        open=section.text("open", ""),
-        shut=section.text("shut", ""),
-        spans=section.texts("spans", ()),
+        joint=section.text("parts") != "separate",
+        estimate=section.text("estimate"),
+        interval=section.text("interval"),
+        threshold=section.exact("threshold"),
+        secondary=section.texts("secondary"),
+        binding=section.text("binding"),
+        readings=section.strings("readings"),
+        confidence=section.text("confidence"),
+        superseded=section.text("superseded"),
+        open=section.text("open"),
+        shut=section.text("shut"),
+        spans=section.texts("spans"),
     )
     section.done()
     _check_fit(rule)
@@ -141,7 +178,7 @@ def read_rule(name: str, content: object) -> Rule:
 
 
 def _criterion(rule: str, content: object) -> Criterion:
-    section = Section(content, f"rules.{rule}.criteria")
+    section = Section(content, f"rules.{rule}.criteria", CRITERION)
     name = identifier(section.text("id"), section.where)
     test = section.text("test")
     criterion = Criterion(
@@ -149,7 +186,7 @@ def _criterion(rule: str, content: object) -> Criterion:
         text=section.text("text"),
         test=test,
         expression=parse(test, f"{rule}.{name}"),
-        reading=section.text("reading", "") or None,
+        reading=section.text("reading") or None,
     )
     section.done()
     return criterion
@@ -211,15 +248,13 @@ def change_rules(
     Raises:
         RuleError: its head is malformed, or names other rules than it has, or says of a rule what is not so.
     """
-    section = Section(head, where)
+    section = Section(head, where, AMENDMENT)
     label = identifier(section.text("id"), where)
-    for key in ("dated", "title", "seen", "reason"):
+    for key in ("dated", "title", "seen", "reason", "note", "document"):
         section.text(key)
     section.texts("changes")
-    for key in ("note", "document"):
-        section.text(key, "")
     section.flag("after_runs")
-    pairs = [(rule, relation) for relation in RELATIONS for rule in section.texts(relation, ())]
+    pairs = [(rule, relation) for relation in RELATIONS for rule in section.texts(relation)]
     section.done()
     relations = dict(pairs)
     if len(relations) != len(pairs) or set(new) != set(relations):

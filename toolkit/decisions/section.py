@@ -1,30 +1,34 @@
 """Reading one section of a rules file: every key known, every value of its type, nothing left over."""
 
 import re
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from toolkit.decisions.keys import Key, Keys, Value
 from toolkit.errors import RuleError
 
-_REQUIRED: Any = object()
-_DECIMAL = re.compile(r"-?\d{1,15}(\.\d{1,15})?", re.ASCII)
+DECIMAL = re.compile(r"-?\d{1,15}(\.\d{1,15})?", re.ASCII)
 IDENTIFIER = re.compile(r"[A-Za-z]\w{0,59}", re.ASCII)
 
 
 class Section:
     """A TOML table being read key by key.
 
+    Its reader asks for every key that is declared, and for no other: a `LookupError` says otherwise.
+
     Args:
         content: the table.
         where: its name, for messages.
+        keys: what it may have.
     """
 
-    def __init__(self, content: object, where: str) -> None:
+    def __init__(self, content: object, where: str, keys: Keys) -> None:
         if not isinstance(content, dict):
             raise RuleError("a section is not a table", found=type(content).__name__, where=where)
         self._left: dict[str, Any] = dict(content)
-        self._known: list[str] = []
+        self._known = {name: key for name, key in keys.items() if key.applies(content)}
+        self._keys = keys
+        self._asked: set[str] = set()
         self.where = where
 
     def wrong(self, problem: str, *, expected: object = None, found: object = None) -> RuleError:
@@ -33,53 +37,45 @@ class Section:
 
     def has(self, key: str) -> bool:
         """Whether a key is there and was not taken yet."""
+        self._ask(key)
         return key in self._left
 
-    def text(self, key: str, default: str | None = _REQUIRED) -> str:
-        """Take a string that says something; an optional one that is absent is empty."""
-        present = key in self._left
-        value = self._take(key, str, default)
-        if present and not value:
-            raise self.wrong(f"{key!r} is empty")
-        return str(value or "")
+    def text(self, key: str) -> str:
+        """Take a string that says something; an optional one that is absent has its default."""
+        return self._text(key, Value.TEXT)
 
-    def whole(self, key: str, default: int | None = _REQUIRED) -> int | None:
-        """Take a whole number."""
-        value = self._take(key, int, default)
-        return None if value is None else int(value)
+    def whole(self, key: str) -> int:
+        """Take a whole number; an optional one that is absent is 0."""
+        present, value = self._is_there(key), int(self._take(key, Value.WHOLE))
+        least = self._keys[key].least
+        if present and least is not None and value < least:
+            raise self.wrong(f"{key!r} is too small", expected=f"at least {least}", found=value)
+        return value
 
     def flag(self, key: str) -> bool:
         """Take true or false; what is absent is false."""
-        value = self._left.pop(key, False)
-        if not isinstance(value, bool):
-            raise self.wrong(f"{key!r} has the wrong type", expected="bool", found=repr(value))
-        return value
+        return bool(self._take(key, Value.FLAG))
 
-    def texts(self, key: str, default: tuple[str, ...] = _REQUIRED) -> tuple[str, ...]:
+    def texts(self, key: str) -> tuple[str, ...]:
         """Take a list of strings."""
-        return tuple(str(value) for value in self._list(key, str, default))
+        return self._list(key, str, Value.TEXTS)
 
-    def wholes(self, key: str, default: tuple[int, ...] = _REQUIRED) -> tuple[int, ...]:
+    def wholes(self, key: str) -> tuple[int, ...]:
         """Take a list of whole numbers."""
-        return tuple(int(value) for value in self._list(key, int, default))
+        return self._list(key, int, Value.WHOLES)
 
-    def choice(self, key: str, choices: tuple[str, ...], default: str | None = _REQUIRED) -> str:
-        """Take a string out of a closed set."""
-        value = self.text(key, default)
-        if value and value not in choices:
-            raise self.wrong(
-                f"{key!r} is not one of the allowed values", expected=", ".join(choices), found=value
-            )
-        return value
-
-    def exact(self, key: str, default: str | None = _REQUIRED) -> Fraction | None:
+    def exact(self, key: str) -> Fraction | None:
         """Take a decimal string as an exact number."""
-        value = self.text(key, default)
+        value = self._text(key, Value.DECIMAL)
         return exact_number(value, self.where) if value else None
+
+    def exacts(self, key: str) -> tuple[Fraction, ...]:
+        """Take a list of decimal strings."""
+        return tuple(exact_number(value, self.where) for value in self._list(key, str, Value.DECIMALS))
 
     def range(self, key: str) -> tuple[Fraction, Fraction]:
         """Take two decimal strings, the first below the second."""
-        ends = self.texts(key)
+        ends = self._list(key, str, Value.RANGE)
         if len(ends) != 2:  # noqa: PLR2004 - a range has two ends
             raise self.wrong(f"{key!r} has two ends", found=list(ends))
         low, high = (exact_number(end, self.where) for end in ends)
@@ -88,45 +84,86 @@ class Section:
         return low, high
 
     def table(self, key: str) -> dict[str, Any]:
-        """Take a sub-table; an absent one is empty."""
-        return dict(self._take(key, dict, {}))
+        """Take a sub-table; an optional one that is absent is empty."""
+        return dict(self._take(key, Value.TABLE))
+
+    def strings(self, key: str) -> dict[str, str]:
+        """Take a sub-table of strings."""
+        content = self.table(key)
+        for name, value in content.items():
+            if not isinstance(value, str):
+                raise self.wrong(f"{name!r} has the wrong type", expected="str", found=repr(value))
+        return content
 
     def tables(self, key: str) -> list[Any]:
-        """Take a list of sub-tables; an absent one is empty."""
-        return list(self._take(key, list, []))
+        """Take a list of sub-tables; an absent one is empty, which its reader may refuse."""
+        return list(self._take(key, Value.TABLES))
 
     def done(self) -> None:
         """Check that nothing is left.
 
         Raises:
             RuleError: a key that the language does not know.
+            LookupError: a key is declared that the reader never asked for.
         """
+        idle = self._known.keys() - self._asked
+        if idle:
+            raise LookupError(f"{self.where} has keys that nothing reads: {', '.join(sorted(idle))}")
         if self._left:
             raise self.wrong(
                 "a section has keys that the rule language does not know",
-                expected=f"no keys but {', '.join(dict.fromkeys(self._known))}",
+                expected=f"no keys but {', '.join(self._known)}",
                 found=", ".join(sorted(self._left)),
             )
 
-    def _take(self, key: str, kind: type, default: object) -> Any:
-        self._known.append(key)
-        if key not in self._left and default is _REQUIRED:
-            raise self.wrong(f"{key!r} is missing")
-        if key not in self._left:
-            return default
-        value = self._left.pop(key)
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise self.wrong(f"{key!r} has the wrong type", expected=kind.__name__, found=repr(value))
+    def _is_there(self, name: str) -> bool:
+        return name in self._left and name in self._known
+
+    def _ask(self, name: str) -> Key:
+        if name not in self._keys:
+            raise LookupError(f"{self.where} is asked for {name}, which its keys do not declare")
+        self._asked.add(name)
+        return self._keys[name]
+
+    def _take(self, name: str, value_of: Value) -> Any:
+        key = self._ask(name)
+        if key.value is not value_of:
+            raise LookupError(f"{name} of {self.where} is declared as {key.value}, and read as {value_of}")
+        if name not in self._known:
+            return key.type()
+        if name not in self._left:
+            if key.default is None and value_of is not Value.TABLES:
+                raise self.wrong(f"{name!r} is missing")
+            return key.default or key.type()
+        value = self._left.pop(name)
+        if not isinstance(value, key.type) or (isinstance(value, bool) and key.type is not bool):
+            raise self.wrong(f"{name!r} has the wrong type", expected=key.type.__name__, found=repr(value))
         return value
 
-    def _list(self, key: str, kind: type, default: Any) -> Any:
-        values = self._take(key, list, default)
+    def _text(self, key: str, form: Value) -> str:
+        present = self._is_there(key)
+        value = str(self._take(key, form))
+        if present and not value:
+            raise self.wrong(f"{key!r} is empty")
+        self._check_chosen(key, [value] if present else [])
+        return value
+
+    def _list(self, key: str, kind: type, form: Value) -> tuple[Any, ...]:
+        values = self._take(key, form)
         for value in values:
             if not isinstance(value, kind) or isinstance(value, bool) or value == "":
                 raise self.wrong(
                     f"{key!r} has a member of the wrong type", expected=kind.__name__, found=repr(value)
                 )
+        self._check_chosen(key, values)
         return tuple(values)
+
+    def _check_chosen(self, key: str, values: list[Any]) -> None:
+        choices = self._keys[key].choices
+        found = next((value for value in values if choices and value not in choices), None)
+        if found is not None:
+            allowed = ", ".join(choices)
+            raise self.wrong(f"{key!r} is not one of the allowed values", expected=allowed, found=found)
 
 
 def exact_number(text: str, where: str) -> Fraction:
@@ -135,7 +172,7 @@ def exact_number(text: str, where: str) -> Fraction:
     Raises:
         RuleError: it is no plain decimal number.
     """
-    if not _DECIMAL.fullmatch(text):
+    if not DECIMAL.fullmatch(text):
         raise RuleError("not a decimal number", expected="digits, as in -0.03", found=text[:40], where=where)
     return Fraction(text)
 
@@ -154,15 +191,3 @@ def identifier(text: str, where: str) -> str:
             where=where,
         )
     return text
-
-
-def strings(content: Mapping[str, Any], where: str) -> dict[str, str]:
-    """Return a table of strings.
-
-    Raises:
-        RuleError: a value is no string.
-    """
-    for key, value in content.items():
-        if not isinstance(value, str):
-            raise RuleError(f"{key!r} has the wrong type", expected="str", found=repr(value), where=where)
-    return dict(content)

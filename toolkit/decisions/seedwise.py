@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from toolkit.decisions.endpoints import IntervalSpec
 from toolkit.decisions.expressions import Binary, Call, Expression, Name, Number
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolkit.estimators.resampled import Resampled
 
 Value = Callable[[str], Scalar | Series[Fraction]]
-SOURCE = "computed from seeds"
+SOURCE: Final = "computed from seeds"
 FEWEST = 2  # a spread takes two seeds, and one can only be drawn again
 
 

@@ -3,12 +3,21 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from toolkit.decisions.section import Section, identifier, strings
+from toolkit.decisions.keys import OPTIONAL, SPANS, Key, Named, Value, keys
+from toolkit.decisions.section import Section, identifier
 from toolkit.decisions.terms import OF_TOOLKIT, Terms
 from toolkit.errors import RuleError
 from toolkit.registers.schema import TABLES
 
 PLACE = ("phase", "pool", "regime")
+SIZED, NOT_SIZED = SIZES = ("registered", "not registered")
+SET = keys(
+    Key("where", Named(Value.TEXT), "text columns of `evaluations`, attributes, and what they say", OPTIONAL),
+    Key("size", Value.TEXT, "whether its size was registered", OPTIONAL, SIZES),
+    Key("tasks", Value.WHOLE, "tasks of a complete evaluation, from 1", only=("size", (OPTIONAL, SIZED))),
+    Key("schedules", Value.WHOLE, "schedules a task, from 1", only=("size", (OPTIONAL, SIZED))),
+    SPANS,
+)
 
 
 @dataclass(frozen=True)
@@ -42,8 +51,8 @@ def read_set(name: str, content: object, terms: Terms = OF_TOOLKIT) -> Evaluatio
     Raises:
         RuleError: malformed, a column that `evaluations` does not have, or no attribute that is declared.
     """
-    section = Section(content, f"sets.{identifier(name, 'sets')}")
-    said = strings(section.table("where"), section.where)
+    section = Section(content, f"sets.{identifier(name, 'sets')}", SET)
+    said = section.strings("where")
     attributes = {key: value for key, value in said.items() if key in terms.attributes}
     where = {key: value for key, value in said.items() if key not in attributes}
     check_conditions("evaluations", where, section, terms)
@@ -51,18 +60,16 @@ def read_set(name: str, content: object, terms: Terms = OF_TOOLKIT) -> Evaluatio
         if value not in terms.attributes[key]:
             problem = f"attribute {key!r} of a task never says {value!r}"
             raise section.wrong(problem, expected=", ".join(terms.attributes[key]))
-    sized = section.choice("size", ("registered", "not registered"), "") != "not registered"
+    sized = section.text("size") != NOT_SIZED
     if attributes and not (sized and {*PLACE} <= where.keys()):
         raise section.wrong(
             "a set of some tasks says which evaluations it is of, and how many tasks they are",
             expected=f"{', '.join(PLACE)} in its where; tasks and schedules",
         )
-    tasks = schedules = 0
-    if sized:
-        tasks, schedules = section.whole("tasks") or 0, section.whole("schedules") or 0
-        if min(tasks, schedules) < 1:
-            raise section.wrong("an evaluation set has tasks and schedules")
-    spans = section.texts("spans", ())
+    tasks, schedules = section.whole("tasks"), section.whole("schedules")
+    if sized and min(tasks, schedules) < 1:
+        raise section.wrong("an evaluation set has tasks and schedules")
+    spans = section.texts("spans")
     section.done()
     return EvaluationSet(name, where, tasks, schedules, spans, attributes)
 

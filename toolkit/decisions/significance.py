@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from toolkit.decisions.endpoints import Endpoint
 from toolkit.decisions.expressions import Binary, Call, Expression, Name
+from toolkit.decisions.keys import SPANS, Key, Value, keys
 from toolkit.decisions.section import Section, identifier
 from toolkit.errors import RuleError
 
@@ -25,19 +26,41 @@ ADJUSTED_BY = {
 BINARY = ("successes", "observed_successes")  # what an episode has or has not
 ARMS = FEWEST = 2  # a contrast; a single seed or task has one sign
 
+TEST = keys(
+    Key("method", Value.TEXT, "how it is made; each is exact", choices=METHODS),
+    Key("endpoint", Value.TEXT, "an endpoint by seed"),
+    Key(
+        "over",
+        Value.TEXT,
+        "what the differences are of, and whose signs are by chance alike",
+        choices=OVER,
+        only=("method", (SIGN_FLIP, WILCOXON)),
+    ),
+    Key("alternative", Value.TEXT, "where the mean is said to lie", choices=ALTERNATIVES),
+    Key(
+        "zeros",
+        Value.TEXT,
+        "what becomes of differences of zero",
+        choices=ZEROS_SAY,
+        only=("method", (WILCOXON,)),
+    ),
+    SPANS,
+)
+FAMILY = keys(
+    Key("tests", Value.TEXTS, "its tests, each once"),
+    Key("method", Value.TEXT, "how they are adjusted for each other", choices=ADJUSTED_BY),
+    SPANS,
+)
+
 
 @dataclass(frozen=True)
 class Significance:
-    """A registered test that the differences of an endpoint lie about zero, exact.
+    """A registered test that the differences of an endpoint lie about zero, exact: the keys of `TEST`.
 
     Args:
         id: its name in tests of criteria.
-        endpoint: by seed.
-        method: one of `METHODS`.
-        over: what the differences are of, and whose signs are by chance alike: `seeds` or `tasks`.
-        alternative: where the mean is said to lie.
-        zeros: of `wilcoxon`, a key of `ZEROS_SAY`; empty otherwise.
-        spans: names of the spans of a frozen document that it restates.
+        over: `tasks` of McNemar's test, which does not say it.
+        zeros: empty of every test but `wilcoxon`.
     """
 
     id: str
@@ -67,14 +90,7 @@ class Significance:
 
 @dataclass(frozen=True)
 class Family:
-    """Tests that are adjusted for each other.
-
-    Args:
-        id: its name.
-        tests: its members.
-        method: one of `ADJUSTMENTS`.
-        spans: names of the spans of a frozen document that it restates.
-    """
+    """Tests that are adjusted for each other, by name: the keys of `FAMILY`."""
 
     id: str
     tests: tuple[str, ...]
@@ -93,16 +109,15 @@ def read_test(name: str, content: object) -> Significance:
     Raises:
         RuleError: malformed, or a method that is not known.
     """
-    section = Section(content, f"tests.{identifier(name, 'tests')}")
-    method = section.choice("method", METHODS)
+    section = Section(content, f"tests.{identifier(name, 'tests')}", TEST)
     test = Significance(
         id=name,
+        method=section.text("method"),
         endpoint=section.text("endpoint"),
-        method=method,
-        over=TASKS if method == MCNEMAR else section.choice("over", OVER),
-        alternative=section.choice("alternative", ALTERNATIVES),
-        zeros=section.choice("zeros", tuple(ZEROS_SAY)) if method == WILCOXON else "",
-        spans=section.texts("spans", ()),
+        over=section.text("over") or TASKS,
+        alternative=section.text("alternative"),
+        zeros=section.text("zeros"),
+        spans=section.texts("spans"),
     )
     section.done()
     return test
@@ -114,9 +129,9 @@ def read_family(name: str, content: object) -> Family:
     Raises:
         RuleError: malformed, empty, or a test in it twice.
     """
-    section = Section(content, f"families.{identifier(name, 'families')}")
+    section = Section(content, f"families.{identifier(name, 'families')}", FAMILY)
     tests = section.texts("tests")
-    family = Family(name, tests, section.choice("method", ADJUSTMENTS), section.texts("spans", ()))
+    family = Family(name, tests, section.text("method"), section.texts("spans"))
     section.done()
     if not tests or len(set(tests)) != len(tests):
         raise section.wrong("a family names its tests, each once", found=", ".join(tests) or "none")

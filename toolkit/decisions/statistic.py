@@ -1,28 +1,39 @@
 """A declared number: a formula over endpoints, such as a ratio of two variances or a slope over cells."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from toolkit.decisions.expressions import Expression, Kind, kind_of, names_in
 from toolkit.decisions.grammar import parse
+from toolkit.decisions.keys import SPANS, Key, Value, keys
 from toolkit.decisions.section import Section, identifier
 from toolkit.errors import RuleError
+
+if TYPE_CHECKING:
+    from toolkit.documents.decisions import StatisticDocument
+
+STATISTIC = keys(
+    Key("title", Value.TEXT, "what it is, in words"),
+    Key("formula", Value.TEXT, "how it is made of endpoints and statistics, in the language of tests"),
+    Key("unit", Value.TEXT, "unit of its formula; `ratio` of a quotient of equal units"),
+    Key("range", Value.RANGE, "values in `unit` between which a rule must be able to pass and to miss"),
+    SPANS,
+)
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """One number that is made of endpoints, exactly as they are measured.
+    """One number that is made of endpoints, exactly as they are measured; the keys of `STATISTIC` say how.
 
     Args:
         id: its name in tests.
-        title: what it is, in words.
-        formula: how it is made, in the language of tests.
         expression: the formula, parsed.
-        unit: unit of its value.
-        low, high: between these values a rule on it must be able to pass and to miss. A quotient has no
-            bounds of its own, and a value that lies outside is decided on all the same.
-        spans: names of the spans of a frozen document that it restates.
+        low, high: its range. A quotient has no bounds of its own, and a value that lies outside is decided
+            on all the same.
     """
 
     id: str
@@ -34,7 +45,7 @@ class Statistic:
     high: Fraction
     spans: tuple[str, ...] = ()
 
-    def as_dict(self) -> dict[str, str]:
+    def as_dict(self) -> StatisticDocument:
         """Return what it is made of as it is printed with `--json`."""
         return {"id": self.id, "title": self.title, "unit": self.unit, "formula": self.formula}
 
@@ -45,7 +56,7 @@ def read_statistic(name: str, content: object) -> Statistic:
     Raises:
         RuleError: malformed, or its formula is none of the language.
     """
-    section = Section(content, f"statistics.{identifier(name, 'statistics')}")
+    section = Section(content, f"statistics.{identifier(name, 'statistics')}", STATISTIC)
     formula = section.text("formula")
     low, high = section.range("range")
     statistic = Statistic(
@@ -56,7 +67,7 @@ def read_statistic(name: str, content: object) -> Statistic:
         unit=section.text("unit"),
         low=low,
         high=high,
-        spans=section.texts("spans", ()),
+        spans=section.texts("spans"),
     )
     section.done()
     return statistic

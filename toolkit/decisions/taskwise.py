@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from toolkit.decisions.endpoints import IntervalSpec
 from toolkit.decisions.interval import Interval, unavailable
@@ -12,7 +12,7 @@ from toolkit.decisions.methods import T_OVER_TASKS
 from toolkit.decisions.values import Missing
 from toolkit.estimators import clustered_bca_interval, clustered_t_interval, draw_tasks
 
-SOURCE = "computed from tasks"
+SOURCE: Final = "computed from tasks"
 Draws = dict[tuple[int, int, int], Any]
 """(tasks, resamples, seed) → the tasks drawn, as `draw_tasks` returns them."""
 

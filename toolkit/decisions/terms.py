@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from toolkit.decisions.keys import OPTIONAL, Key, Value, alike, keys
 from toolkit.decisions.section import IDENTIFIER, Section, identifier
 from toolkit.errors import RuleError
 from toolkit.registers.columns import WORDS, Table
@@ -17,6 +18,13 @@ TAKEN = frozenset(
 )
 """Columns whose names would be two things in a `where`, or in a mapping."""
 RESERVED = ("pool", "all")  # a pool names a split, and to loaders that name means all of them
+WORDS_OF = keys(*(Key(name, Value.TEXTS, f"its {name}s", OPTIONAL) for name in WORDS))
+SCORES = keys(Key("range", Value.RANGE, "the lowest and the highest score of an episode"))
+MISSING = keys(
+    Key("counts_as", Value.TEXT, "what episodes without an outcome count as", choices=TREATMENTS),
+    Key("most", Value.DECIMAL, "share of an evaluation's episodes that may be missing, from 0, below 1"),
+    Key("attempts", Value.TEXT, "which of several attempts counts", next(iter(ATTEMPTS)), ATTEMPTS),
+)
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,7 @@ def read_terms(
         RuleError: another column than those that can have own words, what is no word, or an attribute with
             the name of a column.
     """
-    section = Section(content, "words")
+    section = Section(content, "words", WORDS_OF)
     words = {name: section.texts(name) for name in WORDS if section.has(name)}
     section.done()
     for name, chosen in words.items():
@@ -99,7 +107,7 @@ def _check_words(name: str, chosen: tuple[str, ...], where: str) -> None:
 
 
 def _attributes(content: dict[str, Any]) -> dict[str, tuple[str, ...]]:
-    section = Section(content, "attributes")
+    section = Section(content, "attributes", alike(content, Value.TEXTS))
     declared = {identifier(name, "attributes"): section.texts(name) for name in content}
     for name, chosen in declared.items():
         if name in TAKEN:
@@ -109,19 +117,19 @@ def _attributes(content: dict[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _range(scores: dict[str, Any]) -> tuple[Fraction, Fraction]:
-    section = Section(scores, "scores")
+    section = Section(scores, "scores", SCORES)
     ends = section.range("range")
     section.done()
     return ends
 
 
 def _missing_data(missing: dict[str, Any]) -> MissingData:
-    section = Section(missing, "missing")
+    section = Section(missing, "missing", MISSING)
     most = section.exact("most")
     read = MissingData(
-        section.choice("counts_as", tuple(TREATMENTS)),
+        section.text("counts_as"),
         Fraction(0) if most is None else most,
-        section.choice("attempts", tuple(ATTEMPTS), next(iter(ATTEMPTS))),
+        section.text("attempts"),
     )
     section.done()
     if not 0 <= read.most < 1:

@@ -7,9 +7,11 @@ Steps of `replay`, whose numbers the code repeats:
 3. The outcome must be that of the document.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from toolkit.backoffice.parameters import shown
 from toolkit.episodes.desk import CallRecord, Desk
@@ -21,10 +23,13 @@ from toolkit.noise.regimes import REGIMES
 from toolkit.tasks.pools import load_task
 from toolkit.tasks.task import canonical, task_sha256
 
+if TYPE_CHECKING:
+    from toolkit.documents.world import CallDocument, Ending, EpisodeDocument
+
 LONGEST_SEED = 20
 
 
-def episode_document(episode: Episode) -> dict[str, Any]:
+def episode_document(episode: Episode) -> EpisodeDocument:
     """Return an episode as JSON values.
 
     Seeds are texts: JSON readers in other languages lose digits of numbers above 2^53. `calls` is null for
@@ -39,12 +44,12 @@ def episode_document(episode: Episode) -> dict[str, Any]:
         "true_success": episode.true_success,
         "observed_reward": episode.observed_reward,
         "flipped": episode.flipped,
-        "ended": episode.ended,
+        "ended": cast("Ending", episode.ended),
         "calls_charged": episode.calls,
         "budget": episode.task.budget,
         "world_changed": episode.world_changed,
         "differences": [difference.as_dict() for difference in differences(episode.task, episode.world)],
-        "exposures": [exposure._asdict() for exposure in episode.exposures],
+        "exposures": [exposure.as_dict() for exposure in episode.exposures],
         "recovery": {
             code: {"called_for": count, "made": episode.recovered.get(code, 0)}
             for code, count in episode.called_for.items()
@@ -55,7 +60,7 @@ def episode_document(episode: Episode) -> dict[str, Any]:
     }
 
 
-def call_document(call: CallRecord, schedule: Schedule) -> dict[str, Any]:
+def call_document(call: CallRecord, schedule: Schedule) -> CallDocument:
     """Return one call as JSON values, with the digest of the draw of its event key.
 
     What the agent sent is kept verbatim where JSON has a word for it, and shown in short otherwise.
@@ -108,8 +113,8 @@ def replay(document: Mapping[str, Any]) -> Episode:
                     found=recorded["arguments"],
                 )
             desk.call(recorded["tool"], recorded["arguments"])
-            made = call_document(desk.trace[-1], desk.schedule) if desk.trace else {}
-            _same(f"call {number}", recorded, made)
+            made = call_document(desk.trace[-1], desk.schedule) if desk.trace else None
+            _same(f"call {number}", recorded, made or {})
         episode = close(desk)  # 3
         _same("the outcome", {**document, "calls": None}, {**episode_document(episode), "calls": None})
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:

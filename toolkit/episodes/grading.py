@@ -7,14 +7,19 @@ Source:
     Paper sec:protocol and app:env, "Tasks": agreement field by field, and whether the world changed at all.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
 from toolkit.backoffice.records import Record, Ticket, plain
 from toolkit.backoffice.world import World
 from toolkit.tasks.task import Task
+
+if TYPE_CHECKING:
+    from toolkit.documents.world import FieldDifferenceDocument
 
 FREE_TEXT = frozenset({"ticket_id", "summary"})
 
@@ -35,7 +40,7 @@ class Difference:
     expected: Any
     found: Any
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> FieldDifferenceDocument:
         """Return the difference as JSON values."""
         return {
             "record": self.record,

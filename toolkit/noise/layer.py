@@ -14,8 +14,10 @@ Source:
     Paper sec:protocol and app:env.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.noise.answers import Answer, cut, differs, lose_field, outage, rate_limited, timeout, transient
 from toolkit.noise.draws import Draw, Schedule
@@ -23,6 +25,9 @@ from toolkit.noise.faults import retry_after
 from toolkit.noise.recovery import CODES, Recovery
 from toolkit.noise.regimes import Regime
 from toolkit.noise.tools import Fault, Tool
+
+if TYPE_CHECKING:
+    from toolkit.documents.world import ExposureDocument
 
 Within = Callable[[Any, Callable[[Any], Any]], Any]
 """Applies a change to that part of an answer which the agent reads; the same object where nothing changes."""
@@ -48,6 +53,17 @@ class Exposure(NamedTuple):
     repeat: int
     fault: Fault
     changed: bool
+
+    def as_dict(self) -> ExposureDocument:
+        """Return the fault as an episode's document states it."""
+        return {
+            "call": self.call,
+            "tool": self.tool,
+            "resource": self.resource,
+            "repeat": self.repeat,
+            "fault": self.fault,
+            "changed": self.changed,
+        }
 
 
 class Fate(NamedTuple):

@@ -1,15 +1,21 @@
 """Whether the rollouts of a group that asked the same were answered the same, more often than by chance."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import comb
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from toolkit.pairing.calls import Call
+
+if TYPE_CHECKING:
+    from toolkit.documents.world import AgreementDocument, RunDesign
 
 PERMUTATIONS = 1999
 """The least p is 1/2000, a twentieth of the level that decides."""
@@ -51,6 +57,19 @@ class Agreement:
     def expected_differing(self) -> float:
         """How many informative pairs would differ by chance: what there is to see."""
         return self.informative - self.by_chance
+
+    def document(self, design: RunDesign) -> AgreementDocument:
+        """Return it as JSON values, with the design that it speaks for."""
+        return {
+            "pairs": self.pairs,
+            "agreeing": self.agreeing,
+            "informative": self.informative,
+            "informative_agreeing": self.informative_agreeing,
+            "by_chance": self.by_chance,
+            "p": self.p,
+            "differing": self.differing,
+            "design": design,
+        }
 
 
 def asked(rollouts: Iterable[tuple[int, str, Sequence[Call]]]) -> Asked:

@@ -20,18 +20,23 @@
 A tool that waits, for rate limits, is always there: `wait(seconds)`.
 """
 
+from __future__ import annotations
+
 import hashlib
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from toolkit.errors import DamagedError
 from toolkit.files import read_text
 from toolkit.noise.tools import ANY_RESOURCE, Kind, Stale, Tool
 from toolkit.tasks.task import canonical
+
+if TYPE_CHECKING:
+    from toolkit.documents.world import DeclarationDocument, DeclaredToolDocument
 
 WAIT = "wait"
 
@@ -63,7 +68,7 @@ class Declaration:
         """SHA-256 of what is declared, however it was written down."""
         return hashlib.sha256(canonical(self.document()).encode()).hexdigest()
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> DeclarationDocument:
         """Return the declaration as JSON values; what is as it is by default is left out."""
         return {
             "name": self.name,
@@ -142,7 +147,8 @@ def _tool(name: str, said: Any, place: str | Path) -> Tool:
     return Tool(name, **{"stale": "recorded", **said, "fields": tuple(said.get("fields", ()))})
 
 
-def _said(tool: Tool) -> dict[str, Any]:
+def _said(tool: Tool) -> DeclaredToolDocument:
     said = {each.name: getattr(tool, each.name) for each in fields(tool) if each.init and each.name != "name"}
     said["fields"] = list(tool.fields)
-    return {name: value for name, value in said.items() if value not in (None, [], False)}
+    told = {name: value for name, value in said.items() if value not in (None, [], False)}
+    return cast("DeclaredToolDocument", told)  # its own fields by name

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,9 +30,9 @@ from toolkit.registers.imported.log import FILE, Log
 if TYPE_CHECKING:
     import polars as pl
 
+    from toolkit.documents.world import RunDesign, RunInspectionDocument, SeedsDocument
     from toolkit.registers.study import Study
 
-Design = Literal["paired", "independent", "neither", "cannot_tell"]
 
 LEVEL = 0.01
 """Of the test that finds answers of one group agreeing more than by chance."""
@@ -47,7 +47,7 @@ _PLAIN = {"seed", "own.seed"}
 _GROUP = ("group_id", "group", "uid")
 _TEXTS = ("completion", "output")
 _CALLS = ("calls", "tool_calls")
-_DECLARED: dict[str, Design] = {
+_DECLARED: dict[str, RunDesign] = {
     "paired": "paired",
     "blocking_paired": "paired",
     "independent": "independent",
@@ -78,13 +78,24 @@ class Seeds:
     unknown: int
 
     @property
-    def design(self) -> Design:
+    def design(self) -> RunDesign:
         """What they say."""
         if not self.equal + self.different + self.mixed:
             return "cannot_tell"
         if not self.different + self.mixed:
             return "paired"
         return "neither" if self.equal + self.mixed else "independent"
+
+    def document(self) -> SeedsDocument:
+        """Return it as JSON values."""
+        return {
+            "column": self.column,
+            "equal": self.equal,
+            "different": self.different,
+            "mixed": self.mixed,
+            "unknown": self.unknown,
+            "design": self.design,
+        }
 
 
 @dataclass(frozen=True)
@@ -103,7 +114,7 @@ class RunInspection:
     run: str
     groups: int
     rollouts: int
-    declared: Design | None
+    declared: RunDesign | None
     seeds: tuple[Seeds, ...]
     answers: Agreement | None
 
@@ -113,7 +124,7 @@ class RunInspection:
         return "seeds" if self.by_seeds != "cannot_tell" else "answers"
 
     @property
-    def by_seeds(self) -> Design:
+    def by_seeds(self) -> RunDesign:
         """What seeds say; `neither` where two columns say different things."""
         said = {column.design for column in self.seeds} - {"cannot_tell"}
         if not said:
@@ -121,7 +132,7 @@ class RunInspection:
         return said.pop() if len(said) == 1 else "neither"
 
     @property
-    def by_answers(self) -> Design:
+    def by_answers(self) -> RunDesign:
         """What answers say."""
         found = self.answers
         if found is None or found.p is None:
@@ -131,7 +142,7 @@ class RunInspection:
         return "independent" if found.differing and found.expected_differing >= TO_SEE else "cannot_tell"
 
     @property
-    def design(self) -> Design:
+    def design(self) -> RunDesign:
         """What the strongest evidence says."""
         return self.by_seeds if self.basis == "seeds" else self.by_answers
 
@@ -170,7 +181,7 @@ class RunInspection:
             f"{TO_SEE} are needed"
         )
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> RunInspectionDocument:
         """Return it as JSON values."""
         return {
             "run": self.run,
@@ -181,9 +192,8 @@ class RunInspection:
             "contradicts": self.contradicts,
             "groups": self.groups,
             "rollouts": self.rollouts,
-            "seeds": [{**asdict(column), "design": column.design} for column in self.seeds],
-            "answers": self.answers
-            and {**asdict(self.answers), "differing": self.answers.differing, "design": self.by_answers},
+            "seeds": [column.document() for column in self.seeds],
+            "answers": None if self.answers is None else self.answers.document(self.by_answers),
             "remarks": self.remarks,
         }
 
@@ -191,7 +201,7 @@ class RunInspection:
 def inspect_log(
     log: Log,
     *,
-    declared: Design | None = None,
+    declared: RunDesign | None = None,
     group_size: int | None = None,
     seed_column: str | None = None,
 ) -> list[RunInspection]:
@@ -232,7 +242,7 @@ def inspect_log(
     return found
 
 
-def inspect_study(study: Study, declared: Design | None = None) -> list[RunInspection]:
+def inspect_study(study: Study, declared: RunDesign | None = None) -> list[RunInspection]:
     """Inspect the runs of a study's registers, by the schedule seeds of their groups.
 
     Args:
@@ -259,7 +269,7 @@ def inspect_study(study: Study, declared: Design | None = None) -> list[RunInspe
     return found
 
 
-def overall(runs: Sequence[RunInspection]) -> Design | Literal["by_run"]:
+def overall(runs: Sequence[RunInspection]) -> RunDesign | Literal["by_run"]:
     """Return the design that all runs have in common, or `by_run`."""
     found = {run.design for run in runs}
     return found.pop() if len(found) == 1 else "by_run"
@@ -325,7 +335,7 @@ def _runs(table: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
 
 
 def _inspected(
-    name: str, run: pl.DataFrame, columns: list[str], texts: str | None, declared: Design | None
+    name: str, run: pl.DataFrame, columns: list[str], texts: str | None, declared: RunDesign | None
 ) -> RunInspection:
     import polars as pl
 
@@ -380,7 +390,7 @@ def _calls(cell: object, column: str) -> tuple[Call, ...]:
         ) from None
 
 
-def _declared(run: pl.DataFrame) -> Design | None:
+def _declared(run: pl.DataFrame) -> RunDesign | None:
     """Return the design that a column of the log says, if it says one and the same for the whole run."""
     said: Mapping[str, set[Any]] = {name: set(run[name].to_list()) for name in _DESIGN if name in run.columns}
     for values in said.values():

@@ -4,13 +4,15 @@ A checkout is anybody's: what it holds is read with limits, verified as `verify-
 only then put in its place, all of it or nothing.
 """
 
+from __future__ import annotations
+
 import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError, VerificationError
 from toolkit.files import replacing, write_bytes
@@ -25,11 +27,15 @@ from toolkit.prereg.registration import Registration
 from toolkit.prereg.token.der import MAX_BYTES
 from toolkit.prereg.verification import Verification, verify_registration
 
+if TYPE_CHECKING:
+    from toolkit.documents.registrations import PlacingOutcome
+
 MAX_CERTIFICATES = 1 << 20
 MAX_NOTE = 64 << 10
 # Files, document, spans, tokens, authorities, times; what is left compares with runs and with later files.
 NEEDED = (1, 2, 3, 4, 5, 6)
-ADOPTED, UNCHANGED = "adopted", "unchanged"
+ADOPTED: Final = "adopted"
+UNCHANGED: Final = "unchanged"
 
 Say = Callable[[str], None]
 
@@ -111,7 +117,7 @@ def examine(registration: Registration, checkout: Folder, reader: Reader, say: S
     return Evidence(registration.folder / EVIDENCE, contents, needed, verification, pools, places.runs)
 
 
-def put_in_place(evidence: Evidence) -> str:
+def put_in_place(evidence: Evidence) -> PlacingOutcome:
     """Put verified evidence where `verify-prereg` reads it, all of it or nothing.
 
     Returns:

@@ -1,9 +1,12 @@
 """The steps of verifying a registration that look at several tokens together."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
 from toolkit.prereg.chain import Entry
 from toolkit.prereg.chronology import Freeze
@@ -12,6 +15,9 @@ from toolkit.prereg.pending import promised
 from toolkit.prereg.record import EVIDENCE, PUBLIC
 from toolkit.prereg.registration import Registration
 from toolkit.prereg.trust import Trusted, operator_of
+
+if TYPE_CHECKING:
+    from toolkit.documents.verification import CheckDocument, Outcome
 
 TOKENS = 4
 """The step that looks at each token."""
@@ -30,8 +36,12 @@ class Check:
 
     step: int
     name: str
-    outcome: str
+    outcome: Outcome
     detail: str
+
+    def as_dict(self) -> CheckDocument:
+        """Return the step as it is printed with `--json`."""
+        return {"step": self.step, "name": self.name, "outcome": self.outcome, "detail": self.detail}
 
 
 @dataclass(frozen=True)
@@ -136,7 +146,7 @@ def _entry(registration: Registration, entry: Entry, reader: Reader) -> tuple[Ch
     ]
     for judged in tokens:
         if not judged.is_verified:
-            outcome = "missing" if judged.verdict.verdict == "incomplete" else "failed"
+            outcome: Outcome = "missing" if judged.verdict.verdict == "incomplete" else "failed"
             return _step(outcome, f"{entry.id}, {judged.authority.name}: {judged.verdict.message}"), None
     trust = reader.known if registration.record.standing == PUBLIC else authorities
     for check in (independence(tokens, trust), agreement(tokens)):

@@ -4,12 +4,18 @@ A launch time is the word of the machine that ran; the freeze's is the word of t
 with the accuracy that they state.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from toolkit.prereg.record import Amendment
 from toolkit.prereg.registration import Registration
+
+if TYPE_CHECKING:
+    from toolkit.documents.verification import Order
 
 SETTLED = timedelta(seconds=10)
 """Longer than the accuracy that time-stamping authorities state: within it, a launch counts as early."""
@@ -84,7 +90,7 @@ class Chronology:
     """
 
     study: str
-    verdict: str
+    verdict: Order
     freeze: Freeze
     runs_after: tuple[str, ...]
     disclosed_exceptions: tuple[str, ...]

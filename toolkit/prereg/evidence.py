@@ -1,11 +1,13 @@
 """The tokens of a registration: each judged with all that lies beside it, and what derives from them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError, ToolkitError
 from toolkit.files import file_sha256, read_bytes, read_up_to
@@ -13,6 +15,9 @@ from toolkit.prereg.record import EVIDENCE
 from toolkit.prereg.registration import Registration
 from toolkit.prereg.token.verdict import INCOMPLETE, TokenVerdict
 from toolkit.prereg.trust import Trusted
+
+if TYPE_CHECKING:
+    from toolkit.documents.verification import TokenDocument, TokenVerdictDocument
 
 UNSTATED_ACCURACY = timedelta(seconds=60)
 """What an authority that states no accuracy is taken to be off at most, where an order in time is decided."""
@@ -59,10 +64,36 @@ class Judged:
         unstated = self.verdict.accuracy_seconds is None
         return self.no_later_than + (UNSTATED_ACCURACY if unstated else timedelta())
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> TokenDocument:
         """Return what is known of the token as it is printed with `--json`."""
-        own = {"name": self.authority.name, "operator": self.authority.operator, "token": self.place}
-        return {**own, **self.verdict.as_dict()}
+        return {
+            "name": self.authority.name,
+            "operator": self.authority.operator,
+            "token": self.place,
+            **token_document(self.verdict),
+        }
+
+
+def token_document(verdict: TokenVerdict) -> TokenVerdictDocument:
+    """Return a verdict on a token as it is printed with `--json`."""
+    return {
+        "verdict": verdict.verdict,
+        "failed_check": verdict.failed_check,
+        "failed_step": verdict.failed_step,
+        "message": verdict.message,
+        "gen_time": verdict.gen_time,
+        "accuracy_seconds": verdict.accuracy_seconds,
+        "serial": verdict.serial,
+        "policy": verdict.policy,
+        "imprint_algorithm": verdict.imprint_algorithm,
+        "imprint": verdict.imprint,
+        "signer": verdict.signer,
+        "signature_algorithm": verdict.signature_algorithm,
+        "root": verdict.root,
+        "root_sha256": verdict.root_sha256,
+        "revocation": verdict.revocation,
+        "notes": verdict.notes,
+    }
 
 
 def places(prefix: str, authority: Trusted) -> tuple[str, str]:

@@ -7,6 +7,8 @@
 5. Tokens, record, list and chain are written, the chain last: without it nothing is frozen.
 """
 
+from __future__ import annotations
+
 import hashlib
 import re
 import tomllib
@@ -14,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.files import read_bytes, write_all
@@ -29,6 +32,9 @@ from toolkit.prereg.record import EVIDENCE, FROZEN, RECORD
 from toolkit.prereg.registration import ADDED_TRUST, PROTOCOL, RULES
 from toolkit.prereg.timestamping import Source, timestamp
 from toolkit.prereg.trust import TRUST, Trusted, parse_trust, write_trust
+
+if TYPE_CHECKING:
+    from toolkit.documents.verification import OwnStanding
 
 PREFIX = "freeze"
 _NAME = re.compile(r"\w[\w./-]*", re.ASCII)
@@ -51,7 +57,7 @@ class Frozen:
     registration: str
     sha256: str
     files: tuple[str, ...]
-    standing: str
+    standing: OwnStanding
     commit: str
     tokens: tuple[Judged, ...]
 
@@ -116,7 +122,7 @@ def freeze(
     sources: Sequence[Source],
     known: Sequence[Trusted],
     *,
-    standing: str,
+    standing: OwnStanding,
     say: Callable[[str], None] = lambda _: None,
 ) -> Frozen:
     """Freeze a draft (steps 3 to 5).
@@ -243,7 +249,9 @@ def _contents(folder: Path) -> dict[str, bytes]:
     return {name: read_bytes(folder / name, LARGEST_FROZEN) for name in _names(folder)}
 
 
-def _record(digest: str, draft: Draft, standing: str, tokens: tuple[Judged, ...]) -> record.FreezeRecord:
+def _record(
+    digest: str, draft: Draft, standing: OwnStanding, tokens: tuple[Judged, ...]
+) -> record.FreezeRecord:
     return record.FreezeRecord(
         standing=standing,
         document="The list of the frozen files and their hashes",

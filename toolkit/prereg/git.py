@@ -49,6 +49,27 @@ def ignored(folder: Path) -> list[str]:
     return [name for name in names.split("\0") if name and not name.startswith(".")]
 
 
+def rewritten(folder: Path, kept: Mapping[str, bool]) -> list[str]:
+    """Return the files below a folder that are not as in the last commit; none without version control.
+
+    Args:
+        folder: the folder.
+        kept: names of the files that are meant, and whether one may be added to at its end.
+    """
+    if shutil.which("git") is None or not _is_in_repository(folder):
+        return []
+    if not _git(folder, "rev-parse", "--verify", "--quiet", "HEAD", may_fail=True):
+        return []
+    found = []
+    for name, blob in _blobs(folder).items():
+        path = folder / name
+        if path.name in kept:
+            now = path.read_bytes() if path.is_file() else b""
+            size = int(_git(folder, "cat-file", "-s", blob)) if kept[path.name] else None
+            found += [name] if _blob(now[:size], blob) != blob else []
+    return found
+
+
 def _blobs(folder: Path) -> dict[str, str]:
     """Return what the last commit has of a folder: git's hash of each file, by name."""
     lines = _git(folder, "ls-tree", "-r", "-z", "HEAD", "--", ".").split("\0")

@@ -4,6 +4,8 @@ The record: what was timestamped, when, by whom, and where the evidence lies. Wh
 amendments, which change rules, and deviations, which record events.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import re
@@ -11,15 +13,18 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from toolkit.prereg.hashlist import leads_out
+
+if TYPE_CHECKING:
+    from toolkit.documents.verification import OwnStanding
 
 RECORD = "record.toml"
 FROZEN = "FROZEN.sha256"
 EVIDENCE = "evidence"
-PUBLIC = "public"
-DEMONSTRATION = "demonstration"
+PUBLIC: Final = "public"
+DEMONSTRATION: Final = "demonstration"
 STANDINGS = (PUBLIC, DEMONSTRATION)
 AMENDMENTS = "amendments"
 DEVIATIONS = "deviations"
@@ -92,7 +97,7 @@ class FreezeRecord:
         checkout: where a checkout of its authors' repository keeps it and its evidence, if it is said.
     """
 
-    standing: str
+    standing: OwnStanding
     document: str
     document_sha256: str
     document_place: str
@@ -116,7 +121,7 @@ def read_record(content: bytes) -> FreezeRecord:
     """
     document = tomllib.loads(content.decode())
     record = FreezeRecord(
-        standing=text(document["standing"]),
+        standing=cast("OwnStanding", text(document["standing"])),
         document=text(document["document"]),
         document_sha256=text(document["document_sha256"]),
         document_place=text(document["document_place"]),

@@ -1,17 +1,22 @@
 """What a registration's verdicts stand on, in a word and what lies behind it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Final
 
 from toolkit.errors import VerificationError
 from toolkit.prereg.checks import TOKENS, Check
 from toolkit.prereg.record import DEMONSTRATION, PUBLIC
 from toolkit.prereg.verification import Verification
 
-INCOMPLETE = "incomplete"
-FAILED = "failed"
-ORDER = (FAILED, INCOMPLETE, DEMONSTRATION, PUBLIC)
+if TYPE_CHECKING:
+    from toolkit.documents.standing import StandingDocument, StandingName
+
+INCOMPLETE: Final = "incomplete"
+FAILED: Final = "failed"
+ORDER: tuple[StandingName, ...] = (FAILED, INCOMPLETE, DEMONSTRATION, PUBLIC)
 """From the least to the most that a registration can stand on."""
 
 
@@ -26,11 +31,11 @@ class Standing:
         missing: what is missing, each in a line.
     """
 
-    name: str
+    name: StandingName
     failed_steps: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> StandingDocument:
         """Return the standing as decisions state it."""
         return {
             "standing": self.name,

@@ -1,12 +1,14 @@
 """`toolkit verify-prereg`: what can be said of a registration, step by step."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError, IncompleteError, RuleError, ToolkitError, VerificationError
 from toolkit.files import read_bytes
@@ -17,6 +19,11 @@ from toolkit.prereg.hashlist import entries
 from toolkit.prereg.record import DEMONSTRATION, FROZEN, PUBLIC, Authority
 from toolkit.prereg.registration import RULES, Registration, load_registration
 from toolkit.prereg.spans import differences, spans_told
+
+if TYPE_CHECKING:
+    from toolkit.documents import verification as documents
+    from toolkit.documents.standing import Verdict
+    from toolkit.documents.verification import Outcome, OwnStanding
 
 # A record may leave out fractions of a second.
 SLACK = timedelta(seconds=1)
@@ -44,9 +51,9 @@ class Verification:
     """
 
     registration: str
-    verdict: str
+    verdict: Verdict
     checks: tuple[Check, ...]
-    standing: str = "unknown"
+    standing: OwnStanding = "unknown"
     is_restated: bool = False
     document_sha256: str = ""
     existed_by: datetime | None = None
@@ -80,10 +87,10 @@ class Verification:
             proven += " Nor that the rules here, which restate those bytes, say the same."
         return proven
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> documents.VerificationDocument:
         """Return the verification as it is printed with `--json`."""
-        order = ("run_before_freeze", "incomplete", "runs_after_freeze")
-        verdicts = [c.verdict for c in self.chronology] or ["incomplete"]
+        order: tuple[documents.Order, ...] = ("run_before_freeze", "incomplete", "runs_after_freeze")
+        verdicts: list[documents.Order] = [c.verdict for c in self.chronology] or ["incomplete"]
         recorded = dict(self.recorded)
         return {
             "registration": self.registration,
@@ -102,7 +109,7 @@ class Verification:
                 "disclosed_exceptions": [run for c in self.chronology for run in c.disclosed_exceptions],
                 "undisclosed": [run for c in self.chronology for run in c.undisclosed],
             },
-            "checks": [asdict(check) for check in self.checks],
+            "checks": [check.as_dict() for check in self.checks],
             "promise": self.promise,
         }
 
@@ -159,7 +166,7 @@ def verify_registration(
     """
     registration, first = open_checked(folder)  # 1
     if registration is None:
-        verdict = "not_verified" if first.outcome == "failed" else "incomplete"
+        verdict: Verdict = "not_verified" if first.outcome == "failed" else "incomplete"
         return Verification(folder.name, verdict, (first,))
     return verify_loaded(registration, reader, studies)
 
@@ -189,8 +196,8 @@ def verify_loaded(
     checks.append(later)  # 8
     checks += [_amendments(registration, order) for order in orders]  # 9
     outcomes = {check.outcome for check in checks} - {"unproven"}
-    unfailed = "verified" if outcomes == {"passed"} else "incomplete"
-    verdict = "not_verified" if "failed" in outcomes else unfailed
+    unfailed: Verdict = "verified" if outcomes == {"passed"} else "incomplete"
+    verdict: Verdict = "not_verified" if "failed" in outcomes else unfailed
     return Verification(
         registration=registration.name,
         verdict=verdict,
@@ -294,7 +301,7 @@ def _token(judged: Judged, recorded: Authority) -> Check:
     verdict = judged.verdict
     step = partial(Check, 4, f"token of {judged.authority.name}")
     if not judged.is_verified:
-        outcome = "missing" if verdict.verdict == "incomplete" else "failed"
+        outcome: Outcome = "missing" if verdict.verdict == "incomplete" else "failed"
         failed = f"check {verdict.failed_step}, {verdict.failed_check}: " if verdict.failed_step else ""
         return step(outcome, failed + verdict.message)
     if verdict.gen_time is None or abs(verdict.gen_time - recorded.recorded_time) > SLACK:

@@ -9,10 +9,12 @@
 What divides a step's gradient is taken to be the same for every step of either design.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from math import ceil, isfinite
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,9 @@ from toolkit.estimators.drifts import DriftInterval
 from toolkit.estimators.signal import SMALLEST_TASKS
 from toolkit.estimators.taskwise import TaskUncertainty, is_told_from_zero
 from toolkit.probe.drift import Array
+
+if TYPE_CHECKING:
+    from toolkit.documents.probe import AdviceDocument
 
 MARGIN = 0.05
 """Ratios this near to one are taken for no difference: learning is a twentieth faster or slower at most."""
@@ -91,10 +96,11 @@ class Advice:
     batch_needed: int | None
     sentences: tuple[str, ...] = field(default=())
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> AdviceDocument:
         """Return it as JSON values."""
         figures = {name: asdict(figure) for name, figure in self.figures.items()}
-        return {**vars(self), "figures": figures, "level": LEVEL, "sentences": list(self.sentences)}
+        said = {**vars(self), "figures": figures, "level": LEVEL, "sentences": list(self.sentences)}
+        return cast("AdviceDocument", said)  # its own fields by name
 
 
 def advise(evidence: GroupEvidence, optimizer: str = "adam", batch: int = 24) -> Advice:

@@ -11,9 +11,11 @@
    each design. Products of different blocks keep it unbiased.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,9 @@ from toolkit.estimators.taskwise import TaskUncertainty
 from toolkit.noise.draws import DESIGNS, Design
 from toolkit.probe.drift import POOL, Array, Groups
 from toolkit.tasks.pools import POOLS
+
+if TYPE_CHECKING:
+    from toolkit.documents.probe import PredictionDocument
 
 BLOCK = 8
 """Tasks of a block at least: 250 blocks of the training pool, which keeps resampling quick."""
@@ -110,9 +115,9 @@ class Prediction:
     designs: Mapping[Design, DesignFigures]
     ratios: Mapping[str, TaskUncertainty]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> PredictionDocument:
         """Return it as JSON values."""
-        return {
+        said = {
             **asdict(self.cell),
             "level": LEVEL,
             "blocks": self.blocks,
@@ -121,6 +126,7 @@ class Prediction:
             "designs": {name: asdict(figures) for name, figures in self.designs.items()},
             "ratios": {name: asdict(ratio) for name, ratio in self.ratios.items()},
         }
+        return cast("PredictionDocument", said)  # settings and figures by name
 
 
 def predict(played: Mapping[Design, Groups], cell: Cell, *, rng_seed: int = RNG_SEED) -> Prediction:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.errors import DamagedError, IncompleteError, UsageError, did_you_mean
 from toolkit.registers import row_types
 from toolkit.registers.arrow import check_columns, open_parquet, read_parquet, shape, to_rows
 from toolkit.registers.columns import Table
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
+    from toolkit.documents.registers import OriginDocument
     from toolkit.registers.episode_counts import CountedRun, Counts
 
 
@@ -198,7 +199,10 @@ class Study:
         unknown = [name for name in names if name not in known]
         if unknown:
             raise UsageError(
-                f"table {table!r} has no column {unknown[0]!r}", expected=", ".join(known), where=self.folder
+                f"table {table!r} has no column {unknown[0]!r}",
+                expected=", ".join(known),
+                where=self.folder,
+                remedy=did_you_mean(unknown[0], known),
             )
         if table in self._arrow:
             return self._arrow[table].select(list(names))
@@ -309,6 +313,7 @@ class Study:
                 f"study {self.name!r} has no table {table!r}",
                 expected=", ".join(sorted(self.manifest.tables)),
                 where=self.folder,
+                remedy=did_you_mean(table, self.manifest.tables),
             )
         return table
 
@@ -395,6 +400,6 @@ class Origin:
         """The name that means these bytes for good."""
         return f"{self.repository}@{self.commit}"
 
-    def as_dict(self) -> dict[str, str]:
+    def as_dict(self) -> OriginDocument:
         """Return the origin as decisions state it."""
         return {"repository": self.repository, "revision": self.revision, "commit": self.commit}

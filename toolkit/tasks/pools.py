@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import count
 
 from toolkit.backoffice.parameters import LONGEST_WORD
-from toolkit.errors import UsageError
+from toolkit.errors import UsageError, did_you_mean
 from toolkit.tasks.generator import generate
 from toolkit.tasks.task import Task, task_sha256
 
@@ -132,5 +132,8 @@ def digests_sha256(digests: Iterable[str]) -> str:
 
 def _pool(name: str) -> Pool:
     if name not in POOLS:
-        raise UsageError(f"there is no pool {name[:LONGEST_WORD]!r}", expected=", ".join(POOLS))
+        known = ", ".join(POOLS)
+        raise UsageError(
+            f"there is no pool {name[:LONGEST_WORD]!r}", expected=known, remedy=did_you_mean(name, POOLS)
+        )
     return POOLS[name]

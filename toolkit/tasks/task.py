@@ -4,14 +4,19 @@ Source:
     Paper sec:protocol and app:env, "Tasks": budget 7 + 2n calls, n planned writes, at most 21.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.backoffice.records import Record, plain
 from toolkit.backoffice.world import Base
+
+if TYPE_CHECKING:
+    from toolkit.documents.registers import TaskDocument
 
 BUDGET_BASE = 7
 BUDGET_PER_WRITE = 2
@@ -68,7 +73,7 @@ def budget(writes: int) -> int:
     return min(BUDGET_BASE + BUDGET_PER_WRITE * writes, LARGEST_BUDGET)
 
 
-def task_document(task: Task) -> dict[str, Any]:
+def task_document(task: Task) -> TaskDocument:
     """Return everything that makes the task, as JSON values."""
     return {
         "task_id": task.task_id,
@@ -102,6 +107,6 @@ def task_sha256(task: Task) -> str:
     return document_sha256(task_document(task))
 
 
-def document_sha256(document: dict[str, Any]) -> str:
+def document_sha256(document: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a task's document, in canonical form."""
     return hashlib.sha256(canonical(document).encode()).hexdigest()

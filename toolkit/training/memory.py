@@ -4,11 +4,17 @@ An estimate: what libraries keep for themselves, and what lies between two alloc
 holds it to the peaks that the published runs recorded, on two kinds of accelerators.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from toolkit.training.architecture import Architecture
 from toolkit.training.recipe import Recipe
+
+if TYPE_CHECKING:
+    from toolkit.documents.runs import Fitting
 
 GIGA = 10**9
 MEGA = 10**6
@@ -60,7 +66,7 @@ class Memory:
         return sum(part.high for part in self.parts)
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> Fitting:
         """Whether it fits: `fits`, `may_fit`, or `does_not_fit`."""
         if self.sequences == 0 or self.low > self.accelerator:
             return "does_not_fit"

@@ -16,7 +16,7 @@ from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from toolkit.errors import RuleError, ToolkitError, UsageError
+from toolkit.errors import RuleError, ToolkitError, UsageError, did_you_mean
 from toolkit.files import read_text
 from toolkit.tasks.task import canonical
 from toolkit.training.recipe_limits import AUTO, problems
@@ -193,6 +193,7 @@ def recipe_path(name: str) -> Path:
     raise UsageError(
         f"there is no recipe {name!r}",
         expected=f"one of {', '.join(shipped())}, or the path of a file that ends with {ENDING}",
+        remedy=did_you_mean(name, shipped()),
     )
 
 

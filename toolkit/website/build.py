@@ -11,7 +11,7 @@ from pathlib import Path
 
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.files import read_bytes, read_text, write_all, write_bytes
-from toolkit.website.drawings import pictures
+from toolkit.website.drawings import estimates, pictures
 from toolkit.website.frozen import Version, check_whole, freeze
 from toolkit.website.material import Material
 from toolkit.website.registers import register_files
@@ -61,25 +61,39 @@ def freeze_site(folder: Path, name: str, material: Material, progress: Callable[
 
 
 def _rendered(material: Material, progress: Callable[[str], None], frozen: str = "") -> dict[str, bytes]:
-    absent = [name for name in PACKAGES if find_spec(name) is None]
-    if absent:
-        raise IncompleteError(
-            "the site needs packages that are not installed",
-            expected=", ".join(PACKAGES),
-            found=f"without {', '.join(absent)}",
-            remedy="pip install 'paired-rollouts-toolkit[site]'",
-        )
+    lack = lacking_packages()
+    if lack:
+        raise lack
     pages = {name: text.encode() for name, text in render(material, progress, frozen).items()}
     return {**pages, **register_files(material), **_pictures(material), **_assets()}
 
 
+def lacking_packages() -> IncompleteError | None:
+    """Return that the `site` extra is not installed, or nothing."""
+    absent = [name for name in PACKAGES if find_spec(name) is None]
+    if not absent:
+        return None
+    return IncompleteError(
+        "the site needs packages that are not installed",
+        expected=", ".join(PACKAGES),
+        found=f"without {', '.join(absent)}",
+        remedy="pip install 'paired-rollouts-toolkit[site]'",
+    )
+
+
 def _pictures(material: Material) -> dict[str, bytes]:
-    """Return the registered pictures as files of their own, for other pages to show."""
+    """Return every study's estimates and its registered pictures as files, for other pages to show."""
     return {
-        f"{case.study.name}/{name}.svg": chart.svg.encode()
+        f"{case.study.name}/{name}.svg": _alone(chart.svg).encode()
         for case in material.cases
-        for name, chart in pictures(case).items()
+        for name, chart in {"estimates": estimates(case), **pictures(case)}.items()
+        if chart is not None
     }
+
+
+def _alone(svg: str) -> str:
+    """Return a picture on white: a page that shows it may be dark, and the picture cannot know."""
+    return svg.replace("<svg ", '<svg style="background:#fff" ', 1)
 
 
 def _assets() -> dict[str, bytes]:

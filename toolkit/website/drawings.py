@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
+from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
 from toolkit.decisions.endpoints import Endpoint, Rate
 from toolkit.decisions.engine import Engine
@@ -17,7 +18,7 @@ from toolkit.registers.study import Study
 from toolkit.website.charts.curves import learning_curves
 from toolkit.website.charts.differences import Spread, seed_differences
 from toolkit.website.charts.drawing import Chart
-from toolkit.website.charts.forest import ForestRow
+from toolkit.website.charts.forest import ForestRow, forest
 from toolkit.website.charts.marks import Bar, signed
 from toolkit.website.charts.members import Dot, Measured, members
 from toolkit.website.charts.predicted import Point, Predictor, Scene, predicted_and_seen
@@ -105,6 +106,12 @@ def forest_row(case: Decided, decision: Decision) -> ForestRow:
         decision.threshold,
         limits(case.book.rules[decision.rule], decision),
     )
+
+
+def estimates(case: Case) -> Chart | None:
+    """Return what a study's hypotheses estimate; predictions restate the same estimates."""
+    hypotheses = (decision for decision in case.decide_all() if decision.kind == "hypothesis")
+    return forest(tuple(forest_row(case, decision) for decision in hypotheses), case.study.name)
 
 
 def pictures(case: Decided) -> dict[str, Chart]:

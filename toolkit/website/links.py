@@ -1,13 +1,19 @@
 """Whether every reference of the site leads somewhere in the site, and every page keeps its own policy."""
 
+from __future__ import annotations
+
 import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from toolkit.website.page import POLICY
+
+if TYPE_CHECKING:
+    from toolkit.documents.site import FindingDocument
 
 
 @dataclass(frozen=True, order=True)
@@ -28,9 +34,9 @@ class Finding:
         """Return the finding as one line."""
         return f"{self.file}: {self.kind}: {self.what}"
 
-    def as_dict(self) -> dict[str, str]:
+    def as_dict(self) -> FindingDocument:
         """Return the finding as `--json` prints it."""
-        return asdict(self)
+        return {"file": self.file, "kind": self.kind, "what": self.what}
 
 
 REFERRING = (

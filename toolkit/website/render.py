@@ -55,8 +55,8 @@ def render(material: Material, progress: Callable[[str], None], frozen: str = ""
         "names": {page.name for page in pages},
     }
     texts: dict[str, str] = {}
-    for page in pages:
-        progress(page.name)
+    for number, page in enumerate(pages, 1):
+        progress(f"page {number} of {len(pages)}, {page.name}")
         if page.name in texts:
             raise UsageError("two pages of the site have one name", found=page.name)
         template = templates.get_template(page.template)

@@ -14,6 +14,7 @@ LONGEST = 15
 
 def decision_view(decision: Decision) -> dict[str, Any]:
     """Return a decision as printed, with every optional part present."""
+    decided = decision.as_dict()
     document = {
         "readings": {},
         "superseded": "",
@@ -28,7 +29,7 @@ def decision_view(decision: Decision) -> dict[str, Any]:
         "is_exploratory": False,
         "bounds": decision.bounds.in_words if decision.bounds else "",
         "interval_origin": decision.interval.origin if isinstance(decision.interval, Interval) else "",
-        **decision.as_dict(),
+        **decided,
     }
     document["criteria"] = [
         {
@@ -36,11 +37,12 @@ def decision_view(decision: Decision) -> dict[str, Any]:
             "cautions": [],
             "procedures": [],
             "reading": "",
+            "rules": {},
             "shown": _shown(criterion.value, criterion),
             "other": _shown(criterion.against, criterion),
             **document_of,
         }
-        for criterion, document_of in zip(decision.criteria, document["criteria"], strict=True)
+        for criterion, document_of in zip(decision.criteria, decided["criteria"], strict=True)
     ]
     return document
 

@@ -14,8 +14,10 @@ from tests.conftest import CHECKOUT, Toolkit, run, snapshot
 from tests.registrations import chained, rehash
 from tests.row_study import with_value
 from tests.unit.registers import test_study as damaged
+from toolkit.errors import IncompleteError
 from toolkit.places import Home
 from toolkit.registers.rowhash import row_sha256
+from toolkit.website import build
 
 COMMANDS = {
     ("decide", "H2a"): 0,
@@ -49,7 +51,7 @@ def test_every_command_prints_one_json_document(
             "decide --all",
             ("and boundary framing", "READINGS DISAGREE", "missed originally", "Intervals are as published"),
         ),
-        ("explain H2a", ("mean(c2_auc) >= 0.03", "71/1920", "does not hold", "SELECT", "rules.toml", "D6")),
+        ("explain H2a", ("mean(c2_auc) >= 0.03", "71/1920", "fails at seed 1", "SELECT", "rules.toml", "D6")),
     ],
 )
 def test_people_are_shown_what_must_not_be_missed(
@@ -68,10 +70,10 @@ def test_a_miss_fails_only_when_asked_to(toolkit: Toolkit) -> None:
 def test_every_study_that_has_a_rule_decides_it(toolkit: Toolkit) -> None:
     decided = toolkit("decide", "H2a", "H6", "E1", "--json").json()
     assert [(d["rule"], d["study"]) for d in decided] == [
-        ("H2a", "embedded"),
-        ("E1", "embedded"),
         ("H2a", "published"),
         ("H6", "published"),
+        ("H2a", "embedded"),
+        ("E1", "embedded"),
         ("H2a", "tiny-lm"),
     ]
 
@@ -99,6 +101,22 @@ def test_reproduce_builds_the_site_and_ends_with_the_table(toolkit: Toolkit, tmp
         assert (audit["verdict"], audit["sample"]) == ("verified", 8)
         assert f"--sample 8 --seed {audit['seed']}" not in result.out
         assert f"toolkit registers audit --study {audit['study']} --sample 8 --seed " in result.out
+    _, _, summary = result.out.partition("What was reproduced\n")
+    labels = [line.split()[0] for line in summary.splitlines()]
+    assert labels == ["rows", "registered", "played", "decided", "site"]
+    assert f"{sum(table['rows'] for table in document['registers']):,} rows of 8 studies" in summary
+
+
+def test_reproduce_does_without_the_packages_of_the_site_unless_a_folder_is_named(
+    toolkit: Toolkit, alone: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lack = IncompleteError("the site needs packages that are not installed", remedy="pip install them")
+    monkeypatch.setattr(build, "lacking_packages", lambda: lack)
+    result = toolkit("reproduce")
+    assert result.code == 0, result.err
+    assert "site        not built: the site needs packages that are not installed; pip install" in result.out
+    assert toolkit("reproduce", "--json").json()["site"] is None
+    toolkit("reproduce", "--site", alone.root / "there").refused(3, "the site needs packages")
 
 
 def test_a_study_can_be_named_by_its_folder(toolkit: Toolkit, home: Home) -> None:
@@ -192,7 +210,7 @@ def test_damage_ends_in_one_message_and_nothing_is_written(toolkit: Toolkit, alo
     code, damage = DAMAGES[says]
     damage(alone)
     before = snapshot(alone.root)
-    toolkit("reproduce").refused(code)
+    toolkit("reproduce", "--json").refused(code)
     toolkit("decide", "H2a", "H1b").refused(code, says)
     assert snapshot(alone.root) == before
 

@@ -11,7 +11,7 @@ from tests.conftest import Toolkit
 from tests.unit.decisions.rows_study import registered_study
 from tests.unit.decisions.study import amendment, rule
 from toolkit.cli.decide import notes
-from toolkit.cli.explain import _criteria_lines, _estimate_lines
+from toolkit.cli.explain import _more_lines
 from toolkit.decisions.case import Case
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.rulebook import load_rulebook
@@ -32,8 +32,9 @@ def test_a_computed_interval_is_printed_with_its_errors(toolkit: Toolkit, plain:
 
 
 def test_people_read_where_intervals_come_from(toolkit: Toolkit, plain: Path) -> None:
-    computed = "Intervals are computed from episode rows, 10,000 resamples."
-    assert computed in toolkit("decide", "H2a", "--study", plain).out
+    computed = "computed from episode rows, 10,000 resamples"
+    assert f"], {computed}: includes zero" in toolkit("decide", "H2a", "--study", plain).out
+    assert f"Intervals are {computed}." in toolkit("decide", "--all", "--study", plain).out
 
 
 def test_every_file_that_is_named_was_hashed_and_no_other_is(toolkit: Toolkit, plain: Path) -> None:
@@ -48,7 +49,7 @@ def test_every_file_that_is_named_was_hashed_and_no_other_is(toolkit: Toolkit, p
 
 def test_explain_says_what_an_interval_was_computed_from(toolkit: Toolkit, plain: Path) -> None:
     out = toolkit("explain", "H2a", "--study", plain).out
-    assert "computed from episode rows, 10,000 resamples: percentile bootstrap" in out
+    assert "Interval   computed from episode rows, 10,000 resamples: percentile bootstrap" in out
     assert "Register   episodes 6 files, each hashed when it was read" in out
 
 
@@ -92,11 +93,9 @@ def test_explain_says_each_test_and_the_level_of_a_margin(case: Case) -> None:
     added = amendment("A9", 'adds = ["S"]', TESTED, tests)
     book = load_rulebook(case.registration.rules, [*(a.rules for a in case.registration.amendments), added])
     decision = Engine(book, (case.registration.name, ""), case.engine.registers).decide("S")
-    shown = decision.as_dict()
-    assert "    equivalence at ±0.3: two one-sided tests (TOST) at 5% each" in "\n".join(
-        _criteria_lines(shown)
-    )
-    (said,) = (line for line in _estimate_lines(decision, shown) if line.startswith("Test"))
+    lines = list(_more_lines(decision, decision.as_dict()))
+    assert "equivalence at ±0.3: two one-sided tests (TOST) at 5% each" in "\n".join(lines)
+    (said,) = (line for line in lines if line.startswith("Test"))
     assert said.startswith(
         "Test       flip of c2_auc: p = 0.5 (sign-flip test over seeds, exact over all signs"
     )

@@ -36,7 +36,7 @@ def test_people_are_told_what_it_means_under_each_regime(toolkit: Toolkit) -> No
 
 def test_the_challenge_fails_the_first_attempt_of_a_write(toolkit: Toolkit) -> None:
     fates = [toolkit("draw", 1, "cancel_order", "O-1", repeat).out for repeat in (0, 1)]
-    assert ["challenge                transient" in fate for fate in fates] == [True, False]
+    assert ["challenge                 transient" in fate for fate in fates] == [True, False]
 
 
 def test_a_flip_is_explained(toolkit: Toolkit) -> None:

@@ -173,7 +173,7 @@ def test_its_registers_are_verified_and_its_probe_computed_anew_from_the_evidenc
 
 def test_probed_from_its_registers_it_is_the_same(sealed: Path, tmp_path: Path) -> None:
     done = toolkit(
-        "probe", "run", "small", "--processes", "1", "--folder", tmp_path / "p", "--into", tmp_path
+        "probe", "run", "small", "--processes", 1, "--folder", tmp_path / "p", "--into", tmp_path, "--json"
     )
     assert done.code == 0, done.err
     for name in ("probe", "probe_gram", "probe_checkpoints", "probe_intervals"):

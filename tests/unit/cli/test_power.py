@@ -8,6 +8,7 @@ from scipy import stats
 
 from tests.conftest import Toolkit
 from toolkit.decisions.case import Case
+from toolkit.study.power import power as simulated
 from toolkit.study.power.power import Power
 from toolkit.study.power.report import harder, needed, spread_range, warnings
 from toolkit.study.power.simulation import Design
@@ -28,13 +29,28 @@ def test_people_see_what_was_fitted_and_what_was_assumed(toolkit: Toolkit) -> No
     out = toolkit("power", "H2a", *FAST).out
     assert "fitted to published" in out
     # None, the threshold and twice that.
-    assert [line.split()[1] for line in out.splitlines() if line.startswith("│")] == [
-        "+0.000",
-        "+0.030",
-        "+0.060",
-    ]
+    rows = [line.split() for line in out.splitlines() if line.startswith("+")]
+    assert [row[0] for row in rows] == ["+0.000", "+0.030", "+0.060"]
     assert "task sd at most 0.25, assumed" in out
     assert "to pass with probability 0.8 at +0.030: no number of seeds simulated here is enough" in out
+
+
+def test_people_are_told_how_exact_shares_are_and_what_more_simulations_give(toolkit: Toolkit) -> None:
+    asked = ("power", "H2a", "--seeds", 3, "--effect", 0.03, "--simulations", 100)
+    (result,) = toolkit(*asked, "--json").json()["results"]
+    error = 100 * (result["pass_probability"] * (1 - result["pass_probability"]) / 100) ** 0.5
+    last = toolkit(*asked).out.splitlines()[-1]
+    assert last.startswith(f"simulated 100 times, which gives shares to ±{error:.1f} points")
+    assert f"--simulations 1000 gives ±{error / 10**0.5:.1f} and takes about " in last
+
+
+def test_intervals_are_the_same_however_many_studies_are_bootstrapped_at_once(
+    toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("power", "H2a", "--seeds", 5, "--effect", 0.03, "--simulations", 40, "--json")
+    together = toolkit(*asked).json()
+    monkeypatch.setattr(simulated, "BATCH", 1)
+    assert toolkit(*asked).json() == together
 
 
 def test_the_range_of_the_spread_is_the_chi_squares() -> None:

@@ -18,6 +18,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import toolkit as package
+from tests import printed
 from tests.conftest import CHECKOUT, Toolkit, run, snapshot
 from toolkit import api
 from toolkit.cli import site_material
@@ -213,7 +214,9 @@ def test_an_interrupt_ends_serving_without_a_word(site: Path) -> None:
         text = ""
         while not text.rstrip().endswith("}"):
             text += process.stdout.readline()
-        address = json.loads(text)["address"]
+        document = json.loads(text)
+        printed.check("site serve", document)
+        address = document["address"]
         with urllib.request.urlopen(address, timeout=10) as response:  # noqa: S310 - this machine's
             assert b"<!doctype html>" in response.read()
         process.send_signal(signal.SIGINT)

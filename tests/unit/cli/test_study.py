@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import CHECKOUT, Result, Toolkit, snapshot
@@ -138,3 +139,18 @@ def test_registers_take_the_place_of_those_of_more_runs(toolkit: Toolkit, tmp_pa
 )
 def test_wrong_usage_is_told(toolkit: Toolkit, arguments: str) -> None:
     run(toolkit, *arguments.split()).refused(2)
+
+
+@pytest.mark.parametrize("name", ["embedded", "published", "tiny-lm"])
+def test_a_study_whose_registers_are_here_is_known_to_be_played(toolkit: Toolkit, name: str) -> None:
+    runs = pq.read_table(CHECKOUT / "registers" / name / "runs").num_rows
+    document = toolkit("study", "status", name, "--json").json()
+    assert (document["study"], document["complete"], document["at_work"]) == (name, 0, False)
+    assert document["registers"] == {
+        "folder": str(CHECKOUT / "registers" / name),
+        "runs": runs,
+        "complete": runs,
+    }
+    first, second = toolkit("study", "status", name).out.splitlines()
+    assert first.startswith(f"{name}: {runs} of {runs} runs complete in its registers")
+    assert second == f"no run of it was played in {document['folder']}"

@@ -92,9 +92,10 @@ def test_a_project_without_measurements_says_so_and_has_the_study_named(
     toolkit(*DRY).refused(2, "embedded")
 
 
-def test_the_tables_fit_a_hundred_columns(toolkit: Toolkit) -> None:
-    lines = toolkit(*DRY, "--tier", 1).out.splitlines()
-    assert max(len(line) for line in lines if line.startswith(("│", "┏"))) <= 100
+def test_80_columns_hold_every_setting_with_where_it_is_from(toolkit: Toolkit) -> None:
+    lines = toolkit(*DRY, "--tier", 1, columns=80).out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert ["setting", "value", "where", "from"] in [line.split() for line in lines]
 
 
 @pytest.fixture

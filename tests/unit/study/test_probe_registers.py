@@ -239,8 +239,7 @@ def test_an_audit_draws_evidence_where_a_probe_is_registered(
 
 def test_a_report_shows_what_the_readme_shows(toolkit: Callable[..., Result]) -> None:
     shown = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    printed = toolkit("probe", "report", "--study", "embedded", "--trajectory", "base").out
-    rows = [line for line in shown.splitlines() if line.startswith("│ base@0")]
-    assert len(rows) == 2
-    for row in rows:
-        assert row in printed
+    printed = toolkit("probe", "report", "--study", "embedded", "--trajectory", "base", columns=None).out
+    rows = [line for line in shown.splitlines() if line.startswith("base@0 ")]
+    assert len(rows) >= 2
+    assert set(rows) <= set(printed.splitlines())

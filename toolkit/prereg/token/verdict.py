@@ -1,12 +1,13 @@
 """What an examination of a token ends with."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Final, Literal
 
-VERIFIED = "verified"
-NOT_VERIFIED = "not_verified"
-INCOMPLETE = "incomplete"
+VERIFIED: Final = "verified"
+NOT_VERIFIED: Final = "not_verified"
+INCOMPLETE: Final = "incomplete"
+Verdict = Literal["verified", "not_verified", "incomplete"]
 
 NOT_CHECKED = "not checked"
 
@@ -49,7 +50,7 @@ class TokenVerdict:
         notes: what a careful reader wants to know besides.
     """
 
-    verdict: str
+    verdict: Verdict
     failed_step: int | None
     failed_check: str | None
     message: str
@@ -66,9 +67,3 @@ class TokenVerdict:
     key_sha256: tuple[str, ...] = ()
     revocation: str | None = None
     notes: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the verdict as it is printed with `--json`."""
-        document = {"verdict": self.verdict, "failed_check": self.failed_check, **asdict(self)}
-        del document["key_sha256"]
-        return document

@@ -15,7 +15,7 @@ from .path import build_path, check_unused
 from .request import check_imprint, check_request
 from .signature import check_signature
 from .timestamp import Timestamp, granted_token, read_timestamp
-from .verdict import INCOMPLETE, NOT_CHECKED, NOT_VERIFIED, VERIFIED, Refused, TokenVerdict
+from .verdict import INCOMPLETE, NOT_CHECKED, NOT_VERIFIED, VERIFIED, Refused, TokenVerdict, Verdict
 
 _CHECKS = (
     "form encoding status structure imprint request signer certificate_id signed_attributes signature "
@@ -63,7 +63,7 @@ class _Record:
     facts: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def verdict(self, verdict: str, message: str) -> TokenVerdict:
+    def verdict(self, verdict: Verdict, message: str) -> TokenVerdict:
         """Return what the examination ends with."""
         step, check = (None, None) if verdict == VERIFIED else STEPS[self.step - 1]
         return TokenVerdict(verdict, step, check, message, **self.facts, notes=tuple(self.notes))

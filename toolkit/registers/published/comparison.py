@@ -1,11 +1,16 @@
 """The published figures against the authors' run registers, number by number."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from toolkit.registers.published.source import Record, Source
+
+if TYPE_CHECKING:
+    from toolkit.documents.registrations import FigureDifferenceDocument
 
 # Column of runs.csv → where a run's register has it.
 _OF_RUN = {
@@ -49,6 +54,10 @@ class Difference:
     figure: str
     published: str
     found: str
+
+    def as_dict(self) -> FigureDifferenceDocument:
+        """Return the figure as it is printed with `--json`."""
+        return {"figure": self.figure, "published": self.published, "found": self.found}
 
 
 @dataclass(frozen=True)

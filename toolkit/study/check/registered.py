@@ -7,11 +7,12 @@ from pathlib import Path
 
 from toolkit.decisions import case
 from toolkit.decisions.rulebook import rulebook_of
-from toolkit.errors import DamagedError, IncompleteError
+from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.places import Home
 from toolkit.prereg.checks import Reader
 from toolkit.prereg.chronology import StudyRuns
 from toolkit.prereg.record import Amendment
-from toolkit.prereg.registration import Registration
+from toolkit.prereg.registration import Registration, load_registration
 from toolkit.prereg.standing import standing_of
 from toolkit.prereg.trust import known_authorities, known_restatements
 from toolkit.prereg.verification import verify_loaded
@@ -42,6 +43,35 @@ def open_case(study: Study, registration: Registration, trust_files: Sequence[Pa
         standing=standing_of(verification),
         unbinding=verification.unbinding,
     )
+
+
+def refuse_absent(rule: str, home: Home) -> None:
+    """Refuse a rule that is registered here for a study that does not come with the package.
+
+    Raises:
+        IncompleteError: it is.
+    """
+    for study in home.absent_studies:
+        folder = home.registrations / study
+        if folder.is_dir() and rule in rulebook_of(load_registration(folder)).rules:
+            raise home.absent(
+                study, f"rule {rule!r} is of study {study!r}, which does not come with the package"
+            )
+
+
+def refuse_own(folder: Path, trust_files: Sequence[Path]) -> None:
+    """Refuse trust files that lie in the registration itself.
+
+    Raises:
+        UsageError: one does.
+    """
+    for path in trust_files:
+        if path.resolve().is_relative_to(folder.resolve()):
+            raise UsageError(
+                "a registration cannot vouch for its own authorities",
+                found=path,
+                remedy="write a trust file of your own, with authorities that you have checked",
+            )
 
 
 def runs_of(study: Study, registration: Registration) -> StudyRuns:

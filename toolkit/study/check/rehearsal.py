@@ -110,10 +110,10 @@ def rehearse(
     engine = Engine(fitted, (book.name, NO_DRAFT), _Pilot(study))
     decisions = engine.decide_all()
     powers: dict[str, tuple[Power, ...] | str] = {}  # 4
-    for rule in book.rules.values():
-        if simulations and rule.estimate:
-            progress(f"power of {rule.id}")
-            powers[rule.id] = _power(book, fitted, study, rule.id, (simulations, rng_seed))
+    simulated = [rule for rule in book.rules.values() if simulations and rule.estimate]
+    for number, rule in enumerate(simulated, 1):
+        progress(f"power of {rule.id}, rule {number} of {len(simulated)}")
+        powers[rule.id] = _power(book, fitted, study, rule.id, (simulations, rng_seed))
     return Rehearsal(study, fitted, engine, decisions, powers, problems, changes)
 
 

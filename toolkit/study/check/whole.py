@@ -27,6 +27,7 @@ from toolkit.training.specification import Specification
 if TYPE_CHECKING:
     from toolkit.decisions.case import Case
     from toolkit.decisions.lookup import Registers
+    from toolkit.documents.standing import Verdict
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,22 @@ class Verified:
     missing: str = ""
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         """`verified`; `incomplete` where the registration is not here; `not_verified` where that fails."""
         if self.standing is not None and self.standing.name == FAILED:
             return "not_verified"
         return "incomplete" if self.missing else "verified"
+
+
+def number_of_steps(study: Study) -> int:
+    """Return how many steps `check_whole` tells of."""
+    rows = 1 + len(study.tables)
+    if not study.has("runs"):
+        return rows
+    summaries = sum(study.has(table) for table in SUMMARIES)
+    if study.is_summary:
+        return rows + summaries
+    return rows + summaries + 2 + (study.manifest.tables[CHECKPOINTS].rows if study.has(CHECKPOINTS) else 0)
 
 
 def check_whole(study: Study, case: Case | None, progress: Callable[[str], None]) -> dict[str, int]:
@@ -74,8 +86,8 @@ def check_whole(study: Study, case: Case | None, progress: Callable[[str], None]
         DamagedError: the first row that is not what it has to be.
         VerificationError: figures of the probe are not on the registered checkpoints, or not tied.
     """
-    progress("files and rows")
-    rows = verify_study(study)  # 1
+    progress("files")
+    rows = verify_study(study, progress)  # 1
     if not study.has("runs"):
         return rows
     registers = case.engine.registers if case else DerivedRegisters(study, None, None)

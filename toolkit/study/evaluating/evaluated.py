@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
@@ -29,11 +29,20 @@ from toolkit.tasks.task import canonical
 if TYPE_CHECKING:
     import numpy as np
 
+    from toolkit.documents.runs import (
+        EvaluatedSetDocument,
+        LuckShareDocument,
+        MeasureDocument,
+        MeasuresDocument,
+        Target,
+    )
+
 ARM = "evaluated"
 WORDS = {"arm": (ARM,)}
 UNREGISTERED = "unregistered"
 DOCUMENT = "evaluation.json"
 LONGEST_NAME = 64
+TARGETS: tuple[Target, ...] = ("true_success", "observed_reward")
 MEASURES = ("success", "observed", "calls", "exposed")
 
 
@@ -70,7 +79,7 @@ def write_registers(
     )
 
 
-def figures(rows: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
+def figures(rows: Mapping[str, Sequence[Row]]) -> list[EvaluatedSetDocument]:
     """Return what was found under each regime: rates, calls and exposure, with intervals over tasks.
 
     Args:
@@ -89,12 +98,12 @@ def figures(rows: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
     ]
 
 
-def luck_shares(rows: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
+def luck_shares(rows: Mapping[str, Sequence[Row]]) -> list[LuckShareDocument]:
     """Return the luck share of each regime and reward; a share is None where the reward never varied."""
-    shares = []
+    shares: list[LuckShareDocument] = []
     for regime, tables in _by_regime(rows.get(LUCK_SHARE, ())).items():
         measured = {row["target"]: row for row in summaries.luck_share_summary({}, tables, "model")}
-        for target in ("true_success", "observed_reward"):
+        for target in TARGETS:
             row = measured.get(target, {})
             shares.append(
                 {
@@ -164,7 +173,7 @@ def _by_regime(rows: Iterable[Row]) -> dict[str, list[Any]]:
     return regimes
 
 
-def _measured(rows: Sequence[Row]) -> dict[str, Any]:
+def _measured(rows: Sequence[Row]) -> MeasuresDocument:
     """Return each measure's mean over episodes, and its interval where there are two tasks at least."""
     import numpy as np
 
@@ -181,16 +190,17 @@ def _measured(rows: Sequence[Row]) -> dict[str, Any]:
 
     plain = {name: float(value[0]) for name, value in means(np.ones((1, len(numbers)))).items()}
     if len(numbers) < taskwise.SMALLEST_SAMPLE:
-        return {name: _figure(value, None, None) for name, value in plain.items()}
+        return cast("MeasuresDocument", {name: _figure(value, None, None) for name, value in plain.items()})
     uncertain = task_uncertainties(
         means, len(numbers), level=summaries.LEVEL, resamples=summaries.RESAMPLES, rng_seed=summaries.RNG_SEED
     )
-    return {name: _figure(value, uncertain[name].low, uncertain[name].high) for name, value in plain.items()}
+    figures = {n: _figure(value, uncertain[n].low, uncertain[n].high) for n, value in plain.items()}
+    return cast("MeasuresDocument", figures)
 
 
 def _plain(value: Decimal | None) -> float | None:
     return None if value is None else float(value)
 
 
-def _figure(value: float, low: float | None, high: float | None) -> dict[str, float | None]:
+def _figure(value: float, low: float | None, high: float | None) -> MeasureDocument:
     return {"estimate": value, "low": low, "high": high, "level": summaries.LEVEL}

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from toolkit.decisions.case import Case
-from toolkit.errors import UsageError
+from toolkit.errors import UsageError, did_you_mean
 from toolkit.files import replacing
 from toolkit.prereg.registration import Registration
 from toolkit.registers.arrow import Row
@@ -108,6 +108,7 @@ def chosen_runs(study: Study, pattern: str) -> list[Row]:
             f"study {study.name!r} has no run {pattern!r}",
             expected=f"{len(rows)} runs, the first of them {rows[0]['run_id']}",
             where=study.folder,
+            remedy=did_you_mean(pattern, [row["run_id"] for row in rows]),
         )
     return runs
 

@@ -1,9 +1,11 @@
 """The plan of a language model's training before any of it is done: runs, memory, time, what is not known."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.decisions.rulebook import RuleBook
 from toolkit.errors import IncompleteError, UsageError
@@ -24,13 +26,16 @@ from toolkit.training.specification import (
     specify_language_model,
 )
 
+if TYPE_CHECKING:
+    from toolkit.documents import runs as documents
+
 # Settings that decide how long an episode takes; a rate that was measured with others says nothing.
 DECIDES_TIME = (
     *("dtype", "lora.rank", "step.micro_batch", "sampling.max_completion_tokens", "sampling.max_turns"),
     *("sampling.context", "engine.kind", "engine.gpu_memory", "engine.thinking"),
     *("engine.dtype", "engine.sleep", "engine.conversations"),
 )
-NOT_EVALUABLE = "not_evaluable"
+NOT_EVALUABLE: Final = "not_evaluable"
 NOT_COUNTED = "what libraries keep besides, and a model's tower for images, are not counted"
 UNTRIED = (
     "no run was ever trained with its weights divided among GPUs, and `toolkit train` refuses to; what is "
@@ -157,20 +162,20 @@ class TrainingPlan:
     lacks: tuple[str, ...]
 
     @property
-    def total(self) -> dict[str, int]:
+    def total(self) -> documents.PlannedTotalDocument:
         """What all runs play together."""
         checkpoints = sum(len(run.checkpoints) for run in self.runs)
         return {"runs": len(self.runs), **_counts(self.runs), "checkpoints": checkpoints}
 
     @property
-    def bounds(self) -> dict[str, int | None]:
+    def bounds(self) -> documents.PlanBoundsDocument:
         """The most tokens of training and evaluation, and the most operations; None without sizes."""
         trained, evaluated = plan.most_tokens(self.runs, self.recipe)
         architecture = self.model.architecture if self.model else None
         operations = plan.most_operations(self.runs, self.recipe, architecture) if architecture else None
         return {"tokens_trained": trained, "tokens_evaluated": evaluated, "operations": operations}
 
-    def document(self, sources: Mapping[str, str]) -> dict[str, Any]:
+    def document(self, sources: Mapping[str, str]) -> documents.TrainingPlanDocument:
         """Return the plan as JSON values.
 
         Args:
@@ -194,15 +199,19 @@ class TrainingPlan:
             "lacks": list(self.lacks),
         }
 
-    def _run(self, run: plan.RunCounts) -> dict[str, Any]:
+    def _run(self, run: plan.RunCounts) -> documents.PlannedRunDocument:
         return {
-            **_place(run),
+            "run_id": run.run_id,
+            "tier": run.tier,
+            "condition": run.condition,
+            "arm": run.arm,
+            "seed": run.seed,
             **_counts([run]),
             "checkpoints": list(run.checkpoints),
             "hours": _range(plan.run_hours(run, self.rate) if self.rate else None),
         }
 
-    def _memory(self) -> dict[str, Any]:
+    def _memory(self) -> documents.PlannedMemoryDocument:
         memory, model = self.memory, self.model
         if memory is None or model is None:
             return {"verdict": NOT_EVALUABLE}
@@ -222,7 +231,7 @@ class TrainingPlan:
             "not_counted": NOT_COUNTED,
         }
 
-    def _time(self) -> dict[str, Any]:
+    def _time(self) -> documents.PlannedTimeDocument:
         rate, schedule = self.rate, self.schedule
         if rate is None or schedule is None:
             return {"verdict": NOT_EVALUABLE}
@@ -321,15 +330,26 @@ def _rate(
     return plan.rescaled(basis.rate, find_model(measured.model).architecture, model.architecture, gpus)
 
 
-def _counts(runs: Sequence[plan.RunCounts]) -> dict[str, int]:
-    names = ("steps", "groups", "rollouts", "periodic", "final", "diagnostic", "evaluated", "episodes")
-    return {name: sum(getattr(run, name) for run in runs) for name in names}
+def _counts(runs: Sequence[plan.RunCounts]) -> documents.PlayedCountsDocument:
+    return {
+        "steps": sum(run.steps for run in runs),
+        "groups": sum(run.groups for run in runs),
+        "rollouts": sum(run.rollouts for run in runs),
+        "periodic": sum(run.periodic for run in runs),
+        "final": sum(run.final for run in runs),
+        "diagnostic": sum(run.diagnostic for run in runs),
+        "evaluated": sum(run.evaluated for run in runs),
+        "episodes": sum(run.episodes for run in runs),
+    }
 
 
-def _range(hours: plan.Range | None) -> dict[str, float | None] | None:
+def _range(hours: plan.Range | None) -> documents.RangeDocument | None:
     """Return a range as JSON values, to six digits."""
     if hours is None:
         return None
-    return {
-        name: value if value is None else float(f"{value:.6g}") for name, value in hours._asdict().items()
-    }
+    low, mean = (None if value is None else _six(value) for value in (hours.low, hours.mean))
+    return {"low": low, "mean": mean, "high": _six(hours.high)}
+
+
+def _six(value: float) -> float:
+    return float(f"{value:.6g}")

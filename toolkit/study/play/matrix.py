@@ -10,10 +10,11 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Any
 
+from toolkit.decisions.keys import OPTIONAL, Key, Named, Value, alike, keys
 from toolkit.decisions.plan import Cell, Fixed, Plan
 from toolkit.decisions.rulebook import rulebook_of
 from toolkit.decisions.section import Section, exact_number
-from toolkit.errors import IncompleteError, RuleError, UsageError
+from toolkit.errors import IncompleteError, RuleError, UsageError, did_you_mean
 from toolkit.evaluation.sets import sets_at
 from toolkit.noise.regimes import REGIMES
 from toolkit.prereg.evidence import anchor
@@ -31,22 +32,32 @@ SIZES = {"step.steps": "steps", "step.prompts": "prompts_per_step", "step.rollou
 """What a recipe and a matrix both say: the setting, and the field of a specification."""
 BOTH = {**SIZES, "step.checkpoint_every": "checkpoint_every"}
 """What a recipe and a specification both say."""
-SETTINGS: dict[str, tuple[tuple[str, ...], type]] = {
-    "sampling": (("own", "shared"), str),
-    "optimizer": (("adam", "gradient", "sign"), str),
-    "learning_rate": ((), str),
-    "square_decay": ((), str),
-    "loss_type": (("dapo", "dr_grpo"), str),
-    "constant_groups": (("kept", "resampled"), str),
-    "surface_tokens": ((), int),
-    "checkpoint_every": ((), int),
-    "registers": (("all", "no_checkpoints", "evaluations"), str),
-    "checkpoints": ((), dict),
-    "sub_requests": ((), int),
-    "world": (tuple(FOREIGN), str),
-    "pools": ((), dict),
-}
-"""What a line of a matrix may set of its runs: its values where they are few, and their type."""
+CHECKPOINTS = keys(
+    Key("study", Value.TEXT, "the study that trained them"),
+    Key("condition", Value.TEXT, "their condition there"),
+    Key("sha256", Named(Value.TEXTS), "by arm, SHA-256 of what the run of each seed left"),
+)
+SETTINGS = keys(
+    Key("sampling", Value.TEXT, "whether arms share policy samples", OPTIONAL, ("own", "shared")),
+    Key("optimizer", Value.TEXT, "how a gradient becomes a step", OPTIONAL, ("adam", "gradient", "sign")),
+    Key("learning_rate", Value.DECIMAL, "step size, above 0", OPTIONAL),
+    Key("square_decay", Value.DECIMAL, "decay of Adam's mean of squares, from 0, below 1", OPTIONAL),
+    Key("loss_type", Value.TEXT, "aggregation of token losses", OPTIONAL, ("dapo", "dr_grpo")),
+    Key("constant_groups", Value.TEXT, "what becomes of groups of one reward", OPTIONAL, ("kept", RESAMPLED)),
+    Key("surface_tokens", Value.WHOLE, "tokens that change no action, a call", OPTIONAL),
+    Key("checkpoint_every", Value.WHOLE, "training steps between checkpoints", OPTIONAL),
+    Key("registers", Value.TEXT, "rows that are kept", OPTIONAL, ("all", "no_checkpoints", "evaluations")),
+    Key(
+        "checkpoints",
+        CHECKPOINTS,
+        "checkpoints of another study to evaluate; its runs train nothing",
+        OPTIONAL,
+    ),
+    Key("sub_requests", Value.WHOLE, "requests in one task", OPTIONAL),
+    Key("world", Value.TEXT, "where tasks come from, if not from the back office", OPTIONAL, tuple(FOREIGN)),
+    Key("pools", Value.TABLE, "the SHA-256 of the tasks of each pool", OPTIONAL),
+)
+"""What a line of a matrix may set of its runs."""
 
 COUNTED = ("training_groups", "training_rollouts")
 """What a line cannot fix where outcomes decide how many groups are played."""
@@ -143,6 +154,7 @@ def specify(
                 f"no run that can be played is called {pattern!r}",
                 expected=", ".join(run.run_id for run in candidates)
                 or "a tier and a rule with runs in common",
+                remedy=did_you_mean(pattern, [run.run_id for run in candidates]),
             )
     chosen = tuple(run for run in candidates if selection.takes_run(run.run_id))
     if not chosen:
@@ -284,8 +296,8 @@ def _settings(cell: Cell, steps: int, *, has_recipe: bool) -> dict[str, Any]:
     known = tuple(SETTINGS) if "checkpoints" not in cell.settings else OF_EVALUATIONS
     known = OF_ANY_POLICY if has_recipe else known
     for name, value in cell.settings.items():
-        choices, kind = SETTINGS.get(name, ((), None))
-        is_one = name in known and type(value) is kind and (not choices or value in choices)
+        choices = SETTINGS[name].choices if name in SETTINGS else ()
+        is_one = name in known and type(value) is SETTINGS[name].type and (not choices or value in choices)
         expected, is_within = _BOUNDS.get(name, (", ".join(choices) or f"one of {', '.join(known)}", None))
         if not is_one or (is_within and not is_within(exact_number(str(value), f"matrix, {name}"))):
             raise _unset(cell, "a line of the matrix has a setting that no run has", name, expected)
@@ -323,9 +335,9 @@ def _checkpoints(cell: Cell) -> dict[tuple[str, int], dict[str, str]]:
     if "checkpoints" not in cell.settings:
         return {}
     where = f"matrix, {cell.condition}, checkpoints"
-    section = Section(cell.settings["checkpoints"], where)
+    section = Section(cell.settings["checkpoints"], where, CHECKPOINTS)
     study, condition = section.text("study"), section.text("condition")
-    by_arm = Section(section.table("sha256"), f"{where}, sha256")
+    by_arm = Section(section.table("sha256"), f"{where}, sha256", alike(cell.arms, Value.TEXTS))
     section.done()
     found = {}
     for arm in cell.arms:
@@ -384,4 +396,5 @@ def _check_known(what: str, names: Iterable[str], known: set[str]) -> None:
         raise UsageError(
             f"no run that can be played belongs to {what} {', '.join(unknown)}",
             expected=", ".join(sorted(known)),
+            remedy=did_you_mean(unknown[0], known),
         )

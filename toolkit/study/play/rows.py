@@ -6,7 +6,7 @@ import json
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
+from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError, did_you_mean
 from toolkit.files import LARGEST_ROWS, read_bytes
 from toolkit.registers import arrow
 from toolkit.registers.launches import specification_document
@@ -36,7 +36,8 @@ def run_file(study: Study, table: str, run_id: str) -> str:
     files = {PurePosixPath(name).stem: name for name in study.manifest.tables[table].files}
     if run_id not in files:
         known = ", ".join(sorted(files)[:MOST_NAMES])
-        raise UsageError(f"study {study.name!r} has no run {run_id!r}", expected=f"{known}, …")
+        remedy = did_you_mean(run_id, files)
+        raise UsageError(f"study {study.name!r} has no run {run_id!r}", expected=f"{known}, …", remedy=remedy)
     return files[run_id]
 
 

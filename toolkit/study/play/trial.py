@@ -3,12 +3,14 @@
 Nothing of it is kept, nothing is evaluated, and its seeds are none of a registered run's.
 """
 
+from __future__ import annotations
+
 import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from toolkit.policies.language_model.loading import model_path
 from toolkit.registers.arrow import Row
@@ -23,6 +25,9 @@ from toolkit.training.specification import (
     Specification,
     specify_language_model,
 )
+
+if TYPE_CHECKING:
+    from toolkit.documents.runs import TrialDocument
 
 ROOT = "try"
 """What the seeds derive from: a registered run's root begins with its study's name and has its anchor."""
@@ -78,9 +83,9 @@ class Trial:
         later = self.steps[1:] or self.steps
         return sum(step.seconds for step in later) / len(later)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> TrialDocument:
         """Return the trial as JSON values."""
-        return {
+        said = {
             "run_id": self.run_id,
             "recipe_sha256": self.recipe.sha256(),
             "coordinates": self.coordinates,
@@ -89,6 +94,7 @@ class Trial:
             "seconds_per_step": self.seconds_per_step,
             "peak_gpu_bytes": self.peak_gpu_bytes,
         }
+        return cast("TrialDocument", said)  # steps and stack by name
 
 
 def shortened(run: Specification, recipe: Recipe, steps: int) -> LanguageModelSpecification:

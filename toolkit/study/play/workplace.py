@@ -10,12 +10,15 @@ summary.json             what follows from the rows, and what they lack
 COMPLETE.json            written last: the SHA-256 of everything above but the attempts
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import toolkit
 from toolkit import errors, files
@@ -25,6 +28,9 @@ from toolkit.study.play.capacity import check_capacity
 from toolkit.study.play.launches import Launch
 from toolkit.study.play.segments import BrokenSegmentError, check_segment, link, segment_name
 from toolkit.training.specification import Specification
+
+if TYPE_CHECKING:
+    from toolkit.documents.runs import RunState, RunStatusDocument
 
 SPECIFICATION = "specification.json"
 COMPLETE = "COMPLETE.json"
@@ -277,12 +283,25 @@ class RunStatus:
 
     run_id: str
     tier: int
-    state: str
+    state: RunState
     segments: int
     of: int
     attempts: int
     shortcomings: tuple[str, ...] = ()
     at_work: bool = False
+
+    def as_dict(self) -> RunStatusDocument:
+        """Return how far it has come as it is printed with `--json`."""
+        return {
+            "run_id": self.run_id,
+            "tier": self.tier,
+            "state": self.state,
+            "segments": self.segments,
+            "of": self.of,
+            "attempts": self.attempts,
+            "shortcomings": self.shortcomings,
+            "at_work": self.at_work,
+        }
 
 
 @dataclass(frozen=True)
@@ -361,7 +380,7 @@ class Workplace:
     def _status(self, run: RunFolder) -> RunStatus:
         attempts = len(run.launches())
         lacking = run.shortcomings() if run.is_complete else ()
-        state = "begun" if attempts else "not begun"
+        state: RunState = "begun" if attempts else "not begun"
         if run.is_complete:
             state = "incomplete" if lacking else "complete"
         name, tier = run.specification.run_id, run.specification.tier

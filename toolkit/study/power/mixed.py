@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING
 
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.rulebook import RuleBook
 from toolkit.decisions.values import Missing
 from toolkit.errors import IncompleteError, UsageError
+
+if TYPE_CHECKING:
+    from toolkit.documents.decisions import MixedEffectsDocument
 
 LABEL = "sensitivity analysis: it changes no verdict"
 LEVEL = 0.95
@@ -51,9 +54,21 @@ class MixedEffects:
         doubt = "" if self.converged else "; THE FIT DID NOT CONVERGE"
         return f"{self.estimate:+.4f}, 95% [{self.low:+.4f}, {self.high:+.4f}]{doubt}: {self.made}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> MixedEffectsDocument:
         """Return it as it is printed with `--json`."""
-        return {"label": LABEL, "text": self.in_words, **asdict(self)}
+        return {
+            "label": LABEL,
+            "text": self.in_words,
+            "endpoint": self.endpoint,
+            "estimate": self.estimate,
+            "low": self.low,
+            "high": self.high,
+            "task_sd": self.task_sd,
+            "effect_sd": self.effect_sd,
+            "residual_sd": self.residual_sd,
+            "converged": self.converged,
+            "made": self.made,
+        }
 
 
 def mixed_effects(book: RuleBook, engine: Engine, rule_id: str) -> MixedEffects:

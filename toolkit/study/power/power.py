@@ -20,9 +20,10 @@ Source:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import islice
 from statistics import variance
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +32,8 @@ from numpy.typing import NDArray
 from toolkit.decisions import evaluation, rulebook, rules
 from toolkit.decisions.endpoints import Endpoint, IntervalSpec
 from toolkit.decisions.lookup import Tables
-from toolkit.decisions.measure import measure, success_at
+from toolkit.decisions.measure import measure
 from toolkit.decisions.methods import BY_SEED, OVER_TASKS
-from toolkit.decisions.plan import Plan
 from toolkit.decisions.pvalues import p_value
 from toolkit.decisions.seedwise import interval_by_seed
 from toolkit.decisions.taskwise import Draws, interval_over_tasks
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 CELLS = 4_000_000  # drawn at once, to bound the memory
+BATCH = 16  # studies whose bootstraps are computed at once: more take the memory and no less time
 # An interval covers something else than its level says if it is off by more than this, and than chance.
 FAR_OFF, CHANCE_ERRORS = 0.02, 3
 
@@ -151,7 +152,7 @@ def fit(
     """
     rule = book.rule(rule_id)
     endpoints = simulation.simulated_endpoints(book, rule)
-    success = {e.id: _second_arm(book.plan, registers, e) for e in endpoints}  # 1
+    success = {e.id: simulation.second_arm(book.plan, registers, e) for e in endpoints}  # 1
     estimate = measure(book.endpoints[rule.estimate], registers, book.plan)
     present = estimate.present() if isinstance(estimate, Series) else Missing(not_run=False, reasons=())
     if isinstance(present, Missing):
@@ -204,7 +205,7 @@ def simulate(
     simulation.check_seeds(book, rule, design.seeds)
     passed = covered = excluded = wrong = 0
     estimates: list[float] = []
-    for study in studies(book, rule, components, design):  # 2
+    for study in _bootstrapped(studies(book, rule, components, design), rule.interval):  # 2
         if study.passes(rule):  # 3
             passed += 1
             estimates.append(study.estimate)
@@ -240,6 +241,7 @@ class _Simulated:
     weights: dict[tuple[int, int], Any]
     drawn: Draws
     interval_id: str
+    ends: dict[str, tuple[float, float] | Missing] = field(default_factory=dict)
 
     @property
     def differences(self) -> tuple[Fraction, ...]:
@@ -254,7 +256,7 @@ class _Simulated:
     @property
     def interval(self) -> tuple[float, float] | None:
         """The rule's registered interval; None where it has none."""
-        ends = self._ends(self.book.intervals[self.interval_id]) if self.interval_id else None
+        ends = self._ends(self.interval_id) if self.interval_id else None
         return None if isinstance(ends, Missing) else ends
 
     def passes(self, rule: rules.Rule) -> bool:
@@ -270,7 +272,7 @@ class _Simulated:
         if role in ("p", "adjusted"):
             made = p_value(name, self.book, self._value, self._by_task)
             return made.p if role == "p" else made.adjusted
-        ends = self._ends(self.book.intervals[name])
+        ends = self._ends(name)
         return ends if isinstance(ends, Missing) else Fraction(ends[role == "upper"])
 
     def _value(self, name: str) -> Any:
@@ -281,33 +283,53 @@ class _Simulated:
     def _by_task(self, endpoint: Endpoint) -> list[list[int]] | list[list[float]]:
         return simulation.whole_by_task(endpoint, self.counts[endpoint.id])
 
-    def _table(self, endpoint: str) -> NDArray[np.float64]:
+    def registered(self, interval: str) -> IntervalSpec:
+        """Return an interval as it is registered, but for what the design says of its resamples."""
+        spec, design = self.book.intervals[interval], self.design
+        return replace(spec, resamples=design.resamples or spec.resamples, rng_seed=design.rng_seed)
+
+    def table(self, interval: str) -> NDArray[np.float64]:
+        """Return the differences that an interval is over, by seed and task."""
+        endpoint = self.book.intervals[interval].endpoint
         return simulation.by_task(self.book.endpoints[endpoint], self.counts[endpoint])
 
-    def _ends(self, spec: IntervalSpec) -> tuple[float, float] | Missing:
-        draws = replace(
-            spec, resamples=self.design.resamples or spec.resamples, rng_seed=self.design.rng_seed
-        )
-        if spec.method in BY_SEED:
-            interval = interval_by_seed(draws, self.book, self._value)
-        elif spec.method in OVER_TASKS:
-            interval = interval_over_tasks(draws, self._table(spec.endpoint).tolist(), 1, self.drawn)
-        else:
-            return self._bootstrapped(draws)
-        return interval if isinstance(interval, Missing) else (float(interval.low), float(interval.high))
+    def _ends(self, name: str) -> tuple[float, float] | Missing:
+        if name not in self.ends:
+            spec = self.registered(name)
+            if spec.method in BY_SEED:
+                interval = interval_by_seed(spec, self.book, self._value)
+            elif spec.method in OVER_TASKS:
+                interval = interval_over_tasks(spec, self.table(name).tolist(), 1, self.drawn)
+            else:
+                _bootstrap([self], name)
+                return self.ends[name]
+            made = interval if isinstance(interval, Missing) else (float(interval.low), float(interval.high))
+            self.ends[name] = made
+        return self.ends[name]
 
-    def _bootstrapped(self, draws: IntervalSpec) -> tuple[float, float]:
-        from toolkit.estimators import crossed_bootstrap, draw_weights, nested_bootstrap
 
-        table, level = self._table(draws.endpoint), float(draws.level)
-        key = (table.shape[1], draws.resamples)
-        if draws.crossing == "nested":
-            interval = nested_bootstrap(table, draws.resamples, draws.rng_seed, level)
-            return interval.low, interval.high
-        if key not in self.weights:
-            self.weights[key] = draw_weights(len(table), *key, draws.rng_seed)
-        interval = crossed_bootstrap(table, self.weights[key], level)
-        return interval.low, interval.high
+def _bootstrapped(found: Iterator[_Simulated], interval: str) -> Iterator[_Simulated]:
+    """Yield studies of one design, with their bootstrapped interval where they have one."""
+    while batch := list(islice(found, BATCH)):
+        if interval and batch[0].registered(interval).method not in {*BY_SEED, *OVER_TASKS}:
+            _bootstrap(batch, interval)
+        yield from batch
+
+
+def _bootstrap(batch: Sequence[_Simulated], name: str) -> None:
+    """Bootstrap an interval of many studies at once: a product of large matrices costs less than many."""
+    from toolkit.estimators import crossed_bootstraps, draw_weights, nested_bootstrap
+
+    spec, tables = batch[0].registered(name), [study.table(name) for study in batch]
+    level, weights, key = float(spec.level), batch[0].weights, (tables[0].shape[1], spec.resamples)
+    if spec.crossing == "nested":
+        made = tuple(nested_bootstrap(table, spec.resamples, spec.rng_seed, level) for table in tables)
+    else:
+        if key not in weights:
+            weights[key] = draw_weights(len(tables[0]), *key, spec.rng_seed)
+        made = crossed_bootstraps(tables, weights[key], level)
+    for study, interval in zip(batch, made, strict=True):
+        study.ends[name] = (interval.low, interval.high)
 
 
 def studies(
@@ -373,23 +395,3 @@ def _task_spreads(
         e.id: simulation.task_spread(components.success[e.id], design, share, components.outcome)
         for e in simulation.simulated_endpoints(book, rule)
     }
-
-
-def _second_arm(plan: Plan, registers: Tables, endpoint: Endpoint) -> tuple[float, ...]:
-    """Return the mean outcome of the second arm over seeds at each step."""
-    runs = plan.deciding_runs(endpoint, registers.rows("runs"))
-    rows = registers.rows(endpoint.register)
-    chosen = [run for (arm, _), run in runs.items() if arm == endpoint.arms[1]]
-    means = []
-    for step in simulation.steps_of(endpoint):
-        values = [
-            run if isinstance(run, Missing) else success_at(endpoint, rows, run, step) for run in chosen
-        ]
-        absent = [value for value in values if isinstance(value, Missing)]
-        if absent:
-            raise IncompleteError(
-                f"{endpoint.id} cannot be fitted in study {registers.name!r}", found=absent[0].reasons[0]
-            )
-        present = [float(value) for value in values if not isinstance(value, Missing)]
-        means.append(sum(present) / len(present))
-    return tuple(means)

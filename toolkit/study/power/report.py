@@ -1,13 +1,18 @@
 """What a simulation says of a rule: how well the spread of seeds is known, and how many seeds it takes."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from statistics import variance
-from typing import Any
+from typing import TYPE_CHECKING
 
 from toolkit.decisions.rules import Rule
 from toolkit.estimators import chi_square_quantile
 from toolkit.study.power.power import Components, Power
+
+if TYPE_CHECKING:
+    from toolkit.documents.theory import PowerDocument
 
 CLEARLY = 3  # Monte Carlo errors of a difference
 LABEL = "simulated: it changes no verdict"
@@ -64,7 +69,7 @@ def harder(results: list[Power], effect: float) -> bool:
 
 def power_document(
     rule: Rule, study: str, components: Components, results: list[Power], target: float
-) -> dict[str, Any]:
+) -> PowerDocument:
     """Return simulated studies as JSON values.
 
     Args:

@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 from toolkit.decisions.computed import step_weights
 from toolkit.decisions.endpoints import Endpoint
 from toolkit.decisions.lookup import Tables
+from toolkit.decisions.measure import success_at
 from toolkit.decisions.methods import OVER_TASKS
+from toolkit.decisions.plan import Plan
 from toolkit.decisions.rulebook import RuleBook
 from toolkit.decisions.rules import Rule
 from toolkit.decisions.significance import MCNEMAR, SEEDS
 from toolkit.decisions.subgroup import in_words
-from toolkit.errors import UsageError
+from toolkit.decisions.values import Missing
+from toolkit.errors import IncompleteError, UsageError
 from toolkit.study.power.outcomes import Outcome, as_recorded, draw_sums, outcome_of
 
 if TYPE_CHECKING:
@@ -293,11 +296,15 @@ def by_seed(endpoint: Endpoint, counts: NDArray[Any], design: Design) -> tuple[F
     """Return the exact difference of each seed."""
     episodes = (design.tasks or endpoint.tasks) * endpoint.schedules
     weights = weights_of(endpoint)
-    totals = (counts[:, 0] - counts[:, 1]).sum(axis=-1).tolist()
-    return tuple(
-        sum((w * Fraction(n) for w, n in zip(weights, by_step, strict=True)), Fraction(0)) / episodes
-        for by_step in totals
+    scale = lcm(*(weight.denominator for weight in weights))
+    whole = [int(weight * scale) for weight in weights]
+    differences = (counts[:, 0] - counts[:, 1]).sum(axis=-1).tolist()
+    # Counts are added up as whole numbers: a thousand studies have a hundred thousand of them.
+    sums = (
+        sum(w * (n if isinstance(n, int) else Fraction(n)) for w, n in zip(whole, by_step, strict=True))
+        for by_step in differences
     )
+    return tuple(Fraction(total, scale * episodes) for total in sums)
 
 
 def by_task(endpoint: Endpoint, counts: NDArray[Any]) -> NDArray[np.float64]:
@@ -348,3 +355,27 @@ def steps_of(endpoint: Endpoint) -> tuple[int, ...]:
     """Return the steps that an endpoint reads."""
     # An evaluation without a step is the final one.
     return endpoint.steps or (1,)
+
+
+def second_arm(plan: Plan, registers: Tables, endpoint: Endpoint) -> tuple[float, ...]:
+    """Return the mean outcome of the second arm over seeds at each step.
+
+    Raises:
+        IncompleteError: the study lacks a run that the endpoint reads.
+    """
+    runs = plan.deciding_runs(endpoint, registers.rows("runs"))
+    rows = registers.rows(endpoint.register)
+    chosen = [run for (arm, _), run in runs.items() if arm == endpoint.arms[1]]
+    means = []
+    for step in steps_of(endpoint):
+        values = [
+            run if isinstance(run, Missing) else success_at(endpoint, rows, run, step) for run in chosen
+        ]
+        absent = [value for value in values if isinstance(value, Missing)]
+        if absent:
+            raise IncompleteError(
+                f"{endpoint.id} cannot be fitted in study {registers.name!r}", found=absent[0].reasons[0]
+            )
+        present = [float(value) for value in values if not isinstance(value, Missing)]
+        means.append(sum(present) / len(present))
+    return tuple(means)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from toolkit.errors import DamagedError, UsageError
+from toolkit.errors import DamagedError, UsageError, did_you_mean
 from toolkit.noise.draws import DESIGNS, Design
 from toolkit.noise.regimes import REGIMES
 from toolkit.policies.loglinear import Policy, untrained
@@ -152,7 +152,11 @@ def _jobs(
 ) -> list[DriftJob]:
     regime, size, surface_tokens = kind
     if regime not in REGIMES:
-        raise UsageError(f"there is no regime {regime!r}", expected=", ".join(REGIMES))
+        raise UsageError(
+            f"there is no regime {regime!r}",
+            expected=", ".join(REGIMES),
+            remedy=did_you_mean(regime, REGIMES),
+        )
     weights = untrained(surface_tokens) if parameters is None else tuple(parameters)
     if len(weights) != (expected := len(untrained(surface_tokens))):
         raise UsageError(
@@ -176,7 +180,11 @@ def checkpoint_parameters(study: Study, run_id: str, step: int) -> tuple[tuple[f
     """
     runs = [row["run_id"] for row in study.rows("runs")]
     if run_id not in runs:
-        raise UsageError(f"study {study.name} has no run {run_id!r}", expected=", ".join(sorted(runs)))
+        raise UsageError(
+            f"study {study.name} has no run {run_id!r}",
+            expected=", ".join(sorted(runs)),
+            remedy=did_you_mean(run_id, runs),
+        )
     run = specification_of(study, run_id)
     if isinstance(run, LanguageModelSpecification):
         raise UsageError(

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator
 
-from toolkit.decisions.case import Case
 from toolkit.findings import at
 from toolkit.prereg.verification import PROMISE
-from toolkit.website.charts.forest import ForestRow, forest
-from toolkit.website.drawings import forest_row, pictures
+from toolkit.website.drawings import estimates, pictures
 from toolkit.website.material import Material
 from toolkit.website.page import Page
 from toolkit.website.views import decision_view, standing_view
@@ -22,7 +20,7 @@ def pages(material: Material) -> Iterator[Page]:
             "stands": standing_view(case),
             "decisions": [decision_view(decision) for decision in case.decide_all()],
             "pictures": list(pictures(case).values()),
-            "forest": forest(tuple(_hypotheses(case)), case.study.name),
+            "forest": estimates(case),
         }
         for case in material.cases
     ]
@@ -39,10 +37,3 @@ def pages(material: Material) -> Iterator[Page]:
             "promise": PROMISE,
         },
     )
-
-
-def _hypotheses(case: Case) -> Iterator[ForestRow]:
-    """Yield what the hypotheses estimate; predictions restate the same estimates."""
-    for decision in case.decide_all():
-        if decision.kind == "hypothesis":
-            yield forest_row(case, decision)

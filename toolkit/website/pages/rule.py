@@ -7,7 +7,6 @@ from typing import Any
 from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
 from toolkit.decisions.endpoints import Endpoint, Rate
-from toolkit.decisions.expressions import names_in
 from toolkit.decisions.rows_query import rows_query
 from toolkit.decisions.subgroup import are_read
 from toolkit.decisions.values import Missing, mean_of
@@ -63,9 +62,6 @@ def _rule_page(
     change = case.book.changes.get(decision.rule)
     view = decision_view(decision)
     secondary = zip(decision.secondary, view["secondary"], strict=True)
-    for shown, criterion in zip(view["criteria"], case.book.rule(decision.rule).criteria, strict=True):
-        named = [name for name in names_in(criterion.expression) if name in case.book.rules]
-        shown["rules"] = [{"rule": name, "verdict": case.decide(name).verdict} for name in named]
     return {
         "d": view,
         "rule": case.book.rule(decision.rule),

@@ -1,7 +1,7 @@
 """The page of the world: tools, templates, faults, regimes, and recorded episodes of both designs."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -189,7 +189,7 @@ def _side(recorded: Recorded, others: Sequence[tuple[Any, dict[tuple[object, ...
 
 
 def _call(
-    call: dict[str, Any],
+    call: Mapping[str, Any],
     recorded: Recorded,
     others: Sequence[tuple[Any, dict[tuple[object, ...], int]]],
     number: int,

@@ -10,6 +10,7 @@ Hidden numbers come in their sequence here, as the official checker has them.
 
 from collections.abc import Callable
 from functools import lru_cache
+from math import ceil
 from typing import Any, NamedTuple
 
 from toolkit.errors import VerificationError
@@ -24,6 +25,7 @@ UTILITIES = "eval_checker.multi_turn_eval.multi_turn_utils"
 LONG = "long_context"
 PARITY = 3000
 """Changed turns that are compared before anything is played."""
+TOLD_EVERY = 500
 
 
 class Parity(NamedTuple):
@@ -37,6 +39,11 @@ class Parity(NamedTuple):
 def check() -> None:
     """Compare as many changed turns as are compared before anything is played; raises as `check_parity`."""
     check_parity(PARITY)
+
+
+def steps_of(changes: int) -> int:
+    """Return how often `check_parity` says what is being compared."""
+    return len(CATEGORIES) + ceil(changes / TOLD_EVERY)
 
 
 def check_parity(changes: int, say: Callable[[str], None] = lambda _: None) -> Parity:
@@ -61,7 +68,7 @@ def check_parity(changes: int, say: Callable[[str], None] = lambda _: None) -> P
         answers[category] = len(scenarios(category))
     passing = 0
     for number in range(changes):
-        if number % 500 == 0:
+        if number % TOLD_EVERY == 0:
             say(f"changed turns, {number} of {changes}")
         stream = Stream(derive(CHANGES, number))
         category = stream.choice(CATEGORIES)

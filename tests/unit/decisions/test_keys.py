@@ -1,0 +1,278 @@
+"""The keys of rules and amendments: parser, JSON Schema and reference agree on each of them."""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests import rules_schema
+from tests.conftest import CHECKOUT, Toolkit
+from toolkit.decisions import rulebook
+from toolkit.decisions.keys import OPTIONAL, Key, Named, Value, keys
+from toolkit.decisions.plan import FIXED
+from toolkit.decisions.rules_file import AMENDED, RULES
+from toolkit.decisions.section import Section
+from toolkit.errors import RuleError
+from toolkit.study.play.matrix import specify
+
+FOLDER = CHECKOUT / "tests" / "fixtures" / "rules"
+EVERY_KEY, EVERY_AMENDMENT_KEY = (
+    tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+    for name in ("every_key", "every_amendment_key")
+)
+VALIDATORS = {
+    file: jsonschema.Draft202012Validator(schema) for file, schema in rules_schema.schemas().items()
+}
+POOLS = dict.fromkeys(("train", "validation", "test", "diagnostic"), "0" * 64)
+# What the parser says of a key that is unknown, missing, of the wrong type or outside its set.
+OF_KEYS = re.compile(
+    r"is missing|wrong type|allowed values|does not know|is empty|not a decimal|has two ends|not a table"
+    r"|too small|span is malformed|'runs' has no column|setting that no run has"
+)
+# A schema does not know the arms of a line, nor what the frozen rules say of every interval alike.
+UNSEEN = re.compile(r"matrix\.2\.settings\.checkpoints\.sha256|intervals\.last_90\.\w+: remove")
+LEFT_OUT = {"interval_method", "interval_conventions", "recipe"}  # said once, and below
+
+Path_ = tuple[str | int, ...]
+
+
+@pytest.fixture(autouse=True)
+def _documents_for_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parse what is changed here as JSON: the standard library writes no TOML."""
+    monkeypatch.setattr(rulebook, "_toml", lambda text, _: json.loads(text))
+
+
+def refusal(rules: Any, *amendments: Any) -> str:
+    """Return what the parser says of rules, those who specify runs included; nothing where it takes them."""
+    try:
+        book = rulebook.load_rulebook(json.dumps(rules), [json.dumps(each) for each in amendments])
+        specify(book.plan, ("every-key", "anchor"), POOLS)
+    except RuleError as error:
+        return str(error)
+    return ""
+
+
+def places(content: Any, path: Path_ = ()) -> Iterator[Path_]:
+    """Yield the path of every key and every member of a document."""
+    for name, member in content.items() if isinstance(content, dict) else enumerate(content):
+        yield (*path, name)
+        if isinstance(member, dict | list):
+            yield from places(member, (*path, name))
+
+
+def likeness(document: Any, path: Path_) -> tuple[Any, ...]:
+    """Return what makes places alike: whatever they are called and numbered, but of one method or kind."""
+    parts = [part for part in path if isinstance(part, str)]
+    if len(parts) > 1 and isinstance((RULES | AMENDED)[parts[0]].form, Named):
+        of = document[parts[0]][parts[1]]
+        parts[1] = str([of.get(key) for key in ("method", "kind", "size")] if isinstance(of, dict) else "")
+    return (*parts, isinstance(path[-1], int))
+
+
+def inside(document: Any, path: Path_) -> Any:
+    for part in path[:-1]:
+        document = document[part]
+    return document
+
+
+WRONG: dict[type, dict[str, Any]] = {
+    str: {"a number": 7, "another text": "zzz", "no text": ""},
+    int: {"a text": "zzz", "true": True},
+    bool: {"a text": "zzz"},
+    list: {"a text": "zzz", "lists": [[]]},
+    dict: {"a text": "zzz"},
+}
+"""What a value is changed into, by its type."""
+
+
+def defects(document: Any) -> Iterator[tuple[str, Any]]:
+    """Yield a document with one defect each: a key too many, none, another one, or another value."""
+    for path in {likeness(document, path): path for path in places(document)}.values():
+        table, name = inside(document, path), path[-1]
+        value = table[name]
+        changes: dict[str, Any] = {what: [wrong] for what, wrong in WRONG[type(value)].items()}
+        if isinstance(table, dict):
+            others = {other: table[other] for other in table if other != name}
+            changes = {what: {**others, name: wrong} for what, [wrong] in changes.items()}
+            changes |= {"remove": others, "rename": {**others, f"{name}_": value}}
+            changes["add"] = {**table, "colour": "red"}
+        for change, made in changes.items():
+            yield f"{'.'.join(map(str, path))}: {change}", _with(document, path[:-1], made)
+
+
+def _with(document: Any, path: Path_, made: Any) -> Any:
+    """Return a document with something else in a place."""
+    if not path:
+        return made
+    inner = _with(document[path[0]], path[1:], made)
+    if isinstance(document, list):
+        return [inner if number == path[0] else member for number, member in enumerate(document)]
+    return {**document, path[0]: inner}
+
+
+def disagreement(kind: str, document: Any, *rules: Any) -> str:
+    """Return how parser and schema disagree about a document; nothing where they do not."""
+    said = refusal(*rules, document)
+    is_valid = VALIDATORS[kind].is_valid(document)
+    if is_valid and OF_KEYS.search(said.split("\n")[0]):
+        return f"the schema takes it; the parser says: {said.splitlines()[0]}"
+    if not is_valid and not said:
+        return f"the parser takes it; the schema says: {next(VALIDATORS[kind].iter_errors(document)).message}"
+    return ""
+
+
+def test_a_file_with_every_key_is_taken() -> None:
+    assert refusal(EVERY_KEY, EVERY_AMENDMENT_KEY) == ""
+    for kind, document in (("rules.json", EVERY_KEY), ("amendment.json", EVERY_AMENDMENT_KEY)):
+        VALIDATORS[kind].validate(document)
+
+
+@pytest.mark.parametrize(
+    ("kind", "document", "frozen"),
+    [("rules.json", EVERY_KEY, ()), ("amendment.json", EVERY_AMENDMENT_KEY, (EVERY_KEY,))],
+    ids=["rules", "amendment"],
+)
+def test_the_schema_refuses_where_the_parser_refuses_a_key(kind: str, document: Any, frozen: Any) -> None:
+    """Every key of a file that has them all: removed, renamed, beside one too many, and with other values."""
+    tried = dict(defects(document))
+    found = {name: said for name in tried if (said := disagreement(kind, tried[name], *frozen))}
+    assert [f"{name}: {said}" for name, said in found.items() if not UNSEEN.match(name)] == []
+    assert len(tried) > 300
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "problem"),
+    [
+        (("intervals", "gap_percentile", "method"), "t over seeds", "does not know"),
+        (("intervals", "gap_t", "method"), "seed bootstrap", "'resamples' is missing"),
+        (("tests", "ranks", "method"), "mcnemar", "does not know"),
+        (("tests", "pairs", "method"), "sign flip", "'over' is missing"),
+        (("sets", "main", "size"), "not registered", "does not know"),
+        (("sets", "unknown", "size"), "registered", "'tasks' is missing"),
+        (("rules", "P1", "kind"), "hypothesis", "does not know"),
+    ],
+)
+def test_some_keys_go_with_what_another_says(path: Path_, value: str, problem: str) -> None:
+    document = _with(EVERY_KEY, path, value)
+    assert problem in refusal(document)
+    assert not VALIDATORS["rules.json"].is_valid(document)
+
+
+@pytest.mark.parametrize("common", ["interval_method", "interval_conventions"])
+def test_what_an_interval_lacks_may_stand_in_what_all_say_alike(common: str) -> None:
+    interval = EVERY_KEY["intervals"]["gap_t"]
+    level = interval["level"]
+    said_elsewhere = {name: value for name, value in interval.items() if name != "level"}
+    lacking = _with(EVERY_KEY, ("intervals", "gap_t"), said_elsewhere)
+    assert "'level' is missing" in refusal(lacking)
+    assert not VALIDATORS["rules.json"].is_valid(lacking)
+    for wrong, said in (
+        ({"level": level}, ""),
+        ({"level": 0.9}, "wrong type"),
+        ({"levl": "0.9"}, "does not know"),
+    ):
+        document = {**lacking, common: wrong}
+        assert said in refusal(document)
+        assert bool(refusal(document)) == bool(said)
+        assert VALIDATORS["rules.json"].is_valid(document) == (not said)
+
+
+def declared(form: Any, path: str = "") -> Iterator[str]:
+    """Yield every key that is declared below a table."""
+    form = getattr(form, "of", form)
+    for part in form if isinstance(form, tuple) else (form,):
+        if not isinstance(part, Value) and part is not FIXED:
+            for name, key in part.items():
+                yield f"{path}.{name}"
+                yield from declared(rules_schema.form_of(key), f"{path}.{name}")
+
+
+def test_every_key_that_is_declared_is_in_the_files_that_are_changed() -> None:
+    """Or parser and schema are compared without it."""
+    used = set()
+    for document, form in ((EVERY_KEY, RULES), (EVERY_AMENDMENT_KEY, AMENDED)):
+        waiting: list[tuple[Any, Any, str]] = [(document, form, "")]
+        while waiting:
+            content, of, path = waiting.pop()
+            if isinstance(content, list):
+                waiting += [(each, of, path) for each in content]
+            elif isinstance(of, Named):
+                waiting += [(each, of.of, path) for each in content.values()]
+            elif isinstance(content, dict) and not isinstance(of, Value):
+                of = getattr(of, "of", of)
+                of = next(each for each in of if next(iter(each)) in content) if isinstance(of, tuple) else of
+                used |= {f"{path}.{name}" for name in content}
+                waiting += [
+                    (each, rules_schema.form_of(of[name]), f"{path}.{name}") for name, each in content.items()
+                ]
+    missing = {*declared(RULES), *declared(AMENDED)} - used
+    assert {name.split(".")[1] for name in missing} <= LEFT_OUT
+
+
+SHIPPED = [
+    *CHECKOUT.glob("prereg/*/rules.toml"),
+    *CHECKOUT.glob("prereg/*/amendments/*.toml"),
+    *CHECKOUT.glob("examples/*/*/registered/prereg/*/rules.toml"),
+]
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: str(path.relative_to(CHECKOUT)))
+def test_every_registration_here_is_valid(path: Path) -> None:
+    kind = "rules.json" if path.name == "rules.toml" else "amendment.json"
+    VALIDATORS[kind].validate(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
+def test_the_templates_are_valid(toolkit: Toolkit) -> None:
+    for command, kind in ((("freeze", "mine"), "rules.json"), (("amend",), "amendment.json")):
+        VALIDATORS[kind].validate(tomllib.loads(toolkit(*command, "--template").out))
+
+
+@pytest.mark.parametrize("file", VALIDATORS)
+def test_what_is_shipped_is_what_would_be_written(file: str) -> None:
+    assert (rules_schema.FOLDER / file).read_text(encoding="utf-8") == rules_schema.every()[file]
+    jsonschema.Draft202012Validator.check_schema(VALIDATORS[file].schema)
+
+
+def test_the_reference_names_every_key_with_its_meaning() -> None:
+    text = rules_schema.rules_reference()
+    for name in {
+        path.rpartition(".")[2] for path in (*declared(RULES), *declared(AMENDED["amendment"].form))
+    }:
+        assert re.search(rf"^\| `{name}` \| .+ \| .+ \| .{{3,}} \|$", text, re.MULTILINE), name
+
+
+SOME = keys(
+    Key("name", Value.TEXT, "a name"),
+    Key("size", Value.WHOLE, "a size", OPTIONAL, least=1),
+    Key("more", Value.TEXT, "more", only=("name", ("b",))),
+)
+
+
+def test_a_reader_cannot_take_a_key_that_is_not_declared() -> None:
+    with pytest.raises(LookupError, match="asked for colour"):
+        Section({"name": "a"}, "some", SOME).text("colour")
+
+
+def test_a_reader_cannot_take_a_key_as_another_form() -> None:
+    with pytest.raises(LookupError, match="declared as"):
+        Section({"name": "a"}, "some", SOME).exact("name")
+
+
+def test_a_key_that_no_reader_asks_for_cannot_be_declared() -> None:
+    section = Section({"name": "a"}, "some", SOME)
+    section.text("name")
+    with pytest.raises(LookupError, match="nothing reads: size"):
+        section.done()
+
+
+def test_a_key_that_does_not_apply_is_not_known() -> None:
+    section = Section({"name": "a", "more": "x"}, "some", SOME)
+    assert (section.text("name"), section.whole("size"), section.text("more")) == ("a", 0, "")
+    with pytest.raises(RuleError, match="does not know") as caught:
+        section.done()
+    assert caught.value.expected == "no keys but name, size"

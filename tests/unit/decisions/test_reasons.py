@@ -1,0 +1,149 @@
+"""Why a verdict came out: words against rules, counts against rows that another engine adds up."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit import api
+from toolkit.decisions.case import Case
+from toolkit.decisions.decision import CriterionResult
+from toolkit.decisions.interval import Interval
+from toolkit.decisions.reasons import (
+    counts_say,
+    criterion_says,
+    interval_says,
+    missing_says,
+    range_text,
+    seeds_text,
+    what_decided,
+)
+from toolkit.decisions.rows_query import rows_query
+from toolkit.registers.query import ask
+
+
+@pytest.fixture(scope="module")
+def cases() -> dict[str, Case]:
+    return {case.study.name: case for case in api.load_cases(["published", "embedded", "coupled", "bfcl"])}
+
+
+def criterion(case: Case, rule: str, name: str) -> CriterionResult:
+    (found,) = (c for c in case.decide(rule).criteria if c.id == name)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ("H2a", "1 of 3 criteria fails: every_seed at seed 1"),
+        ("H2b", "2 of 3 criteria fail: mean, every_seed at seed 2"),
+        ("H3", "all 2 criteria hold"),
+        ("H4", "2 of 2 criteria cannot be evaluated"),
+        ("H5", "the criterion holds"),
+        ("gate2", "the criterion fails: either_passes"),
+    ],
+)
+def test_the_criterion_and_the_seed_that_decided_are_named(case: Case, rule: str, says: str) -> None:
+    assert what_decided(case.decide(rule)) == says
+
+
+def test_the_counts_of_a_criterion_are_those_of_its_rows(case: Case) -> None:
+    """DuckDB adds up the rows that `explain` lists."""
+    checked = 0
+    for decision in case.decide_all():
+        for judged in decision.criteria:
+            if not judged.counts:
+                continue
+            (name,) = (endpoint for endpoint in decision.endpoints if _reads(case, judged, endpoint))
+            query = rows_query(case.book.endpoints[name], case.book.plan, case.study)
+            for counts in judged.counts:
+                seed = "" if counts.seed is None else f" AND seed = {counts.seed}"
+                rows = f"FROM ({query}) WHERE arm = '{counts.arm}'{seed}"
+                sums = f"SELECT sum({counts.counted}), sum({counts.among}) {rows}"
+                assert ask(case.study, sums).rows[0] == (counts.count, counts.of), (decision.rule, judged.id)
+                checked += 1
+    assert checked > 30
+
+
+def _reads(case: Case, judged: CriterionResult, endpoint: str) -> bool:
+    """Whether a test mentions an endpoint, itself or by its interval."""
+    intervals = [name for name, spec in case.book.intervals.items() if spec.endpoint == endpoint]
+    words = judged.test.replace("(", " ").replace(")", " ").replace(",", " ").split()
+    return any(name in words for name in (endpoint, *intervals))
+
+
+def test_a_failing_seed_is_counted_by_itself(case: Case) -> None:
+    judged = criterion(case, "H2a", "every_seed")
+    assert judged.failing == ("1",)
+    assert counts_say(judged.counts) == "seed 1: paired 473, independent 474 of 768 episodes"
+    assert criterion_says(judged) == (
+        "each(c2_auc > 0): fails at seed 1 (-0.0016 = -1/640), holds at 2 of 3 seeds"
+    )
+
+
+def test_a_series_that_holds_is_told_by_its_range(case: Case) -> None:
+    judged = criterion(case, "H3", "every_seed")
+    assert criterion_says(judged) == (
+        "each(c2_challenge > 0): holds at 3 of 3 seeds, 0.0156 = 1/64 to 0.0729 = 7/96"
+    )
+
+
+def test_a_test_of_rules_shows_their_verdicts(case: Case) -> None:
+    judged = criterion(case, "gate2", "either_passes")
+    assert criterion_says(judged) == "any(passes(H2a), passes(H2b)): H2a miss, H2b miss"
+
+
+def test_what_was_measured_is_not_shown_as_a_fraction(case: Case) -> None:
+    judged = case.decide("P13").criteria[0]
+    assert criterion_says(judged) == "each(probe_condition_base <= 0.5): base@0 0.2749"
+
+
+def test_a_comparison_shows_both_sides(cases: dict[str, Case]) -> None:
+    judged = criterion(cases["embedded"], "H4", "larger_with_scaling")
+    assert criterion_says(judged).endswith(": 0.0016 = 1/640 against 0.0242 = 31/1280")
+
+
+@pytest.mark.parametrize(
+    ("study", "rule", "says"),
+    [
+        ("published", "H2a", "includes zero and the threshold 0.03"),
+        ("published", "P4", "includes zero"),
+        ("published", "H5", "above -0.03"),
+        ("published", "H1a", ""),
+        ("embedded", "E1", "not above zero"),
+        ("embedded", "E4", "inside ±0.01"),
+        ("coupled", "D1", "below zero"),
+        ("coupled", "V1", "above 10"),
+        ("bfcl", "Q_turns", "inside ±0.01"),
+    ],
+)
+def test_an_interval_speaks_in_the_terms_of_its_test(
+    cases: dict[str, Case], study: str, rule: str, says: str
+) -> None:
+    assert interval_says(cases[study].decide(rule)) == says
+
+
+@given(low=st.integers(-40, 40), wide=st.integers(0, 40))
+def test_inside_a_margin_is_said_exactly_where_the_test_would_hold(
+    cases: dict[str, Case], low: int, wide: int
+) -> None:
+    decision = cases["bfcl"].decide("Q_turns")
+    assert isinstance(decision.interval, Interval)
+    ends = Fraction(low, 1000), Fraction(low + wide, 1000)
+    moved = replace(decision, interval=replace(decision.interval, low=ends[0], high=ends[1]))
+    holds = abs(ends[0]) <= Fraction(1, 100) and abs(ends[1]) <= Fraction(1, 100)
+    assert interval_says(moved) == ("inside ±0.01" if holds else "not inside ±0.01")
+
+
+def test_seeds_are_shown_each_or_as_their_range(case: Case) -> None:
+    decision = case.decide("H2a")
+    assert range_text(decision) == "-0.0016 to +0.0586"
+    assert seeds_text(decision) == "0:+0.0539, 1:-0.0016, 2:+0.0586"
+
+
+def test_what_is_missing_is_told_once(case: Case) -> None:
+    said = missing_says(case.decide("H4"))
+    assert said.startswith("missing: C4 paired seed 0 with scale_rewards none was not run, and 3 more")
+    assert missing_says(case.decide("H2a")) == ""

@@ -1,0 +1,140 @@
+"""Every command has a document, and every document is met: by a small run here, or by its own tests."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from tests import printed
+from tests.conftest import CHECKOUT, run
+from toolkit.cli.main import cli
+from toolkit.documents.outputs import ERROR, OUTPUTS
+
+SMALL = """
+decide H2a gate2 --study published
+explain H2a --study published
+explain --language
+verify-prereg paired-rollouts
+new-study mine --into project
+freeze mine --template
+amend --template
+deviate --template
+registers build published --check
+registers diff published task-pools
+registers list
+registers schema
+registers verify --study task-pools
+export published --as ro-crate
+sql "SELECT * FROM runs"
+sql "FROM runs" --parquet runs.parquet
+pools show validation:0
+episode play --regime challenge --agent careless
+evaluate --model reference --sets clean --tasks 2 --schedules 1 --out kept
+evaluate --model careless --sets clean --tasks 1 --schedules 1 --no-luck-share
+draw 0 get_order O-10233 0
+backoffice schema
+backoffice schema --format openai
+backoffice schema --format openapi
+pairing inspect registers/tiny-lm
+theory bandit --flip-rate 0.1
+theory condition --successes 5
+theory condition --successes 0 --silent
+theory drift --flip-rate 0.1 --batch 2
+theory equal-variance --ratio 0.63
+theory luck --share 1
+theory spurious --flip-rate 0.1
+power H2a --study published --effect 0.03 --seeds 3 --simulations 10
+train --recipe qwen3.5-2b --dry-run --gpus 8 --seconds-per-step 420
+study status tiny-lm
+probe advise --study embedded --run c2-paired-s100 --step 100 --tasks 8
+probe drift --groups 40 --batch 1
+probe report --study published
+probe report --study embedded --trajectory base
+schema
+schema error
+completion bash
+"""
+"""What takes a second or two."""
+
+ELSEWHERE = {
+    "adopt": "tests/unit/cli/test_adopt.py",
+    "amend": "tests/unit/cli/test_freeze.py",
+    "backoffice mcp": "tests/unit/cli/test_backoffice.py",
+    "deviate": "tests/unit/cli/test_freeze.py",
+    "episode replay": "tests/unit/cli/test_episode.py",
+    "freeze": "tests/unit/cli/test_freeze.py",
+    "noise mcp": "tests/unit/cli/test_noise.py",
+    "noise propose": "tests/unit/cli/test_noise.py",
+    "noise replay": "tests/unit/cli/test_noise.py",
+    "pairing verify": "tests/unit/pairing/test_groups.py",
+    "pools build": "tests/unit/cli/test_pools.py",
+    "pools list": "tests/unit/cli/test_pools.py",
+    "pools verify": "tests/unit/cli/test_pools.py",
+    "probe run": "tests/unit/cli/test_model_probe.py",
+    "registers audit": "tests/unit/study/test_replay.py",
+    "registers card": "tests/unit/study/test_card.py",
+    "registers import": "tests/unit/study/test_importing.py",
+    "registers pull": "tests/hub/test_round_trip.py",
+    "registers push": "tests/hub/test_round_trip.py",
+    "rehearse": "tests/unit/cli/test_rehearse.py",
+    "reproduce": "tests/unit/cli/test_commands.py",
+    "site build": "tests/unit/cli/test_site.py",
+    "site check": "tests/unit/cli/test_site.py",
+    "site serve": "tests/unit/cli/test_site.py",
+    "study run": "tests/unit/cli/test_study.py",
+    "verify-token": "tests/unit/cli/test_verify_token.py",
+    "world check": "tests/unit/worlds/bfcl/test_parity.py",
+}
+"""Commands that need more than the checkout, or longer, and the tests in which they print their document."""
+
+LINES = SMALL.strip().splitlines()
+
+
+def commands(group: click.Group, above: str = "") -> Iterator[str]:
+    """Yield every command by its words."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{above}{name} ")
+        else:
+            yield f"{above}{name}"
+
+
+def test_every_command_has_a_document_and_nothing_else_has() -> None:
+    assert set(commands(cli)) | {ERROR} == set(OUTPUTS)
+
+
+def test_every_document_is_met() -> None:
+    here = {printed.command_of((*shlex.split(line), "--json")) for line in LINES}
+    assert here | set(ELSEWHERE) | {ERROR} == set(OUTPUTS)
+
+
+@pytest.mark.parametrize(("command", "path"), ELSEWHERE.items())
+def test_a_test_that_is_named_asks_for_the_document(command: str, path: str) -> None:
+    text = (CHECKOUT / path).read_text(encoding="utf-8")
+    assert "--json" in text
+    assert re.search(rf"\b{command.rsplit(maxsplit=1)[-1]}\b", text)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_document_is_what_its_schema_says(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    met: list[str] = []
+
+    def check(name: str, document: Any) -> None:
+        met.append(name)
+        examine(name, document)
+
+    examine = printed.check
+    monkeypatch.setattr(printed, "check", check)
+    monkeypatch.chdir(tmp_path)
+    words = [word.replace("registers/", f"{CHECKOUT}/registers/") for word in shlex.split(line)]
+    result = run(*words, "--json")
+    assert met == [printed.command_of((*words, "--json"))], result.err

@@ -1,0 +1,96 @@
+"""The counts behind a criterion: what each arm had, over steps, and over seeds or those that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from toolkit.decisions.endpoints import Endpoint, Rate
+from toolkit.decisions.lookup import Tables
+from toolkit.decisions.measure import counted_at
+from toolkit.decisions.plan import Plan
+from toolkit.decisions.subgroup import rows_of
+from toolkit.decisions.values import Missing, exact
+
+if TYPE_CHECKING:
+    from toolkit.documents.decisions import ArmCountsDocument
+
+# More seeds than this are counted together.
+MOST_SEEDS = 3
+
+
+@dataclass(frozen=True)
+class ArmCounts:
+    """What one arm had.
+
+    Args:
+        arm: the arm.
+        seed: the seed; None for all of an endpoint's.
+        count: how many, such as successes; a sum of scores where these were measured.
+        of: out of how many, such as episodes.
+        counted, among: the columns of the register that hold them.
+    """
+
+    arm: str
+    seed: int | None
+    count: int | float
+    of: int | float
+    counted: str
+    among: str
+
+    def as_dict(self) -> ArmCountsDocument:
+        """Return the counts as they are printed with `--json`."""
+        return {
+            "arm": self.arm,
+            "seed": self.seed,
+            "count": self.count,
+            "of": self.of,
+            "counted": self.counted,
+            "among": self.among,
+        }
+
+
+def arm_counts(
+    endpoint: Endpoint, registers: Tables, plan: Plan, failing: Collection[str]
+) -> tuple[ArmCounts, ...]:
+    """Add up what the arms of an endpoint had at the steps that it reads.
+
+    Args:
+        endpoint: the endpoint.
+        registers: the study.
+        plan: the registered runs.
+        failing: seeds that decided; of a few, each is counted by itself.
+
+    Returns:
+        The counts by arm, those of one seed after those of another; nothing where the endpoint is no rate of
+        runs, or a row is missing.
+    """
+    table = rows_of(endpoint, registers)
+    if not isinstance(endpoint.outcome, Rate) or not endpoint.arms or isinstance(table, Missing):
+        return ()
+    named = tuple(seed for seed in endpoint.seeds if str(seed) in failing) if endpoint.by == "seed" else ()
+    alone = 0 < len(named) <= MOST_SEEDS
+    runs = plan.deciding_runs(endpoint, registers.rows("runs"))
+    made = []
+    for seeds in [(seed,) for seed in named] if alone else [endpoint.seeds]:
+        for arm in endpoint.arms:
+            rows = [
+                row
+                for run in (runs[arm, seed] for seed in seeds)
+                for step in endpoint.steps
+                for row in [run if isinstance(run, Missing) else counted_at(endpoint, table, run, step)]
+            ]
+            if not rows or any(isinstance(row, Missing) for row in rows):
+                return ()
+            above, below = (
+                _plain(sum((exact(row[name]) for row in rows if not isinstance(row, Missing)), Fraction(0)))
+                for name in endpoint.outcome.columns
+            )
+            made.append(ArmCounts(arm, seeds[0] if alone else None, above, below, *endpoint.outcome.columns))
+    return tuple(made)
+
+
+def _plain(number: Fraction) -> int | float:
+    return int(number) if number.denominator == 1 else float(number)

@@ -1,0 +1,307 @@
+"""Decisions, and what explains them."""
+
+from typing import Annotated, Literal, NotRequired, TypedDict
+
+from toolkit.documents.registers import OriginDocument
+from toolkit.documents.standing import StandingDocument
+
+Kind = Literal["hypothesis", "prediction", "gate"]
+Evidence = Literal["excludes_zero", "includes_zero", "includes_threshold", "not_estimated"]
+IntervalSource = Literal["computed", "computed from tasks", "computed from seeds", "published"]
+Relation = Literal["replaces", "restates", "adds"]
+
+Members = dict[str, float | None]
+Decimal = float | dict[str, float | None] | None
+"""A number rounded to five decimals; by member where it is a series; null where it is missing."""
+
+
+class ArmCountsDocument(TypedDict):
+    """What one arm had, added up over the steps that are read."""
+
+    arm: Annotated[str, "The arm."]
+    seed: Annotated[int | None, "The seed; null for all seeds together."]
+    count: Annotated[int | float, "How many, such as successes; a sum where scores were measured."]
+    of: Annotated[int | float, "Out of how many, such as episodes."]
+    counted: Annotated[str, "The column that `count` adds up."]
+    among: Annotated[str, "The column that `of` adds up."]
+
+
+class CriterionRemarks(TypedDict, total=False):
+    """What a criterion says only where there is something to be said."""
+
+    missing: Annotated[list[str], "What is missing, each in a phrase."]
+    cautions: Annotated[list[str], "Quotients whose denominator is not told from zero."]
+    procedures: Annotated[list[str], "Which tests its comparisons with margins are, and at what level."]
+    failing: Annotated[list[str], "Of a test of every member of a series, those for which it does not hold."]
+    counts: Annotated[list[ArmCountsDocument], "What the arms had; of the seeds that failed, where few did."]
+    rules: Annotated[dict[str, str], "The verdicts of the rules that it names."]
+
+
+class OfReading(TypedDict, total=False):
+    """Where a rule has several readings."""
+
+    reading: Annotated[str, "The reading that the criterion belongs to."]
+
+
+class Against(TypedDict, total=False):
+    """Where a number is compared with another that is measured, too."""
+
+    against: Annotated[Decimal, "What the number is compared with."]
+
+
+class CriterionDocument(OfReading, Against, CriterionRemarks):
+    """One criterion of a rule."""
+
+    id: Annotated[str, "Its name in the rule."]
+    text: Annotated[str, "As registered."]
+    test: Annotated[str, "As written in the rules."]
+    value: Annotated[
+        str | dict[str, str | None] | None,
+        "The number tested, exactly; by member where it is a series; null where the test is about none.",
+    ]
+    decimal: Annotated[Decimal, "The same, rounded to five decimals."]
+    basis: Annotated[list[str], "What it rests on, as `counts` or `interval as published`."]
+    holds: Annotated[bool | None, "Null: something is missing."]
+
+
+class EstimateDocument(TypedDict):
+    """The value of an endpoint or a statistic, in the unit that the rules give it."""
+
+    endpoint: Annotated[str, "The endpoint, or the statistic."]
+    mean: Annotated[Decimal, "Its mean; null where a member is missing."]
+    by_seed: NotRequired[Annotated[Members, "Its value by seed."]]
+    by_run: NotRequired[Annotated[Members, "Its value by run."]]
+    by_step: NotRequired[Annotated[Members, "Its value by step."]]
+    by_checkpoint: NotRequired[Annotated[Members, "Its value by checkpoint of the probe."]]
+    by_place: NotRequired[Annotated[Members, "Its value by place in a list."]]
+
+
+class IntervalDocument(TypedDict):
+    """A registered interval, in the estimate's unit."""
+
+    level: Annotated[float, "Confidence level, as 0.95."]
+    low: Annotated[float, "Lower end of the interval."]
+    high: Annotated[float, "Upper end of the interval."]
+    source: Annotated[IntervalSource, "`computed` from episode rows; `published` where these never were."]
+    method: Annotated[str, "How it was made, and from what."]
+    low_error: NotRequired[Annotated[float, "Monte Carlo standard error of the lower end."]]
+    high_error: NotRequired[Annotated[float, "Monte Carlo standard error of the upper end."]]
+    resamples: NotRequired[Annotated[int, "How many it was computed from."]]
+
+
+class SignificanceDocument(TypedDict):
+    """A registered test of significance."""
+
+    name: Annotated[str, "Its name in the rules."]
+    endpoint: Annotated[str, "The endpoint that it is of."]
+    method: Annotated[str, "As `sign flip`, `wilcoxon`, `mcnemar`."]
+    over: Annotated[str, "What its differences are of: `seeds` or `tasks`."]
+    alternative: Annotated[str, "Where the mean is said to lie: `two-sided`, `greater`, `less`."]
+    made: Annotated[str, "How it is made, in words."]
+    n: Annotated[int, "Differences; 0 where p is missing."]
+    differing: Annotated[int, "Those that are not zero."]
+    p: Annotated[str | None, "The p-value, exactly."]
+    p_decimal: Annotated[float | None, "The same, rounded."]
+    p_missing: NotRequired[Annotated[list[str], "What is missing for it."]]
+    family: NotRequired[Annotated[str, "The family that it is adjusted in."]]
+    adjusted_by: NotRequired[Annotated[str, "How, in words."]]
+    adjusted: NotRequired[Annotated[str | None, "The adjusted p-value, exactly."]]
+    adjusted_decimal: NotRequired[Annotated[float | None, "The same, rounded."]]
+    adjusted_missing: NotRequired[Annotated[list[str], "What is missing for it."]]
+
+
+class RegistrationStandingDocument(StandingDocument):
+    """A registration, and what its verdicts stand on."""
+
+    name: Annotated[str, "Of the registration."]
+    sha256: Annotated[str, "Digest of the list of frozen files."]
+
+
+class AmendmentRefDocument(TypedDict):
+    """An amendment, and what it did to a rule."""
+
+    id: Annotated[str, "Its name."]
+    relation: Annotated[Relation, "`restates`: the rule is unchanged, and reads what the amendment changed."]
+    sha256: Annotated[str, "Of its file."]
+
+
+class ExploratoryDocument(TypedDict):
+    """What a rule would say as an amendment has it that was made after the runs, and binds nothing."""
+
+    amendment: Annotated[str, "Id of the amendment."]
+    sha256: Annotated[str, "Of its file."]
+    verdict: Annotated[str, "The verdict by it."]
+    evidence: Annotated[Evidence, "What the interval would show."]
+
+
+class BoundsDocument(TypedDict):
+    """What the episodes without an outcome could turn."""
+
+    counts_as: Annotated[str, "What they count as, as registered."]
+    all_fail: Annotated[str, "The verdict with all of them failures."]
+    all_succeed: Annotated[str, "The verdict with all of them successes."]
+
+
+class RegisterRefDocument(TypedDict):
+    """A table that was read."""
+
+    config: Annotated[str, "The table."]
+    sha256: Annotated[str | None, "Its logical row hash; null where only some of its files were read."]
+    files: Annotated[dict[str, str], "SHA-256 of each file that was read, by its path."]
+
+
+class Remarks(TypedDict, total=False):
+    """What a decision says only where there is something to be said."""
+
+    tests: Annotated[list[SignificanceDocument], "The tests of significance that its tests name."]
+    readings: Annotated[dict[str, str], "Verdict by reading, where there are several."]
+    binding_reading: Annotated[str, "The reading that decides."]
+    readings_agree: Annotated[bool, "Whether every reading gives the same verdict."]
+    original_verdict: Annotated[str, "Of a superseded prediction."]
+    superseded: Annotated[str, "Why it is superseded."]
+    missing: Annotated[list[str], "What is missing, each reason once."]
+    missing_data: BoundsDocument
+    close_calls: Annotated[list[str], "What other random numbers in the bootstrap could turn."]
+
+
+class Amendments(TypedDict, total=False):
+    """What amendments, and endpoints beside the rule, have to do with a decision."""
+
+    exploratory: list[ExploratoryDocument]
+    is_exploratory: Annotated[
+        Literal[True], "The rule was added after the runs: its verdict binds nothing. Absent otherwise."
+    ]
+    amended_by: Annotated[str, "The last amendment that names the rule."]
+    amendment: AmendmentRefDocument
+    added_by: Annotated[AmendmentRefDocument, "Absent where the rule was frozen."]
+    rests_on_amendments: Annotated[list[AmendmentRefDocument], "Amendments of the rules that it rests on."]
+    secondary: Annotated[list[EstimateDocument], "Shown beside the rule; they decide nothing."]
+
+
+class DecisionDocument(Remarks, Amendments):
+    """The verdict on one rule in one study, with every number that it rests on."""
+
+    rule: Annotated[str, "Name of the rule."]
+    kind: Annotated[Kind, "Of the rule."]
+    title: Annotated[str, "Of the rule."]
+    study: Annotated[str, "Name of the study."]
+    verdict: Annotated[
+        str,
+        "Of a hypothesis pass, miss; of a prediction met, partially_met, missed, superseded; of both "
+        "not_evaluable, not_run; of a gate one of its outcomes.",
+    ]
+    evidence: Annotated[Evidence, "What the interval shows beside the verdict."]
+    criteria: Annotated[list[CriterionDocument], "Every criterion of every reading."]
+    estimate: Annotated[EstimateDocument | None, "Null where the rule names none."]
+    interval: Annotated[IntervalDocument | None, "Null where the rule has none, or something is missing."]
+    registration: RegistrationStandingDocument
+    origin: Annotated[OriginDocument | None, "Null for a local study."]
+    registers: Annotated[list[RegisterRefDocument], "Every table that was read."]
+
+
+class EndpointRowsDocument(TypedDict):
+    """An endpoint that a rule reads."""
+
+    id: Annotated[str, "Its name."]
+    title: Annotated[str, "What it is, in a few words."]
+    unit: Annotated[str, "Of its values."]
+    rows: Annotated[str, "A query for `toolkit sql` that lists its rows."]
+
+
+class StatisticDocument(TypedDict):
+    """A statistic that a rule names."""
+
+    id: Annotated[str, "Its name."]
+    title: Annotated[str, "What it is, in a few words."]
+    unit: Annotated[str, "Of its values."]
+    formula: Annotated[str, "In the language of tests."]
+
+
+class SpanDocument(TypedDict):
+    """Lines of a frozen document."""
+
+    name: Annotated[str, "Of the span in the rules."]
+    lines: Annotated[list[int], "The first and the last, from 1."]
+    sha256: Annotated[str, "Of these lines."]
+    text: Annotated[str | None, "Null where the document is not at hand."]
+
+
+class RestatedDocument(TypedDict):
+    """What a rule restates of a document that was frozen elsewhere."""
+
+    document: Annotated[str, "Its name."]
+    sha256: Annotated[str, "Of the document, as recorded."]
+    of_frozen_rule: Annotated[bool, "Whether the lines are those of the rule as it was frozen."]
+    is_at_hand: Annotated[bool, "Whether the document is here."]
+    remedy: Annotated[str | None, "How to get the document."]
+    spans: list[SpanDocument]
+
+
+class AdditionDocument(TypedDict):
+    """The amendment that added a rule."""
+
+    id: Annotated[str, "Of the amendment."]
+    dated: Annotated[str, "Its day, YYYY-MM-DD."]
+    seen: Annotated[str, "What had been seen by then, in its author's words."]
+
+
+class RuleDeviationDocument(TypedDict):
+    """A deviation that concerns a rule."""
+
+    id: Annotated[str, "Its name."]
+    title: Annotated[str, "What it is, in a few words."]
+    text: Annotated[str, "What happened, in its author's words."]
+
+
+class MixedEffectsDocument(TypedDict):
+    """A mixed-effects model of the estimate, in its unit; it changes no verdict."""
+
+    label: Annotated[str, "That it changes no verdict, in words."]
+    text: Annotated[str, "The figures, on one line."]
+    endpoint: Annotated[str, "The endpoint that it is of."]
+    estimate: Annotated[float, "The first arm's effect."]
+    low: Annotated[float, "Of a 95% interval."]
+    high: Annotated[float, "Of the same interval."]
+    task_sd: Annotated[float, "Standard deviation of the tasks' levels."]
+    effect_sd: Annotated[float | None, "That of the effects on tasks; null with one seed."]
+    residual_sd: Annotated[float, "That of what is left."]
+    converged: Annotated[bool, "Whether the fit did."]
+    made: Annotated[str, "The model, in words."]
+
+
+class ExplanationRemarks(TypedDict, total=False):
+    """What an explanation says only where there is something to be said."""
+
+    statistics: list[StatisticDocument]
+    restates: RestatedDocument
+    addition: AdditionDocument
+    sensitivity: Annotated[MixedEffectsDocument, "With --sensitivity."]
+
+
+class ExplanationDocument(DecisionDocument, ExplanationRemarks):
+    """A decision with its rule's words, and where the rows of its endpoints are."""
+
+    text: Annotated[str, "The rule as registered."]
+    confidence: Annotated[str | None, "That of a prediction's author."]
+    readings_text: Annotated[dict[str, str] | None, "What each reading means."]
+    endpoints: list[EndpointRowsDocument]
+    deviations: list[RuleDeviationDocument]
+
+
+class OperatorDocument(TypedDict):
+    """An operator of the rule language."""
+
+    takes: Annotated[list[str], "The kind of each argument."]
+    gives: Annotated[str, "The kind of its value."]
+    meaning: Annotated[str, "In words."]
+
+
+class LanguageDocument(TypedDict):
+    """The rule language: what `explain --language` prints."""
+
+    operators: dict[str, OperatorDocument]
+    comparisons: Annotated[tuple[str, ...], "Its comparisons."]
+    arithmetic: Annotated[tuple[str, ...], "Its arithmetic."]
+    over_steps: Annotated[dict[str, str], "How several steps become one number."]
+    declared: Annotated[dict[str, str], "Tables of rules.toml, and what each declares."]
+    interval_methods: Annotated[dict[str, str], "What each does, and when its level holds."]

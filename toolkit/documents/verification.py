@@ -1,0 +1,82 @@
+"""What can be said of registrations and of tokens."""
+
+from datetime import datetime
+from typing import Annotated, Literal, TypedDict
+
+from toolkit.documents.standing import Verdict
+
+Outcome = Literal["passed", "failed", "missing", "unproven"]
+OwnStanding = Literal["public", "demonstration", "unknown"]
+Order = Literal["run_before_freeze", "incomplete", "runs_after_freeze"]
+
+
+class CheckDocument(TypedDict):
+    """One step of a verification."""
+
+    step: Annotated[int, "Its number, from 1."]
+    name: Annotated[str, "What it checks."]
+    outcome: Annotated[Outcome, "`unproven`: not contradicted, and nothing here proves it."]
+    detail: Annotated[str, "What was found."]
+
+
+class TokenVerdictDocument(TypedDict):
+    """What is known of a token; what its first failure left unknown is null."""
+
+    verdict: Annotated[Verdict, "`incomplete`: an input is missing."]
+    failed_check: Annotated[str | None, "Name of the check that did not hold."]
+    failed_step: Annotated[int | None, "Its number, from 1 to 15."]
+    message: Annotated[str, "What was found there, or that all checks hold."]
+    gen_time: Annotated[datetime | None, "The time that the authority states, UTC."]
+    accuracy_seconds: Annotated[
+        float | None, "How far off the authority says that it may be; null where it does not say."
+    ]
+    serial: Annotated[str | None, "The token's serial number."]
+    policy: Annotated[str | None, "Object identifier of the authority's policy."]
+    imprint_algorithm: Annotated[str | None, "Hash that the imprint was made by."]
+    imprint: Annotated[str | None, "Hash of the document, hexadecimal."]
+    signer: Annotated[str | None, "Subject of the signing certificate."]
+    signature_algorithm: Annotated[str | None, "How it signed."]
+    root: Annotated[str | None, "Subject of the pinned certificate that the chain leads to."]
+    root_sha256: Annotated[str | None, "Fingerprint of that certificate."]
+    revocation: Annotated[str | None, "What is known of revocation."]
+    notes: Annotated[tuple[str, ...], "What a careful reader wants to know besides."]
+
+
+class TokenDocument(TokenVerdictDocument):
+    """An authority's token of a registration."""
+
+    name: Annotated[str, "The authority."]
+    operator: Annotated[str, "Who runs the authority."]
+    token: Annotated[str, "Its file, relative to the registration."]
+
+
+class FreezeTokenDocument(TokenDocument):
+    """A token of a freeze, beside what the record says of it."""
+
+    recorded_time: Annotated[datetime | None, "The author's record, UTC."]
+
+
+class ChronologyDocument(TypedDict):
+    """The freeze against the runs of every study that was looked at."""
+
+    verdict: Annotated[Order, "`incomplete`: a launch time is missing."]
+    runs_after: Annotated[int, "Deciding runs that were launched after it."]
+    disclosed_exceptions: Annotated[list[str], "Runs that the frozen document excepts by name."]
+    undisclosed: Annotated[list[str], "Runs before it that it does not except."]
+
+
+class VerificationDocument(TypedDict):
+    """What can be said of one registration."""
+
+    registration: Annotated[str, "Name of the registration."]
+    verdict: Annotated[Verdict, "`incomplete`: something is missing."]
+    standing: Annotated[OwnStanding, "By its own record; `unknown` where the files do not hold."]
+    is_restated: Annotated[bool, "Whether the rules here restate a document that was timestamped elsewhere."]
+    document_sha256: Annotated[str, "Of the timestamped document, as recorded; empty where the files fail."]
+    existed_by: Annotated[
+        datetime | None, "Time by which all tokens prove that it existed; null unless they do."
+    ]
+    authorities: list[FreezeTokenDocument]
+    chronology: ChronologyDocument
+    checks: Annotated[list[CheckDocument], "The steps, in their order."]
+    promise: Annotated[str, "What is proven and what is not, on one line."]
