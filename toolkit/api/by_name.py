@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from toolkit.decisions.case import Case
     from toolkit.decisions.decision import Decision
     from toolkit.decisions.explanation import Explanation
-    from toolkit.registers import study as registers
 
 
 PUBLISHED = "published"
@@ -142,7 +141,7 @@ def rules_asked(
 
 def decide(
     rule: str,
-    study: registers.Study | str | Path | None = None,
+    study: Study | str | Path | None = None,
     home: Home | None = None,
     *,
     trust_files: Sequence[Path] = (),
@@ -178,7 +177,7 @@ def decide(
 
 
 def decide_all(
-    study: registers.Study | str | Path | None = None,
+    study: Study | str | Path | None = None,
     home: Home | None = None,
     *,
     trust_files: Sequence[Path] = (),
@@ -205,7 +204,7 @@ def decide_all(
 
 def explain(
     rule: str,
-    study: registers.Study | str | Path | None = None,
+    study: Study | str | Path | None = None,
     home: Home | None = None,
     *,
     trust_files: Sequence[Path] = (),
@@ -259,9 +258,7 @@ def decide_rules(
     return [case.decide(rule) for case, rule in rules_asked(cases, rules, home, everywhere=bool(names))]
 
 
-def _case_of(
-    study: registers.Study | str | Path | None, home: Home | None, trust_files: Sequence[Path]
-) -> Case:
+def _case_of(study: Study | str | Path | None, home: Home | None, trust_files: Sequence[Path]) -> Case:
     if study is None or isinstance(study, str | Path):
         home = home or find_home()
         study = open_study(usual_study(home) if study is None else study, home)

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 def verify(
     registration: str | Path,
     studies: Sequence[Study] | None = None,
+    home: Home | None = None,
+    *,
     trust_files: Sequence[Path] = (),
     restatements: Sequence[str] = (),
-    *,
-    home: Home | None = None,
     with_openssl: bool = False,
     all_belong: bool = False,
 ) -> Verification:
@@ -38,9 +38,9 @@ def verify(
     Args:
         registration: name of one that is here, or its folder.
         studies: those whose runs have to come after it; every one here that has runs where left out.
+        home: where studies and registrations are; found where it is left out.
         trust_files: trust files with further authorities that the caller knows.
         restatements: last links of registrations that the caller has compared with the document they restate.
-        home: where studies and registrations are; found where it is left out.
         with_openssl: whether OpenSSL is asked about each token, too: it can veto.
         all_belong: whether every study has to belong to the registration; otherwise the others are left out.
 
@@ -100,7 +100,7 @@ def verify_frozen(
     folders = [home.registration_folder(name) for name in home.registration_names()]
     frozen = [folder for folder in folders if not is_draft(folder)]
     opened = studies_here(home) if studies is None and frozen else (studies or ())
-    return [verify(folder, opened, trust_files, home=home) for folder in frozen]
+    return [verify(folder, opened, home, trust_files=trust_files) for folder in frozen]
 
 
 def frozen_registrations(home: Home | None = None) -> Iterator[Registration]:

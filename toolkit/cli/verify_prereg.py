@@ -81,8 +81,8 @@ def verify_prereg(
                 api.verify(
                     folder,
                     studies,
-                    trust_files,
-                    restatements,
+                    trust_files=trust_files,
+                    restatements=restatements,
                     with_openssl=with_openssl,
                     all_belong=bool(named),
                 )
