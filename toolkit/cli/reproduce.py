@@ -198,6 +198,7 @@ def _verified(home: Home, trust_files: tuple[Path, ...], say: _Stages) -> tuple[
     """Return what decides each study, and the rows of every study here, all of them verified."""
     from toolkit.study.check.whole import check_whole
 
+    home.say_absent(output.remark)
     say.stage("Registers: files, rows, and what follows from rows")
     with say.doing("opening studies"):
         cases = api.load_cases((), home, trust_files=trust_files)
