@@ -3,12 +3,12 @@
 They are made of the keys that the parser reads; `rules_reference` says the same in words, as Markdown.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tests.schemas import text
 from toolkit.decisions.expressions import ARITHMETIC, COMPARISONS, OPERATORS
 from toolkit.decisions.keys import OPTIONAL, Form, Key, Keys, Listed, Named, Value, optional
 from toolkit.decisions.plan import CELL, FIXED
@@ -57,7 +57,7 @@ def schemas() -> dict[str, Schema]:
 
 def every() -> dict[str, str]:
     """Return the schemas as they are shipped, by the name of their file."""
-    return {name: json.dumps(schema, indent=1) + "\n" for name, schema in schemas().items()}
+    return {name: text(schema) for name, schema in schemas().items()}
 
 
 def _head(file: str, title: str) -> Schema:
