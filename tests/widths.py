@@ -1,15 +1,21 @@
 """What a layout must not do, told from the printed text alone."""
 
+import re
 from collections import Counter
 
 from rich.cells import cell_len
 
 NOTE = "not shown: "
+TO_PASTE = re.compile(r" *toolkit( [^\s,;]+)+")
 
 
 def too_long(text: str, columns: int) -> list[str]:
-    """Return the lines that are too long; one may be whose only word is longer than the line."""
-    return [line for line in text.splitlines() if cell_len(line) > columns and len(line.split()) > 1]
+    """Return the lines that are too long; a single long word may be one, and a command to paste."""
+    return [
+        line
+        for line in text.splitlines()
+        if cell_len(line) > columns and len(line.split()) > 1 and not TO_PASTE.fullmatch(line)
+    ]
 
 
 def unlike(narrow: str, wide: str) -> Counter[str]:
