@@ -16,7 +16,7 @@ from tests.hub.conftest import NAME, PUBLISHED, cached, meet, put
 from tests.hub.server import FixtureHub
 from toolkit.registers.manifest import read_manifest
 from toolkit.registers.opening import open_registers
-from toolkit.registers.study import Origin
+from toolkit.registers.origin import Origin
 
 
 @pytest.fixture(scope="module")

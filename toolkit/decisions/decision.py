@@ -13,7 +13,7 @@ from toolkit.decisions.interval import Interval
 from toolkit.decisions.pvalues import PValue
 from toolkit.decisions.values import Missing, Series, Value, exact_text, rounded
 from toolkit.prereg.standing import UNVERIFIED, Standing
-from toolkit.registers.study import Origin
+from toolkit.registers.origin import Origin
 
 if TYPE_CHECKING:
     from toolkit.documents import decisions as documents

@@ -12,6 +12,7 @@ from toolkit.registers import row_types
 from toolkit.registers.arrow import check_columns, open_parquet, read_parquet, shape, to_rows
 from toolkit.registers.columns import Table
 from toolkit.registers.manifest import Manifest, check_file, check_known, read_manifest
+from toolkit.registers.origin import Origin
 from toolkit.registers.row_tables import EPISODES
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.sandbox import create_view
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-    from toolkit.documents.registers import OriginDocument
     from toolkit.registers.episode_counts import CountedRun, Counts
 
 
@@ -377,29 +377,3 @@ def open_study(folder: Path, origin: Origin | None = None) -> Study:
     manifest = read_manifest(folder)
     check_known(manifest, folder / "MANIFEST.json")
     return Study(folder, manifest, origin)
-
-
-@dataclass(frozen=True)
-class Origin:
-    """The commit of a dataset repository that a study was read from.
-
-    Args:
-        repository: `owner/name`.
-        revision: the branch, tag or SHA that was asked for.
-        commit: SHA of the commit that it was.
-        asked: the study's name as it was given.
-    """
-
-    repository: str
-    revision: str
-    commit: str
-    asked: str
-
-    @property
-    def pinned(self) -> str:
-        """The name that means these bytes for good."""
-        return f"{self.repository}@{self.commit}"
-
-    def as_dict(self) -> OriginDocument:
-        """Return the origin as decisions state it."""
-        return {"repository": self.repository, "revision": self.revision, "commit": self.commit}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolkit.registers.episode_counts import Counts
-from toolkit.registers.study import Origin
+from toolkit.registers.origin import Origin
 
 _CELL = """[[matrix]]
 tier = 1

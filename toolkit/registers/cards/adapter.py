@@ -11,7 +11,7 @@ from toolkit.errors import IncompleteError, UsageError
 from toolkit.registers.arrow import Row
 from toolkit.registers.cards.dataset import filled, registered_text
 from toolkit.registers.manifest import RegistrationRef
-from toolkit.registers.study import Origin
+from toolkit.registers.origin import Origin
 
 UNKNOWN = "unknown"
 _TASK = "Tool use in a simulated back office"

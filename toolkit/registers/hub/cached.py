@@ -17,7 +17,7 @@ from toolkit.registers.hub import client as hub
 from toolkit.registers.hub.answers import Digest, file_url, stream
 from toolkit.registers.hub.stated import Stated, unlike_stated
 from toolkit.registers.manifest import FileEntry
-from toolkit.registers.study import Origin
+from toolkit.registers.origin import Origin
 
 
 def download(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from toolkit.errors import IncompleteError, ToolkitError, VerificationError
 from toolkit.registers.manifest import MANIFEST_NAME
-from toolkit.registers.study import Origin
+from toolkit.registers.origin import Origin
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

@@ -19,7 +19,7 @@ from toolkit.registers.manifest import (
     check_known,
     parse_manifest,
 )
-from toolkit.registers.study import Origin
+from toolkit.registers.origin import Origin
 
 _DOING = "reading the study in place"
 

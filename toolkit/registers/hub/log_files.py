@@ -12,7 +12,7 @@ from toolkit.registers.hub import client as hub
 from toolkit.registers.hub.cached import check_room, download, make_way
 from toolkit.registers.hub.revision import SCHEME, Reference, parse_reference, resolve
 from toolkit.registers.hub.stated import stated_files
-from toolkit.registers.study import Origin
+from toolkit.registers.origin import Origin
 
 LARGEST = LARGEST_ROWS
 """Bytes of a log's files."""

@@ -29,7 +29,8 @@ from toolkit.registers.manifest import (
     check_nothing_else,
     read_manifest,
 )
-from toolkit.registers.study import Origin, Study, open_study
+from toolkit.registers.origin import Origin
+from toolkit.registers.study import Study, open_study
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from toolkit.errors import DamagedError, IncompleteError, UsageError, Verificati
 from toolkit.files import in_turn, read_text, write_text
 from toolkit.registers.hub import client as hub
 from toolkit.registers.hub.answers import read_json
-from toolkit.registers.study import Origin
+from toolkit.registers.origin import Origin
 
 SCHEME = "hf://datasets/"
 MAIN = "main"

@@ -13,7 +13,7 @@ from toolkit.registers.hub.answers import Digest, file_url, read_bytes_of, read_
 from toolkit.registers.hub.client import AGAIN, NoFileError, telling
 from toolkit.registers.hub.revision import checked_commit
 from toolkit.registers.manifest import LARGEST_MANIFEST, MANIFEST_NAME, Manifest, parse_manifest
-from toolkit.registers.study import Origin
+from toolkit.registers.origin import Origin
 
 MOST_FILES = 100_000
 """Files of a repository, for which the Hub itself advises against more."""

@@ -9,7 +9,8 @@ import pytest
 from tests.conftest import CHECKOUT
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.registers.cards.adapter import Adapter, adapter_card
-from toolkit.registers.study import Origin, Study
+from toolkit.registers.origin import Origin
+from toolkit.registers.study import Study
 
 SOURCE = (CHECKOUT / "cards" / "adapter.md").read_text(encoding="utf-8")
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
