@@ -28,10 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
     from typing import TextIO
 
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     from toolkit.errors import ToolkitError
 
     Watch = Callable[[int, int, str], None]
@@ -40,7 +36,6 @@ if TYPE_CHECKING:
 
 # 128 + SIGPIPE.
 READER_LEFT = 141
-WIDE = 1000
 
 FILE = click.Path(path_type=Path)
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -124,44 +119,6 @@ def visible_lines(text: str) -> str:
     return "\n".join(map(visible, text.split("\n")))
 
 
-def console(*, wide: bool = False) -> Console:
-    """Return a console for tables on stdout; a wide one leaves the breaking of lines to the terminal."""
-    from rich.console import Console
-    from rich.segment import Segment
-
-    class Piped(Console):
-        def on_broken_pipe(self) -> None:
-            leave_quietly()
-
-        def render(self, *args: Any, **kwargs: Any) -> Iterator[Segment]:
-            """Have every text do nothing but appear: titles and cells are other people's."""
-            for segment in super().render(*args, **kwargs):
-                is_plain = segment.control or segment.text.replace("\n", "").isprintable()
-                yield segment if is_plain else Segment(visible_lines(segment.text), segment.style)
-
-    # Away from a terminal a table keeps its words whole rather than wrap at an assumed width.
-    plain = Piped()
-    return plain if plain.is_terminal and not wide else Piped(width=WIDE)
-
-
-def table(headings: Iterable[str], title: str = "", *, numbers: bool = False, **columns: Any) -> Table:
-    """Return an empty table under a bold title.
-
-    Args:
-        headings: of its columns.
-        title: nothing in it is taken for markup.
-        numbers: whether every column but the first is aligned to the right.
-        columns: what `rich` is to do with each of them.
-    """
-    from rich.table import Table
-    from rich.text import Text
-
-    made = Table(title=Text(title) if title else None, title_justify="left", title_style="bold")
-    for at, heading in enumerate(headings):
-        made.add_column(Text(heading), justify="right" if numbers and at else "left", **columns)
-    return made
-
-
 def leave_quietly() -> NoReturn:
     """End without a word because the reader of our output has left, with the code a shell expects of that."""
     silence(sys.stdout)
@@ -172,13 +129,6 @@ def silence(stream: TextIO) -> None:
     """Send what a stream still holds nowhere: the interpreter would fail on it once more at its end."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def marked(verdict: str) -> Text:
-    """Return a verdict in its colour."""
-    from rich.text import Text
-
-    return Text(verdict, style=MARKS.get(verdict, ""))
 
 
 class Styled(str):
@@ -311,13 +261,6 @@ def _print(line: str) -> None:
 def _is_utf8() -> bool:
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     return encoding.lower().replace("-", "") == "utf8"
-
-
-def headline(title: str, *rest: str | Text) -> Text:
-    """Return a bold title followed by other text; nothing in it is taken for markup."""
-    from rich.text import Text
-
-    return Text.assemble((title, "bold"), *rest)
 
 
 def _plain(value: object) -> Any:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolkit.documents.decisions import ArmCountsDocument
 
 # More seeds than this are counted together.
-MOST_SEEDS = 3
+MOST_SEEDS = 2
 
 
 @dataclass(frozen=True)

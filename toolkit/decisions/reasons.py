@@ -12,8 +12,8 @@ from toolkit.decisions.interval import Interval
 from toolkit.decisions.values import Missing, Series, Value, exact_text
 
 # A fraction longer than this says nothing to a reader.
-LONGEST = 15
-MOST_MEMBERS = 3
+LONGEST = 10
+MOST_MEMBERS = 5
 _FLIPPED = {">=": "<=", "<=": ">=", ">": "<", "<": ">"}
 _PLURAL = {"place": "places", "run": "runs", "seed": "seeds", "checkpoint": "checkpoints"}
 
