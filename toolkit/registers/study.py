@@ -198,12 +198,7 @@ class Study:
         known = self.table(table).column_names
         unknown = [name for name in names if name not in known]
         if unknown:
-            raise UsageError(
-                f"table {table!r} has no column {(name := unknown[0])!r}",
-                expected=", ".join(known),
-                where=self.folder,
-                remedy=did_you_mean(name, known),
-            )
+            raise self._unknown(f"table {table!r} has no column {unknown[0]!r}", unknown[0], known)
         if table in self._arrow:
             return self._arrow[table].select(list(names))
         return self._whole(table, list(names))
@@ -309,13 +304,13 @@ class Study:
 
     def _known(self, table: str) -> str:
         if table not in self.manifest.tables:
-            raise UsageError(
-                f"study {self.name!r} has no table {table!r}",
-                expected=", ".join(sorted(self.manifest.tables)),
-                where=self.folder,
-                remedy=did_you_mean(table, self.manifest.tables),
-            )
+            problem = f"study {self.name!r} has no table {table!r}"
+            raise self._unknown(problem, table, sorted(self.manifest.tables))
         return table
+
+    def _unknown(self, problem: str, name: str, known: Collection[str]) -> UsageError:
+        remedy = did_you_mean(name, known)
+        return UsageError(problem, expected=", ".join(known), where=self.folder, remedy=remedy)
 
     def _read(self, name: str) -> Any:
         whole = self._whole(name, list(self.table(name).column_names))
