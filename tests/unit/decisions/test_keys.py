@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import jsonschema
 import pytest
@@ -41,16 +42,14 @@ LEFT_OUT = {"interval_method", "interval_conventions", "recipe"}  # said once, a
 Path_ = tuple[str | int, ...]
 
 
-@pytest.fixture(autouse=True)
-def _documents_for_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parse what is changed here as JSON: the standard library writes no TOML."""
-    monkeypatch.setattr(rulebook, "_toml", lambda text, _: json.loads(text))
-
-
 def refusal(rules: Any, *amendments: Any) -> str:
-    """Return what the parser says of rules, those who specify runs included; nothing where it takes them."""
+    """Return what the parser says of rules, those who specify runs included; nothing where it takes them.
+
+    They are written as JSON: the standard library writes no TOML.
+    """
     try:
-        book = rulebook.load_rulebook(json.dumps(rules), [json.dumps(each) for each in amendments])
+        with mock.patch.object(rulebook, "_toml", lambda text, _: json.loads(text)):
+            book = rulebook.load_rulebook(json.dumps(rules), [json.dumps(each) for each in amendments])
         specify(book.plan, ("every-key", "anchor"), POOLS)
     except RuleError as error:
         return str(error)
@@ -230,6 +229,25 @@ def test_every_registration_here_is_valid(path: Path) -> None:
 def test_the_templates_are_valid(toolkit: Toolkit) -> None:
     for command, kind in ((("freeze", "mine"), "rules.json"), (("amend",), "amendment.json")):
         VALIDATORS[kind].validate(tomllib.loads(toolkit(*command, "--template").out))
+
+
+LOG = "arm,seed,step,task,solved,level\na,0,0,t1,1,hard\nb,0,0,t1,0,hard\na,1,0,t2,1,easy\nb,1,0,t2,0,easy\n"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [(), ("--table", "log.csv"), ("--table", "log.csv", "--score", "solved", "--attribute", "level")],
+    ids=["empty", "of a log", "of scores, with an attribute"],
+)
+def test_a_study_s_beginning_is_valid(
+    toolkit: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    (tmp_path / "log.csv").write_text(LOG, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    done = toolkit("new-study", "mine", *options, "--into", "project")
+    assert done.code == 0, done.err
+    text = (tmp_path / "project/prereg/mine/rules.toml").read_text(encoding="utf-8")
+    VALIDATORS["rules.json"].validate(tomllib.loads(text))
 
 
 @pytest.mark.parametrize("file", VALIDATORS)
