@@ -20,7 +20,7 @@ from toolkit.cli.main import GROUPS, cli
 from toolkit.documents.outputs import OUTPUTS
 
 DOCUMENTS = (CHECKOUT / "README.md", CHECKOUT / "GUIDE.md")
-_BLOCK = re.compile(r"<!-- (?P<what>[\w: ]+) -->\n.*?<!-- end -->", re.DOTALL)
+BLOCK = re.compile(r"<!-- (?P<what>[\w: ]+) -->\n.*?<!-- end -->", re.DOTALL)
 _EXCERPT = re.compile(
     r"^```\n\$ (?P<line>toolkit [^\n|]+?)(?P<head> \| head -n (?P<lines>\d+))?\n.*?^```",
     re.DOTALL | re.MULTILINE,
@@ -42,7 +42,7 @@ def commands(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[tuple[
 
 def generated(text: str) -> str:
     """Return a document with every generated block as the code gives it."""
-    return _EXCERPT.sub(_printed, _BLOCK.sub(lambda found: _block(found["what"]), text))
+    return _EXCERPT.sub(_printed, BLOCK.sub(lambda found: _block(found["what"]), text))
 
 
 def _printed(found: re.Match[str]) -> str:

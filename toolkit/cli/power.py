@@ -175,7 +175,7 @@ def power(
         print_json(report.power_document(registered, study, components, simulated, target))
     else:
         _show(registered, study, components, simulated, target)
-        click.echo(_precision(simulated, seconds))
+        say_line(_precision(simulated, seconds))
 
 
 def _precision(found: Sequence[Power], seconds: float) -> str:
