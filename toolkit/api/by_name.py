@@ -6,7 +6,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.api.cases import open_case
+from toolkit.api.cases import open_case, registration_of
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import Home, find_home
 
@@ -92,18 +92,29 @@ def load_cases(
     names: Sequence[str] = (),
     home: Home | None = None,
     *,
+    rules: Sequence[str] = (),
     trust_files: Sequence[Path] = (),
 ) -> list[Case]:
     """Open studies with their registrations; every one here that has runs where none is named.
 
     The rest as `open_case`.
 
+    Args:
+        names: the studies.
+        home: where studies and registrations are.
+        rules: those that are asked for: where no study is named, only those are opened whose registration
+            mentions one, if any does.
+        trust_files: further authorities that the caller trusts.
+
     Raises:
         UsageError: a study has no runs.
         IncompleteError: there is no study at all, or its registration is missing.
     """
     home = home or find_home()
-    studies = [open_study(name, home) for name in dict.fromkeys(names)] or _with_runs(home)
+    studies = [open_study(name, home) for name in dict.fromkeys(names)]
+    if not studies:
+        here = _with_runs(home)
+        studies = [study for study in here if _mentions(study, home, rules)] or here
     if not studies:
         raise IncompleteError(
             "no study here has runs", where=home.registers, remedy="put a study's folder there"
@@ -254,7 +265,7 @@ def decide_rules(
     home = home or find_home()
     if not (rules or names):
         home.say_absent(logging.getLogger(__name__).warning)
-    cases = load_cases(names, home, trust_files=trust_files)
+    cases = load_cases(names, home, rules=rules, trust_files=trust_files)
     return [case.decide(rule) for case, rule in rules_asked(cases, rules, home, everywhere=bool(names))]
 
 
@@ -269,3 +280,13 @@ def _with_runs(home: Home) -> list[Study]:
     """Open every study that has runs, the paper's first."""
     studies = [open_study(name, home) for name in home.studies()]
     return sorted((study for study in studies if study.has("runs")), key=lambda s: s.name != PUBLISHED)
+
+
+def _mentions(study: Study, home: Home, rules: Sequence[str]) -> bool:
+    """Whether a study's registration has the name of a rule in it anywhere; verifying it takes far longer."""
+    from toolkit.files import read_text
+
+    folder = registration_of(study, home)
+    files = [folder / "rules.toml", *(folder / "amendments").glob("*.toml")]
+    text = "".join(read_text(file) for file in files if file.is_file()).casefold()
+    return any(rule.casefold() in text for rule in rules)

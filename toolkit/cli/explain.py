@@ -62,7 +62,7 @@ def explain(
     if language:
         _explain_language(as_json=as_json)
         return
-    cases = api.load_cases(studies, trust_files=trust_files)
+    cases = api.load_cases(studies, rules=rules, trust_files=trust_files)
     asked = api.rules_asked(cases, rules, everywhere=bool(studies))
     explained = [(case, explanation.explain(case, rule)) for case, rule in asked]
     mixed = [_mixed(case, e.decision.rule) if sensitivity else None for case, e in explained]

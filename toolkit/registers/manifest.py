@@ -87,7 +87,7 @@ class Manifest:
 
     def seal(self) -> str:
         """Return the SHA-256 of the canonical JSON of everything else in the manifest."""
-        return _sha256_of(asdict(self))
+        return _sha256_of(vars(self))
 
     def table(self, name: str) -> Table:
         """Return what a table is here: the schema's, in the study's words and without what it left out."""
@@ -115,8 +115,8 @@ class Manifest:
 
 
 def _sha256_of(document: dict[str, Any]) -> str:
-    """Return the SHA-256 of a document's canonical JSON."""
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    """Return the SHA-256 of a document's canonical JSON; values of classes are objects in it."""
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=vars)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
