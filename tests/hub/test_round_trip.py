@@ -147,7 +147,7 @@ def test_a_study_on_the_hub_is_decided_as_the_one_here_is(
 
 def test_one_study_here_and_on_the_hub_are_two_tables(commit: str) -> None:
     out = run("decide", "H2a", "--study", "published", "--study", NAME).out
-    assert out.count("Study published") == out.count("│ H2a ") == 2
+    assert out.count("H2a  Learning under tool faults  (study published)") == 2
     assert out.count(f"{NAME}@{commit}") == 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.api.by_name import studies_here
@@ -11,7 +12,6 @@ from toolkit.places import Home, find_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from toolkit.documents.verification import OwnStanding
     from toolkit.prereg.chronology import StudyRuns
@@ -67,7 +67,9 @@ def verify(
     from toolkit.study.check.registered import refuse_own, runs_of
 
     home = home or find_home()
-    folder = home.registration_folder(str(registration))
+    # A folder of this home stays one without its rules: that they are missing is then said.
+    known = isinstance(registration, Path) and registration.is_dir()
+    folder = Path(registration) if known else home.registration_folder(str(registration))
     opened = studies_here(home) if studies is None else studies
 
     def studies_of(loaded: Registration) -> list[StudyRuns]:

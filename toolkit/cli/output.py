@@ -273,15 +273,20 @@ def _plain(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
+def _is_watched() -> bool:
+    """Whether somebody sees how work goes on: stderr is a terminal that can draw over itself."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
 @contextmanager
 def steps(task: str) -> Iterator[Callable[[str], None]]:
     """Show what is being worked on, on a terminal; say nothing elsewhere."""
     from rich.console import Console
 
-    console = Console(stderr=True)
-    if not console.is_terminal:
+    if not _is_watched():
         yield lambda _: None
         return
+    console = Console(stderr=True)
     with console.status(task) as status:
         yield lambda step: status.update(f"{task}: {step}")
 
@@ -296,10 +301,10 @@ def counted(task: str) -> Iterator[tuple[Watch, Say]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
-    if not console.is_terminal:
+    if not _is_watched():
         yield lambda *_: None, remark
         return
+    console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),

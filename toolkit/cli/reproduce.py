@@ -199,9 +199,9 @@ def _verified(home: Home, trust_files: tuple[Path, ...], say: _Stages) -> tuple[
     from toolkit.study.check.whole import check_whole
 
     home.say_absent(output.remark)
-    say.stage("Registers: files, rows, and what follows from rows")
     with say.doing("opening studies"):
         cases = api.load_cases((), home, trust_files=trust_files)
+    say.stage("Registers: files, rows, and what follows from rows")
     decided = {case.study.name: case for case in cases}
     others = [api.open_study(name, home) for name in home.studies() if name not in decided]
     studies = [*(case.study for case in cases), *others]

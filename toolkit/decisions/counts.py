@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from toolkit.decisions.endpoints import Endpoint, Rate
-from toolkit.decisions.lookup import Tables
+from toolkit.decisions.lookup import Row, Tables
 from toolkit.decisions.measure import counted_at
 from toolkit.decisions.plan import Plan
 from toolkit.decisions.subgroup import rows_of
@@ -82,15 +82,18 @@ def arm_counts(
                 for step in endpoint.steps
                 for row in [run if isinstance(run, Missing) else counted_at(endpoint, table, run, step)]
             ]
-            if not rows or any(isinstance(row, Missing) for row in rows):
+            sums = [_sum(rows, name) for name in endpoint.outcome.columns]
+            if None in sums:
                 return ()
-            above, below = (
-                _plain(sum((exact(row[name]) for row in rows if not isinstance(row, Missing)), Fraction(0)))
-                for name in endpoint.outcome.columns
-            )
+            above, below = (number for number in sums if number is not None)
             made.append(ArmCounts(arm, seeds[0] if alone else None, above, below, *endpoint.outcome.columns))
     return tuple(made)
 
 
-def _plain(number: Fraction) -> int | float:
-    return int(number) if number.denominator == 1 else float(number)
+def _sum(rows: Sequence[Row | Missing], column: str) -> int | float | None:
+    """Return the sum of a column; None where a row or its number is missing, or there is no row."""
+    numbers = [None if isinstance(row, Missing) else row.get(column) for row in rows]
+    if not numbers or None in numbers:
+        return None
+    total = sum((exact(number) for number in numbers if number is not None), Fraction(0))
+    return int(total) if total.denominator == 1 else float(total)

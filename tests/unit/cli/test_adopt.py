@@ -91,7 +91,8 @@ def test_a_whole_checkout_is_adopted_and_then_verifies(place, document) -> None:
         [],
     )
     assert (said["figures"]["runs"], said["figures"]["differences"]) == (15, [])
-    assert f"{said['figures']['compared']:,} figures" in (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    told = " ".join((CHECKOUT / "GUIDE.md").read_text(encoding="utf-8").split())
+    assert f"{said['figures']['compared']:,} figures" in told
     assert (evidence(place) / "document").read_bytes() == document
     assert sorted(path.name for path in evidence(place).iterdir()) == said["files"]
     found = outcomes(place)

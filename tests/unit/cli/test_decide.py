@@ -14,6 +14,7 @@ from toolkit.cli.decide import notes
 from toolkit.cli.explain import _more_lines
 from toolkit.decisions.case import Case
 from toolkit.decisions.engine import Engine
+from toolkit.decisions.explanation import Explanation
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.registers.study import open_study
 
@@ -93,7 +94,8 @@ def test_explain_says_each_test_and_the_level_of_a_margin(case: Case) -> None:
     added = amendment("A9", 'adds = ["S"]', TESTED, tests)
     book = load_rulebook(case.registration.rules, [*(a.rules for a in case.registration.amendments), added])
     decision = Engine(book, (case.registration.name, ""), case.engine.registers).decide("S")
-    lines = list(_more_lines(decision, decision.as_dict()))
+    explained = Explanation(decision, book.rule("S"), (), (), None, None, ())
+    lines = list(_more_lines(explained))
     assert "equivalence at ±0.3: two one-sided tests (TOST) at 5% each" in "\n".join(lines)
     (said,) = (line for line in lines if line.startswith("Test"))
     assert said.startswith(

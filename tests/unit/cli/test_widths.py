@@ -16,7 +16,7 @@ from tests.conftest import CHECKOUT, WIDE
 from tests.widths import too_long, unlike
 
 COMMANDS = (
-    ("verify-prereg", "embedded"),
+    ("decide", "H2a", "--study", "published"),
     ("registers", "list", "--study", "embedded"),
     ("registers", "schema", "evaluations"),
     ("episode", "replay", "tests/golden/episode.json"),
@@ -74,8 +74,8 @@ def test_a_terminal_has_no_longer_line_and_no_broken_word(command: tuple[str, ..
 
 
 def test_a_terminal_shows_colours_unless_they_are_declined_or_it_has_none() -> None:
-    command = ("verify-prereg", "embedded")
-    assert "\x1b[32mverified\x1b[0m" in on_terminal(80, *command)
+    command = COMMANDS[0]
+    assert "\x1b[31mmiss\x1b[0m" in on_terminal(80, *command)
     for environment in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         assert on_terminal(80, *command, **environment) == piped(*command)
 
