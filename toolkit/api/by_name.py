@@ -11,7 +11,7 @@ from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import Home, find_home
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from toolkit.api.study import Study
     from toolkit.decisions.case import Case
@@ -249,6 +249,7 @@ def decide_rules(
     home: Home | None = None,
     *,
     trust_files: Sequence[Path] = (),
+    watch: Callable[[int, int, str], None] = lambda *_: None,
 ) -> list[Decision]:
     """Decide rules of several studies; the rest as `decide`.
 
@@ -257,6 +258,7 @@ def decide_rules(
         names: studies; every one here that has runs where none is named.
         home: where studies and registrations are.
         trust_files: further authorities that the caller trusts.
+        watch: told how many rules are decided, of how many, and which is next.
 
     Raises:
         UsageError: no study has a rule, or one that was named has not, or has no runs.
@@ -266,7 +268,12 @@ def decide_rules(
     if not (rules or names):
         home.say_absent(logging.getLogger(__name__).warning)
     cases = load_cases(names, home, rules=rules, trust_files=trust_files)
-    return [case.decide(rule) for case, rule in rules_asked(cases, rules, home, everywhere=bool(names))]
+    asked = rules_asked(cases, rules, home, everywhere=bool(names))
+    decisions = []
+    for at, (case, rule) in enumerate(asked):
+        watch(at, len(asked), f"{rule} of {case.study.name}")
+        decisions.append(case.decide(rule))
+    return decisions
 
 
 def _case_of(study: Study | str | Path | None, home: Home | None, trust_files: Sequence[Path]) -> Case:

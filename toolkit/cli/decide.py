@@ -68,7 +68,8 @@ def decide(
             "name the rules to decide, or --all" + (", not both" if rules else ""),
             remedy="toolkit decide H2a, or toolkit decide --all",
         )
-    decisions = api.decide_rules(rules, studies, trust_files=trust_files)
+    with output.counted("decide") as (watch, _):
+        decisions = api.decide_rules(rules, studies, trust_files=trust_files, watch=watch)
     if as_json:
         output.print_json([decision.as_dict() for decision in decisions])
     elif every:
