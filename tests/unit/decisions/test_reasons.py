@@ -147,3 +147,10 @@ def test_what_is_missing_is_told_once(case: Case) -> None:
     said = missing_says(case.decide("H4"))
     assert said.startswith("missing: C4 paired seed 0 with scale_rewards none was not run, and 3 more")
     assert missing_says(case.decide("H2a")) == ""
+
+
+def test_a_bound_written_first_is_read_as_the_same_bound(cases: dict[str, Case]) -> None:
+    decision = cases["embedded"].decide("H5")
+    (judged,) = decision.criteria
+    turned = replace(judged, test="-0.03 < lower(c2_held_out_90)")
+    assert interval_says(replace(decision, criteria=(turned,))) == interval_says(decision) == "above -0.03"
