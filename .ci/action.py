@@ -13,6 +13,8 @@ from typing import Any
 INCOMPLETE = 3
 MARKS = {"pass": "✅", "met": "✅", "partially_met": "🟡", "miss": "❌", "missed": "❌"}
 
+_PARTS = ("where", "expected", "found", "remedy")
+
 Row = dict[str, Any]
 
 
@@ -57,18 +59,32 @@ def _decide(arguments: list[str]) -> int:
     code, rows = _toolkit("decide", arguments)
     short = [
         {key: row[key] for key in ("study", "rule", "title", "verdict")}
-        | {"standing": row["registration"]["standing"]}
+        | {"standing": row["registration"]["standing"], "exploratory": row.get("is_exploratory", False)}
         for row in rows
     ]
     _append("GITHUB_OUTPUT", f"verdicts={json.dumps(short)}\n")
-    marked = [{**row, "verdict": f"{MARKS.get(row['verdict'], '')} {row['verdict']}"} for row in short]
     headings = ("study", "rule", "title", "verdict", "registration stands on")
-    _summarize("Verdicts", headings, [tuple(row.values()) for row in marked])
+    _summarize(
+        "Verdicts",
+        headings,
+        [(r["study"], r["rule"], r["title"], _marked(r), r["standing"]) for r in short],
+    )
     for row in rows:
-        if "--fail-on-miss" in arguments and row["verdict"] in {"miss", "missed"}:
-            lost = [c["text"] for c in row["criteria"] if c["holds"] is False]
+        lost = [c["text"] for c in row["criteria"] if c["holds"] is False and _binds(c, row)]
+        counts = row["kind"] != "gate" and row["verdict"] != "superseded" and not row.get("is_exploratory")
+        if "--fail-on-miss" in arguments and lost and counts:
             _annotate("error", f"{row['study']}, {row['rule']}: {row['verdict']}", "\n".join(lost))
     return code
+
+
+def _marked(row: Row) -> str:
+    exploratory = " (exploratory, binds nothing)" if row["exploratory"] else ""
+    mark = "" if exploratory else MARKS.get(row["verdict"], "")
+    return f"{mark} {row['verdict']}{exploratory}".strip()
+
+
+def _binds(criterion: Row, row: Row) -> bool:
+    return criterion.get("reading") in (None, row.get("binding_reading"))
 
 
 def _toolkit(command: str, arguments: list[str]) -> tuple[int, list[Row]]:
@@ -77,10 +93,14 @@ def _toolkit(command: str, arguments: list[str]) -> tuple[int, list[Row]]:
         ["toolkit", command, *arguments, "--json"], capture_output=True, text=True, check=False
     )
     print(done.stderr, file=sys.stderr, end="")
-    _, is_told, error = done.stderr.partition("error: ")
-    if is_told:
-        _annotate("error", f"toolkit {command}", error.strip())
     document = json.loads(done.stdout or "[]")
+    _, is_told, error = done.stderr.partition("error: ")
+    if isinstance(document, dict):
+        told = document["error"]
+        parts = (told["problem"], *(f"{name}: {told[name]}" for name in _PARTS if told.get(name)))
+        _annotate("error", f"toolkit {command}", "\n".join(map(str, parts)))
+    elif is_told:
+        _annotate("error", f"toolkit {command}", error.strip())
     return done.returncode, document if isinstance(document, list) else []
 
 

@@ -62,13 +62,16 @@ def test_a_decision_shows_which_criteria_hold_its_estimate_and_its_interval_in_w
     assert "study published: miss" in shown
     assert "✓ The mean AUC difference is at least 0.03." in shown
     assert "✗ Every seed's AUC difference is positive." in shown
-    assert "mean +0.0370 fraction; seed 0 +0.0539, seed 1 -0.0016, seed 2 +0.0586." in shown
-    assert "Interval: 95% from -0.0039 to +0.0779, published." in shown
+    assert "+0.0370 (seeds 0:+0.0539, 1:-0.0016, 2:+0.0586)." in shown
+    assert "95% [-0.0039, +0.0779], published." in shown
 
 
 def test_a_decision_shows_what_is_missing(case: Case) -> None:
-    shown = Read(case.decide("H6")._repr_html_()).text
-    assert "? " in shown
+    decision = case.decide("H6")
+    shown = Read(decision._repr_html_()).text
+    (unknown,) = decision.criteria
+    assert unknown.known is None
+    assert f"? {unknown.text}" in shown
     assert "Missing: " in shown
 
 

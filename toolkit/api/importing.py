@@ -90,6 +90,8 @@ def import_registers(
 
     home = home or find_home()
     named = [str(source) for source in sources]
+    if not named:
+        raise UsageError("no source is named", expected="a file, a folder or a pattern")
     if home.is_shipped:
         raise UsageError(
             "there is no project here to import into",

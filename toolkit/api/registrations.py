@@ -68,7 +68,7 @@ def verify(
 
     home = home or find_home()
     # A folder of this home stays one without its rules: that they are missing is then said.
-    known = isinstance(registration, Path) and registration.is_dir()
+    known = isinstance(registration, Path) and registration.parent == home.registrations
     folder = Path(registration) if known else home.registration_folder(str(registration))
     opened = studies_here(home) if studies is None else studies
 
@@ -178,8 +178,9 @@ def freeze(
 
     if demonstration and (authorities or roots):
         raise UsageError("a demonstration asks no authority", remedy="leave out --authority and --root")
-    folder = (home or find_home()).registration_folder(str(registration))
-    draft = check_draft(folder, home)
+    home = home or find_home()
+    draft = check_draft(registration, home)
+    folder = home.registration_folder(str(registration))
     known = trust.known_authorities(*trust_files)
     if demonstration:
         refuse_waiting(folder)

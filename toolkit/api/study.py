@@ -71,7 +71,7 @@ class Study(registers.Study):
         if chart is None:
             raise IncompleteError(
                 f"rule {rule!r} has no estimate to draw in study {self.name!r}",
-                remedy=f"`toolkit.explain({rule!r})` says what the rule rests on, and what is missing",
+                remedy=f"`toolkit.explain({rule!r}, {self.name!r})` says what it rests on and lacks",
             )
         return alt.LayerChart.from_dict(chart.document)
 

@@ -76,7 +76,8 @@ def decide(
         print_decisions(decisions, seeds=seeds)
     else:
         for at, decision in enumerate(decisions):
-            output.tell(None, *([""] if at else []), as_json=False)
+            if at:
+                output.say_line("")
             print_reasons(decision, seeds=seeds)
     standing.end(context, standing.standings_of(decisions), least)
     if fail_on_miss and any(decision.missed for decision in decisions):
@@ -86,8 +87,8 @@ def decide(
 def print_decisions(decisions: Sequence[Decision], *, seeds: bool = False) -> None:
     """Print decisions as a table a study, and below it what a reader must not miss."""
     from toolkit.decisions import reasons
+    from toolkit.decisions.interval import Interval
 
-    members = reasons.seeds_text if seeds else reasons.range_text
     for study, mine in _by_study(decisions):
         output.print_table(
             ("rule", "what", "verdict", "mean", "seeds", "interval", "evidence"),
@@ -96,9 +97,9 @@ def print_decisions(decisions: Sequence[Decision], *, seeds: bool = False) -> No
                     made.rule,
                     made.title,
                     verdict_text(made),
-                    reasons.mean_text(made),
-                    members(made),
-                    reasons.interval_text(made),
+                    made.estimate.mean_text if made.estimate else "",
+                    _members(made) if seeds else reasons.range_text(made),
+                    made.interval.text if isinstance(made.interval, Interval) else "",
                     reasons.interval_says(made),
                 )
                 for made in mine
@@ -133,6 +134,10 @@ def print_reasons(decision: Decision, *, seeds: bool = False) -> None:
         *notes_of(decision),
     ):
         output.say_line(f"  {line}")
+
+
+def _members(decision: Decision) -> str:
+    return decision.estimate.members_text if decision.estimate and decision.estimate.mean_text else ""
 
 
 def _reading(criterion: CriterionResult) -> str:
@@ -180,12 +185,14 @@ def notes(decisions: Sequence[Decision]) -> list[str]:
 
 def notes_of(decision: Decision) -> list[str]:
     """Return what a reader of a verdict must not miss."""
+    from toolkit.decisions.reasons import spoken
+
     lines = []
     if not decision.readings_agree:
-        readings = ", ".join(f"{name}: {verdict}" for name, verdict in decision.readings.items())
+        readings = ", ".join(f"{name}: {spoken(verdict)}" for name, verdict in decision.readings.items())
         lines.append(f"READINGS DISAGREE ({readings}); {decision.binding} binds")
     if decision.original_verdict:
-        lines.append(f"{decision.original_verdict} originally. {decision.superseded}")
+        lines.append(f"{spoken(decision.original_verdict)} originally. {decision.superseded}")
     lines += exploratory_text(decision)
     if decision.added_by:
         lines.append(f"added by amendment {decision.added_by.id}")
@@ -203,8 +210,11 @@ def notes_of(decision: Decision) -> list[str]:
 
 def exploratory_text(decision: Decision) -> Iterator[str]:
     """Yield what amendments made after the runs have to do with a decision."""
+    from toolkit.decisions.reasons import spoken
+
     for changed in decision.exploratory:
-        yield f"exploratory, as amendment {changed.amendment} would have it after the runs: {changed.verdict}"
+        after = f"exploratory, as amendment {changed.amendment} would have it after the runs"
+        yield f"{after}: {spoken(changed.verdict)}"
     if decision.is_exploratory:
         yield "exploratory: the rule was added after the runs, and binds nothing"
 

@@ -118,11 +118,7 @@ def _more_lines(explained: Explanation) -> Iterator[str]:
         binds = " (binds)" if reading == decision.binding else ""
         yield f"Reading    {reading}{binds}: {verdict}. {readings[reading]}"
     for secondary in decision.secondary:
-        shown_by = ", ".join(
-            f"{key}: {'censored or missing' if value is None else value}"
-            for key, value in secondary.as_dict().get("by_seed", {}).items()
-        )
-        yield f"Secondary  {secondary.title}: {shown_by}"
+        yield f"Secondary  {secondary.in_words}"
 
 
 def _restated_lines(restated: Restated | None) -> Iterator[str]:
@@ -147,7 +143,7 @@ def _print_provenance(case: Case, explained: Explanation) -> None:
             output.say_line("")
             output.say_line("Statistics, computed exactly from the endpoints below")
         output.say_line(f"  {statistic.id}: {statistic.title}")
-        output.say_line(f"    {statistic.formula}")
+        output.say_whole(f"    {statistic.formula}")
     output.say_line("")
     output.say_line(f"Rows (paste into toolkit sql --study {_named(case)})")
     for endpoint in explained.endpoints:

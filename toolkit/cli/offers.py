@@ -7,6 +7,7 @@ What cannot be read is not offered, and no error is shown.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -46,8 +47,9 @@ def _offer(found: Callable[[Home, click.Context], Iterable[tuple[str, str]]], *,
 
 
 def _studies(home: Home, _ctx: object) -> Iterator[tuple[str, str]]:
-    for name in home.studies():
-        yield name, _title(home, _manifest(home, name)["registration"]["name"])
+    for name in home.studies() if home.has_studies else ():
+        with suppress(Exception):  # what cannot be read is not offered, and the others are
+            yield name, _title(home, _manifest(home, name)["registration"]["name"])
 
 
 def _registrations(home: Home, _ctx: object) -> Iterator[tuple[str, str]]:
@@ -107,7 +109,7 @@ def _named(home: Home, ctx: click.Context) -> tuple[str, ...]:
     given = (ctx.params.get(name) for name in ("studies", "study", "name", "registration"))
     named = next((each if isinstance(each, tuple) else (each,) for each in given if each), ())
     # While the value of an option is typed, click has not told which argument a word is.
-    known = (*home.registration_names(), *home.studies())
+    known = (*home.registration_names(), *(home.studies() if home.has_studies else ())) if ctx.args else ()
     return named or tuple(word for word in ctx.args if word in known)
 
 
@@ -127,6 +129,8 @@ def _rules_texts(home: Home, name: str) -> Iterator[str]:
 
 def _title(home: Home, registration: str) -> str:
     path: Path = home.registrations / registration / "rules.toml"
+    if not path.is_file():
+        return ""
     title = re.search(r'^title = "(.*)"', path.read_text(encoding="utf-8"), re.MULTILINE)
     return title[1] if title else ""
 

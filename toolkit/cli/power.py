@@ -38,7 +38,7 @@ class Finite(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the number; minus zero is zero."""
         number = float(super().convert(value, param, ctx))
-        if math.isnan(number):
+        if not math.isfinite(number):
             self.fail(f"{value!r} is no number", param, ctx)
         return number + 0.0
 
@@ -181,10 +181,12 @@ def power(
 def _precision(found: Sequence[Power], seconds: float) -> str:
     """Return how exact the shares of simulated studies are, and what more of them give and take."""
     simulations = found[0].design.simulations
-    error = 100 * max(p.monte_carlo_error for p in found)
+    # Where all pass, or none does, the share is not known exactly: one more of either kind bounds its error.
+    shares = [(p.pass_probability * simulations + 1) / (simulations + 2) for p in found]
+    error = 100 * max(math.sqrt(share * (1 - share) / simulations) for share in shares)
     many = min(MORE * simulations, MOST_SIMULATIONS)
     exact = f"simulated {simulations:,} times, which gives shares to ±{error:.1f} points (a standard error)"
-    if many == simulations or not error:
+    if many == simulations:
         return exact
     takes = seconds * many / simulations
     less = error * math.sqrt(simulations / many)
@@ -202,6 +204,21 @@ def _effects(rule: Rule) -> tuple[float, ...]:
     if not threshold:
         raise UsageError(f"rule {rule.id} has no threshold to take effects from", expected="--effect NUMBER")
     return (0.0, threshold, 2 * threshold) if threshold > 0 else (0.0, threshold)
+
+
+def _seeds(number: int) -> str:
+    return "1 seed" if number == 1 else f"{number} seeds"
+
+
+def _spread_text(components: Components, spread: tuple[float, float] | None) -> str:
+    seeds = _seeds(len(components.observed))
+    if spread is None:
+        return f"{seeds} says nothing of the spread between seeds; 0 is assumed, --seed-sd assumes another"
+    known = f"{spread[0]:.3f} to {spread[1]:.3f}"
+    return (
+        f"from {seeds} the spread of differences between seeds is known as {known} (95%): "
+        "simulate others, too, with --seed-sd"
+    )
 
 
 def _show(rule: Rule, study: str, components: Components, found: list[Power], target: float) -> None:
@@ -222,15 +239,7 @@ def _show(rule: Rule, study: str, components: Components, found: list[Power], ta
         for p in found
     ]
     print_table(headings, rows, title, numbers=True)
-    spread = spread_range(components.observed)
-    known = (
-        f"from {spread[0]:.3f} to {spread[1]:.3f} only (95%)" if spread else "not at all, and 0 is assumed"
-    )
-    seeds = len(components.observed)
-    say_line(
-        f"with {seeds} seed{'s' if seeds > 1 else ''} the spread of their differences is known {known}: "
-        "simulate other spreads too, with --seed-sd"
-    )
+    say_line(_spread_text(components, spread_range(components.observed)))
     say_line(
         f"seed sd {found[0].design.seed_sd:.4f} (fitted: {components.seed_sd:.4f}, of the observed "
         f"differences' spread beyond the episodes' own {components.sampling_variance**0.5:.4f}); task sd at "
@@ -241,7 +250,7 @@ def _show(rule: Rule, study: str, components: Components, found: list[Power], ta
         say_line(f"shared samples: episodes make a difference vary {ratio:g} times less than own ones would")
     for effect in dict.fromkeys(p.design.effect for p in found):
         number = needed(found, effect, target)
-        enough = f"{number} seeds" if number else "no number of seeds simulated here is enough"
+        enough = _seeds(number) if number else "no number of seeds simulated here is enough"
         say_line(f"to pass with probability {target:g} at {effect:+.3f}: {enough}")
         if effect > 0 and harder(found, effect):
             say_line("  more seeds make this rule harder to pass here, not easier")

@@ -73,7 +73,7 @@ def reproduce(
         raise lack
     say = _Stages(quiet=as_json)
     cases, rows = _verified(home, trust_files, say)
-    verifications = _registered(home, trust_files, say)
+    verifications = _registered(home, cases, trust_files, say)
     seed = fresh_seed()
     audits, unplayed = _played_again([case.study for case in cases], home, seed, say)
     decisions = _decided(cases, say)
@@ -214,12 +214,14 @@ def _verified(home: Home, trust_files: tuple[Path, ...], say: _Stages) -> tuple[
     return cases, rows
 
 
-def _registered(home: Home, trust_files: tuple[Path, ...], say: _Stages) -> list[Verification]:
+def _registered(
+    home: Home, cases: Sequence[Case], trust_files: tuple[Path, ...], say: _Stages
+) -> list[Verification]:
     from toolkit.prereg.standing import standing_of
 
     say.stage("Registrations: documents, tokens, chronology")
     with say.doing("registrations"):
-        verifications = api.verify_frozen(home, trust_files=trust_files)
+        verifications = api.verify_frozen(home, [case.study for case in cases], trust_files)
     for verification in verifications:
         say.done(f"{verification.registration}: {standing_of(verification)}")
     return verifications

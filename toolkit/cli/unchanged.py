@@ -10,9 +10,8 @@ from toolkit.prereg.unchanged import check_unchanged
 
 def main() -> int:
     """Check the registrations below `prereg/` of the folder that this runs in, and return the exit code."""
-    registrations = Path("prereg")
     try:
-        frozen = check_unchanged(registrations) if registrations.is_dir() else []
+        frozen = check_unchanged(Path("prereg"))
     except ToolkitError as error:
         print_error(error)
         return error.exit_code

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import cast
 
-from toolkit.decisions.decision import CriterionResult, Decision
+from toolkit.decisions.decision import CriterionResult, Decision, of_reading
 from toolkit.decisions.endpoints import Rate
 from toolkit.decisions.evaluation import compared_with, evaluate, subject
 from toolkit.decisions.expressions import Binary, Call, Expression, names_in
@@ -77,17 +77,16 @@ def judge(criterion: Criterion, measured: Measured, book: RuleBook) -> Criterion
         holds,
         basis,
         against,
-        failing=_failing(criterion.expression, measured),
+        truths=_truths(criterion.expression, measured),
         rules={name: measured.decisions[name].verdict for name in named if name in measured.decisions},
     )
 
 
-def _failing(expression: Expression, measured: Measured) -> tuple[str, ...] | None:
-    """Return the members of a series for which a test of them does not hold; None for any other test."""
+def _truths(expression: Expression, measured: Measured) -> Series[bool] | None:
+    """Return for which members of a series a test of them holds; None for any other test."""
     match expression:
         case Call("each" | "majority", (inside,)) | Binary(">=", Call("count", (inside,)), _):
-            truths = cast("Series[bool]", evaluate(inside, measured.resolve))
-            return tuple(member for member, holds in truths.items if holds is False)
+            return cast("Series[bool]", evaluate(inside, measured.resolve))
         case _:
             return None
 
@@ -116,7 +115,7 @@ def verdict_of(rule: Rule, criteria: Sequence[CriterionResult], reading: str) ->
     Hypotheses, gates and joint predictions are Kleene conjunctions. Another prediction is partially met as
     soon as one part is met and one is missed; with a part unknown and no such split it has no verdict.
     """
-    truths = [criterion.holds for criterion in criteria if criterion.reading in (None, reading or None)]
+    truths = [criterion.holds for criterion in of_reading(criteria, reading)]
     if not rule.joint and True in truths and False in truths:
         return "partially_met"
     absent = [truth for truth in truths if isinstance(truth, Missing)]

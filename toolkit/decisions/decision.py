@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from html import escape
@@ -32,7 +32,7 @@ class CriterionResult:
         against: what the value is compared with, where that is measured, too, and no number as written.
         cautions: quotients in the test whose denominator is not told from zero, in words.
         procedures: which tests its comparisons with margins are, and at what level, in words.
-        failing: of a test of every member of a series, those for which it does not hold.
+        truths: of a test of every member of a series, whether it holds for each.
         counts: what the arms had, where it rests on one rate.
         rules: the verdicts of the rules that it names.
     """
@@ -47,7 +47,7 @@ class CriterionResult:
     against: Value | None = None
     cautions: tuple[str, ...] = ()
     procedures: tuple[str, ...] = ()
-    failing: tuple[str, ...] | None = None
+    truths: Series[bool] | None = None
     counts: tuple[ArmCounts, ...] = ()
     rules: Mapping[str, str] = field(default_factory=dict)
 
@@ -55,6 +55,12 @@ class CriterionResult:
     def known(self) -> bool | None:
         """Whether it holds; None where that is not known."""
         return None if isinstance(self.holds, Missing) else self.holds
+
+    @property
+    def failing(self) -> tuple[str, ...]:
+        """The members of a series for which a test of every one does not hold."""
+        items = self.truths.items if self.truths else ()
+        return tuple(member for member, holds in items if holds is False)
 
     @property
     def marked(self) -> str:
@@ -74,7 +80,7 @@ class CriterionResult:
             remarks["cautions"] = list(self.cautions)
         if self.procedures:
             remarks["procedures"] = list(self.procedures)
-        if self.failing is not None:
+        if self.truths:
             remarks["failing"] = list(self.failing)
         if self.counts:
             remarks["counts"] = [counts.as_dict() for counts in self.counts]
@@ -112,19 +118,26 @@ class Estimate:
         return document
 
     @property
-    def in_words(self) -> str:
-        """Its mean, and its members where it has some: what is missing is said to be."""
-        of = "mean " if self.members else ""
-        text = f"{self.title}: {of}{_in_words(self.mean)} {self.unit}".rstrip()
-        if self.members is None:
-            return text
-        return (
-            text
-            + "; "
-            + ", ".join(
-                f"{self.members.unit} {name} {_in_words(value)}" for name, value in self.members.items
-            )
+    def mean_text(self) -> str:
+        """The mean, signed where it is one of differences; empty where it is missing."""
+        if isinstance(self.mean, Missing):
+            return ""
+        return f"{float(self.mean):{'.4f' if self.members is None else '+.4f'}}"
+
+    @property
+    def members_text(self) -> str:
+        """The members, as `0:+0.0539, 1:-0.0016`; empty where it is no series."""
+        items = self.members.items if self.members else ()
+        return ", ".join(
+            f"{name}:{'missing' if isinstance(value, Missing) else f'{float(value):+.4f}'}"
+            for name, value in items
         )
+
+    @property
+    def in_words(self) -> str:
+        """What it is, its mean, and its members where it has some."""
+        members = f" ({self.members.unit}s {self.members_text})" if self.members else ""
+        return f"{self.title}: {self.mean_text or 'missing'}{members}"
 
 
 @dataclass(frozen=True)
@@ -286,6 +299,11 @@ class Decision:
         return self.holds is False and counts
 
     @property
+    def binding_criteria(self) -> tuple[CriterionResult, ...]:
+        """The criteria of the reading that binds."""
+        return of_reading(self.criteria, self.binding)
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """What is missing, each reason once."""
         absent = [c.holds for c in self.criteria if isinstance(c.holds, Missing)]
@@ -302,7 +320,11 @@ class Decision:
         lines = [
             f"Evidence: {self.evidence.replace('_', ' ')}.",
             *([f"Estimate: {self.estimate.in_words}."] if self.estimate else []),
-            *([f"Interval: {self.interval.in_words}."] if isinstance(self.interval, Interval) else []),
+            *(
+                [f"{self.interval.text}, {self.interval.origin}."]
+                if isinstance(self.interval, Interval)
+                else []
+            ),
             *([f"Missing: {'; '.join(self.missing)}."] if self.missing else []),
             f"Registration {self.registration[0]}: {self.standing}.",
         ]
@@ -370,6 +392,11 @@ class Decision:
         return document
 
 
+def of_reading(criteria: Iterable[CriterionResult], reading: str) -> tuple[CriterionResult, ...]:
+    """Return the criteria of a reading: its own, and those of every reading."""
+    return tuple(criterion for criterion in criteria if criterion.reading in (None, reading or None))
+
+
 def printed(value: Value | None) -> tuple[Any, Any]:
     """Return a value as printed: exactly, and rounded; by member where it is a series."""
     if isinstance(value, Series):
@@ -378,7 +405,3 @@ def printed(value: Value | None) -> tuple[Any, Any]:
     if value is None or isinstance(value, Missing | bool):
         return None, None
     return exact_text(value), rounded(value)
-
-
-def _in_words(value: Fraction | Missing) -> str:
-    return "missing" if isinstance(value, Missing) else f"{rounded(value):+.4f}"

@@ -19,6 +19,7 @@ from toolkit.decisions.decision import (
     Decision,
     Estimate,
     RegisterRef,
+    of_reading,
 )
 from toolkit.decisions.endpoints import Endpoint, IntervalSpec
 from toolkit.decisions.equivalence import procedures
@@ -126,7 +127,7 @@ class Engine:
             text=rule.text,
             study=self._registers.name,
             verdict="superseded" if rule.superseded else reached,
-            holds=kleene_all([c.holds for c in criteria if c.reading in (None, rule.binding or None)]),
+            holds=kleene_all([c.holds for c in of_reading(criteria, rule.binding)]),
             evidence=evidence_of(interval, rule.threshold),
             criteria=criteria,
             estimate=self._estimate(rule.estimate) if rule.estimate else None,
@@ -227,7 +228,7 @@ class Engine:
         result = judge(criterion, measured, self._book)
         read = self._book.read_by(tuple(names_in(criterion.expression)))
         endpoints = [endpoint for name, endpoint in self._book.endpoints.items() if name in read]
-        decided = result.failing or () if result.holds is False else ()
+        decided = result.failing if result.holds is False else ()
         return replace(
             result,
             cautions=self._cautions(criterion),

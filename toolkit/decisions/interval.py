@@ -51,10 +51,9 @@ class Interval:
         return f"{self.source}, {self.resamples:,} resamples" if self.resamples else self.source
 
     @property
-    def in_words(self) -> str:
-        """Its level, its ends, and where it comes from."""
-        ends = f"from {float(self.low):+.4f} to {float(self.high):+.4f}"
-        return f"{100 * float(self.level):g}% {ends}, {self.origin}"
+    def text(self) -> str:
+        """Its level and its ends, as `95% [-0.0039, +0.0779]`."""
+        return f"{float(100 * self.level):g}% [{float(self.low):+.4f}, {float(self.high):+.4f}]"
 
     def end_text(self, end: str) -> str:
         """Return the `lower` or `upper` end with its Monte Carlo error, in words."""

@@ -6,6 +6,7 @@ from fractions import Fraction
 from toolkit.decisions.counts import ArmCounts
 from toolkit.decisions.decision import CriterionResult, Decision
 from toolkit.decisions.equivalence import MARGINS, expanded
+from toolkit.decisions.evaluation import COMPARE
 from toolkit.decisions.expressions import Binary, Call, Expression, Name, Number
 from toolkit.decisions.grammar import parse
 from toolkit.decisions.interval import Interval
@@ -15,27 +16,31 @@ from toolkit.decisions.values import Missing, Series, Value, exact_text
 LONGEST = 10
 MOST_MEMBERS = 5
 _FLIPPED = {">=": "<=", "<=": ">=", ">": "<", "<": ">"}
-_PLURAL = {"place": "places", "run": "runs", "seed": "seeds", "checkpoint": "checkpoints"}
+_REGION = {">": "above", ">=": "at or above", "<": "below", "<=": "at or below"}
 
 
 def what_decided(decision: Decision) -> str:
-    """Return which criteria a verdict rests on, and the members of a series that failed one."""
-    binding = [c for c in decision.criteria if c.reading in (None, decision.binding or None)]
+    """Return what a verdict rests on: the criteria that failed, and where, or that none did."""
+    bounds, binding = decision.bounds, decision.binding_criteria
+    if bounds and bounds.verdict != bounds.all_fail:
+        return bounds.in_words
     failed = [c for c in binding if c.holds is False]
     unknown = [c for c in binding if isinstance(c.holds, Missing)]
+    if unknown and decision.verdict in ("not_evaluable", "not_run"):
+        return f"{len(unknown)} of {len(binding)} criteria cannot be evaluated"
     if failed:
         names = ", ".join(f"{c.id}{_at(c)}" for c in failed)
         if len(binding) == 1:
             return f"the criterion fails: {names}"
         return f"{len(failed)} of {len(binding)} criteria {'fails' if len(failed) == 1 else 'fail'}: {names}"
-    if unknown:
-        return f"{len(unknown)} of {len(binding)} criteria cannot be evaluated"
-    return "the criterion holds" if len(binding) == 1 else f"all {len(binding)} criteria hold"
+    return {1: "the criterion holds", 2: "both criteria hold"}.get(
+        len(binding), f"all {len(binding)} criteria hold"
+    )
 
 
 def criterion_says(criterion: CriterionResult) -> str:
     """Return a criterion's test, and the number that it tests."""
-    rules = ", ".join(f"{rule} {verdict}" for rule, verdict in criterion.rules.items())
+    rules = ", ".join(f"{rule} {spoken(verdict)}" for rule, verdict in criterion.rules.items())
     if isinstance(criterion.holds, Missing) or criterion.value is None:
         return f"{criterion.test}: {rules}" if rules else criterion.test
     return f"{criterion.test}: {_tested(criterion.value, criterion)}"
@@ -58,33 +63,27 @@ def interval_says(decision: Decision) -> str:
     interval = decision.interval
     if not isinstance(interval, Interval):
         return ""
-    low, high = _bounds(decision, interval.id)
-    if low is not None and high is not None:
-        inside = low <= interval.low and interval.high <= high
-        region = f"±{_plain(high)}" if low == -high else f"{_plain(low)} to {_plain(high)}"
-        return f"{'inside' if inside else 'not inside'} {region}"
-    if low is not None:
-        return f"{'above' if low < interval.low else 'not above'} {_plain(low)}"
-    if high is not None:
-        return f"{'below' if interval.high < high else 'not below'} {_plain(high)}"
-    held = [0] if interval.low <= 0 <= interval.high else []
+    held = _bounds(decision, interval)
+    if held:
+        inside = all(COMPARE[operator](end, bound) for end, operator, bound in held)
+        return f"{'' if inside else 'not '}{_region(held)}"
+    includes = ["zero"] if interval.low <= 0 <= interval.high else []
     threshold = decision.threshold
     if threshold and interval.low <= threshold <= interval.high:
-        return "includes " + " and ".join(["zero"] * len(held) + [f"the threshold {_plain(threshold)}"])
-    return "includes zero" if held else "excludes zero"
+        includes.append(f"the threshold {_plain(threshold)}")
+    return f"includes {' and '.join(includes)}" if includes else "excludes zero"
 
 
 def estimate_lines(decision: Decision, *, seeds: bool) -> Iterator[str]:
     """Yield a decision's estimate, of all seeds or over their range, and what its interval says."""
-    if mean_text(decision) and decision.estimate:
-        unit = decision.estimate.members.unit if decision.estimate.members else ""
-        members = seeds_text(decision) if seeds else range_text(decision)
-        over = f" ({_PLURAL.get(unit, unit)} {members})" if members else ""
-        yield f"{decision.estimate.title}: {mean_text(decision)}{over}"
-    if isinstance(decision.interval, Interval):
-        origin = decision.interval.origin
-        made = "as published, without episode rows" if origin == "published" else origin
-        yield f"{interval_text(decision)}, {made}: {interval_says(decision)}"
+    estimate, interval = decision.estimate, decision.interval
+    if estimate and estimate.mean_text:
+        over = f" ({estimate.members.unit}s {range_text(decision)})" if estimate.members else ""
+        yield estimate.in_words if seeds else f"{estimate.title}: {estimate.mean_text}{over}"
+    if isinstance(interval, Interval):
+        published = interval.origin == "published"
+        made = "as published, without episode rows" if published else interval.origin
+        yield f"{interval.text}, {made}: {interval_says(decision)}"
 
 
 def missing_says(decision: Decision) -> str:
@@ -92,66 +91,64 @@ def missing_says(decision: Decision) -> str:
     if not decision.missing:
         return ""
     first, *more = decision.missing
-    return f"missing: {first}" + (f", and {len(more)} more like it (--json lists them)" if more else "")
-
-
-def mean_text(decision: Decision) -> str:
-    """Return an estimate's mean, or a statistic; empty where there is none."""
-    estimate = decision.estimate
-    if estimate is None or isinstance(estimate.mean, Missing):
-        return ""
-    return f"{float(estimate.mean):{'.4f' if estimate.members is None else '+.4f'}}"
+    return f"missing: {first}" + (f", and {len(more)} more (--json lists them)" if more else "")
 
 
 def range_text(decision: Decision) -> str:
     """Return the range of an estimate's members, as `-0.0016 to +0.0586`."""
-    numbers = [number for _, number in _numbers(decision)]
+    numbers = _numbers(decision)
     return f"{min(numbers):+.4f} to {max(numbers):+.4f}" if numbers else ""
 
 
-def seeds_text(decision: Decision) -> str:
-    """Return an estimate's members, as `0:+0.0539, 1:-0.0016, 2:+0.0586`."""
-    return ", ".join(f"{name}:{number:+.4f}" for name, number in _numbers(decision))
+def spoken(verdict: str) -> str:
+    """Return a verdict as it is said: with spaces."""
+    return verdict.replace("_", " ")
 
 
-def interval_text(decision: Decision) -> str:
-    """Return an interval as `95% [-0.0039, +0.0779]`; empty where there is none."""
-    interval = decision.interval
-    if not isinstance(interval, Interval):
-        return ""
-    return f"{float(100 * interval.level):g}% [{float(interval.low):+.4f}, {float(interval.high):+.4f}]"
-
-
-def _numbers(decision: Decision) -> list[tuple[str, float]]:
+def _numbers(decision: Decision) -> list[float]:
     """Return the members of an estimate, where all of them are there."""
     estimate = decision.estimate
     if estimate is None or estimate.members is None or isinstance(estimate.mean, Missing):
         return []
-    return [(name, float(number)) for name, number in estimate.members.items if isinstance(number, Fraction)]
+    return [float(number) for number in estimate.members.values if isinstance(number, Fraction)]
 
 
-def _bounds(decision: Decision, interval: str) -> tuple[Fraction | None, Fraction | None]:
-    """Return the numbers that the ends of an interval are held against."""
-    low, high = None, None
-    for criterion in decision.criteria:
-        for end, operator, bound in _held(parse(criterion.test, decision.rule), interval):
-            if end == "lower" and operator in (">=", ">"):
-                low = bound
-            if end == "upper" and operator in ("<=", "<"):
-                high = bound
-    return low, high
+def _bounds(decision: Decision, interval: Interval) -> list[tuple[Fraction, str, Fraction]]:
+    """Return how the binding criteria hold the ends of an interval against numbers: (end, operator, number).
+
+    Nothing where they bound an end twice, or leave no number between: no region says that.
+    """
+    ends = {"lower": interval.low, "upper": interval.high}
+    found = [
+        held for c in decision.binding_criteria for held in _held(parse(c.test, decision.rule), interval.id)
+    ]
+    below = [bound for end, operator, bound in found if (end, operator[0]) == ("lower", ">")]
+    above = [bound for end, operator, bound in found if (end, operator[0]) == ("upper", "<")]
+    one_region = len(below) <= 1 and len(above) <= 1 and len(below) + len(above) == len(found)
+    if not one_region or (below and above and below[0] >= above[0]):
+        return []
+    return [(ends[end], operator, bound) for end, operator, bound in found]
+
+
+def _region(held: Sequence[tuple[Fraction, str, Fraction]]) -> str:
+    """Return the region that bounds make, in words."""
+    if len(held) == 1:
+        ((_, operator, bound),) = held
+        return f"{_REGION[operator]} {_plain(bound)}"
+    low, high = sorted(bound for _, _, bound in held)
+    return f"inside ±{_plain(high)}" if low == -high else f"inside {_plain(low)} to {_plain(high)}"
 
 
 def _held(expression: Expression, interval: str) -> Iterator[tuple[str, str, Fraction]]:
-    """Yield every comparison of an end of an interval with a number: (end, operator, number)."""
+    """Yield every comparison of an interval's end with a number that has to hold: (end, operator, number)."""
     match expression:
         case Call(operator, _) if operator in MARGINS:
             yield from _held(expanded(expression), interval)
-        case Call(_, arguments):
+        case Call("all", arguments):
             for argument in arguments:
                 yield from _held(argument, interval)
         case Binary(operator, Call(("lower" | "upper") as end, (Name(name),)), other) if name == interval:
-            if (bound := _constant(other)) is not None:
+            if (bound := _constant(other)) is not None and operator in _FLIPPED:
                 yield end, operator, bound
         case Binary(operator, other, Call(("lower" | "upper") as end, (Name(name),))) if name == interval:
             if (bound := _constant(other)) is not None and operator in _FLIPPED:
@@ -177,7 +174,7 @@ def _at(criterion: CriterionResult) -> str:
 
 def _members(unit: str, members: Sequence[str]) -> str:
     if len(members) > MOST_MEMBERS:
-        return f"{len(members)} {_PLURAL.get(unit, unit)}"
+        return f"{len(members)} {unit}s"
     names = [f"{unit} {name}" if unit in ("seed", "place") else name for name in members]
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
@@ -186,23 +183,36 @@ def _tested(value: Value, criterion: CriterionResult) -> str:
     """Return the number tested; of a series its range, or the members that fail."""
     exactly = "counts" in criterion.basis
     if not isinstance(value, Series):
-        against = "" if criterion.against is None else f" against {_text(criterion.against, exactly)}"
-        return _text(value, exactly) + against
+        return _side(value, exactly) + _against(criterion, exactly)
     numbers = {member: number for member, number in value.items if isinstance(number, Fraction)}
-    if len(numbers) == 1:
+    if len(value.items) == 1:
         return ", ".join(
             f"{_members(value.unit, [name])} {_text(numbers[name], exactly)}" for name in numbers
         )
-    least, most = min(numbers.values()), max(numbers.values())
-    within = _text(least, exactly) + (f" to {_text(most, exactly)}" if least < most else "")
-    failing = criterion.failing
-    if failing is None:
+    within = _side(value, exactly) + _against(criterion, exactly)
+    if criterion.truths is None:
         return within
-    held = f"holds at {len(numbers) - len(failing)} of {len(numbers)} {_PLURAL.get(value.unit, value.unit)}"
-    if not 0 < len(failing) <= MOST_MEMBERS:
+    truths, failing = criterion.truths.values, criterion.failing
+    held = f"holds at {sum(truth is True for truth in truths)} of {len(truths)} {value.unit}s"
+    if not 0 < len(failing) <= MOST_MEMBERS or not set(failing) <= set(numbers):
         return f"{held}, {within}"
     told = (f"{_members(value.unit, [name])} ({_text(numbers[name], exactly)})" for name in failing)
     return f"fails at {' and '.join(told)}, {held}"
+
+
+def _against(criterion: CriterionResult, exactly: bool) -> str:  # noqa: FBT001 - a number's kind
+    return "" if criterion.against is None else f" against {_side(criterion.against, exactly)}"
+
+
+def _side(value: Value, exactly: bool) -> str:  # noqa: FBT001 - a number's kind
+    """Return one side of a comparison: a number, or the range of a series."""
+    if not isinstance(value, Series):
+        return _text(value, exactly)
+    numbers = [number for number in value.values if isinstance(number, Fraction)]
+    if not numbers:
+        return "missing"
+    least, most = min(numbers), max(numbers)
+    return _text(least, exactly) + (f" to {_text(most, exactly)}" if least < most else "")
 
 
 def _group(seed: int | None, members: Sequence[ArmCounts]) -> str:

@@ -53,26 +53,27 @@ def rewritten(folder: Path, kept: Mapping[str, bool]) -> list[str]:
     """Return the files below a folder that are not as in the last commit; none without version control.
 
     Args:
-        folder: the folder.
+        folder: the folder, which may have been taken away.
         kept: names of the files that are meant, and whether one may be added to at its end.
     """
-    if shutil.which("git") is None or not _is_in_repository(folder):
+    above = folder.resolve().parent
+    if shutil.which("git") is None or not _is_in_repository(above):
         return []
-    if not _git(folder, "rev-parse", "--verify", "--quiet", "HEAD", may_fail=True):
+    if not _git(above, "rev-parse", "--verify", "--quiet", "HEAD", may_fail=True):
         return []
     found = []
-    for name, blob in _blobs(folder).items():
-        path = folder / name
+    for name, blob in _blobs(above, folder.name).items():
+        path = above / name
         if path.name in kept:
             now = path.read_bytes() if path.is_file() else b""
-            size = int(_git(folder, "cat-file", "-s", blob)) if kept[path.name] else None
-            found += [name] if _blob(now[:size], blob) != blob else []
+            size = int(_git(above, "cat-file", "-s", blob)) if kept[path.name] else None
+            found += [name.removeprefix(f"{folder.name}/")] if _blob(now[:size], blob) != blob else []
     return found
 
 
-def _blobs(folder: Path) -> dict[str, str]:
+def _blobs(folder: Path, below: str = ".") -> dict[str, str]:
     """Return what the last commit has of a folder: git's hash of each file, by name."""
-    lines = _git(folder, "ls-tree", "-r", "-z", "HEAD", "--", ".").split("\0")
+    lines = _git(folder, "ls-tree", "-r", "-z", "HEAD", "--", below).split("\0")
     return {line.partition("\t")[2]: line.split()[2] for line in lines if line}
 
 

@@ -32,6 +32,7 @@ def check_unchanged(registrations: Path) -> list[str]:
             remedy="git restore --source=HEAD --staged --worktree -- "
             f"{registrations.name}; rules that are frozen are amended: toolkit amend --template",
         )
-    folders = [folder for folder in sorted(registrations.iterdir()) if folder.is_dir()]
+    there = sorted(registrations.iterdir()) if registrations.is_dir() else []
+    folders = [folder for folder in there if folder.is_dir()]
     frozen = [folder for folder in folders if (folder / FROZEN).exists() or (folder / CHAIN).exists()]
     return [load_registration(folder).name for folder in frozen]  # 2

@@ -132,6 +132,7 @@ EDITS: dict[str, tuple[Callable[[Path], None], str]] = {
     "the end of the chain cut": (_cut, "embedded/LATER.chain"),
     "made a draft again": (_made_a_draft, "embedded/FROZEN.sha256, embedded/LATER.chain"),
     "taken away": (shutil.rmtree, "embedded/FROZEN.sha256, embedded/LATER.chain"),
+    "everything taken away": (lambda folder: shutil.rmtree(folder.parent), "embedded/FROZEN.sha256"),
 }
 
 

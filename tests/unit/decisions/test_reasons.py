@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from toolkit import api
 from toolkit.decisions.case import Case
+from toolkit.decisions.criteria import Measured, judge
 from toolkit.decisions.decision import CriterionResult
+from toolkit.decisions.grammar import parse
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.reasons import (
     counts_say,
@@ -17,10 +19,11 @@ from toolkit.decisions.reasons import (
     interval_says,
     missing_says,
     range_text,
-    seeds_text,
     what_decided,
 )
 from toolkit.decisions.rows_query import rows_query
+from toolkit.decisions.rules import Criterion
+from toolkit.decisions.values import Missing, Series
 from toolkit.registers.query import ask
 
 
@@ -39,7 +42,7 @@ def criterion(case: Case, rule: str, name: str) -> CriterionResult:
     [
         ("H2a", "1 of 3 criteria fails: every_seed at seed 1"),
         ("H2b", "2 of 3 criteria fail: mean, every_seed at seed 2"),
-        ("H3", "all 2 criteria hold"),
+        ("H3", "both criteria hold"),
         ("H4", "2 of 2 criteria cannot be evaluated"),
         ("H5", "the criterion holds"),
         ("gate2", "the criterion fails: either_passes"),
@@ -125,22 +128,60 @@ def test_an_interval_speaks_in_the_terms_of_its_test(
     assert interval_says(cases[study].decide(rule)) == says
 
 
-@given(low=st.integers(-40, 40), wide=st.integers(0, 40))
-def test_inside_a_margin_is_said_exactly_where_the_test_would_hold(
-    cases: dict[str, Case], low: int, wide: int
+MARGINS = ("equivalent({i}, 0.01)", "all(lower({i}) >= -0.01, upper({i}) <= 0.01)", "lower({i}) > -0.01")
+OTHERS = ("lower({i}) >= -0.01", "upper({i}) < 0.01", "0.01 >= upper({i})", "non_inferior({i}, 0.01)")
+
+
+@given(low=st.integers(-2, 2), wide=st.integers(0, 4), test=st.sampled_from(MARGINS + OTHERS))
+def test_a_region_is_said_exactly_where_the_test_holds(
+    cases: dict[str, Case], low: int, wide: int, test: str
 ) -> None:
+    """The engine judges the same test on the same interval, whose ends lie at, inside and outside of it."""
+    case = cases["bfcl"]
+    decision = case.decide("Q_turns")
+    assert isinstance(decision.interval, Interval)
+    moved = replace(decision.interval, low=Fraction(low, 100), high=Fraction(low + wide, 100))
+    written = test.format(i=moved.id)
+    expression = parse(written, "Q")
+    criterion = Criterion("q", "Q", written, expression, None)
+    judged = judge(criterion, Measured({}, {moved.id: moved}, {}, {}), case.book)
+    said = interval_says(replace(decision, interval=moved, criteria=(judged,)))
+    assert said.startswith("not ") is (judged.holds is False)
+    assert said.removeprefix("not ").split()[0] in ("inside", "above", "below", "at")
+
+
+@pytest.mark.parametrize("test", ["any(lower({i}) > 0, upper({i}) < 0)", "not(lower({i}) > 0)"])
+def test_a_test_that_is_no_region_leaves_the_interval_to_zero(cases: dict[str, Case], test: str) -> None:
     decision = cases["bfcl"].decide("Q_turns")
     assert isinstance(decision.interval, Interval)
-    ends = Fraction(low, 1000), Fraction(low + wide, 1000)
-    moved = replace(decision, interval=replace(decision.interval, low=ends[0], high=ends[1]))
-    holds = abs(ends[0]) <= Fraction(1, 100) and abs(ends[1]) <= Fraction(1, 100)
-    assert interval_says(moved) == ("inside ±0.01" if holds else "not inside ±0.01")
+    (judged,) = decision.criteria
+    written = replace(judged, test=test.format(i=decision.interval.id))
+    assert interval_says(replace(decision, criteria=(written,))) == "includes zero"
 
 
 def test_seeds_are_shown_each_or_as_their_range(case: Case) -> None:
     decision = case.decide("H2a")
+    assert decision.estimate is not None
     assert range_text(decision) == "-0.0016 to +0.0586"
-    assert seeds_text(decision) == "0:+0.0539, 1:-0.0016, 2:+0.0586"
+    assert decision.estimate.members_text == "0:+0.0539, 1:-0.0016, 2:+0.0586"
+
+
+def test_a_member_that_is_missing_holds_nowhere(case: Case) -> None:
+    """Of three seeds one fails, one holds, and one has no value."""
+    judged = criterion(case, "H2a", "every_seed")
+    gap = Missing(not_run=False, reasons=("lost",))
+    value = Series("seed", (("0", Fraction(1)), ("1", Fraction(-1)), ("2", gap)))
+    truths = Series("seed", (("0", True), ("1", False), ("2", gap)))
+    said = criterion_says(replace(judged, value=value, truths=truths))
+    assert said.endswith("fails at seed 1 (-1), holds at 1 of 3 seeds")
+
+
+def test_a_series_is_compared_with_a_series(case: Case) -> None:
+    judged = criterion(case, "H3", "every_seed")
+    number, series = Fraction(0), judged.value
+    assert isinstance(series, Series)
+    said = criterion_says(replace(judged, value=number, against=series, truths=None))
+    assert said.endswith(": 0 against 0.0156 = 1/64 to 0.0729 = 7/96")
 
 
 def test_what_is_missing_is_told_once(case: Case) -> None:

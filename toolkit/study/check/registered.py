@@ -53,7 +53,7 @@ def refuse_absent(rule: str, home: Home) -> None:
     """
     for study in home.absent_studies:
         folder = home.registrations / study
-        if folder.is_dir() and rule in rulebook_of(load_registration(folder)).rules:
+        if folder.is_dir() and rulebook_of(load_registration(folder)).find(rule):
             raise home.absent(
                 study, f"rule {rule!r} is of study {study!r}, which does not come with the package"
             )

@@ -172,7 +172,8 @@ def fit(
     sampling = float(sum(variance([float(v) for v in differences]) for differences in values) / len(values))
     ratio = 1.0
     if outcome.is_success and simulation.shares_samples(book, endpoints):
-        ratio = variance_ratio or max(1.0, sampling / variance(observed) if any(observed) else 1.0)
+        spread = variance(observed)
+        ratio = variance_ratio or max(1.0, sampling / spread if spread else 1.0)
     extra = max(0.0, variance(observed) - sampling / ratio)
     return replace(alone, sampling_variance=sampling / ratio, seed_sd=extra**0.5, variance_ratio=ratio)
 
@@ -261,8 +262,8 @@ class _Simulated:
 
     def passes(self, rule: rules.Rule) -> bool:
         """Whether the binding tests of a rule hold."""
-        binding = [c for c in rule.criteria if c.reading in (None, rule.binding or None)]
-        return all(evaluation.evaluate(criterion.expression, self._resolve) is True for criterion in binding)
+        binding = (criterion.expression for criterion in rule.read_as(rule.binding))
+        return all(evaluation.evaluate(expression, self._resolve) is True for expression in binding)
 
     def _resolve(self, role: str, name: str) -> Any:
         if role == "passes":
