@@ -150,7 +150,10 @@ def test_a_region_is_said_exactly_where_the_test_holds(
     assert said.removeprefix("not ").split()[0] in ("inside", "above", "below", "at")
 
 
-@pytest.mark.parametrize("test", ["any(lower({i}) > 0, upper({i}) < 0)", "not(lower({i}) > 0)"])
+@pytest.mark.parametrize(
+    "test",
+    ["any(lower({i}) > 0, upper({i}) < 0)", "any(lower({i}) > -1, upper({i}) < 1)", "not(lower({i}) > 0)"],
+)
 def test_a_test_that_is_no_region_leaves_the_interval_to_zero(cases: dict[str, Case], test: str) -> None:
     decision = cases["bfcl"].decide("Q_turns")
     assert isinstance(decision.interval, Interval)
