@@ -13,7 +13,7 @@ SEPARATE = ("bfcl", "coupled", "embedded", "map", "small-lm", "task-pools", "tin
 """Studies that do not come with the package: distributions of their own put them beside what it shipped."""
 
 GET_STUDIES = (
-    "from where you have the package: pip install 'paired-rollouts-toolkit[studies]'; "
+    "install them with the package: pip install 'paired-rollouts-toolkit[studies]'; "
     f"or set {HOME_VARIABLE} to a checkout"
 )
 
@@ -98,7 +98,7 @@ class Home:
     def say_absent(self, say: Callable[[str], None]) -> None:
         """Say which studies are absent, where any is, and how to have them."""
         if self.absent_studies:
-            say(f"not with the package: {', '.join(self.absent_studies)}. To have them, {GET_STUDIES}")
+            say(f"not with the package: {', '.join(self.absent_studies)}. To get them, {GET_STUDIES}")
 
     def absent(self, study: str, problem: str = "") -> IncompleteError:
         """Return what to raise where a study of `absent_studies` is asked for.
@@ -217,9 +217,11 @@ def _folders(folder: Path, what: str) -> tuple[str, ...]:
     if not names:
         raise IncompleteError(
             f"there is no {what}",
-            expected=f"a folder a {what}",
+            expected=f"a folder for each {what}",
             where=folder,
-            remedy=f"change into a checkout, or set {HOME_VARIABLE} to one",
+            remedy=f"toolkit registers import makes one of a log; or set {HOME_VARIABLE} to a checkout"
+            if what == "study"
+            else f"change into a checkout, or set {HOME_VARIABLE} to one",
         )
     return names
 

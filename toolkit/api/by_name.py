@@ -184,6 +184,8 @@ def decide(
         >>> toolkit.decide("H2a").verdict
         'miss'
     """
+    if not isinstance(rule, str):
+        raise UsageError("one rule is decided", found=rule, remedy="toolkit.decide_all decides every rule")
     return _case_of(study, home, trust_files).decide(rule)
 
 

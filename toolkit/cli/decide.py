@@ -91,7 +91,7 @@ def print_decisions(decisions: Sequence[Decision], *, seeds: bool = False) -> No
 
     for study, mine in _by_study(decisions):
         output.print_table(
-            ("rule", "what", "verdict", "mean", "seeds", "interval", "evidence"),
+            ("rule", "what", "verdict", "estimate", "seeds", "interval", "evidence"),
             [
                 (
                     made.rule,
@@ -105,7 +105,7 @@ def print_decisions(decisions: Sequence[Decision], *, seeds: bool = False) -> No
                 for made in mine
             ],
             f"Study {study}",
-            numbers=("mean",),
+            numbers=("estimate",),
             whole=("rule", "interval", *(() if seeds else ("seeds",))),
             dropped=("evidence", "interval", "what"),
         )
@@ -121,7 +121,11 @@ def print_reasons(decision: Decision, *, seeds: bool = False) -> None:
     output.say_line("  ", verdict_text(decision), f": {reasons.what_decided(decision)}")
     shown = ""
     for criterion in decision.criteria:
-        output.say_line("  ", output.tick(criterion.known), f" {criterion.text}{_reading(criterion)}")
+        output.say_line(
+            "  ",
+            output.tick(criterion.known),
+            f" {criterion.id}: {criterion.text}{_reading(criterion, decision)}",
+        )
         counted = reasons.counts_say(criterion.counts)
         output.say_line(
             f"    {reasons.criterion_says(criterion)}{f'; {counted}' if counted not in ('', shown) else ''}"
@@ -140,13 +144,20 @@ def _members(decision: Decision) -> str:
     return decision.estimate.members_text if decision.estimate and decision.estimate.mean_text else ""
 
 
-def _reading(criterion: CriterionResult) -> str:
-    return f" [{criterion.reading} reading]" if criterion.reading else ""
+def _reading(criterion: CriterionResult, decision: Decision) -> str:
+    if not criterion.reading:
+        return ""
+    return f" [reading {criterion.reading}{'' if criterion.reading == decision.binding else ', not binding'}]"
 
 
 def standing_text(decision: Decision) -> str:
     """Return what a decision's registration stands on, on one line."""
-    return f"Registration {decision.registration[0]}: {decision.standing}"
+    name, missing = decision.registration[0], decision.standing.missing
+    if not missing or decision.standing.failed_steps:
+        return f"Registration {name}: {decision.standing}"
+    first, *more = missing
+    others = f", and {len(more)} more" if more else ""
+    return f"Registration {name}: incomplete, {first}{others} (toolkit verify-prereg {name})"
 
 
 def verdict_text(decision: Decision) -> str:
@@ -180,7 +191,12 @@ def notes(decisions: Sequence[Decision]) -> list[str]:
         lines += notes_of(decision)
         if decision.missing and decision.verdict != "not_run":
             lines.append(f"{decision.rule}: missing {'; '.join(decision.missing)}")
-    return lines + _origins(decisions)
+    unplayed = ", ".join(decision.rule for decision in decisions if decision.verdict == "not_run")
+    return (
+        lines
+        + ([f"not run, because its runs were not made: {unplayed}"] if unplayed else [])
+        + _origins(decisions)
+    )
 
 
 def notes_of(decision: Decision) -> list[str]:
@@ -204,7 +220,9 @@ def notes_of(decision: Decision) -> list[str]:
     if decision.bounds:
         lines.append(decision.bounds.in_words)
     lines += [f"CLOSE CALL: {call}" for call in decision.close_calls]
-    lines += [f"{c.id}: {caution}" for c in decision.criteria for caution in c.cautions]
+    lines += [
+        f"{c.id}: {caution}" for c in decision.criteria if c.known is not None for caution in c.cautions
+    ]
     return [f"{decision.rule}: {line}" for line in lines]
 
 

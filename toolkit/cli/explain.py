@@ -89,12 +89,13 @@ def _document(explained: Explanation, mixed: MixedEffects | None) -> Explanation
 
 def _print(case: Case, explained: Explanation, mixed: MixedEffects | None) -> None:
     print_reasons(explained.decision, seeds=True)
+    more = list(_more_lines(explained))
     for line in (
         "",
         *explained.registered.text.split("\n"),
-        "",
+        *([""] if more else []),
         *([f"Mixed      {mixed.in_words}; {mixed.as_dict()['label']}"] if mixed else []),
-        *_more_lines(explained),
+        *more,
         *_restated_lines(explained.restates),
     ):
         output.say_line(line)

@@ -124,6 +124,8 @@ def new_study(
         say_line(f"  NOT YET IMPORTABLE: {problem}")
     say_line("next: fill in what says FILL IN, then")
     named_sources = " ".join(map(shlex.quote, tables)) or "SOURCE"
+    if root.resolve() != Path.cwd():
+        say_whole(f"  cd {shlex.quote(str(root))}")
     for command in (
         *([f"rehearse {name} {named_sources}"] if log else []),
         f"freeze {name}",

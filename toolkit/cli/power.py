@@ -248,7 +248,9 @@ def _show(rule: Rule, study: str, components: Components, found: list[Power], ta
     say_line(f"assumed: {components.outcome.in_words}")
     if (ratio := found[0].design.variance_ratio) > 1:
         say_line(f"shared samples: episodes make a difference vary {ratio:g} times less than own ones would")
-    for effect in dict.fromkeys(p.design.effect for p in found):
+    for effect in dict.fromkeys(
+        p.design.effect for p in found if p.design.effect
+    ):  # at none, a pass is an error
         number = needed(found, effect, target)
         enough = _seeds(number) if number else "no number of seeds simulated here is enough"
         say_line(f"to pass with probability {target:g} at {effect:+.3f}: {enough}")

@@ -147,13 +147,13 @@ class _Reproduced:
         left = f"; not those of {', '.join(self.unplayed)}" if self.unplayed else ""
         paper = [made for made in self.decisions if made.study == api.by_name.PUBLISHED]
         studies = len({made.study for made in self.decisions})
+        again = f"{played} random rows of {len(self.audits)} studies came out as recorded (seed {self.seed})"
         return {
-            "rows": f"{sum(self.rows.values()):,} rows of {len(self.rows)} studies are those of their "
+            "rows": f"{sum(self.rows.values()):,} rows of {', '.join(self.rows)} are those of their "
             "manifests, and follow from each other",
             "registered": _standings_text(self.standings),
-            "played": f"{played} random rows of {len(self.audits)} studies came out as recorded "
-            f"(seed {self.seed}){left}",
-            "decided": f"{len(self.decisions)} rules of {studies} studies"
+            "played": (again if self.audits else "nothing: no study here has rows to play again") + left,
+            "decided": f"{len(self.decisions)} rules of {studies} {'study' if studies == 1 else 'studies'}"
             + (f"; the paper's {_counted(paper)}" if paper else ""),
             "site": _site_text(self.site),
         }
@@ -234,9 +234,12 @@ def _played_again(
     from toolkit.study.check.audit import audit, is_playable
     from toolkit.worlds.world import missing
 
-    say.stage("Rows, drawn now, played again")
+    say.stage("Randomly drawn rows, played again")
     audits, unplayed = {}, {}
     playable = [study for study in studies if is_playable(study)]
+    others = [study.name for study in studies if not is_playable(study)]
+    if others:
+        say.done(f"{', '.join(others)}: no rows that can be played without a language model")
     for at, study in enumerate(playable):
         lack = missing(study)
         if lack:

@@ -185,8 +185,11 @@ def status(*, name: str, folder: Path | None, as_json: bool) -> None:
         say_line(
             f"{study}: {held['complete']} of {held['runs']} runs complete in its registers, {held['folder']}"
         )
-    if held and not any(run.attempts or run.segments for run in statuses):
-        say_line(f"no run of it was played in {workplace.folder}")
+    absent = registered is None and study in home.absent_studies
+    if absent:
+        remark(f"its registers are not here: {home.absent(study).remedy}")
+    if (held or absent) and not any(run.attempts or run.segments for run in statuses):
+        say_line(f"no run of {study} was played in {workplace.folder}")
         return
     rows = [
         (

@@ -31,6 +31,7 @@ class ArmCounts:
         count: how many, such as successes; a sum of scores where these were measured.
         of: out of how many, such as episodes.
         counted, among: the columns of the register that hold them.
+        steps: how many evaluations were added up, each with the same weight.
     """
 
     arm: str
@@ -39,6 +40,7 @@ class ArmCounts:
     of: int | float
     counted: str
     among: str
+    steps: int = 1
 
     def as_dict(self) -> ArmCountsDocument:
         """Return the counts as they are printed with `--json`."""
@@ -49,6 +51,7 @@ class ArmCounts:
             "of": self.of,
             "counted": self.counted,
             "among": self.among,
+            "steps": self.steps,
         }
 
 
@@ -86,7 +89,9 @@ def arm_counts(
             if None in sums:
                 return ()
             above, below = (number for number in sums if number is not None)
-            made.append(ArmCounts(arm, seeds[0] if alone else None, above, below, *endpoint.outcome.columns))
+            seed = seeds[0] if alone else None
+            counted, among = endpoint.outcome.columns
+            made.append(ArmCounts(arm, seed, above, below, counted, among, len(endpoint.steps)))
     return tuple(made)
 
 

@@ -136,7 +136,12 @@ def close_calls(rule: Rule, measured: Measured, interval: Interval | Missing | N
             if name in measured.decisions:
                 calls += [f"{name}: {call}" for call in measured.decisions[name].close_calls]
     ends = close_evidence(interval, rule.threshold)
-    return tuple(dict.fromkeys(calls + [f"the evidence could turn with {end}" for end in ends]))
+    return tuple(
+        dict.fromkeys(
+            calls
+            + [f"whether the interval includes zero or the threshold could turn with {end}" for end in ends]
+        )
+    )
 
 
 def _close_ends(criterion: Criterion, measured: Measured) -> Iterator[str]:

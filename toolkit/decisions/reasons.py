@@ -82,7 +82,7 @@ def estimate_lines(decision: Decision, *, seeds: bool) -> Iterator[str]:
         yield estimate.in_words if seeds else f"{estimate.title}: {estimate.mean_text}{over}"
     if isinstance(interval, Interval):
         published = interval.origin == "published"
-        made = "as published, without episode rows" if published else interval.origin
+        made = "as published, with no episodes to compute it from" if published else interval.origin
         yield f"{interval.text}, {made}: {interval_says(decision)}"
 
 
@@ -217,11 +217,15 @@ def _side(value: Value, exactly: bool) -> str:  # noqa: FBT001 - a number's kind
 
 def _group(seed: int | None, members: Sequence[ArmCounts]) -> str:
     first = "" if seed is None else f"seed {seed}: "
-    unit = members[0].among.replace("_", " ")
-    if len({one.of for one in members}) == 1:
-        counts = ", ".join(f"{one.arm} {_count(one.count)}" for one in members)
-        return f"{first}{counts} of {_count(members[0].of)} {unit}"
-    return first + ", ".join(f"{one.arm} {_count(one.count)} of {_count(one.of)} {unit}" for one in members)
+    one = members[0]
+    unit = one.among.replace("_", " ")
+    over = f", {one.steps} steps unweighted" if one.steps > 1 else ""
+    if len({each.of for each in members}) == 1:
+        counts = ", ".join(f"{each.arm} {_count(each.count)}" for each in members)
+        every = " each" if len(members) > 1 else ""
+        return f"{first}{counts} of {_count(one.of)} {unit}{every}{over}"
+    of = (f"{each.arm} {_count(each.count)} of {_count(each.of)} {unit}" for each in members)
+    return f"{first}{', '.join(of)}{over}"
 
 
 def _count(number: float) -> str:

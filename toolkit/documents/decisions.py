@@ -24,6 +24,7 @@ class ArmCountsDocument(TypedDict):
     of: Annotated[int | float, "Out of how many, such as episodes."]
     counted: Annotated[str, "The column that `count` adds up."]
     among: Annotated[str, "The column that `of` adds up."]
+    steps: Annotated[int, "Evaluations that were added up; an area under the curve weighs them otherwise."]
 
 
 class CriterionRemarks(TypedDict, total=False):

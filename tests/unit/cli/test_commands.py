@@ -104,7 +104,7 @@ def test_reproduce_builds_the_site_and_ends_with_the_table(toolkit: Toolkit, tmp
     _, _, summary = result.out.partition("What was reproduced\n")
     labels = [line.split()[0] for line in summary.splitlines()]
     assert labels == ["rows", "registered", "played", "decided", "site"]
-    assert f"{sum(table['rows'] for table in document['registers']):,} rows of 8 studies" in summary
+    assert f"{sum(table['rows'] for table in document['registers']):,} rows of published, bfcl," in summary
 
 
 def test_reproduce_does_without_the_packages_of_the_site_unless_a_folder_is_named(
