@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -151,9 +152,13 @@ class Asking:
                 self._remote.tell_failure()
             raise UsageError(
                 "DuckDB refused the query",
-                found=str(error).strip(),
+                found=" ".join(_LOCATION.split(str(error).strip())[0].split()),
                 remedy="`toolkit registers schema` lists tables and columns",
             ) from None
+
+
+# Where in its own form of the query DuckDB stopped, and tables of its own that are spelt alike.
+_LOCATION = re.compile(r"\s*\n(?:\n?LINE \d+:|Did you mean \"pg_)")
 
 
 class _Patience:
