@@ -156,7 +156,7 @@ def test_a_chart_shows_the_estimate_of_every_seed_its_mean_and_its_interval() ->
 def test_a_rule_without_an_estimate_has_no_chart_and_the_error_says_who_explains_it() -> None:
     with pytest.raises(IncompleteError, match="no estimate to draw") as refused:
         toolkit.open_study("published").plot("gate2")
-    assert "toolkit.explain('gate2')" in str(refused.value.remedy)
+    assert "toolkit.explain('gate2', 'published')" in str(refused.value.remedy)
 
 
 def test_a_program_freezes_and_imports_and_gets_a_decided_study(

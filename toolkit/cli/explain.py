@@ -144,7 +144,7 @@ def _print_provenance(case: Case, explained: Explanation) -> None:
             output.say_line("")
             output.say_line("Statistics, computed exactly from the endpoints below")
         output.say_line(f"  {statistic.id}: {statistic.title}")
-        output.say_whole(f"    {statistic.formula}")
+        output.say_line(f"    {statistic.formula}")
     output.say_line("")
     output.say_line(f"Rows (paste into toolkit sql --study {_named(case)})")
     for endpoint in explained.endpoints:

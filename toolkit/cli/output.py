@@ -281,11 +281,11 @@ def _is_watched() -> bool:
 @contextmanager
 def steps(task: str) -> Iterator[Callable[[str], None]]:
     """Show what is being worked on, on a terminal; say nothing elsewhere."""
-    from rich.console import Console
-
     if not _is_watched():
         yield lambda _: None
         return
+    from rich.console import Console
+
     console = Console(stderr=True)
     with console.status(task) as status:
         yield lambda step: status.update(f"{task}: {step}")
@@ -298,12 +298,12 @@ def counted(task: str) -> Iterator[tuple[Watch, Say]]:
     Yields:
         What is told (done, total, doing) after every step, and what prints a message on stderr in between.
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
     if not _is_watched():
         yield lambda *_: None, remark
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}", markup=False),

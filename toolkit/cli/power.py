@@ -181,8 +181,8 @@ def power(
 def _precision(found: Sequence[Power], seconds: float) -> str:
     """Return how exact the shares of simulated studies are, and what more of them give and take."""
     simulations = found[0].design.simulations
-    # Where all pass, or none does, the share is not known exactly: one more of either kind bounds its error.
-    shares = [(p.pass_probability * simulations + 1) / (simulations + 2) for p in found]
+    # Where all pass, or none does, the share is not known exactly: as if one more had done otherwise.
+    shares = [p.pass_probability if 0 < p.pass_probability < 1 else 1 / (simulations + 2) for p in found]
     error = 100 * max(math.sqrt(share * (1 - share) / simulations) for share in shares)
     many = min(MORE * simulations, MOST_SIMULATIONS)
     exact = f"simulated {simulations:,} times, which gives shares to ±{error:.1f} points (a standard error)"

@@ -189,7 +189,7 @@ def status(*, name: str, folder: Path | None, as_json: bool) -> None:
     if absent:
         remark(f"its registers are not here: {home.absent(study).remedy}")
     if (held or absent) and not any(run.attempts or run.segments for run in statuses):
-        say_line(f"no run of {study} was played in {workplace.folder}")
+        say_line(f"no run of it was played in {workplace.folder}")
         return
     rows = [
         (

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from toolkit.decisions.counts import ArmCounts
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.pvalues import PValue
-from toolkit.decisions.values import Missing, Series, Value, exact_text, rounded
+from toolkit.decisions.values import Missing, Series, Value, printed
 from toolkit.prereg.standing import UNVERIFIED, Standing
 from toolkit.registers.origin import Origin
 
@@ -395,13 +395,3 @@ class Decision:
 def of_reading(criteria: Iterable[CriterionResult], reading: str) -> tuple[CriterionResult, ...]:
     """Return the criteria of a reading: its own, and those of every reading."""
     return tuple(criterion for criterion in criteria if criterion.reading in (None, reading or None))
-
-
-def printed(value: Value | None) -> tuple[Any, Any]:
-    """Return a value as printed: exactly, and rounded; by member where it is a series."""
-    if isinstance(value, Series):
-        pairs = {key: printed(member) for key, member in value.items}
-        return {key: pair[0] for key, pair in pairs.items()}, {key: pair[1] for key, pair in pairs.items()}
-    if value is None or isinstance(value, Missing | bool):
-        return None, None
-    return exact_text(value), rounded(value)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from toolkit.errors import DamagedError
 
@@ -136,3 +136,13 @@ def exact_text(value: Fraction) -> str:
 def rounded(value: Fraction) -> float:
     """Return a number rounded to five decimals, as shown beside the exact one."""
     return float(round(value, SHOWN_DECIMALS))
+
+
+def printed(value: Value | None) -> tuple[Any, Any]:
+    """Return a value as printed: exactly, and rounded; by member where it is a series."""
+    if isinstance(value, Series):
+        pairs = {key: printed(member) for key, member in value.items}
+        return {key: pair[0] for key, pair in pairs.items()}, {key: pair[1] for key, pair in pairs.items()}
+    if value is None or isinstance(value, Missing | bool):
+        return None, None
+    return exact_text(value), rounded(value)

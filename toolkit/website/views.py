@@ -4,9 +4,9 @@ from collections.abc import Collection
 from typing import Any
 
 from toolkit.decisions.case import Case
-from toolkit.decisions.decision import CriterionResult, Decision, printed
+from toolkit.decisions.decision import CriterionResult, Decision
 from toolkit.decisions.interval import Interval
-from toolkit.decisions.values import Series, Value
+from toolkit.decisions.values import Series, Value, printed
 
 # A fraction longer than this says nothing to a reader.
 LONGEST = 15

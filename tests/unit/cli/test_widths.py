@@ -16,7 +16,7 @@ from tests.conftest import CHECKOUT, WIDE
 from tests.widths import too_long, unlike
 
 COMMANDS = (
-    ("decide", "H2a", "--study", "published"),
+    ("explain", "H2a", "--study", "published"),
     ("registers", "list", "--study", "embedded"),
     ("registers", "schema", "evaluations"),
     ("episode", "replay", "tests/golden/episode.json"),

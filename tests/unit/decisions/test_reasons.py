@@ -80,7 +80,10 @@ def _reads(case: Case, judged: CriterionResult, endpoint: str) -> bool:
 def test_a_failing_seed_is_counted_by_itself(case: Case) -> None:
     judged = criterion(case, "H2a", "every_seed")
     assert judged.failing == ("1",)
-    assert counts_say(judged.counts) == "seed 1: paired 473, independent 474 of 768 episodes"
+    assert (
+        counts_say(judged.counts)
+        == "seed 1: paired 473, independent 474 of 768 episodes each, 6 steps unweighted"
+    )
     assert criterion_says(judged) == (
         "each(c2_auc > 0): fails at seed 1 (-0.0016 = -1/640), holds at 2 of 3 seeds"
     )
