@@ -102,7 +102,9 @@ def test_an_amendment_that_nothing_shows_to_be_early_replaces_no_verdict(
 ) -> None:
     hours, facts, then, (code, standing, verified) = LATE[which]
     clock(hours)
-    record(small, amendment(body=rule("H", LOW), **facts))
+    # As it would have been dated then: between midnight and one, that was yesterday.
+    dated = str((datetime.now(UTC) - timedelta(hours=hours)).date())
+    record(small, amendment(body=rule("H", LOW), dated=dated, **facts))
     then(small)
     ended, rules = decided(toolkit)
     assert (ended, rules["H"]["verdict"], rules["G"]["verdict"]) == (code, "miss", "miss")
