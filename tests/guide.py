@@ -28,7 +28,9 @@ _EXCERPT = re.compile(
 _DIRECTIVES = ("Args", "Returns", "Raises", "Yields", "Examples", "Source")
 
 
-def commands(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+def commands(
+    group: click.Group, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """Yield every command below a group with its path."""
     context = click.Context(group)
     for name in group.list_commands(context):

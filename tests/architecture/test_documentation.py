@@ -31,6 +31,7 @@ from tests.hub.server import FixtureHub
 from tests.widths import too_long, unlike
 from toolkit.cli.main import cli
 from toolkit.decisions.case import Case
+from toolkit.estimators import noise_within_share
 from toolkit.places import HOME_VARIABLE, Home
 from toolkit.prereg import authority
 from toolkit.registers.query import ask
@@ -55,21 +56,7 @@ def located(text: str) -> str:
     return re.sub(r"(hf://datasets/)?\bOWNER/([\w-]+)(@v1\.0\.0)?", rf"{CHECKOUT}/registers/\2", text)
 
 
-def commands(
-    group: click.Group, path: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Yield every command with its path."""
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        assert command is not None, name
-        if isinstance(command, click.Group):
-            yield from commands(command, (*path, name))
-        else:
-            yield (*path, name), command
-
-
-COMMANDS = dict(commands(cli))
+COMMANDS = dict(guide.commands(cli))
 
 
 def documented() -> list[str]:
@@ -265,6 +252,14 @@ def test_the_documents_count_what_the_registers_hold() -> None:
     companion = sum(seed >= COMPANION for seed in seeds)
     tiers = f"{len(seeds) - companion} runs of the paper's tiers 1 to 3"
     assert f"{tiers}, and {companion} of a companion" in told
+    shares = [
+        row["trace_within_independent"] / row["trace_independent"]
+        for row in open_study(CHECKOUT / "registers" / "published").rows("probe")
+        if (row["noise"], row["estimator"]) == ("transition", "MC")
+    ]
+    told_share = f"within-task share under faults, {min(shares):.2f} to {max(shares):.2f} in the paper"
+    assert told_share in told
+    assert f"without any task effect ({noise_within_share(16, 8):.3f})" in told
     ways = {run["condition"] for run in studies["map"].rows("runs") if run["arm"] == "paired"}
     assert {*re.findall(r"(\d+)\s+ways", text_of("README.md") + told)} == {str(len(ways))}
 
