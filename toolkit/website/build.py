@@ -19,7 +19,7 @@ from toolkit.website.render import VERSIONS, render
 
 # A folder that the builder made carries this file; it deletes stale pages nowhere else.
 MARK = ".toolkit-site"
-PACKAGES = ("altair", "jinja2", "markdown_it", "vl_convert")
+PACKAGES = ("jinja2", "markdown_it")
 
 
 @dataclass(frozen=True)
@@ -84,16 +84,11 @@ def lacking_packages() -> IncompleteError | None:
 def _pictures(material: Material) -> dict[str, bytes]:
     """Return every study's estimates and its registered pictures as files, for other pages to show."""
     return {
-        f"{case.study.name}/{name}.svg": _alone(chart.svg).encode()
+        f"{case.study.name}/{name}.svg": chart.alone.encode()
         for case in material.cases
         for name, chart in {"estimates": estimates(case), **pictures(case)}.items()
         if chart is not None
     }
-
-
-def _alone(svg: str) -> str:
-    """Return a picture on white: a page that shows it may be dark, and the picture cannot know."""
-    return svg.replace("<svg ", '<svg style="background:#fff" ', 1)
 
 
 def _assets() -> dict[str, bytes]:

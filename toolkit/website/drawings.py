@@ -20,7 +20,7 @@ from toolkit.website.charts.differences import Spread, seed_differences
 from toolkit.website.charts.drawing import Chart
 from toolkit.website.charts.forest import ForestRow, forest
 from toolkit.website.charts.marks import Bar, signed
-from toolkit.website.charts.members import Dot, Measured, members
+from toolkit.website.charts.members import Measured, Member, members
 from toolkit.website.charts.predicted import Point, Predictor, Scene, predicted_and_seen
 from toolkit.website.compared import comparisons, limits
 from toolkit.website.environment import words
@@ -164,24 +164,28 @@ def measure(endpoint: Endpoint) -> str:
 
 def estimate_chart(case: Decided, decision: Decision) -> Chart | None:
     """Return the chart of a rule's estimate by seed; None where it has none."""
+    spread = spread_of(case, decision)
+    return seed_differences(spread) if spread else None
+
+
+def spread_of(case: Decided, decision: Decision) -> Spread | None:
+    """Return a rule's estimate with its members; None where it has none."""
     estimate = decision.estimate
     if estimate is None or estimate.members is None:
         return None
     items = estimate.members.items
     present = tuple((name, value) for name, value in items if not isinstance(value, Missing))
-    return seed_differences(
-        Spread(
-            estimate.title,
-            estimate.unit,
-            case.book.endpoints[estimate.endpoint].arms,
-            estimate.members.unit,
-            present,
-            len(items) - len(present),
-            None if isinstance(estimate.mean, Missing) else estimate.mean,
-            _bar(decision),
-            decision.threshold,
-            limits(case.book.rules[decision.rule], decision),
-        )
+    return Spread(
+        estimate.title,
+        estimate.unit,
+        case.book.endpoints[estimate.endpoint].arms,
+        estimate.members.unit,
+        present,
+        len(items) - len(present),
+        None if isinstance(estimate.mean, Missing) else estimate.mean,
+        _bar(decision),
+        decision.threshold,
+        limits(case.book.rules[decision.rule], decision),
     )
 
 
@@ -203,11 +207,11 @@ def _what(endpoint: Endpoint) -> str:
 
 def _dots(
     case: Decided, endpoint: Endpoint, series: Series[Any], figures: Iterable[ProbeIntervalRow]
-) -> tuple[tuple[Dot, ...], str]:
+) -> tuple[tuple[Member, ...], str]:
     """Return the members of a series, and what is to be said of their intervals."""
     ends, interval_words = _ends(case, endpoint, figures)
     dots = tuple(
-        Dot(name, float(round(value, 4)), *ends.get(name, (None, None)))
+        Member(name, float(round(value, 4)), *ends.get(name, (None, None)))
         for name, value in series.items
         if not isinstance(value, Missing)
     )

@@ -6,7 +6,6 @@ from typing import Any
 
 import toolkit
 from toolkit.errors import UsageError
-from toolkit.website.charts.drawing import Chart, draw_all
 from toolkit.website.environment import environment
 from toolkit.website.material import Material
 from toolkit.website.page import POLICY, Page, luck_page, probe_page, registration_page, study_page
@@ -40,12 +39,8 @@ def render(material: Material, progress: Callable[[str], None], frozen: str = ""
     Raises:
         UsageError: two pages have one name: a study, a rule or a registration has to have another.
     """
-    from altair.utils import schemapi
-
     templates = environment()
-    with schemapi.debug_mode(arg=False):  # to hold charts to their schema takes longer than to draw them
-        pages = list(all_pages(material))
-    draw_all(chart for page in pages for chart in _charts(page.context))
+    pages = list(all_pages(material))
     shared: dict[str, Any] = {
         "version": toolkit.__version__,
         "policy": POLICY,
@@ -72,17 +67,6 @@ def all_pages(material: Material) -> Iterator[Page]:
             names.add(page.name)
             yield page
     yield from _pages_of_versions(material, names)
-
-
-def _charts(shown: object) -> Iterator[Chart]:
-    """Yield the charts in what a page shows, however deep they stand."""
-    if isinstance(shown, Chart):
-        yield shown
-    elif isinstance(shown, dict):
-        yield from _charts(tuple(shown.values()))
-    elif isinstance(shown, list | tuple):
-        for part in shown:
-            yield from _charts(part)
 
 
 @dataclass(frozen=True)

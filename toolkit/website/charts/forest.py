@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from toolkit.decisions.values import rounded
 from toolkit.website.charts import marks
-from toolkit.website.charts.drawing import WIDTH, Chart, draw
-from toolkit.website.charts.theme import ACCENT, INK, LIMIT
+from toolkit.website.charts.drawing import Chart, drawn
+from toolkit.website.charts.points import Dot, Lane, Reference, points
+from toolkit.website.charts.scale import Axis
+from toolkit.website.charts.theme import ACCENT
 
-ROW = 30
+COLUMNS = ("rule", "verdict", "estimate", "low", "high")
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,14 @@ class _Whole:
     def words(self) -> str:
         return f"{marks.signed(self.mean)}, {self.bar.words}"
 
+    @property
+    def dot(self) -> Dot:
+        row, verdict = self.row, self.row.verdict.replace("_", " ")
+        says = f"{row.rule}, {row.title}: {self.words}; {verdict}"
+        cells = (row.rule, verdict, self.mean, self.bar.low, self.bar.high)
+        ends = float(self.bar.low), float(self.bar.high)
+        return Dot(float(self.mean), *ends, says, (cells,), ACCENT, "diamond")
+
 
 def forest(rows: tuple[ForestRow, ...], study: str) -> Chart | None:
     """Draw the estimates of a study's rules with their intervals; None where no rule has one.
@@ -54,53 +63,26 @@ def forest(rows: tuple[ForestRow, ...], study: str) -> Chart | None:
         rows: the rules; those without an interval, or in another unit than most, are named in the caption.
         study: the study's name.
     """
-    import altair as alt
-
     whole = [_Whole(row, row.mean, row.bar) for row in rows if row.mean is not None and row.bar is not None]
     if not whole:
         return None
     unit = Counter(e.row.unit for e in whole).most_common(1)[0][0]
-    drawn = [e for e in whole if e.row.unit == unit]
-    values = [
-        {
-            "rule": e.row.rule,
-            "what": f"{e.row.rule}: {e.row.title}",
-            "value": rounded(e.mean),
-            "low": float(e.bar.low),
-            "high": float(e.bar.high),
-            "verdict": e.row.verdict.replace("_", " "),
-            "words": e.words,
-        }
-        for e in drawn
-    ]
-    order = [e.row.rule for e in drawn]
-    axis = alt.Axis(ticks=False, domain=False, grid=False, labelFontWeight="bold")
-    y = alt.Y("rule:N", sort=order, title=None, axis=axis)
-    ends = [float(end) for e in drawn for end in (e.bar.low, e.bar.high)]
-    x = alt.X("low:Q", title=f"estimate ({unit})", axis=alt.Axis(tickCount=8, labelExpr=marks.signs(ends)))
-    base = alt.Chart(alt.Data(values=values)).encode(y=y, tooltip=["what:N", "words:N"])
-    layers = [
-        marks.vertical(0, INK),
-        base.mark_rule(strokeWidth=4, color=ACCENT, opacity=0.5).encode(x=x, x2="high:Q"),
-        base.mark_point(shape="diamond", size=110, filled=True, color=ACCENT, opacity=1).encode(x="value:Q"),
-        base.mark_text(align="left", dx=10, fontSize=12).encode(x=alt.value(WIDTH), text="verdict:N"),
-    ]
-    ticks = [
-        {"rule": e.row.rule, "at": rounded(mark)}
-        for e in drawn
-        for mark in marks.marked(e.row.threshold, e.row.limits)
-    ]
-    if ticks:
-        tick = alt.Chart(alt.Data(values=ticks)).mark_tick(
-            color=LIMIT, thickness=2, height=18, orient="vertical"
+    shown = [e for e in whole if e.row.unit == unit]
+    lanes = [
+        Lane(
+            e.row.rule,
+            (e.dot,),
+            e.row.verdict.replace("_", " "),
+            tuple(float(mark) for mark in marks.marked(e.row.threshold, e.row.limits)),
         )
-        layers.append(tick.encode(x="at:Q", y=y))
-    return draw(
-        alt.layer(*layers),
-        _finding(drawn),
-        _caption(rows, drawn, study, unit),
-        ROW * len(drawn),
-        subtitle=f"Study {study}: every registered interval, and the verdict of its rule",
+        for e in shown
+    ]
+    return drawn(
+        _finding(shown),
+        _caption(rows, shown, study, unit),
+        COLUMNS,
+        points(lanes, [Reference(0, "zero", "zero")], Axis(f"estimate ({unit})", "signed")),
+        about=f"Study {study}: every registered interval, and the verdict of its rule",
     )
 
 

@@ -79,7 +79,7 @@ def _answers(paper: Paper, asks: Sequence[tuple[Case, Ask]], item: Item, part: P
     elif part.draw == "ratios":
         for answer in answers:
             dots = tuple(Ratio(str(t), int(s), round(float(v), 4), None, None) for t, s, v in answer["rows"])
-            answer["chart"] = ratios(_what(answer, item, part), dots, NO_INTERVALS, half=True)
+            answer["chart"] = ratios(_what(answer, item, part), dots, NO_INTERVALS)
     return answers
 
 
