@@ -27,7 +27,7 @@ def seed_differences(spread: Spread) -> alt.LayerChart:
         return alt.Chart(alt.Data(values=[{"value": at}])).mark_rule(color=colour).encode(x=x)
 
     layers = [rule(0.0, "black")]
-    layers += [rule(float(bound), BOUND) for bound in marked(spread.threshold, spread.limits)]
+    layers += [rule(float(bound), BOUND) for bound in marked(spread.threshold, spread.bounds)]
     layers.append(
         alt.Chart(alt.Data(values=dots))
         .mark_circle(size=80, color=MEMBER)

@@ -7,6 +7,7 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from toolkit.decisions.values import fixed
 from toolkit.website.page import rule_file
 from toolkit.website.prose import brief, markdown, moment, sentence, ticked, word
 
@@ -30,7 +31,10 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    shown_as = (verdict_class, words, data, size, rule_file, markdown, ticked, moment, brief, word, sentence)
+    shown_as = (
+        *(verdict_class, words, data, size, rule_file, markdown, ticked, moment, brief, word, sentence),
+        fixed,
+    )
     made.filters.update({function.__name__: function for function in shown_as})
     made.tests["figure"] = is_figure
     return made

@@ -27,7 +27,8 @@ class Spread:
         mean: their mean; None where a member is missing.
         bar: its interval.
         threshold: the registered threshold.
-        limits: the bounds that the rule asks the interval to keep; None where it asks for none.
+        bounds: the numbers that the rule's tests hold the interval against.
+        says: what the interval shows, in the terms of these tests.
     """
 
     title: str
@@ -39,7 +40,8 @@ class Spread:
     mean: Fraction | None
     bar: marks.Bar | None
     threshold: Fraction | None
-    limits: marks.Limits | None = None
+    bounds: tuple[Fraction, ...] = ()
+    says: str = ""
 
 
 def seed_differences(spread: Spread) -> Chart | None:
@@ -60,8 +62,8 @@ def seed_differences(spread: Spread) -> Chart | None:
     if spread.mean is not None:
         lanes.append(Lane("mean", (_mean(spread, spread.mean),), marks.signed(spread.mean)))
     references = [Reference(0, "zero", "zero")]
-    bounds = marks.marked(spread.threshold, spread.limits)
-    references += [Reference(float(bound), "limit", marks.plain(bound, "+g")) for bound in bounds]
+    marked = marks.marked(spread.threshold, spread.bounds)
+    references += [Reference(float(bound), "limit", marks.plain(bound, "+g")) for bound in marked]
     draw = points(lanes, references, Axis(_axis(spread), "signed"))
     return drawn(finding(spread), caption(spread), COLUMNS, draw, about=spread.title)
 
@@ -93,11 +95,8 @@ def finding(spread: Spread) -> str:
     title += f", {spread.absent} missing" if spread.absent else ""
     if spread.mean is not None:
         title += f"; mean {marks.signed(spread.mean)}"
-    if spread.bar and spread.limits:
-        title += f", {spread.bar.name} {'' if spread.limits.kept else 'not '}{spread.limits.words}"
-    elif spread.bar:
-        inside = "includes" if spread.bar.holds_zero else "excludes"
-        title += f", interval {inside} zero"
+    if spread.bar and spread.says:
+        title += f", {spread.bar.name} {spread.says}"
     return marks.capital(title)
 
 
@@ -114,13 +113,11 @@ def caption(spread: Spread) -> str:
     else:
         text += " No interval was registered or can be had for it."
     text += " Solid line: zero."
-    bounds = spread.limits.places if spread.limits else ()
-    if spread.threshold is not None and spread.threshold not in bounds:
+    if spread.threshold is not None and spread.threshold not in spread.bounds:
         text += f" Dashed line: registered threshold {marks.plain(spread.threshold, '+g')}."
-    if spread.limits:
-        dashed = [marks.plain(bound) for bound in bounds if bound]
-        text += f" Dashed line{'s' if len(dashed) > 1 else ''}: {marks.listed(dashed)}." if dashed else ""
-        text += f" The rule asks for an interval {spread.limits.words}."
+    dashed = [marks.plain(bound) for bound in spread.bounds if bound]
+    text += f" Dashed line{'s' if len(dashed) > 1 else ''}: {marks.listed(dashed)}." if dashed else ""
+    text += f" The interval is {spread.says}." if spread.bounds else ""
     return text
 
 

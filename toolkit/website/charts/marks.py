@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from toolkit.decisions.values import fixed
+
 LABEL = 40
 MINUS = "\u2212"
 
@@ -39,36 +41,6 @@ class Bar:
         return self.low <= 0 <= self.high
 
 
-@dataclass(frozen=True)
-class Limits:
-    """The bounds that a rule asks its interval to keep.
-
-    Args:
-        lower: the interval is to lie above it; None where it has no such bound.
-        upper: the interval is to lie below it; None where it has no such bound.
-        kept: whether it does, by the rule's own criteria.
-    """
-
-    lower: Fraction | None
-    upper: Fraction | None
-    kept: bool
-
-    @property
-    def places(self) -> tuple[Fraction, ...]:
-        """The bounds, upwards."""
-        return tuple(bound for bound in (self.lower, self.upper) if bound is not None)
-
-    @property
-    def words(self) -> str:
-        """Where the interval is to lie."""
-        if self.lower is None or self.upper is None:
-            side, bound = ("below", self.upper) if self.lower is None else ("above", self.lower)
-            return f"{side} {'zero' if not bound else plain(bound)}"
-        if self.lower == -self.upper:
-            return f"inside ±{plain(self.upper)}"
-        return f"inside [{plain(self.lower)}, {plain(self.upper)}]"
-
-
 def with_interval(value: float, low: float | None, high: float | None) -> str:
     """Return a value and the interval that it has, if any, in words."""
     return f"{value:.3f}" + ("" if low is None or high is None else f" [{low:.3f}, {high:.3f}]")
@@ -86,15 +58,14 @@ def reaching_one(intervals: Sequence[tuple[float | None, float | None]]) -> str:
     return f"; {across or 'no'} interval{'s reach' if across > 1 else ' reaches'} 1" if whole else ""
 
 
-def marked(threshold: Fraction | None, limits: Limits | None) -> tuple[Fraction, ...]:
+def marked(threshold: Fraction | None, bounds: Sequence[Fraction]) -> tuple[Fraction, ...]:
     """Return where a threshold and bounds are marked; zero has a line of its own."""
-    bounds = limits.places if limits else ()
     return tuple(dict.fromkeys(value for value in (threshold, *bounds) if value))
 
 
-def signed(value: Fraction | float, form: str = ".4f") -> str:
+def signed(value: Fraction | float, digits: int = 4) -> str:
     """Return a number with its sign, and the minus that axes write; zero has no sign."""
-    return "0" if value == 0 else f"{float(value):+{form}}".replace("-", MINUS)
+    return "0" if value == 0 else fixed(value, digits, signed=True).replace("-", MINUS)
 
 
 def plain(value: Fraction | float, form: str = "g") -> str:

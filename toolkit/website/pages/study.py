@@ -12,9 +12,8 @@ from toolkit.website.charts.drawing import Chart
 from toolkit.website.drawings import estimate_chart, pictures
 from toolkit.website.material import Material
 from toolkit.website.siblings import of_study
-from toolkit.website.views import decision_view, standing_view
+from toolkit.website.views import decision_view, outcome_tables, standing_view
 
-KINDS = {"hypothesis": "Hypotheses", "gate": "Gates", "prediction": "Predictions"}
 CHARTS = 3
 # What a page elsewhere on the site is made from; where a study lacks it, the page says what is not there.
 WANTED = {
@@ -76,7 +75,7 @@ def _context(case: Case) -> dict[str, Any]:
         "registration": case.registration,
         "registration_target": page.registration_page(case.registration.name),
         "amendments": manifest.registration.amendments,
-        "kinds": _outcomes(case),
+        "outcomes": outcome_tables(case),
         "stands_on": standing_view(case),
         "charts": [*pictures(case).values(), *_charts(case)],
         "cells": cells,
@@ -102,22 +101,6 @@ def _context(case: Case) -> dict[str, Any]:
         "probe": page.probe_page(study.name),
         "luck": page.luck_page(study.name),
     }
-
-
-def _outcomes(case: Case) -> list[dict[str, Any]]:
-    decisions = case.decide_all()
-    kinds = dict.fromkeys(decision.kind for decision in decisions)
-    return [
-        {
-            "title": KINDS.get(kind, kind),
-            "decisions": [
-                {**decision_view(d), "target": page.rule_page(case.study.name, d.rule)}
-                for d in decisions
-                if d.kind == kind
-            ],
-        }
-        for kind in kinds
-    ]
 
 
 def _charts(case: Case) -> list[Chart]:
