@@ -25,6 +25,8 @@ export interface RegisterFile {
   rows: number;
   /** The one run that the file is about, where that is known. */
   run?: string | null;
+  /** Study and path of the script that carries it, where another study's does. */
+  at?: string;
 }
 
 export interface RegisterTable {
@@ -51,13 +53,48 @@ interface Opened {
 const compressors: Compressors = { ZSTD: (input, length) => decompress(input, new Uint8Array(length)) };
 const opened = new Map<string, Promise<Opened>>();
 
-/** What the scripts of the registers leave: a catalogue by study, a file in base64 by study and path. */
+/** What the scripts of the registers leave: a study's own by its name, a file in base64 by study and path. */
 const left = (): Record<string, unknown> => ((globalThis as Record<string, unknown>)["toolkitRegisters"] ??= {}) as Record<string, unknown>;
 
-/** The tables of a study that this site carries, by name. */
+/** What a study's script holds: its manifest, byte for byte, and what that cannot say. */
+interface Left {
+  manifest: string;
+  /** Files that another study's scripts carry: study and path there. */
+  at: Record<string, string>;
+  /** The one run of a file, where that is not what its name says. */
+  runs: Record<string, string | null>;
+  /** Tables that the site does not carry. */
+  blobs: string[];
+  largest_file: number;
+}
+
+interface Manifest {
+  tables: Record<string, { rows: number; columns: string[]; files: string[] }>;
+  files: Record<string, { sha256: string; bytes: number; rows: number }>;
+}
+
+const catalogues = new Map<string, Record<string, RegisterTable>>();
+
+/** The tables of a study that this site carries, by name, as its manifest lists them. */
 export async function catalogue(study: string): Promise<Record<string, RegisterTable>> {
+  let tables = catalogues.get(study);
+  if (tables) return tables;
   if (!(study in left())) await load(`data/${study}.js`);
-  return left()[study] as Record<string, RegisterTable>;
+  const { manifest, at, runs, blobs, largest_file } = left()[study] as Left;
+  const said = JSON.parse(manifest) as Manifest;
+  tables = {};
+  for (const [name, { rows, columns, files }] of Object.entries(said.tables)) {
+    const ofRuns = files.length > 1 && columns.includes("run_id");
+    const listed = files.map((file) => {
+      const entry: RegisterFile = { file, ...said.files[file]! };
+      if (ofRuns) entry.run = file in runs ? runs[file]! : file.replace(/^.*\/|\.parquet$/g, "");
+      if (at[file]) entry.at = at[file];
+      return entry;
+    });
+    if (!blobs.includes(name) && listed.every(({ bytes }) => bytes <= largest_file)) tables[name] = { rows, columns, files: listed };
+  }
+  catalogues.set(study, tables);
+  return tables;
 }
 
 /** Columns of one file of a study; all of them where none are named. */
@@ -106,11 +143,14 @@ export async function columnsOf(study: string, entry: RegisterFile, columns: str
   };
 }
 
-async function open(key: string, entry: RegisterFile): Promise<Opened> {
+/** Whether a file's script was loaded. */
+export const isLoaded = (study: string, entry: RegisterFile): boolean => opened.has(`${study}/${entry.file}`);
+
+async function open(name: string, entry: RegisterFile): Promise<Opened> {
+  const key = entry.at ?? name;
   if (!(key in left())) await load(`data/${key.replace(/\.parquet$/, "")}.js`);
   const text = left()[key];
   if (typeof text !== "string") throw new Error(`${key} is not in the script that should carry it`);
-  delete left()[key];
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const found = await sha256(bytes);
   if (found !== null && found !== entry.sha256) {
