@@ -1,6 +1,7 @@
 """The registers' own files as scripts of the site: where a page may not fetch, it may load scripts."""
 
 import base64
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -10,9 +11,17 @@ from toolkit.registers.manifest import MANIFEST_NAME
 from toolkit.registers.study import Study
 from toolkit.website.environment import json_text
 from toolkit.website.material import Material
+from toolkit.website.page import slug
+from toolkit.website.prose import brief
 
 # A larger file is not carried: a reader on a phone would load it for one question.
 LARGEST_FILE = 4_000_000
+# Of an episode, what a run's page shows; and of an answer, how many characters.
+SHOWN_OF_EPISODE = (
+    *("phase", "pool", "regime", "step", "task", "schedule", "schedule_seed", "prompt"),
+    *("true_success", "observed_reward", "ended", "calls_charged", "budget", "differences"),
+)
+LONGEST_ANSWER = 400
 # Where the scripts lie, and the global that they fill.
 FOLDER = "data"
 _GLOBAL = "globalThis.toolkitRegisters"
@@ -104,12 +113,12 @@ def _runs_of_files(study: Study) -> Iterator[tuple[str, str | None]]:
     for name, entry in study.manifest.tables.items():
         if len(entry.files) > 1 and "run_id" in entry.columns and carried(study, name):
             for file in entry.files:
-                run = _only_run(study.folder / file)
+                run = only_run(study.folder / file)
                 if run != PurePosixPath(file).stem:
                     yield file, run
 
 
-def _only_run(path: Path) -> str | None:
+def only_run(path: Path) -> str | None:
     """Return the one run that a file is about, by its statistics."""
     import pyarrow.parquet as pq
 
@@ -124,6 +133,37 @@ def _only_run(path: Path) -> str | None:
     return str(runs.pop()) if len(runs) == 1 else None
 
 
-def script(name: str, value: str | Mapping[str, Any]) -> bytes:
+def played_files(material: Material) -> dict[str, bytes]:
+    """Return the scripts that carry runs' played episodes, by name."""
+    return {
+        register_script(study, f"played/{slug(run)}"): script(
+            f"{study}/played/{run}", list(map(_brief, played))
+        )
+        for study, runs in material.played.items()
+        for run, played in runs.items()
+        if not isinstance(played, str)
+    }
+
+
+def _brief(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the page of a run shows of an episode's document; a long answer is cut."""
+    calls = [
+        {
+            "tool": str(call["tool"]),
+            "arguments": ", ".join(f"{name}: {value}" for name, value in call["arguments"].items())
+            if isinstance(call["arguments"], dict)
+            else str(call["arguments"]),
+            "key": " · ".join(map(str, call["key"] or ())),
+            "fault": call["fault"] or "",
+            "blocked_by": call["blocked_by"] or "",
+            "charged": call["charged"],
+            "answer": brief(json.dumps(call["answer"], ensure_ascii=False), LONGEST_ANSWER),
+        }
+        for call in document["calls"] or ()
+    ]
+    return {**{name: document[name] for name in SHOWN_OF_EPISODE}, "calls": calls}
+
+
+def script(name: str, value: Any) -> bytes:
     """Return a script that leaves a value under a name for the page that loads it."""
     return f"({_GLOBAL}??={{}})[{json_text(name)}]={json_text(value)};\n".encode()

@@ -99,9 +99,11 @@ REFUSED = {
         ".*write JOIN … ON a.run_id = b.run_id AND a.seed = b.seed"
     ),
     "SELECT * FROM probe_gram": (
-        '.*stays with the registers, and does not travel with the site. This asks it: toolkit sql "SELECT [*] FROM probe_gram'
+        '.*with the registers, and does not travel with the site. .*: toolkit sql "SELECT [*] FROM probe_gram'
     ),
-    "SELECT * FROM groups": "The study small has no table groups. It has runs, evaluations; not with the site: probe_gram",
+    "SELECT * FROM groups": (
+        "The study small has no table groups. It has runs, evaluations; not with the site: probe_gram"
+    ),
     "SELECT nothing.seed FROM runs": "(?!.*no table).*nothing",
 }
 
@@ -222,7 +224,10 @@ ASKING = """
     const asked = [];
     const tables = await toolkitQuery.catalogue("embedded");
     const read = (entry, columns) => toolkitQuery.columnsOf("embedded", entry, columns);
-    const allow = async (files) => { asked.push(files.map((file) => file.file)); if (given.refused) throw new Error("no"); };
+    const allow = async (files) => {
+      asked.push(files.map((file) => file.file));
+      if (given.refused) throw new Error("no");
+    };
     const signal = new AbortController().signal;
     try { await toolkitQuery.ask(given.sql, tables, read, () => undefined, signal, allow); }
     catch (error) { asked.push(error.message); }

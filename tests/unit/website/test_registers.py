@@ -84,7 +84,7 @@ def test_pools_that_studies_share_are_carried_once(home: Home) -> None:
     studies = tuple(open_study(home.study_folder(name)) for name in ("tiny-lm", "small-lm", "task-pools"))
     files = register_files(Material((), studies))
     pools = [name for name in files if "/task_pools/" in name]
-    assert len(pools) == len(set(files[name].partition(b"=")[2] for name in pools))
+    assert len(pools) == len({files[name].partition(b"=")[2] for name in pools})
     at = carried_value(files["data/small-lm.js"])[1]["at"]
     for file, key in at.items():
         study, _, name = key.partition("/")
@@ -107,7 +107,7 @@ def test_a_file_is_about_the_run_that_its_name_says_or_the_catalogue_says_otherw
         assert stems == runs
     path = tmp_path / "some.parquet"
     pq.write_table(pa.table({"run_id": ["a", "b"]}), path)
-    assert registers._only_run(path) is None
+    assert registers.only_run(path) is None
 
 
 def test_the_data_page_shows_every_table_and_column_of_every_study(home: Home) -> None:

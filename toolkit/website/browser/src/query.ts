@@ -2,8 +2,8 @@
 
 import { explained } from "./explained";
 import { block, element, make } from "./page";
-import { type RegisterFile, type RegisterTable, catalogue, columnsOf, file, isLoaded, rows, table } from "./registers";
-import { type Answer, ask, csv, shown } from "./sql";
+import { type RegisterFile, type RegisterTable, catalogue, columnsOf, file, isLoaded, rows, shown, table } from "./registers";
+import { type Answer, ask, csv } from "./sql";
 
 interface Example {
   title: string;

@@ -10,7 +10,7 @@
  */
 
 import { decompress } from "fzstd";
-import { parquetMetadata, parquetRead, type Compressors, type FileMetaData } from "hyparquet";
+import { parquetMetadata, parquetRead, parquetSchema, type Compressors, type FileMetaData } from "hyparquet";
 import { load } from "./page";
 
 /** A value of a register: whole numbers of 64 bits are bigint, decimals numbers, times Date, lists arrays. */
@@ -124,8 +124,8 @@ export function rows({ rows: count, columns }: Columns): Row[] {
   );
 }
 
-/** Columns of a file that the catalogue names; what was decoded once is kept. */
-export async function columnsOf(study: string, entry: RegisterFile, columns: string[]): Promise<Columns> {
+/** Columns of a file that the catalogue or a page names, all where none are named; what was decoded once is kept. */
+export async function columnsOf(study: string, entry: RegisterFile, named?: string[]): Promise<Columns> {
   const key = `${study}/${entry.file}`;
   let promise = opened.get(key);
   if (!promise) {
@@ -134,6 +134,7 @@ export async function columnsOf(study: string, entry: RegisterFile, columns: str
     promise.catch(() => opened.delete(key)); // asked again, it is tried again
   }
   const held = await promise;
+  const columns = named ?? parquetSchema(held.metadata).children.map((child) => child.element.name);
   const absent = columns.filter((name) => !held.columns.has(name));
   if (absent.length) await decode(held, absent);
   return {
@@ -188,4 +189,12 @@ async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string | null> {
   const subtle = (globalThis.crypto as Crypto | undefined)?.subtle as SubtleCrypto | undefined;
   if (!subtle) return null;
   return Array.from(new Uint8Array(await subtle.digest("SHA-256", bytes)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** A value as text. */
+export function shown(value: Value): string {
+  if (value === null || value === undefined) return "null";
+  if (value instanceof Date) return value.toISOString();
+  if (typeof value !== "object") return String(value);
+  return JSON.stringify(value, (_, part: unknown) => (typeof part === "bigint" ? String(part) : part));
 }

@@ -1,7 +1,7 @@
 /** One SQL query over a study's registers: no more files and columns are read than it needs. */
 
 import { type AsyncCells, type AsyncDataSource, type AsyncRow, type ExprNode, executeSql } from "squirreling";
-import { type Columns, type RegisterFile, type RegisterTable, type Value } from "./registers";
+import { type Columns, type RegisterFile, type RegisterTable, type Value, shown } from "./registers";
 
 /** Reads columns of one file of a table. */
 export type Reader = (entry: RegisterFile, columns: string[]) => Promise<Columns>;
@@ -164,12 +164,4 @@ export function csv(answer: Answer): string {
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return [answer.columns, ...answer.rows].map((row) => `${row.map(cell).join(",")}\r\n`).join("");
-}
-
-/** A value as text. */
-export function shown(value: Value): string {
-  if (value === null || value === undefined) return "null";
-  if (value instanceof Date) return value.toISOString();
-  if (typeof value !== "object") return String(value);
-  return JSON.stringify(value, (_, part: unknown) => (typeof part === "bigint" ? String(part) : part));
 }
