@@ -84,7 +84,7 @@ class Reader:
 def pages(material: Material) -> Iterator[Page]:
     """Yield a page for every run of every study."""
     for case in material.cases:
-        tables, files, readers = _tables(case.study), _files(case.study), _readers(case)
+        tables, files, readers = _tables(case.study), files_by_run(case.study), _readers(case)
         runs = case.study.rows("runs")
         partners: dict[Any, list[RunRow]] = defaultdict(list)
         for run in runs:
@@ -122,7 +122,7 @@ def _by_run(rows: Iterable[Row]) -> Mapping[str, list[Any]]:
     return by_run
 
 
-def _files(study: Study) -> Mapping[str, list[File]]:
+def files_by_run(study: Study) -> Mapping[str, list[File]]:
     """Return by run the files that hold its rows alone, and the one file of the training steps of all."""
     files: dict[str, list[File]] = defaultdict(list)
     runs = [row["run_id"] for row in study.rows("runs")]
