@@ -1,17 +1,18 @@
 """What the site is made of, put together from everything that a home holds."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from toolkit import api
 from toolkit.cli.output import remark
 from toolkit.decisions.case import Case
+from toolkit.episodes.document import episode_document
 from toolkit.findings import read_findings
 from toolkit.places import Home
 from toolkit.prereg.verification import Verification
 from toolkit.registers.study import Study
-from toolkit.study.check.recorded import CHOSEN, choose_pairs
+from toolkit.study.check.recorded import CHOSEN, OF_ONE_RUN, choose_of_runs, choose_pairs
 from toolkit.study.check.whole import check_whole
 from toolkit.study.probing.report import SUMMARY, report
 from toolkit.website.front import read_front
@@ -65,6 +66,8 @@ def material(
         probe_figures=_probe_figures(cases),
         paper=read_paper(home.cards),
         versions=read_versions(folder),
+        played={case.study.name: _played(case.study) for case in cases},
+        played_how=OF_ONE_RUN,
     )
 
 
@@ -87,3 +90,13 @@ def _recorded_episodes(studies: Sequence[Study]) -> tuple[tuple[Recorded, ...], 
         if played:
             return tuple(Recorded(study.name, p.run, p.row, p.episode) for p in played), CHOSEN
     return (), ""
+
+
+def _played(study: Study) -> dict[str, Sequence[Mapping[str, object]] | str]:
+    """Return a few episodes of every run as documents, with their rows' places; or why there are none."""
+    return {
+        run: chosen
+        if isinstance(chosen, str)
+        else [{**p.row, **episode_document(p.episode), "task": p.row["task"]} for p in chosen]
+        for run, chosen in choose_of_runs(study).items()
+    }

@@ -14,7 +14,7 @@ from toolkit.files import read_bytes, read_text, write_all, write_bytes
 from toolkit.website.drawings import estimates, pictures
 from toolkit.website.frozen import Version, check_whole, freeze
 from toolkit.website.material import Material
-from toolkit.website.registers import register_files
+from toolkit.website.registers import played_files, register_files
 from toolkit.website.render import VERSIONS, render
 
 # A folder that the builder made carries this file; it deletes stale pages nowhere else.
@@ -65,7 +65,7 @@ def _rendered(material: Material, progress: Callable[[str], None], frozen: str =
     if lack:
         raise lack
     pages = {name: text.encode() for name, text in render(material, progress, frozen).items()}
-    return {**pages, **register_files(material), **_pictures(material), **_assets()}
+    return {**pages, **register_files(material), **played_files(material), **_pictures(material), **_assets()}
 
 
 def lacking_packages() -> IncompleteError | None:

@@ -49,6 +49,8 @@ class Material:
         versions: frozen versions that lie beside the current site.
         registrations: every frozen registration, those without a study included.
         recorded_how: by which rule the recorded episodes were chosen, in words.
+        played: study → run → documents of a few of its episodes, played again; or why there are none.
+        played_how: by which rule these were chosen, in words.
     """
 
     cases: tuple[Case, ...]
@@ -62,6 +64,8 @@ class Material:
     versions: tuple[Version, ...] = ()
     registrations: tuple[Registration, ...] = ()
     recorded_how: str = ""
+    played: Mapping[str, Mapping[str, Sequence[Mapping[str, object]] | str]] = field(default_factory=dict)
+    played_how: str = ""
 
     def verifications_of(self, case: Case) -> Sequence[Verification]:
         """Return what can be said of a study's registration."""

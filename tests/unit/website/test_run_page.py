@@ -12,10 +12,13 @@ from tests.unit.decisions.rows_study import AsStored, registered_study
 from tests.unit.website.reading import Read, pages_of
 from toolkit.decisions.case import Case
 from toolkit.decisions.case import open_case as open_as_stored
+from toolkit.places import Home
+from toolkit.registers.study import open_study
 from toolkit.website.material import Material
 from toolkit.website.page import counts_of, run_page, slug
 from toolkit.website.pages import run
 from toolkit.website.pages.run import runs_of_trajectories
+from toolkit.website.registers import played_files
 from toolkit.website.seeds import counts_fragment, seed_rows
 
 PAGE = "rows/runs/C2-paired-1.html"
@@ -145,3 +148,57 @@ def test_a_hostile_run_stays_one_word_of_every_command(forged: Case) -> None:
         done = subprocess.run(shell, capture_output=True, text=True, check=True)
         assert done.stderr == ""
         assert any(HOSTILE in word.replace("''", "'") for word in done.stdout.split("\0"))
+
+
+DOCUMENT = {
+    "phase": "final",
+    "pool": "test",
+    "regime": "faults_p025",
+    "step": 100,
+    "task": 3,
+    "schedule": 1,
+    "schedule_seed": "18446744073709551615",
+    "prompt": HOSTILE,
+    "true_success": False,
+    "observed_reward": 0,
+    "ended": "budget",
+    "calls_charged": 1,
+    "budget": 9,
+    "differences": [{}],
+    "calls": [
+        {
+            "tool": "get_order",
+            "arguments": {"order": "O-1"},
+            "key": ["get_order", "O-1", 0],
+            "fault": "outage",
+            "blocked_by": None,
+            "charged": True,
+            "answer": {"text": "z" * 9000},
+        }
+    ],
+}
+
+
+def test_played_episodes_travel_as_a_script_of_the_run_and_long_answers_are_cut(some: Case) -> None:
+    played = {"rows": {"C2-paired-1": [DOCUMENT], "C2-paired-0": "they need a world"}}
+    material = Material((some,), played=played, played_how="by a rule")
+    [(name, content)] = played_files(material).items()
+    assert name == "data/rows/played/C2-paired-1.js"
+    assert len(content) < 8000
+    assert b'"schedule_seed":"18446744073709551615"' in content
+    assert b"<script" not in content
+    pages = pages_of(material, run)
+    assert 'data-played="C2-paired-1"' in pages[PAGE]
+    assert "Chosen by a rule: by a rule." in Read(pages[PAGE]).text
+    assert "shown call by call: they need a world." in Read(pages["rows/runs/C2-paired-0.html"]).text
+
+
+def test_every_run_has_a_page_however_many_there_are_and_names_its_own_files_alone(home: Home) -> None:
+    study = open_study(home.study_folder("map"))
+    assert len(study.rows("runs")) > 900
+    files = run.files_by_run(study)
+    for row in study.rows("runs"):
+        (file,) = files[row["run_id"]]
+        assert file.is_carried
+        assert file.name == f"episodes/{row['run_id']}.parquet"
+        assert file.sha256 == study.files("episodes")[file.name]

@@ -1,5 +1,6 @@
 """A run's training steps on its page: drawn and listed as the register has them, or not spoken of."""
 
+import hashlib
 import json
 import re
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ import polars as pl
 import pytest
 
 from tests.unit.decisions.rows_study import AsStored, registered_study
-from tests.unit.website.numbers import NONE, marks, numbers, section, table, text, tree
+from tests.unit.website.numbers import marks, section, text, tree
 from tests.unit.website.reading import made_by, rendered
 from toolkit.decisions.case import Case
 from toolkit.decisions.case import open_case as open_as_stored
@@ -41,7 +42,6 @@ NUMBER = {
 }
 WEIGHTS = tuple(f"importance_weight_{which}" for which in ("mean", "min", "max"))
 BAND = {"Importance weight": WEIGHTS[1:], "Seconds a step": ("zero", "generation")}
-COLUMNS = ("step", "loss", "grad_norm", "entropy", "clipped", *WEIGHTS, "seconds", "generation")
 
 
 def step_row(step: int) -> dict[str, Any]:
@@ -123,17 +123,14 @@ def test_every_drawn_number_is_the_register_s(pages: dict[str, Page], recorded: 
         assert [dot["step"] for dot in dots] == ([31] if what == "Loss" else [])
 
 
-def test_the_table_beside_the_drawings_has_the_register_s_rows(
-    pages: dict[str, Page], recorded: list[dict[str, Any]]
+def test_the_rows_beside_the_drawings_are_read_from_the_registers_own_file(
+    pages: dict[str, Page], folder: Path
 ) -> None:
-    shown = table(section(tree(pages[PAGE]), "steps"), f"Training steps of {RUN}")
-    assert len(shown) == len(recorded) == LAST
-    for cells, row in zip(shown, recorded, strict=True):
-        for cell, name in zip(cells.values(), COLUMNS, strict=True):
-            if row[name] is None:
-                assert text(cell) == NONE
-            else:
-                assert numbers(text(cell)) == [pytest.approx(row[name], rel=1e-3)]
+    shown = pages[PAGE].context["registers"]["files"]["steps"]
+    (file,) = (folder / "steps").glob("*.parquet")
+    assert shown["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert shown["rows"] == LAST
+    assert '<details data-rows="steps">' in rendered(pages[PAGE])
 
 
 def test_titles_and_captions_say_what_is_drawn(
