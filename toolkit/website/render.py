@@ -1,7 +1,6 @@
 """From the material of the site to every page's text."""
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import toolkit
@@ -9,24 +8,20 @@ from toolkit.errors import UsageError
 from toolkit.website.charts.drawing import Chart, draw_all
 from toolkit.website.environment import environment
 from toolkit.website.material import Material
-from toolkit.website.page import POLICY, Page, luck_page, probe_page, registration_page, study_page
-from toolkit.website.pages import (
-    data,
-    foreign,
-    home,
-    luck,
-    paper,
-    probe,
-    registration,
-    rule,
-    run,
-    study,
-    theory,
-    world,
+from toolkit.website.page import (
+    POLICY,
+    Entry,
+    Link,
+    Page,
+    luck_page,
+    probe_page,
+    registration_page,
+    study_page,
 )
+from toolkit.website.pages import data, home, luck, probe, registration, rule, run, study
 
 VERSIONS = "versions.html"
-MAKERS = (home, rule, registration, study, probe, luck, theory, world, foreign, paper, data, run)
+MAKERS = (home, rule, registration, study, probe, luck, data, run)
 
 
 def render(material: Material, progress: Callable[[str], None], frozen: str = "") -> dict[str, str]:
@@ -42,17 +37,19 @@ def render(material: Material, progress: Callable[[str], None], frozen: str = ""
     """
     from altair.utils import schemapi
 
-    templates = environment()
+    templates = environment(material.packages)
     with schemapi.debug_mode(arg=False):  # to hold charts to their schema takes longer than to draw them
         pages = list(all_pages(material))
+    names = {page.name for page in pages}
     draw_all(chart for page in pages for chart in _charts(page.context))
     shared: dict[str, Any] = {
         "version": toolkit.__version__,
         "policy": POLICY,
         "frozen": frozen,
-        "menu": navigation(material, {page.name for page in pages}),
+        "menu": navigation(material, names),
+        "explained": explanations(material, names),
         "site_title": material.front.title if material.front else "Registered outcomes",
-        "names": {page.name for page in pages},
+        "names": names,
     }
     texts: dict[str, str] = {}
     for number, page in enumerate(pages, 1):
@@ -67,8 +64,8 @@ def render(material: Material, progress: Callable[[str], None], frozen: str = ""
 def all_pages(material: Material) -> Iterator[Page]:
     """Yield every page, the front page first."""
     names = set()
-    for maker in MAKERS:
-        for page in maker.pages(material):
+    for makes in (*(maker.pages for maker in MAKERS), *(exhibit.pages for exhibit in material.exhibits)):
+        for page in makes(material):
             names.add(page.name)
             yield page
     yield from _pages_of_versions(material, names)
@@ -85,18 +82,15 @@ def _charts(shown: object) -> Iterator[Chart]:
             yield from _charts(part)
 
 
-@dataclass(frozen=True)
-class Entry:
-    """An entry of the navigation: its section, its words, its page."""
-
-    section: str
-    label: str
-    target: str
-
-
 def navigation(material: Material, names: Collection[str]) -> tuple[Entry, ...]:
     """Return the entries whose pages the site has."""
     return tuple(entry for entry in _entries(material) if entry.target in names)
+
+
+def explanations(material: Material, names: Collection[str]) -> dict[str, Link]:
+    """Return the links to what exhibits explain, by topic, whose pages the site has."""
+    links = {topic: link for exhibit in material.exhibits for topic, link in exhibit.explains.items()}
+    return {topic: link for topic, link in links.items() if link.target in names}
 
 
 def _entries(material: Material) -> Iterator[Entry]:
@@ -107,9 +101,7 @@ def _entries(material: Material) -> Iterator[Entry]:
         yield Entry("registration", "Registration", registration_page(case.registration.name))
         yield Entry("probe", "Probe", probe_page(case.study.name))
         yield Entry("luck", "Luck", luck_page(case.study.name))
-    yield Entry("theory", "Theory", "theory.html")
-    yield Entry("world", "World", "world.html")
-    yield Entry("paper", "Paper", "paper.html")
+    yield from (exhibit.entry for exhibit in material.exhibits if exhibit.entry)
     yield Entry("data", "Data", "data.html")
 
 

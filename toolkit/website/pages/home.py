@@ -31,6 +31,7 @@ def pages(material: Material) -> Iterator[Page]:
         "home",
         {
             "front": material.front,
+            "pieces": [piece for exhibit in material.exhibits for piece in exhibit.front(material)],
             "findings": at(material.findings, "front"),
             "outcomes": outcomes,
             "verifications": material.verifications,

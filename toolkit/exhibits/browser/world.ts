@@ -1,7 +1,7 @@
 /** On the page of the world: recorded episodes step by step, and any event's draw. */
 
 import { mountDraw } from "./drawbox";
-import { element, make } from "./page";
+import { element, make } from "../../website/browser/src/page";
 
 const PACE = 1200;
 
