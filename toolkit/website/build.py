@@ -65,7 +65,13 @@ def _rendered(material: Material, progress: Callable[[str], None], frozen: str =
     if lack:
         raise lack
     pages = {name: text.encode() for name, text in render(material, progress, frozen).items()}
-    return {**pages, **register_files(material), **played_files(material), **_pictures(material), **_assets()}
+    return {
+        **pages,
+        **register_files(material),
+        **played_files(material),
+        **_pictures(material),
+        **_assets(material),
+    }
 
 
 def lacking_packages() -> IncompleteError | None:
@@ -91,10 +97,14 @@ def _pictures(material: Material) -> dict[str, bytes]:
     }
 
 
-def _assets() -> dict[str, bytes]:
-    """Return the style sheet and the browser's scripts, by name."""
-    folder = files("toolkit.website").joinpath("assets")
-    return {entry.name: entry.read_bytes() for entry in folder.iterdir() if entry.is_file()}
+def _assets(material: Material) -> dict[str, bytes]:
+    """Return the style sheet and the browser's scripts, by name; exhibits' styles follow the site's."""
+    found: dict[str, bytes] = {}
+    for package in ("toolkit.website", *material.packages):
+        for entry in files(package).joinpath("assets").iterdir():
+            if entry.is_file():
+                found[entry.name] = found.get(entry.name, b"") + entry.read_bytes()
+    return found
 
 
 def check_place(folder: Path) -> None:

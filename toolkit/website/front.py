@@ -19,11 +19,13 @@ class Front:
         title: name of the site.
         question: what was asked.
         order: studies in the order in which the site shows them; others follow.
+        exhibits: names of what the project shows beside them, in order.
     """
 
     title: str
     question: str
     order: tuple[str, ...] = ()
+    exhibits: tuple[str, ...] = ()
 
     def place(self, study: str) -> int:
         """Return where a study stands in the order."""
@@ -44,11 +46,11 @@ def read_front(cards: Path) -> Front | None:
         return None
     try:
         document = tomllib.loads(read_text(path))
-        return Front(**document | {"order": tuple(document.get("order", ()))})
+        return Front(**document | {name: tuple(document.get(name, ())) for name in ("order", "exhibits")})
     except (tomllib.TOMLDecodeError, TypeError) as error:
         raise DamagedError(
             "the head of the front page cannot be read",
-            expected="title, question, order",
+            expected="title, question, order, exhibits",
             found=str(error),
             where=path,
             remedy=f"what was found stands in {FINDINGS}, beside it",

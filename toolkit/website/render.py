@@ -1,31 +1,26 @@
 """From the material of the site to every page's text."""
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import toolkit
 from toolkit.errors import UsageError
 from toolkit.website.environment import environment
 from toolkit.website.material import Material
-from toolkit.website.page import POLICY, Page, luck_page, probe_page, registration_page, study_page
-from toolkit.website.pages import (
-    data,
-    foreign,
-    home,
-    luck,
-    paper,
-    probe,
-    registration,
-    rule,
-    run,
-    study,
-    theory,
-    world,
+from toolkit.website.page import (
+    POLICY,
+    Entry,
+    Link,
+    Page,
+    luck_page,
+    probe_page,
+    registration_page,
+    study_page,
 )
+from toolkit.website.pages import data, home, luck, probe, registration, rule, run, study
 
 VERSIONS = "versions.html"
-MAKERS = (home, rule, registration, study, probe, luck, theory, world, foreign, paper, data, run)
+MAKERS = (home, rule, registration, study, probe, luck, data, run)
 
 
 def render(material: Material, progress: Callable[[str], None], frozen: str = "") -> dict[str, str]:
@@ -39,15 +34,17 @@ def render(material: Material, progress: Callable[[str], None], frozen: str = ""
     Raises:
         UsageError: two pages have one name: a study, a rule or a registration has to have another.
     """
-    templates = environment()
+    templates = environment(material.packages)
     pages = list(all_pages(material))
+    names = {page.name for page in pages}
     shared: dict[str, Any] = {
         "version": toolkit.__version__,
         "policy": POLICY,
         "frozen": frozen,
-        "menu": navigation(material, {page.name for page in pages}),
+        "menu": navigation(material, names),
+        "explained": explanations(material, names),
         "site_title": material.front.title if material.front else "Registered outcomes",
-        "names": {page.name for page in pages},
+        "names": names,
     }
     texts: dict[str, str] = {}
     for number, page in enumerate(pages, 1):
@@ -62,25 +59,22 @@ def render(material: Material, progress: Callable[[str], None], frozen: str = ""
 def all_pages(material: Material) -> Iterator[Page]:
     """Yield every page, the front page first."""
     names = set()
-    for maker in MAKERS:
-        for page in maker.pages(material):
+    for makes in (*(maker.pages for maker in MAKERS), *(exhibit.pages for exhibit in material.exhibits)):
+        for page in makes(material):
             names.add(page.name)
             yield page
     yield from _pages_of_versions(material, names)
 
 
-@dataclass(frozen=True)
-class Entry:
-    """An entry of the navigation: its section, its words, its page."""
-
-    section: str
-    label: str
-    target: str
-
-
 def navigation(material: Material, names: Collection[str]) -> tuple[Entry, ...]:
     """Return the entries whose pages the site has."""
     return tuple(entry for entry in _entries(material) if entry.target in names)
+
+
+def explanations(material: Material, names: Collection[str]) -> dict[str, Link]:
+    """Return the links to what exhibits explain, by topic, whose pages the site has."""
+    links = {topic: link for exhibit in material.exhibits for topic, link in exhibit.explains.items()}
+    return {topic: link for topic, link in links.items() if link.target in names}
 
 
 def _entries(material: Material) -> Iterator[Entry]:
@@ -91,9 +85,7 @@ def _entries(material: Material) -> Iterator[Entry]:
         yield Entry("registration", "Registration", registration_page(case.registration.name))
         yield Entry("probe", "Probe", probe_page(case.study.name))
         yield Entry("luck", "Luck", luck_page(case.study.name))
-    yield Entry("theory", "Theory", "theory.html")
-    yield Entry("world", "World", "world.html")
-    yield Entry("paper", "Paper", "paper.html")
+    yield from (exhibit.entry for exhibit in material.exhibits if exhibit.entry)
     yield Entry("data", "Data", "data.html")
 
 

@@ -8,16 +8,17 @@ from tests.conftest import CHECKOUT
 from tests.unit.website.reading import pages_of, rendered, words
 from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError
+from toolkit.exhibits import paper, theory
 from toolkit.findings import Finding
 from toolkit.website.front import Front, read_front
 from toolkit.website.material import Material
-from toolkit.website.pages import home, paper, study, theory
-from toolkit.website.paper import read_paper
+from toolkit.website.pages import home, study
 
 WORDS = """
 title = "A title"
 question = "A question?"
 order = ["published"]
+exhibits = ["theory"]
 """
 
 
@@ -29,7 +30,7 @@ def write(folder: Path, text: str) -> Path:
 def test_ordered_studies_come_first(tmp_path: Path) -> None:
     assert read_front(tmp_path) is None
     front = read_front(write(tmp_path, WORDS))
-    assert front == Front("A title", "A question?", ("published",))
+    assert front == Front("A title", "A question?", ("published",), ("theory",))
     assert sorted(["another", "published"], key=front.place) == ["published", "another"]
     assert read_front(write(tmp_path, 'title = "t"\nquestion = "q"')) == Front("t", "q")
 
@@ -55,9 +56,7 @@ def test_a_finding_stands_at_its_places_with_what_bears_it(case: Case, place: st
         Finding("published", "It <missed>.", ("H2a",), "", (place,), is_exploratory=False),
         Finding("published", "It was asked.", (), "SELECT 1 AS n", (place,), is_exploratory=True),
     )
-    material = Material(
-        (case,), front=Front("t", "q"), findings=findings, paper=read_paper(CHECKOUT / "cards")
-    )
+    material = Material((case,), front=Front("t", "q"), findings=findings, cards=CHECKOUT / "cards")
     pages = pages_of(material, home, study, theory, paper)
     shown = {name for name, text in pages.items() if "It &lt;missed&gt;." in text}
     assert shown == {page}

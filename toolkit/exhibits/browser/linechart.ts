@@ -1,6 +1,6 @@
 /** A small line chart in SVG, coloured by the style sheet: for what a reader changes by hand. */
 
-import { make } from "./page";
+import { make } from "../../website/browser/src/page";
 
 export interface Line {
   name: string;

@@ -6,14 +6,15 @@ from typing import Any
 import pytest
 
 from tests.conftest import CHECKOUT
-from tests.unit.website.node import ASSETS, in_node
+from tests.unit.website.node import in_node
 from toolkit.backoffice.tools import TOOLS
+from toolkit.exhibits.world import draw_rules
 from toolkit.noise.draws import Schedule
 from toolkit.noise.faults import retry_after
 from toolkit.noise.regimes import REGIMES
-from toolkit.website.pages.world import draw_rules
 
 VECTORS = json.loads((CHECKOUT / "tests" / "vectors" / "draws.json").read_text(encoding="utf-8"))["draws"]
+SCRIPT = CHECKOUT / "toolkit" / "exhibits" / "assets" / "world.js"
 # JSON carries a repeat index as a number; the browser's code takes a bigint.
 _KEY = "key.map((part) => typeof part === 'number' ? BigInt(part) : part)"
 
@@ -21,7 +22,7 @@ _KEY = "key.map((part) => typeof part === 'number' ? BigInt(part) : part)"
 @pytest.fixture(scope="module")
 def drawn() -> list[dict[str, Any]]:
     body = f"return Promise.all(given.map(({{seed, key}}) => toolkitDraw.draw(BigInt(seed), {_KEY})))"
-    found: list[dict[str, Any]] = in_node(body, VECTORS, ASSETS / "world.js")
+    found: list[dict[str, Any]] = in_node(body, VECTORS, SCRIPT)
     return found
 
 
@@ -57,7 +58,7 @@ def test_every_regime_gives_the_fault_that_the_simulator_gives() -> None:
         return Promise.all(given.events.map(faults));
     """
     given = {"rules": json.loads(json.dumps(draw_rules(), sort_keys=True)), "events": events}
-    assert in_node(body, given, ASSETS / "world.js") == expected
+    assert in_node(body, given, SCRIPT) == expected
 
 
 def test_a_rate_limit_lasts_as_long_as_in_the_simulator() -> None:
@@ -69,7 +70,7 @@ def test_a_rate_limit_lasts_as_long_as_in_the_simulator() -> None:
     seeds = list(range(40))
     expected = [retry_after(Schedule(seed).draw("get_order", "O-1", 0)) for seed in seeds]
     assert set(expected) == {1, 2, 3, 4, 5}
-    assert in_node(body, {"rules": draw_rules(), "seeds": seeds}, ASSETS / "world.js") == expected
+    assert in_node(body, {"rules": draw_rules(), "seeds": seeds}, SCRIPT) == expected
 
 
 @pytest.mark.parametrize("seed", ["-1", str(2**64)])
@@ -77,4 +78,4 @@ def test_a_seed_out_of_range_is_refused(seed: str) -> None:
     body = (
         "try { await toolkitDraw.draw(BigInt(given), ['grader']); return null } catch (e) { return e.name }"
     )
-    assert in_node(body, seed, ASSETS / "world.js") == "RangeError"
+    assert in_node(body, seed, SCRIPT) == "RangeError"

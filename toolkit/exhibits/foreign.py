@@ -6,7 +6,7 @@ from typing import Any
 
 from toolkit.registers.study import Study
 from toolkit.tasks.pools import FOREIGN
-from toolkit.website.material import Material
+from toolkit.website.material import Exhibit, Material
 from toolkit.website.page import Page, study_page
 from toolkit.worlds.bfcl.source import VERSION
 from toolkit.worlds.bfcl.world import DECLARED
@@ -33,6 +33,9 @@ def pages(material: Material) -> Iterator[Page]:
             "studies": [(study.name, study_page(study.name), _pools(study)) for study in studies],
         },
     )
+
+
+EXHIBIT = Exhibit("toolkit.exhibits", pages)
 
 
 def _pools(study: Study) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 /** The draw box: an event's draw, and what it means in every regime. */
 
 import { type Draw, type Rules, draw, fault, retryAfter } from "./draw";
-import { block, element, make } from "./page";
+import { block, element, make } from "../../website/browser/src/page";
 
 const GRADER = "grader";
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Result
-from tests.unit.website.node import ASSETS, in_node
+from tests.conftest import CHECKOUT, Result
+from tests.unit.website.node import in_node
 
+SCRIPT = CHECKOUT / "toolkit" / "exhibits" / "assets" / "theory.js"
 GRID = [
     (logit, size, rate)
     for logit in (-4.0, -1.5, 0.0, 0.1, 4.0)
@@ -22,7 +23,7 @@ def in_browser() -> list[dict[str, Any]]:
         "const { bandit, spurious } = toolkitTheory;"
         "return given.map((at) => ({...bandit(...at), spurious: spurious(at[2], at[1])}))",
         GRID,
-        ASSETS / "theory.js",
+        SCRIPT,
     )
     return found
 

@@ -1,49 +1,193 @@
-"""Every table and figure of the paper, for every study side by side, from the registers."""
+"""The page of a paper: its tables and figures, for every study side by side, from the registers.
 
+`cards/paper.toml` lists them: captions, and the queries that give their numbers.
+"""
+
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.measure import CurvePoint
 from toolkit.errors import DamagedError, UsageError
+from toolkit.files import read_text
 from toolkit.findings import at
 from toolkit.registers.query import Answer, asking
 from toolkit.website.charts.curves import MEAN, learning_curves
 from toolkit.website.charts.probe import Ratio, ratios
-from toolkit.website.material import Material
-from toolkit.website.page import Page, rule_page
-from toolkit.website.paper import FILE, Item, Paper, Part
+from toolkit.website.material import Exhibit, Material
+from toolkit.website.page import Entry, Page, rule_page
 from toolkit.website.views import decision_view, standing_view
 
 Ask = Callable[[str], Answer]
 
-
 NAME = "paper.html"
 NO_INTERVALS = "no intervals, as in the paper; the page of the probe has those that can be had"
+FILE = "paper.toml"
+KINDS = ("table", "figure")
+DRAWINGS = ("", "curves", "ratios")
+NO_ROWS = "the study has no such rows"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A table within a table or figure of the paper.
+
+    Args:
+        title: what it holds; empty where it is all that there is.
+        needs: tables of registers that the query reads.
+        query: a SELECT over a study's registers.
+        draw: how its answer is drawn; empty where it is shown as a table alone.
+        none: why a study has no such rows, where its registers have the tables.
+    """
+
+    title: str
+    needs: tuple[str, ...]
+    query: str
+    draw: str
+    none: str
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table or figure of the paper.
+
+    Args:
+        id: its label in the paper.
+        title: what it is, in few words.
+        kind: `table` or `figure`.
+        caption: what it shows.
+        agrees: how far the registers give what is printed there, as far as tests hold it.
+        parts: queries that give its numbers.
+        rules: rules whose outcome it states, where it states outcomes.
+        lacks: what cannot be had for any study, and why.
+    """
+
+    id: str
+    title: str
+    kind: str
+    caption: str
+    agrees: str
+    parts: tuple[Part, ...]
+    rules: tuple[str, ...]
+    lacks: str
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper.
+
+    Args:
+        title: its title.
+        about: which study is its own, and what the others are beside it.
+        study: the name of the study that it reports.
+        beside: studies of the same protocol, at the same steps; all where none is named.
+        items: its tables and figures, in order.
+    """
+
+    title: str
+    about: str
+    study: str
+    items: tuple[Item, ...]
+    beside: tuple[str, ...] = ()
+
+    def reads(self, study: str) -> bool:
+        """Whether its queries mean what they say in a study."""
+        return not self.beside or study in (self.study, *self.beside)
+
+
+def read_paper(cards: Path) -> Paper | None:
+    """Read what a project says of its paper; None where it has none.
+
+    Raises:
+        DamagedError: malformed.
+    """
+    path = cards / FILE
+    if not path.is_file():
+        return None
+    try:
+        document = tomllib.loads(read_text(path))
+        shared = {name: str(text).strip() for name, text in document.get("with", {}).items()}
+        items = tuple(_item(entry, shared) for entry in document["item"])
+        paper = Paper(
+            document["title"], document["about"], document["study"], items, tuple(document.get("beside", ()))
+        )
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise DamagedError(
+            "the list of the paper's tables and figures cannot be read",
+            expected="title, about, study; [[item]] with id, title, kind, caption, [[item.part]] or rules",
+            found=str(error),
+            where=path,
+        ) from None
+    named = [item.id for item in items]
+    if len(set(named)) != len(named):
+        raise DamagedError(
+            "a table or figure of the paper is named twice", found=", ".join(named), where=path
+        )
+    return paper
+
+
+def _item(entry: dict[str, Any], shared: dict[str, str]) -> Item:
+    return Item(
+        str(entry["id"]),
+        str(entry["title"]),
+        _one_of(entry["kind"], KINDS),
+        str(entry["caption"]),
+        str(entry.get("agrees", "")),
+        tuple(_part(part, shared) for part in entry.get("part", ())),
+        tuple(map(str, entry.get("rules", ()))),
+        str(entry.get("lacks", "")),
+    )
+
+
+def _part(part: dict[str, Any], shared: dict[str, str]) -> Part:
+    query, parts = str(part["query"]).strip(), ", ".join(shared[name] for name in part.get("with", ()))
+    return Part(
+        str(part.get("title", "")),
+        tuple(map(str, part["needs"])),
+        f"WITH {parts} {query}" if parts else query,
+        _one_of(part.get("draw", ""), DRAWINGS),
+        str(part.get("none", NO_ROWS)),
+    )
+
+
+def _one_of(word: str, words: tuple[str, ...]) -> str:
+    if word not in words:
+        raise ValueError(f"{word!r} is none of {', '.join(filter(None, words))}")
+    return word
 
 
 def pages(material: Material) -> Iterator[Page]:
     """Yield the page of the paper; none where the project has no paper, or no study."""
-    paper = material.paper
-    if paper is None or not material.cases:
-        return
+    paper = read_paper(material.cards) if material.cards else None
+    if paper and material.cases:
+        yield page(material, paper)
+
+
+def page(material: Material, paper: Paper) -> Page:
+    """Return the page of a paper."""
     cases = sorted(
         (case for case in material.cases if paper.reads(case.study.name)),
         key=lambda case: case.study.name != paper.study,  # its own study first
     )
     with ExitStack() as opened:
         asks = [(case, opened.enter_context(asking(case.study))) for case in cases]
-        items = [_item(paper, item, asks) for item in paper.items]
+        items = [_shown(paper, item, asks) for item in paper.items]
     studies = [{"name": c.study.name, "is_summary": c.study.is_summary} for c in cases]
     found = at(material.findings, "paper")
     context = {"paper": paper, "items": items, "studies": studies, "findings": found}
-    yield Page(NAME, "paper.html", paper.title, "paper", context)
+    return Page(NAME, "paper.html", paper.title, "paper", context)
 
 
-def _item(paper: Paper, item: Item, asks: Sequence[tuple[Case, Ask]]) -> dict[str, Any]:
+EXHIBIT = Exhibit("toolkit.exhibits", pages, Entry("paper", "Paper", NAME))
+
+
+def _shown(paper: Paper, item: Item, asks: Sequence[tuple[Case, Ask]]) -> dict[str, Any]:
     return {
         **vars(item),
         "id": item.id.replace(":", "-"),

@@ -10,14 +10,13 @@ import pytest
 from tests.conftest import CHECKOUT
 from tests.golden.extract_tables import TABLES as LABELS
 from tests.unit.website.reading import rendered, words
-from toolkit import api
 from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError
+from toolkit.exhibits import paper as papers
+from toolkit.exhibits.paper import Paper, read_paper
 from toolkit.places import Home
 from toolkit.website.material import Material
 from toolkit.website.page import Page
-from toolkit.website.pages import paper as pages_of_paper
-from toolkit.website.paper import Paper, read_paper
 
 PRINTED = json.loads((CHECKOUT / "tests" / "golden" / "paper_tables.json").read_text(encoding="utf-8"))
 RUNS = {"P": "paired", "I": "independent", "paired": "paired", "independent": "independent", "clean": "clean"}
@@ -31,9 +30,8 @@ def paper(home: Home) -> Paper:
 
 
 @pytest.fixture(scope="module")
-def page(home: Home, paper: Paper) -> Page:
-    (made,) = pages_of_paper.pages(Material(tuple(api.load_cases((), home)), paper=paper))
-    return made
+def page(material: Material, paper: Paper) -> Page:
+    return papers.page(material, paper)
 
 
 def answers(page: Page, label: str, part: int = 0) -> dict[str, Any]:
@@ -129,7 +127,7 @@ def test_a_rule_that_a_study_does_not_register_is_named(page: Page) -> None:
 def test_a_missing_table_is_named(case: Case, paper: Paper) -> None:
     tables = {n: t for n, t in case.study.manifest.tables.items() if n != "groups_summary"}
     study = replace(case.study, manifest=replace(case.study.manifest, tables=tables))
-    (page,) = pages_of_paper.pages(Material((replace(case, study=study),), paper=paper))
+    page = papers.page(Material((replace(case, study=study),)), paper)
     assert answers(page, "tab:groups")["published"]["lacks"] == "its registers have no table groups_summary"
 
 
@@ -143,11 +141,11 @@ def with_query(paper: Paper, query: str) -> Paper:
 )
 def test_a_query_that_is_refused_stops_the_build(case: Case, paper: Paper, query: str) -> None:
     with pytest.raises(DamagedError, match="query of the paper's list is refused"):
-        list(pages_of_paper.pages(Material((case,), paper=with_query(paper, query))))
+        papers.page(Material((case,)), with_query(paper, query))
 
 
 def test_a_study_at_other_steps_is_not_asked(case: Case, paper: Paper) -> None:
-    (page,) = pages_of_paper.pages(Material((case,), paper=replace(paper, study="another")))
+    page = papers.page(Material((case,)), replace(paper, study="another"))
     assert page.context["studies"] == []
 
 
@@ -155,14 +153,14 @@ def test_a_study_that_lacks_columns_is_told_apart_from_the_papers_own(case: Case
     other = replace(
         with_query(paper, "SELECT nothing FROM evaluations"), study="another", beside=("published",)
     )
-    (page,) = pages_of_paper.pages(Material((case,), paper=other))
+    page = papers.page(Material((case,)), other)
     assert "lack columns" in answers(page, "tab:c2")["published"]["lacks"]
 
 
 def test_hostile_words_are_shown_as_text(case: Case, paper: Paper) -> None:
     hostile = "<script>alert(1)</script>"
     made = replace(with_query(paper, f"SELECT '{hostile}' AS \"{hostile}\""), title=hostile)
-    (page,) = pages_of_paper.pages(Material((case,), paper=made))
+    page = papers.page(Material((case,)), made)
     text = rendered(page)
     assert hostile not in text
     assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;") >= 4
@@ -170,7 +168,7 @@ def test_hostile_words_are_shown_as_text(case: Case, paper: Paper) -> None:
 
 def test_a_project_without_a_paper_has_no_page(case: Case, tmp_path: Path) -> None:
     assert read_paper(tmp_path) is None
-    assert list(pages_of_paper.pages(Material((case,)))) == []
+    assert list(papers.pages(Material((case,), cards=tmp_path))) == []
 
 
 HEAD = 'title = "t"\nabout = "a"\nstudy = "s"\n'

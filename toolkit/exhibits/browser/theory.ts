@@ -2,7 +2,7 @@
 
 import { type Bandit, type ByDesign, bandit, binomial, spurious } from "./bandit";
 import { type Line, lineChart } from "./linechart";
-import { element, make } from "./page";
+import { element, make } from "../../website/browser/src/page";
 
 const STEPS = 60;
 

@@ -15,18 +15,19 @@ from toolkit.estimators import (
     success_probability,
 )
 from toolkit.estimators.theory import Number
-from toolkit.findings import at
-from toolkit.registers.columns import ARMS
-from toolkit.website.charts.theory import (
+from toolkit.exhibits.theory_charts import (
     condition_by_success,
     drift_ratios,
     orthogonal_sides,
     over_flips,
     spurious_rates,
 )
-from toolkit.website.material import Material
-from toolkit.website.page import Page
+from toolkit.findings import at
+from toolkit.registers.columns import ARMS
+from toolkit.website.material import Exhibit, Material
+from toolkit.website.page import Entry, Link, Page
 
+NAME = "theory.html"
 # The paper's example, sec:condition "Aligned scalar scores": θ = 0, G = 8, q = 0.1.
 LOGIT = 0.0
 GROUP_SIZE = 8
@@ -58,7 +59,7 @@ def pages(material: Material) -> Iterator[Page]:
     )
     orthogonal = [orthogonal_condition(k, GROUP_SIZE) for k in range(GROUP_SIZE + 1)]
     yield Page(
-        "theory.html",
+        NAME,
         "theory.html",
         "Theory: when does pairing help a gradient?",
         "theory",
@@ -104,6 +105,18 @@ def pages(material: Material) -> Iterator[Page]:
         },
         ("theory",),
     )
+
+
+EXHIBIT = Exhibit(
+    "toolkit.exhibits",
+    pages,
+    Entry("theory", "Theory", NAME),
+    explains={
+        "condition": Link("The theory derives it.", NAME),
+        "drift": Link("The theory derives it.", NAME),
+        "spurious": Link("Try other rates.", NAME),
+    },
+)
 
 
 @dataclass(frozen=True)

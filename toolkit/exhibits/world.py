@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 
 from toolkit.backoffice.tools import TOOLS
 from toolkit.episodes.document import episode_document
@@ -12,10 +12,11 @@ from toolkit.noise.recovery import CODES
 from toolkit.noise.regimes import REGIMES
 from toolkit.noise.tools import ANY_RESOURCE, APPLIES
 from toolkit.registers.study import Study
+from toolkit.study.check.recorded import CHOSEN, ReplayedEpisode, choose_pairs
 from toolkit.tasks.pools import POOLS, load_task
 from toolkit.tasks.templates import FORMS, REQUESTS_PER_TASK, WEIGHTS
-from toolkit.website.material import Material, Recorded
-from toolkit.website.page import Page, run_page
+from toolkit.website.material import Exhibit, Material
+from toolkit.website.page import Entry, Page, run_page
 from toolkit.website.prose import word
 
 NAME = "world.html"
@@ -24,10 +25,27 @@ MADE = ("pool", "index", "prompt")
 
 
 def pages(material: Material) -> Iterator[Page]:
-    """Yield the page where a study plays in this back office; studies of other worlds have none here."""
-    if not plays_here(material):
-        return
-    yield Page(
+    """Yield the page where a study plays in this back office; studies of other worlds have none here.
+
+    Its episodes come from the first study that can be played again here.
+
+    Raises:
+        VerificationError: one comes out otherwise than recorded.
+    """
+    played = ((study.name, choose_pairs(study)) for study in material.studies)
+    recorded = next(((name, episodes) for name, episodes in played if episodes), None)
+    if recorded or any(map(_has_its_tasks, material.studies)):
+        yield page(*recorded or ("", ()))
+
+
+def page(study: str, recorded: Sequence[ReplayedEpisode]) -> Page:
+    """Return the page.
+
+    Args:
+        study: the study that the episodes are of.
+        recorded: episodes to step through, those of both designs under one schedule side by side.
+    """
+    return Page(
         NAME,
         "world.html",
         "The world: tools, tasks, faults, and episodes to step through",
@@ -45,20 +63,19 @@ def pages(material: Material) -> Iterator[Page]:
                 (regime, _shares(regime.mixture.weights.items()) if regime.mixture else ())
                 for regime in REGIMES.values()
             ],
-            "pairs": pairs(material.recorded),
-            "how": material.recorded_how,
-            "studies": list(dict.fromkeys(recorded.study for recorded in material.recorded)),
+            "pairs": pairs(study, recorded),
+            "how": CHOSEN,
+            "study": study,
         },
         ("world",),
     )
 
 
-def plays_here(material: Material) -> bool:
-    """Whether a study of the site plays in this back office: its tasks are those that are made here."""
-    return bool(material.recorded) or any(map(_has_its_tasks, material.studies))
+EXHIBIT = Exhibit("toolkit.exhibits", pages, Entry("world", "World", NAME))
 
 
 def _has_its_tasks(study: Study) -> bool:
+    """Whether a study's tasks are those that are made here."""
     if not study.has("task_pools") or not set(MADE) <= set(study.table("task_pools").column_names):
         return False
     for row in study.columns("task_pools", MADE).slice(0, 1).to_pylist():
@@ -129,17 +146,21 @@ def draw_rules() -> dict[str, Any]:
 
 SHORT = 110
 DIGITS = 4
-PLACE = ("phase", "pool", "regime", "step", "task", "schedule")
+PLACE: Final = ("phase", "pool", "regime", "step", "task", "schedule")
 
 
-def pairs(recorded: Sequence[Recorded]) -> list[dict[str, Any]]:
-    """Return episodes that stand side by side, in order: neighbours of one study, task and schedule."""
+def pairs(study: str, recorded: Sequence[ReplayedEpisode]) -> list[dict[str, Any]]:
+    """Return a study's episodes that stand side by side, in order: neighbours of one task and schedule."""
     shown = []
-    for _, group in groupby(recorded, key=lambda e: (e.study, *(e.row[name] for name in PLACE))):
+    for _, group in groupby(recorded, key=lambda e: [e.row[name] for name in PLACE]):
         side_by_side = list(group)
         keys = [_keys(episode) for episode in side_by_side]
         sides = [
-            _side(episode, [(side_by_side[n].run["arm"], keys[n]) for n in range(len(keys)) if n != number])
+            _side(
+                study,
+                episode,
+                [(side_by_side[n].run["arm"], keys[n]) for n in range(len(keys)) if n != number],
+            )
             for number, episode in enumerate(side_by_side)
         ]
         first = side_by_side[0]
@@ -147,7 +168,6 @@ def pairs(recorded: Sequence[Recorded]) -> list[dict[str, Any]]:
             {
                 "title": f"Task {first.row['task']}, schedule {first.row['schedule']}",
                 "place": {name: first.row[name] for name in PLACE},
-                "study": first.study,
                 "prompt": first.episode.task.prompt,
                 "task_id": first.episode.task.task_id,
                 "seed": str(first.episode.schedule.seed),
@@ -160,13 +180,15 @@ def pairs(recorded: Sequence[Recorded]) -> list[dict[str, Any]]:
     return shown
 
 
-def _keys(recorded: Recorded) -> dict[tuple[object, ...], int]:
+def _keys(recorded: ReplayedEpisode) -> dict[tuple[object, ...], int]:
     """Return the number of the call, from 1, that drew each event key."""
     trace = recorded.episode.trace or ()
     return {(call.tool, *call.key): number for number, call in enumerate(trace, 1) if call.key is not None}
 
 
-def _side(recorded: Recorded, others: Sequence[tuple[Any, dict[tuple[object, ...], int]]]) -> dict[str, Any]:
+def _side(
+    study: str, recorded: ReplayedEpisode, others: Sequence[tuple[Any, dict[tuple[object, ...], int]]]
+) -> dict[str, Any]:
     document = episode_document(recorded.episode)
     row, run = recorded.row, recorded.run
     options = " ".join(
@@ -175,13 +197,13 @@ def _side(recorded: Recorded, others: Sequence[tuple[Any, dict[tuple[object, ...
     return {
         "arm": run["arm"],
         "run": run["run_id"],
-        "target": run_page(recorded.study, str(run["run_id"])),
+        "target": run_page(study, run["run_id"]),
         "outcome": "succeeded" if document["true_success"] else "failed",
         "ended": document["ended"],
         "charged": document["calls_charged"],
         "budget": document["budget"],
         "differences": [json.dumps(difference, ensure_ascii=False) for difference in document["differences"]],
-        "command": f"toolkit episode replay --study {recorded.study} --run {word(run['run_id'])} {options}",
+        "command": f"toolkit episode replay --study {study} --run {word(run['run_id'])} {options}",
         "calls": [
             _call(call, recorded, others, number) for number, call in enumerate(document["calls"] or (), 1)
         ],
@@ -190,7 +212,7 @@ def _side(recorded: Recorded, others: Sequence[tuple[Any, dict[tuple[object, ...
 
 def _call(
     call: Mapping[str, Any],
-    recorded: Recorded,
+    recorded: ReplayedEpisode,
     others: Sequence[tuple[Any, dict[tuple[object, ...], int]]],
     number: int,
 ) -> dict[str, Any]:
