@@ -14,6 +14,7 @@ from toolkit.registers.study import Study
 from toolkit.study.check.recorded import CHOSEN, choose_pairs
 from toolkit.study.check.whole import check_whole
 from toolkit.study.probing.report import SUMMARY, report
+from toolkit.website.citation import read_citation
 from toolkit.website.front import read_front
 from toolkit.website.frozen import read_versions
 from toolkit.website.material import Material, Recorded
@@ -61,6 +62,7 @@ def material(
         front,
         read_findings(home.cards, cases),
         registrations=tuple(api.frozen_registrations(home)),
+        citation=read_citation(home.root),
         recorded_how=how,
         probe_figures=_probe_figures(cases),
         paper=read_paper(home.cards),

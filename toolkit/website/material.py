@@ -10,6 +10,7 @@ from toolkit.prereg.registration import Registration
 from toolkit.prereg.verification import Verification
 from toolkit.registers.row_types import ProbeIntervalRow
 from toolkit.registers.study import Study
+from toolkit.website.citation import Citation
 from toolkit.website.front import Front
 from toolkit.website.frozen import Version
 from toolkit.website.paper import Paper
@@ -48,6 +49,7 @@ class Material:
         paper: the tables and figures of the paper that the studies come from.
         versions: frozen versions that lie beside the current site.
         registrations: every frozen registration, those without a study included.
+        citation: how the project and its paper are cited.
         recorded_how: by which rule the recorded episodes were chosen, in words.
     """
 
@@ -61,6 +63,7 @@ class Material:
     paper: Paper | None = None
     versions: tuple[Version, ...] = ()
     registrations: tuple[Registration, ...] = ()
+    citation: Citation | None = None
     recorded_how: str = ""
 
     def verifications_of(self, case: Case) -> Sequence[Verification]:

@@ -8,8 +8,10 @@ import toolkit
 from toolkit.errors import UsageError
 from toolkit.website.charts.drawing import Chart, draw_all
 from toolkit.website.environment import environment
+from toolkit.website.front import Front
+from toolkit.website.headings import with_contents
 from toolkit.website.material import Material
-from toolkit.website.page import POLICY, Page, luck_page, probe_page, registration_page, study_page
+from toolkit.website.page import POLICY, Page, registration_page, study_page
 from toolkit.website.pages import (
     data,
     foreign,
@@ -24,13 +26,14 @@ from toolkit.website.pages import (
     theory,
     world,
 )
+from toolkit.website.search import SCRIPT, search_script
 
 VERSIONS = "versions.html"
 MAKERS = (home, rule, registration, study, probe, luck, theory, world, foreign, paper, data, run)
 
 
 def render(material: Material, progress: Callable[[str], None], frozen: str = "") -> dict[str, str]:
-    """Return every page's text by its name.
+    """Return every page's text by its name, and what the search finds among them.
 
     Args:
         material: what the site is made of.
@@ -46,12 +49,17 @@ def render(material: Material, progress: Callable[[str], None], frozen: str = ""
     with schemapi.debug_mode(arg=False):  # to hold charts to their schema takes longer than to draw them
         pages = list(all_pages(material))
     draw_all(chart for page in pages for chart in _charts(page.context))
+    front = material.front or Front("Registered outcomes", "")
     shared: dict[str, Any] = {
         "version": toolkit.__version__,
         "policy": POLICY,
         "frozen": frozen,
         "menu": navigation(material, {page.name for page in pages}),
-        "site_title": material.front.title if material.front else "Registered outcomes",
+        "site_title": front.title,
+        "description": front.question,
+        "links": front.links,
+        "datasets": front.datasets,
+        "citation": material.citation,
         "names": {page.name for page in pages},
     }
     texts: dict[str, str] = {}
@@ -60,8 +68,9 @@ def render(material: Material, progress: Callable[[str], None], frozen: str = ""
         if page.name in texts:
             raise UsageError("two pages of the site have one name", found=page.name)
         template = templates.get_template(page.template)
-        texts[page.name] = template.render(**shared, page=page, root=page.root, **page.context)
-    return texts
+        text = template.render(**shared, page=page, root=page.root, **page.context)
+        texts[page.name] = with_contents(text, page.name)
+    return {**texts, SCRIPT: search_script(pages)}
 
 
 def all_pages(material: Material) -> Iterator[Page]:
@@ -87,26 +96,25 @@ def _charts(shown: object) -> Iterator[Chart]:
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of the navigation: its section, its words, its page."""
+    """An entry of the navigation: its section, its words, its page; or the pages that it unfolds, by name."""
 
     section: str
     label: str
-    target: str
+    target: str = ""
+    pages: tuple[tuple[str, str], ...] = ()
 
 
 def navigation(material: Material, names: Collection[str]) -> tuple[Entry, ...]:
     """Return the entries whose pages the site has."""
-    return tuple(entry for entry in _entries(material) if entry.target in names)
+    return tuple(entry for entry in _entries(material) if entry.pages or entry.target in names)
 
 
 def _entries(material: Material) -> Iterator[Entry]:
     yield Entry("home", "Outcomes", "index.html")
-    for case in material.cases:
-        yield Entry(f"study {case.study.name}", f"Study {case.study.name}", study_page(case.study.name))
+    studies = tuple((case.study.name, study_page(case.study.name)) for case in material.cases)
+    yield Entry("study", "Studies", pages=studies)
     for case in material.cases[:1]:
         yield Entry("registration", "Registration", registration_page(case.registration.name))
-        yield Entry("probe", "Probe", probe_page(case.study.name))
-        yield Entry("luck", "Luck", luck_page(case.study.name))
     yield Entry("theory", "Theory", "theory.html")
     yield Entry("world", "World", "world.html")
     yield Entry("paper", "Paper", "paper.html")

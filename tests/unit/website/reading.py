@@ -22,7 +22,10 @@ CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'"
 )
-SHARED: dict[str, Any] = {"version": "0", "policy": POLICY, "frozen": "", "menu": (), "site_title": "A site"}
+SHARED: dict[str, Any] = {
+    **{"version": "0", "policy": POLICY, "frozen": "", "menu": (), "site_title": "A site"},
+    **{"description": "", "links": {}, "datasets": {}, "citation": None},
+}
 
 
 class Read(HTMLParser):

@@ -1,6 +1,7 @@
 /** On every page: drawings become interactive when they come into view. */
 
 import { block, element, load } from "./page";
+import "./searchbox";
 
 declare global {
   interface Window {
