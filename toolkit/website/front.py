@@ -1,4 +1,4 @@
-"""What the site is called and asks, and where it leads, as a project writes it; its answer is among the findings."""
+"""What the site is called, what it asks and where it leads; its answer is among the findings."""
 
 import tomllib
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Whether every reference leads somewhere in the site or to a declared address, and pages keep their policy."""
+"""Whether references lead into the site or to declared addresses, and pages keep their policy."""
 
 from __future__ import annotations
 

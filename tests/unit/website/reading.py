@@ -23,8 +23,15 @@ CSP = (
     "base-uri 'none'; form-action 'none'"
 )
 SHARED: dict[str, Any] = {
-    **{"version": "0", "policy": POLICY, "frozen": "", "menu": (), "site_title": "A site"},
-    **{"description": "", "links": {}, "datasets": {}, "citation": None},
+    "version": "0",
+    "policy": POLICY,
+    "frozen": "",
+    "menu": (),
+    "site_title": "A site",
+    "description": "",
+    "links": {},
+    "datasets": {},
+    "citation": None,
 }
 
 

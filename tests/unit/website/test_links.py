@@ -115,7 +115,7 @@ def test_a_link_to_a_declared_address_or_below_it_is_no_fault(below: str) -> Non
         "https://github.com/someone/paper#x",
         "https://github.com/someone/paper/\nevil",
         " https://github.com/someone/paper",
-        "https://github.com/someone/pаper",
+        "https://github.com/someone/p\u0430per",
     ],
 )
 def test_no_other_address_passes_for_a_declared_one(address: str) -> None:
