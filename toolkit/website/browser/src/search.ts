@@ -13,7 +13,13 @@ const SHOWN = 12;
 const found = globalThis.toolkitSearch;
 const index = new MiniSearch({
   fields: ["name", "kind", "meaning"],
-  searchOptions: { prefix: true, fuzzy: 0.15, combineWith: "AND", boost: { name: 3 } },
+  searchOptions: {
+    prefix: true,
+    fuzzy: 0.15,
+    combineWith: "AND",
+    boost: { name: 3 },
+    boostDocument: (id) => (found[id as number]?.[0] === "Column" ? 0.3 : 1), // there are many, each with few words
+  },
 });
 index.addAll(found.map(([kind, name, meaning], id) => ({ id, kind, name, meaning })));
 

@@ -1,7 +1,7 @@
 /** On every page: drawings become interactive when they come into view. */
 
 import { block, element, load } from "./page";
-import "./searchbox";
+import "./header";
 
 declare global {
   interface Window {
