@@ -16,6 +16,7 @@ from toolkit.registers.study import Study
 from toolkit.study.check.recorded import OF_ONE_RUN, choose_of_runs
 from toolkit.study.check.whole import check_whole
 from toolkit.study.probing.report import SUMMARY, report
+from toolkit.website.citation import read_citation
 from toolkit.website.front import read_front
 from toolkit.website.frozen import read_versions
 from toolkit.website.material import Material
@@ -60,6 +61,7 @@ def material(
         front,
         read_findings(home.cards, cases),
         registrations=tuple(api.frozen_registrations(home)),
+        citation=read_citation(home.root),
         probe_figures=_probe_figures(cases),
         versions=read_versions(folder),
         played={case.study.name: _played(case.study) for case in cases},

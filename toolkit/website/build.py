@@ -11,6 +11,7 @@ from pathlib import Path
 
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.files import read_bytes, read_text, write_all, write_bytes
+from toolkit.website.citation import FILE as CITATION
 from toolkit.website.drawings import estimates, pictures
 from toolkit.website.frozen import Version, check_whole, freeze
 from toolkit.website.material import Material
@@ -65,11 +66,13 @@ def _rendered(material: Material, progress: Callable[[str], None], frozen: str =
     if lack:
         raise lack
     pages = {name: text.encode() for name, text in render(material, progress, frozen).items()}
+    cited = {CITATION: material.citation.text.encode()} if material.citation else {}
     return {
         **pages,
         **register_files(material),
         **played_files(material),
         **_pictures(material),
+        **cited,
         **_assets(material),
     }
 

@@ -10,6 +10,7 @@ from toolkit.prereg.registration import Registration
 from toolkit.prereg.verification import Verification
 from toolkit.registers.row_types import ProbeIntervalRow
 from toolkit.registers.study import Study
+from toolkit.website.citation import Citation
 from toolkit.website.front import Front
 from toolkit.website.frozen import Version
 from toolkit.website.page import Entry, Link, Page, Piece
@@ -53,6 +54,7 @@ class Material:
         played_how: by which rule these were chosen, in words.
         exhibits: what the project shows beside them.
         cards: the folder of what the project itself writes, for its exhibits; None where there is none.
+        citation: how the project and its paper are cited.
     """
 
     cases: tuple[Case, ...]
@@ -72,6 +74,8 @@ class Material:
     def packages(self) -> tuple[str, ...]:
         """The packages that pages come from beside this one, each once."""
         return tuple(dict.fromkeys(exhibit.package for exhibit in self.exhibits))
+
+    citation: Citation | None = None
 
     def verifications_of(self, case: Case) -> Sequence[Verification]:
         """Return what can be said of a study's registration."""

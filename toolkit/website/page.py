@@ -40,11 +40,12 @@ class Page:
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of the navigation: its section, its words, its page."""
+    """An entry of the navigation: its section, its words, its page; or the pages that it unfolds, by name."""
 
     section: str
     label: str
-    target: str
+    target: str = ""
+    pages: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

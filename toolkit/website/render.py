@@ -6,25 +6,26 @@ from typing import Any
 import toolkit
 from toolkit.errors import UsageError
 from toolkit.website.environment import environment
+from toolkit.website.front import Front
+from toolkit.website.headings import with_contents
 from toolkit.website.material import Material
 from toolkit.website.page import (
     POLICY,
     Entry,
     Link,
     Page,
-    luck_page,
-    probe_page,
     registration_page,
     study_page,
 )
 from toolkit.website.pages import data, home, luck, probe, registration, rule, run, study
+from toolkit.website.search import SCRIPT, search_script
 
 VERSIONS = "versions.html"
 MAKERS = (home, rule, registration, study, probe, luck, data, run)
 
 
 def render(material: Material, progress: Callable[[str], None], frozen: str = "") -> dict[str, str]:
-    """Return every page's text by its name.
+    """Return every page's text by its name, and what the search finds among them.
 
     Args:
         material: what the site is made of.
@@ -37,13 +38,18 @@ def render(material: Material, progress: Callable[[str], None], frozen: str = ""
     templates = environment(material.packages)
     pages = list(all_pages(material))
     names = {page.name for page in pages}
+    front = material.front or Front("Registered outcomes", "")
     shared: dict[str, Any] = {
         "version": toolkit.__version__,
         "policy": POLICY,
         "frozen": frozen,
         "menu": navigation(material, names),
         "explained": explanations(material, names),
-        "site_title": material.front.title if material.front else "Registered outcomes",
+        "site_title": front.title,
+        "description": front.question,
+        "links": front.links,
+        "datasets": front.datasets,
+        "citation": material.citation,
         "names": names,
     }
     texts: dict[str, str] = {}
@@ -52,8 +58,9 @@ def render(material: Material, progress: Callable[[str], None], frozen: str = ""
         if page.name in texts:
             raise UsageError("two pages of the site have one name", found=page.name)
         template = templates.get_template(page.template)
-        texts[page.name] = template.render(**shared, page=page, root=page.root, **page.context)
-    return texts
+        text = template.render(**shared, page=page, root=page.root, **page.context)
+        texts[page.name] = with_contents(text, page.name)
+    return {**texts, SCRIPT: search_script(pages)}
 
 
 def all_pages(material: Material) -> Iterator[Page]:
@@ -68,7 +75,7 @@ def all_pages(material: Material) -> Iterator[Page]:
 
 def navigation(material: Material, names: Collection[str]) -> tuple[Entry, ...]:
     """Return the entries whose pages the site has."""
-    return tuple(entry for entry in _entries(material) if entry.target in names)
+    return tuple(entry for entry in _entries(material) if entry.pages or entry.target in names)
 
 
 def explanations(material: Material, names: Collection[str]) -> dict[str, Link]:
@@ -79,12 +86,10 @@ def explanations(material: Material, names: Collection[str]) -> dict[str, Link]:
 
 def _entries(material: Material) -> Iterator[Entry]:
     yield Entry("home", "Outcomes", "index.html")
-    for case in material.cases:
-        yield Entry(f"study {case.study.name}", f"Study {case.study.name}", study_page(case.study.name))
+    studies = tuple((case.study.name, study_page(case.study.name)) for case in material.cases)
+    yield Entry("study", "Studies", pages=studies)
     for case in material.cases[:1]:
         yield Entry("registration", "Registration", registration_page(case.registration.name))
-        yield Entry("probe", "Probe", probe_page(case.study.name))
-        yield Entry("luck", "Luck", luck_page(case.study.name))
     yield from (exhibit.entry for exhibit in material.exhibits if exhibit.entry)
     yield Entry("data", "Data", "data.html")
 

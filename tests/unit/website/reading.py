@@ -29,6 +29,10 @@ SHARED: dict[str, Any] = {
     "menu": (),
     "explained": {},
     "site_title": "A site",
+    "description": "",
+    "links": {},
+    "datasets": {},
+    "citation": None,
 }
 PACKAGES = ("toolkit.exhibits",)
 

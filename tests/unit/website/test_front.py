@@ -35,11 +35,37 @@ def test_ordered_studies_come_first(tmp_path: Path) -> None:
     assert read_front(write(tmp_path, 'title = "t"\nquestion = "q"')) == Front("t", "q")
 
 
-@pytest.mark.parametrize("text", ["title =", "title = 'a'", WORDS + "[[answer]]\ntext = 'It missed.'\n"])
+@pytest.mark.parametrize(
+    "text", ["title =", "title = 'a'", WORDS + "[[answer]]\ntext = 'It missed.'\n", WORDS + "links = 1"]
+)
 def test_a_head_that_cannot_be_read_is_damaged(tmp_path: Path, text: str) -> None:
     with pytest.raises(DamagedError, match="front page cannot be read") as refused:
         read_front(write(tmp_path, text))
     assert "findings.toml" in str(refused.value)
+
+
+LINKS = """
+[links]
+Code = "https://example.org/code"
+[datasets]
+published = "https://example.org/data/v1"
+"""
+
+
+def test_links_out_and_datasets_are_read_as_declared(tmp_path: Path) -> None:
+    front = read_front(write(tmp_path, WORDS + LINKS))
+    assert front is not None
+    assert front.addresses == ("https://example.org/code", "https://example.org/data/v1")
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://example.org/x", "https://example.org/../x", "javascript:alert(1)", "https://u@x.org", ""],
+)
+def test_an_address_that_is_not_plain_is_refused(tmp_path: Path, address: str) -> None:
+    with pytest.raises(DamagedError, match="not plain") as refused:
+        read_front(write(tmp_path, WORDS + f"[links]\nCode = '{address}'"))
+    assert repr(address) in str(refused.value)
 
 
 @pytest.mark.parametrize(

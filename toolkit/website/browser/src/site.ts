@@ -1,6 +1,7 @@
 /** On every page: charts say their marks to pointer and keyboard, and are saved as a table or a picture. */
 
 import { pictureOf, rowsOf, tell } from "./marks";
+import "./header";
 import { make } from "./page";
 
 function save(name: string, type: string, content: string): void {
