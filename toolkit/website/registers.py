@@ -34,12 +34,12 @@ def carried(study: Study, table: str) -> bool:
     return table_bytes(study, table) <= LARGEST_TABLE
 
 
-def catalogue_script(study: str) -> str:
-    """Return the name of the script that lists a study's tables and files."""
+def cataloguescript(study: str) -> str:
+    """Return the name of the script that holds a study's manifest, and lists the tables and files carried."""
     return f"{FOLDER}/{study}.js"
 
 
-def register_script(study: str, file: str) -> str:
+def registerscript(study: str, file: str) -> str:
     """Return the name of the script that carries one file of a register."""
     return f"{FOLDER}/{study}/{file.removesuffix('.parquet')}.js"
 
@@ -62,7 +62,8 @@ def register_files(material: Material) -> dict[str, bytes]:
 
 
 def _of(study: Study) -> Iterator[tuple[str, bytes]]:
-    yield manifest_copy(study.name), read_bytes(study.folder / MANIFEST_NAME)
+    manifest = read_bytes(study.folder / MANIFEST_NAME)
+    yield manifest_copy(study.name), manifest
     tables: dict[str, Any] = {}
     for table in study.tables:
         if not carried(study, table.name):
@@ -76,9 +77,10 @@ def _of(study: Study) -> Iterator[tuple[str, bytes]]:
                 known["run"] = _only_run(path)
             files.append({"file": name, **known})
             held = base64.b64encode(read_bytes(path)).decode()
-            yield register_script(study.name, name), _script(f"{study.name}/{name}", held)
+            yield registerscript(study.name, name), script(f"{study.name}/{name}", held)
         tables[table.name] = {"rows": entry.rows, "columns": list(entry.columns), "files": files}
-    yield catalogue_script(study.name), _script(study.name, tables)
+    catalogue = {"manifest": manifest.decode(), "tables": tables}
+    yield cataloguescript(study.name), script(study.name, catalogue)
 
 
 def _only_run(path: Path) -> str | None:
@@ -96,5 +98,6 @@ def _only_run(path: Path) -> str | None:
     return str(runs.pop()) if len(runs) == 1 else None
 
 
-def _script(name: str, value: object) -> bytes:
+def script(name: str, value: object) -> bytes:
+    """Return a script that leaves a value under a name for the page that loads it."""
     return f"({_GLOBAL}??={{}})[{json_text(name)}]={json_text(value)};\n".encode()

@@ -54,10 +54,20 @@ const opened = new Map<string, Promise<Opened>>();
 /** What the scripts of the registers leave: a catalogue by study, a file in base64 by study and path. */
 const left = (): Record<string, unknown> => ((globalThis as Record<string, unknown>)["toolkitRegisters"] ??= {}) as Record<string, unknown>;
 
+/** What the script of a study or a registration leaves under a name. */
+export async function leftBy<T>(name: string): Promise<T> {
+  if (!(name in left())) await load(`data/${name}.js`);
+  return left()[name] as T;
+}
+
 /** The tables of a study that this site carries, by name. */
 export async function catalogue(study: string): Promise<Record<string, RegisterTable>> {
-  if (!(study in left())) await load(`data/${study}.js`);
-  return left()[study] as Record<string, RegisterTable>;
+  return (await leftBy<{ tables: Record<string, RegisterTable> }>(study)).tables;
+}
+
+/** The exact text of a study's manifest. */
+export async function manifestText(study: string): Promise<string> {
+  return (await leftBy<{ manifest: string }>(study)).manifest;
 }
 
 /** Columns of one file of a study; all of them where none are named. */
@@ -111,7 +121,7 @@ async function open(key: string, entry: RegisterFile): Promise<Opened> {
   const text = left()[key];
   if (typeof text !== "string") throw new Error(`${key} is not in the script that should carry it`);
   delete left()[key];
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const bytes = bytesOf(text);
   const found = await sha256(bytes);
   if (found !== null && found !== entry.sha256) {
     throw new Error(`${key} is not the file that the manifest names: expected SHA-256 ${entry.sha256}, found ${found}`);
@@ -143,8 +153,13 @@ async function decode(held: Opened, names: string[]): Promise<void> {
 
 const same = (value: Value): Value => value;
 
+/** The bytes that a text in base64 stands for. */
+export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+}
+
 /** SHA-256 in hexadecimal; null where the browser offers none, as on a plain http address. */
-async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string | null> {
+export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string | null> {
   const subtle = (globalThis.crypto as Crypto | undefined)?.subtle as SubtleCrypto | undefined;
   if (!subtle) return null;
   return Array.from(new Uint8Array(await subtle.digest("SHA-256", bytes)), (byte) => byte.toString(16).padStart(2, "0")).join("");
