@@ -47,7 +47,8 @@ def evidence_of(case: Case, decision: Decision) -> Evidence:
     rule = case.book.rule(decision.rule)
     named = case.book.names_of(rule)
     rules = [name for name in case.book.rules if name in named | {rule.id}]
-    names = [name for name in case.book.intervals if name in named | {rule.interval}]
+    shown = named | {case.book.rule(name).interval for name in rules}
+    names = [name for name in case.book.intervals if name in shown]
     intervals = {name: case.engine.interval(name) for name in names}
     tests = {name: case.engine.test(name) for name in case.book.tests if name in named}
     document = {

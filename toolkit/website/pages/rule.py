@@ -7,6 +7,7 @@ from typing import Any
 from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
 from toolkit.decisions.endpoints import Endpoint, Rate
+from toolkit.decisions.interval import Interval
 from toolkit.decisions.rows_query import rows_query
 from toolkit.decisions.subgroup import are_read
 from toolkit.decisions.values import Missing, mean_of
@@ -73,7 +74,8 @@ def _rule_page(
     return {
         "d": view,
         "rule": case.book.rule(decision.rule),
-        "estimate_title": decision.estimate.title if decision.estimate else "",
+        "estimate": decision.estimate,
+        "interval_text": decision.interval.text if isinstance(decision.interval, Interval) else "",
         "secondary": [
             {"title": estimate.title, "unit": estimate.unit, **document} for estimate, document in secondary
         ],

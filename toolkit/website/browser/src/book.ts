@@ -75,9 +75,9 @@ export function namesOf(book: Pick<Book, "rules">, rule: string): Set<string> {
 
 /** The part of a book that a rule is decided on, in the book's order. */
 export function partFor(book: Book, rule: string): Pick<Book, "rules" | "endpoints" | "statistics" | "intervals"> {
-  const own = book.rules[rule];
-  if (!own) throw new Error(`the registration has no rule ${rule}`);
-  const names = namesOf(book, rule).add(rule).add(own.estimate).add(own.interval);
+  if (!(rule in book.rules)) throw new Error(`the registration has no rule ${rule}`);
+  const names = namesOf(book, rule).add(rule);
+  for (const { estimate, interval } of [...names].flatMap((name) => book.rules[name] ?? [])) names.add(estimate).add(interval);
   const waiting = [...names];
   const add = (name: string) => names.has(name) || (names.add(name), waiting.push(name));
   for (let name; (name = waiting.pop()) !== undefined; ) {

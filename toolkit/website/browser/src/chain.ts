@@ -7,7 +7,7 @@ import { type Evidence, type Said, readValue } from "./evidence";
 import { Fraction } from "./fraction";
 import { intervalsOf } from "./interval";
 import { load } from "./page";
-import { evidenceOf } from "./reading";
+import { evidenceOf, rowsRead } from "./reading";
 import { Redecision } from "./redecision";
 import { catalogue, columnsOf, manifestText, rows, sha256, table } from "./registers";
 import { Mismatch, type Reference, Registration, bytes, hold } from "./registration";
@@ -108,7 +108,7 @@ export class Chain {
     const taken = Object.keys(document.tests).map((name) => `the p-value of ${name}`);
     for (const [name, interval] of intervals)
       if (!(interval instanceof Missing) && !recorded.intervals.has(name)) taken.push(`the interval ${name}`);
-    const number = [...evidence.rows.values()].reduce((all, of) => all + of.length, 0);
+    const number = new Set(Object.entries(document.endpoints).flatMap(([name, of]) => rowsRead(name, of, evidence.rows))).size;
     const open = taken.length ? ` Taken as recorded, in no register: ${taken.join(", ")}.` : "";
     return good(
       `Decided again from ${count(number, "row")}, in exact fractions: ${outcome.verdict.replaceAll("_", " ")}. ` +

@@ -50,7 +50,7 @@ async function start(section: HTMLElement): Promise<void> {
   const rest = open.length ? `, open: ${open.join(", ")}` : "";
   const words = bad.length
     ? `Not as it should be: ${bad.join(", ")}`
-    : `Decided again in this browser: ${of("good").length} of ${STEPS.length} steps hold${rest}`;
+    : `Decided again here: ${of("good").length} of ${STEPS.length} steps hold${rest}`;
   element("a", HTMLElement, summary).textContent = `${words}.`;
   if (of("bad").includes("files") || of("bad").includes("registration")) return;
   const { evidence } = await chain.read();

@@ -1,17 +1,16 @@
 /** What a page shows, held against what was reached: every number, verdict and word that has a mark. */
 
+import { truthWord } from "./agreement";
 import type { Book } from "./book";
-import type { Document } from "./evidence";
+import type { Document, Evidence } from "./evidence";
 import { Fraction } from "./fraction";
 import type { Interval } from "./interval";
 import { rowsRead } from "./reading";
 import type { Redecision } from "./redecision";
 import { Mismatch, hold } from "./registration";
 import { Missing, Series, type Value } from "./value";
-import type { Evidence } from "./evidence";
 
 const NONE = "–";
-const FALSE_WORDS = new Map<unknown, string>([[true, "holds"], [false, "does not hold"]]);
 
 /** Hold every marked number and verdict of a page against a decision; returns how many there were. */
 export function holdShown(
@@ -22,14 +21,14 @@ export function holdShown(
 ): number {
   const outcome = decided.decide(document.rule);
   let count = 0;
-  const each = (selector: string, compare: (shown: string, element: HTMLElement) => void) => {
-    for (const element of page.querySelectorAll<HTMLElement>(selector)) {
-      compare(said(element), element);
-      count += 1;
-    }
+  const each = (selector: string, compare: (shown: string, element: HTMLElement) => void, isNeeded = false) => {
+    const marked = page.querySelectorAll<HTMLElement>(selector);
+    if (isNeeded && !marked.length) throw new Mismatch("What the page shows", selector, "no such element");
+    marked.forEach((element) => compare(said(element), element));
+    count += marked.length;
   };
   const word = (what: string, name: string | null, shown: string) => hold(what, name?.replaceAll("_", " ") ?? "", shown);
-  each('[data-shown="verdict"]', (shown) => word("The verdict shown", outcome.verdict, shown));
+  each('[data-shown="verdict"]', (shown) => word("The verdict shown", outcome.verdict, shown), true);
   each('[data-shown="original"]', (shown) => word("The original verdict shown", outcome.originalVerdict, shown));
   each('[data-shown="evidence"]', (shown) => word("The evidence shown", outcome.evidence, shown));
   each('[data-shown="estimate"]', (shown) => number("The estimate shown", outcome.estimate, shown));
@@ -40,9 +39,7 @@ export function holdShown(
   for (const one of outcome.criteria) {
     const { id } = one.criterion;
     const within = `[data-criterion="${id}"] `;
-    each(`${within}[data-shown=holds]`, (shown) =>
-      hold(`Whether ${id} holds, as shown`, FALSE_WORDS.get(one.holds) ?? "unknown", shown),
-    );
+    each(`${within}[data-shown=holds]`, (shown) => hold(`Whether ${id} holds, as shown`, truthWord(one.holds), shown), true);
     each(`${within}[data-shown=value]`, (_, element) => series(`The value of ${id} shown`, one.value, element));
     each(`${within}[data-shown=against]`, (_, element) => series(`What ${id} is held against, as shown`, one.against, element));
     each(`${within}[data-rule]`, (shown, { dataset: { rule = "" } }) =>
@@ -65,9 +62,6 @@ export function holdShown(
     const total = read.reduce((all, row) => all.plus(Fraction.stored((row[sum] ?? 0) as number)), Fraction.of(0));
     number(`${sum} of ${name} shown`, total, shown);
   });
-  for (const { criterion } of outcome.criteria)
-    if (!page.querySelector(`[data-criterion="${criterion.id}"] [data-shown=holds]`))
-      throw new Mismatch("Criteria shown", criterion.id, "no line of it");
   return count;
 }
 
@@ -121,7 +115,7 @@ function number(what: string, value: Value | null, shown: string): void {
     if (!isPrinted(value, part)) throw new Mismatch(what, value.toNumber(), shown);
 }
 
-/** Whether a text is what a number is printed as: to fixed decimals, or to six digits and nothing behind them. */
+/** Whether a text is what a number is printed as: to fixed decimals, or to about six digits without zeros behind them. */
 export function isPrinted(value: Fraction, text: string): boolean {
   const plain = text.replace(/^\+/, "").replaceAll(",", "").replace("−", "-");
   let found: Fraction;
@@ -134,7 +128,8 @@ export function isPrinted(value: Fraction, text: string): boolean {
   const apart = found.minus(value).abs();
   const decimals = /\.(\d+)$/.exec(plain)?.[1]?.length ?? 0;
   if (decimals >= 4 && apart.times(Fraction.of(2n * 10n ** BigInt(decimals))).compare(Fraction.of(1)) <= 0) return true;
-  return apart.times(Fraction.of(200_000)).compare(value.abs()) <= 0;
+  const [size, one] = [value.abs(), Fraction.of(1)];
+  return apart.times(Fraction.of(200_000)).compare(size.compare(one) < 0 ? one : size) <= 0;
 }
 
 function ends(document: Document, intervals: ReadonlyMap<string, Interval | Missing>, shown: string): void {
