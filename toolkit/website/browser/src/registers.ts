@@ -79,8 +79,7 @@ const catalogues = new Map<string, Record<string, RegisterTable>>();
 export async function catalogue(study: string): Promise<Record<string, RegisterTable>> {
   let tables = catalogues.get(study);
   if (tables) return tables;
-  if (!(study in left())) await load(`data/${study}.js`);
-  const { manifest, at, runs, blobs, largest_file } = left()[study] as Left;
+  const { manifest, at, runs, blobs, largest_file } = await leftBy<Left>(study);
   const said = JSON.parse(manifest) as Manifest;
   tables = {};
   for (const [name, { rows, columns, files }] of Object.entries(said.tables)) {
@@ -95,6 +94,17 @@ export async function catalogue(study: string): Promise<Record<string, RegisterT
   }
   catalogues.set(study, tables);
   return tables;
+}
+
+/** What the script of a study or a registration leaves under a name. */
+export async function leftBy<T>(name: string): Promise<T> {
+  if (!(name in left())) await load(`data/${name}.js`);
+  return left()[name] as T;
+}
+
+/** The exact text of a study's manifest. */
+export async function manifestText(study: string): Promise<string> {
+  return (await leftBy<{ manifest: string }>(study)).manifest;
 }
 
 /** Columns of one file of a study; all of them where none are named. */
@@ -152,7 +162,8 @@ async function open(name: string, entry: RegisterFile): Promise<Opened> {
   if (!(key in left())) await load(`data/${key.replace(/\.parquet$/, "")}.js`);
   const text = left()[key];
   if (typeof text !== "string") throw new Error(`${key} is not in the script that should carry it`);
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  delete left()[key];
+  const bytes = bytesOf(text);
   const found = await sha256(bytes);
   if (found !== null && found !== entry.sha256) {
     throw new Error(`${key} is not the file that the manifest names: expected SHA-256 ${entry.sha256}, found ${found}`);
@@ -184,8 +195,13 @@ async function decode(held: Opened, names: string[]): Promise<void> {
 
 const same = (value: Value): Value => value;
 
+/** The bytes that a text in base64 stands for. */
+export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+}
+
 /** SHA-256 in hexadecimal; null where the browser offers none, as on a plain http address. */
-async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string | null> {
+export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string | null> {
   const subtle = (globalThis.crypto as Crypto | undefined)?.subtle as SubtleCrypto | undefined;
   if (!subtle) return null;
   return Array.from(new Uint8Array(await subtle.digest("SHA-256", bytes)), (byte) => byte.toString(16).padStart(2, "0")).join("");
