@@ -76,9 +76,9 @@ def _of(study: Study) -> Iterator[tuple[str, bytes]]:
                 known["run"] = _only_run(path)
             files.append({"file": name, **known})
             held = base64.b64encode(read_bytes(path)).decode()
-            yield register_script(study.name, name), _script(f"{study.name}/{name}", held)
+            yield register_script(study.name, name), script(f"{study.name}/{name}", held)
         tables[table.name] = {"rows": entry.rows, "columns": list(entry.columns), "files": files}
-    yield catalogue_script(study.name), _script(study.name, tables)
+    yield catalogue_script(study.name), script(study.name, tables)
 
 
 def _only_run(path: Path) -> str | None:
@@ -96,5 +96,6 @@ def _only_run(path: Path) -> str | None:
     return str(runs.pop()) if len(runs) == 1 else None
 
 
-def _script(name: str, value: object) -> bytes:
+def script(name: str, value: object) -> bytes:
+    """Return a script that leaves a value under a name, for pages to find."""
     return f"({_GLOBAL}??={{}})[{json_text(name)}]={json_text(value)};\n".encode()

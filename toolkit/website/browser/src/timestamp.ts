@@ -3,13 +3,14 @@
  * these; `UNCHECKED` says which are left to it.
  */
 
-import { fromBER, ObjectIdentifier, OctetString, Sequence } from "asn1js";
+import { type BitString, fromBER, ObjectIdentifier, OctetString, Sequence } from "asn1js";
 import * as pki from "pkijs";
 import { Certificate, type SignerInfo } from "pkijs";
 import { type Bytes, hex, same, sha } from "./bytes";
 
 export const UNCHECKED =
-  "revocation, the nonce and policy of the request, the authority's name inside the token, strict encoding (DER)";
+  "revocation, the request's nonce and policy, the authority's name inside the token, strict encoding (DER), and " +
+  "further certificates in the token";
 
 /** What a token is judged by. */
 export interface Material {
@@ -38,6 +39,7 @@ class Refused extends Error {
   }
 }
 
+const SIGNED_DATA = "1.2.840.113549.1.7.2";
 const TST_INFO = "1.2.840.113549.1.9.16.1.4";
 const CONTENT_TYPE = "1.2.840.113549.1.9.3";
 const MESSAGE_DIGEST = "1.2.840.113549.1.9.4";
@@ -65,8 +67,14 @@ const SCHEMES: Record<string, { key: string; hash?: string }> = {
 // With MD5 or SHA-1, and DSA.
 const WEAK = /^1\.2\.840\.113549\.1\.1\.[2-5]$|^1\.2\.840\.10045\.4\.1$|^1\.2\.840\.10040\.4\./;
 const CURVES = ["1.2.840.10045.3.1.7", "1.3.132.0.34", "1.3.132.0.35"];
+// Critical extensions of certificates that PKI.js or this module judge, or that bind nobody here.
+const UNDERSTOOD = [14, 15, 17, 18, 19, 30, 32, 33, 35, 36, 37, 54].map((last) => `2.5.29.${last}`);
 const FEWEST_RSA_BITS = 2048;
+const MOST_RSA_BITS = 8192;
 const LONGEST_CHAIN = 8;
+// What a token embeds is anybody's: certificates of one name multiply into as many chains as their product.
+const MOST_CERTIFICATES = 64;
+const MOST_LINKS = 60;
 
 /** Verify a token: a reply of an authority, or the bare token. */
 export async function verifyToken(raw: Bytes, material: Material): Promise<Judged> {
@@ -104,7 +112,7 @@ function read(raw: Bytes) {
   const reply = isBare ? null : new pki.TimeStampResp({ schema: outer.result });
   if (reply && reply.status.status > 1) throw new Refused(`the authority refused (status ${reply.status.status})`);
   const token = reply ? reply.timeStampToken : new pki.ContentInfo({ schema: outer.result });
-  if (!token) throw new Refused("the reply holds no token");
+  if (token?.contentType !== SIGNED_DATA) throw new Refused("it holds no signed data");
   const signed = new pki.SignedData({ schema: token.content });
   const [signer, second] = signed.signerInfos;
   if (!signer || second) throw new Refused(`it has ${signed.signerInfos.length} signers instead of one`);
@@ -112,7 +120,9 @@ function read(raw: Bytes) {
   const content = new Uint8Array(signed.encapContentInfo.eContent?.getValue() ?? []);
   const info = pki.TSTInfo.fromBER(content);
   if (info.version !== 1) throw new Refused("its TSTInfo is not of version 1");
+  if (info.extensions?.some((one) => one.critical)) throw new Refused("its TSTInfo has a critical extension");
   const embedded = (signed.certificates ?? []).filter((one) => one instanceof Certificate);
+  if (embedded.length > MOST_CERTIFICATES) throw new Refused(`it embeds ${embedded.length} certificates`);
   return { info, content, signer, embedded };
 }
 
@@ -198,8 +208,10 @@ function checkPurpose(certificate: Certificate): void {
   if (constraints instanceof pki.BasicConstraints && constraints.cA) {
     throw new Refused("its signer's certificate is one of an authority for certificates");
   }
-  const usage = extension(certificate, "2.5.29.15")?.parsedValue?.valueBlock.valueHexView[0] as number | undefined;
-  if (usage !== undefined && (usage & ~0xc0 || !usage)) {
+  const usage = extension(certificate, "2.5.29.15")?.parsedValue as BitString | undefined;
+  const bits = usage?.valueBlock.valueHexView[0] ?? 0;
+  // digitalSignature and nonRepudiation, and nothing else.
+  if (usage && (bits & ~0xc0 || !bits)) {
     throw new Refused("its signer's key is for other things than signing");
   }
 }
@@ -210,7 +222,9 @@ async function checkChain(signer: Certificate, pool: Certificate[], pinned: stri
   const roots = pool.filter((_, at) => named[at]);
   if (!roots.length) throw new Refused("the certificate of its pinned root is not here", null);
   let problem = "";
-  for await (const [first, ...above] of ways([signer], pool, roots)) {
+  for await (const [first, ...above] of ways([signer], pool, roots, { links: 0 })) {
+    problem = constraint([...(first ? [first] : []), ...above]);
+    if (problem) continue;
     const trustedCerts = above.splice(-1);
     // The last of `certs` is the one whose chain is asked for.
     const certs = first ? [...above, first] : [];
@@ -222,16 +236,34 @@ async function checkChain(signer: Certificate, pool: Certificate[], pinned: stri
   throw new Refused(`its signer's certificate leads to no pinned root at ${time.toISOString()}${problem}`);
 }
 
+/** What PKI.js does not look at: unknown critical extensions, and how high an authority may stand. */
+function constraint(way: Certificate[]): string {
+  for (const [height, certificate] of way.entries()) {
+    const unknown = certificate.extensions?.find((one) => one.critical && !UNDERSTOOD.includes(one.extnID));
+    if (unknown) return `: a certificate has the critical extension ${unknown.extnID}`;
+    const highest = extension(certificate, "2.5.29.19")?.parsedValue?.pathLenConstraint as unknown;
+    const below = way.slice(1, height).filter((one) => !one.issuer.isEqual(one.subject)).length;
+    if (typeof highest === "number" && below > highest) return ": an authority stands too high above the signer";
+  }
+  return "";
+}
+
 /** The ways up from a certificate, every signature on them checked. */
-async function* ways(way: Certificate[], pool: Certificate[], roots: Certificate[]): AsyncGenerator<Certificate[]> {
+async function* ways(
+  way: Certificate[],
+  pool: Certificate[],
+  roots: Certificate[],
+  tried: { links: number },
+): AsyncGenerator<Certificate[]> {
   const last = way.at(-1);
   if (!last || way.length === LONGEST_CHAIN) return;
   for (const issuer of pool) {
     if (way.includes(issuer) || !issuer.subject.isEqual(last.issuer)) continue;
+    if (++tried.links > MOST_LINKS) throw new Refused("more certificates have one name than a chain has");
     checkStrong(last.signatureAlgorithm, issuer.subjectPublicKeyInfo);
     if (!(await last.verify(issuer).catch(() => false))) continue;
     if (roots.includes(issuer)) yield [...way, issuer];
-    else yield* ways([...way, issuer], pool, roots);
+    else yield* ways([...way, issuer], pool, roots, tried);
   }
 }
 
@@ -254,7 +286,9 @@ function checkStrong(algorithm: pki.AlgorithmIdentifier, key: pki.PublicKeyInfo)
   }
   if (parsed instanceof pki.RSAPublicKey) {
     const bits = hex(parsed.modulus.valueBlock.valueHexView).replace(/^0+/, "").length * 4;
-    if (bits < FEWEST_RSA_BITS) throw new Refused(`an RSA key of ${bits} bits is too weak`);
+    const isOne = hex(parsed.publicExponent.valueBlock.valueHexView) === "01";
+    const isUsual = bits >= FEWEST_RSA_BITS && bits <= MOST_RSA_BITS && !isOne;
+    if (!isUsual) throw new Refused(`an RSA key of ${bits} bits is too weak, or absurd`);
   }
   if (algorithm.algorithmId !== "1.2.840.113549.1.1.10") return scheme.hash;
   const parameters = new pki.RSASSAPSSParams({ schema: algorithm.algorithmParams });
