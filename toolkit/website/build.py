@@ -13,7 +13,7 @@ from toolkit.errors import IncompleteError, UsageError
 from toolkit.files import read_bytes, read_text, write_all, write_bytes
 from toolkit.website.drawings import estimates, pictures
 from toolkit.website.frozen import Version, check_whole, freeze
-from toolkit.website.frozen_files import registration_script
+from toolkit.website.frozen_files import frozen_file_content
 from toolkit.website.material import Material
 from toolkit.website.registers import register_files
 from toolkit.website.render import VERSIONS, render
@@ -66,8 +66,8 @@ def _rendered(material: Material, progress: Callable[[str], None], frozen: str =
     if lack:
         raise lack
     pages = {name: text.encode() for name, text in render(material, progress, frozen).items()}
-    frozen_files = dict(registration_script(case.registration) for case in material.cases)
-    return {**pages, **register_files(material), **frozen_files, **_pictures(material), **_assets()}
+    held = {**register_files(material), **frozen_file_content(material)}
+    return {**pages, **held, **_pictures(material), **_assets()}
 
 
 def lacking_packages() -> IncompleteError | None:

@@ -34,12 +34,12 @@ def carried(study: Study, table: str) -> bool:
     return table_bytes(study, table) <= LARGEST_TABLE
 
 
-def cataloguescript(study: str) -> str:
-    """Return the name of the script that holds a study's manifest, and lists the tables and files carried."""
+def catalogue_script(study: str) -> str:
+    """Return the name of the script that lists a study's tables and files."""
     return f"{FOLDER}/{study}.js"
 
 
-def registerscript(study: str, file: str) -> str:
+def register_script(study: str, file: str) -> str:
     """Return the name of the script that carries one file of a register."""
     return f"{FOLDER}/{study}/{file.removesuffix('.parquet')}.js"
 
@@ -77,10 +77,10 @@ def _of(study: Study) -> Iterator[tuple[str, bytes]]:
                 known["run"] = _only_run(path)
             files.append({"file": name, **known})
             held = base64.b64encode(read_bytes(path)).decode()
-            yield registerscript(study.name, name), script(f"{study.name}/{name}", held)
+            yield register_script(study.name, name), script(f"{study.name}/{name}", held)
         tables[table.name] = {"rows": entry.rows, "columns": list(entry.columns), "files": files}
     catalogue = {"manifest": manifest.decode(), "tables": tables}
-    yield cataloguescript(study.name), script(study.name, catalogue)
+    yield catalogue_script(study.name), script(study.name, catalogue)
 
 
 def _only_run(path: Path) -> str | None:
@@ -99,5 +99,5 @@ def _only_run(path: Path) -> str | None:
 
 
 def script(name: str, value: object) -> bytes:
-    """Return a script that leaves a value under a name for the page that loads it."""
+    """Return a script that leaves a value under a name, for pages to find."""
     return f"({_GLOBAL}??={{}})[{json_text(name)}]={json_text(value)};\n".encode()

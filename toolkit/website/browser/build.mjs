@@ -1,0 +1,27 @@
+// Bundles each entry. PKI.js and asn1js write their classes so that no bundler can tell the unused ones from the
+// others; a class that is the value of a call marked pure can be left out.
+
+import { readFileSync } from "node:fs";
+import { build } from "esbuild";
+
+const entries = ["site", "charts", "decide", "query", "theory", "world", "episodes", "tokens"];
+const CLASS = /^(var \w+ = )(class [\s\S]*?^\});$/gm;
+const droppable = {
+  name: "droppable-classes",
+  setup({ onLoad }) {
+    onLoad({ filter: /node_modules\/(pkijs|asn1js)\/build\/index\.js$/ }, ({ path }) => ({
+      contents: readFileSync(path, "utf8").replace(CLASS, "$1/* @__PURE__ */ (() => $2)();"),
+    }));
+  },
+};
+await build({
+  entryPoints: entries.map((name) => `src/${name}.ts`),
+  bundle: true,
+  minify: true,
+  format: "iife",
+  target: "es2022",
+  charset: "utf8",
+  legalComments: "none",
+  outdir: "../assets",
+  plugins: [droppable],
+});
