@@ -1,6 +1,6 @@
 """The files of a registration on the site: to download, and as a script from which a page verifies them.
 
-All that a registration's lists name is there, with its tokens and certificates. The evidence of a registration
+All that its lists name is there, with its tokens and certificates. The evidence of a registration
 that restates another document is that document's authors', and stays where it is.
 """
 
@@ -32,9 +32,16 @@ def frozen_files(registration: Registration) -> dict[str, bytes]:
         IncompleteError: one cannot be read.
     """
     folder = registration.folder
-    names = [FROZEN, *entries(read_bytes(folder / FROZEN), FROZEN), CHAIN, *(e.name for e in registration.entries)]
+    names = [
+        FROZEN,
+        *entries(read_bytes(folder / FROZEN), FROZEN),
+        CHAIN,
+        *(e.name for e in registration.entries),
+    ]
     if not registration.record.is_restated:
-        names += sorted(f"{EVIDENCE}/{p.name}" for p in (folder / EVIDENCE).glob("*") if p.suffix in _EVIDENCE)
+        names += sorted(
+            f"{EVIDENCE}/{p.name}" for p in (folder / EVIDENCE).glob("*") if p.suffix in _EVIDENCE
+        )
     return {name: read_bytes(folder / name) for name in names}
 
 

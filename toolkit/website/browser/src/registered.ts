@@ -117,7 +117,7 @@ async function checkLists(files: Files, known: Map<string, string>) {
   for (const { first, name } of frozen) expect(name, first, known);
   for (const { first, second, name, line } of lines(files, CHAIN)) {
     expect(name, second, known);
-    link = hex(await sha("SHA-256", new TextEncoder().encode(`${link}\n${second}  ${name}`)));
+    link = hex(await sha("SHA-256", new TextEncoder().encode(`${link}\n${second}  ${name}\n`)));
     if (link !== first) throw new Error(`${CHAIN} does not follow from what was frozen, at ${name}`);
     text += `${line}\n`;
     const id = /^(?:amendments|deviations)\/(.+)\.toml$/.exec(name)?.[1];
