@@ -14,7 +14,7 @@ from toolkit.files import read_bytes, read_text, write_all, write_bytes
 from toolkit.website.citation import FILE as CITATION
 from toolkit.website.drawings import estimates, pictures
 from toolkit.website.frozen import Version, check_whole, freeze
-from toolkit.website.frozen_files import registration_script
+from toolkit.website.frozen_files import frozen_file_content
 from toolkit.website.material import Material
 from toolkit.website.registers import played_files, register_files
 from toolkit.website.render import VERSIONS, render
@@ -68,12 +68,11 @@ def _rendered(material: Material, progress: Callable[[str], None], frozen: str =
         raise lack
     pages = {name: text.encode() for name, text in render(material, progress, frozen).items()}
     cited = {CITATION: material.citation.text.encode()} if material.citation else {}
-    frozen_files = dict(registration_script(case.registration) for case in material.cases)
     return {
         **pages,
         **register_files(material),
         **played_files(material),
-        **frozen_files,
+        **frozen_file_content(material),
         **_pictures(material),
         **cited,
         **_assets(material),

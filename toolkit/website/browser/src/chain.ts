@@ -30,18 +30,6 @@ interface Manifest {
   files: Record<string, { sha256: string; bytes: number; rows: number | null }>;
 }
 
-interface Token {
-  authority: string;
-  ok: boolean | null;
-  says: string;
-  notChecked: string;
-}
-
-declare global {
-  /** Set by the script `tokens`, where the site has it. */
-  var verifyTokens: ((registration: string) => Promise<Token[]>) | undefined;
-}
-
 // Nothing here follows from the study's seeds, so that its rows are not part of what a study says.
 const OF_LAUNCHES = "launches";
 const UNHASHED = "open: this browser hashes nothing on a page from this address; open it over https or from a folder";
@@ -201,15 +189,14 @@ export class Chain {
     try {
       await load("tokens.js");
     } catch {
-      // Said below: a site need not have it.
+      // A site need not have it.
     }
     const tokens = (await globalThis.verifyTokens?.(this.said.registration.name)) ?? [];
-    if (!tokens.length) return { state: "open", says: "open: no token was checked here." };
-    const words = tokens.map(({ authority, says }) => `${authority}: ${says}`).join("; ");
-    if (tokens.some(({ ok }) => ok === false)) return { state: "bad", says: `${words}.` };
-    const left = [...new Set(tokens.map(({ notChecked }) => notChecked).filter(Boolean))].join("; ");
-    const rest = left ? ` Not checked here: ${left}.` : "";
-    return { state: tokens.some(({ ok }) => ok) ? "good" : "open", says: `${words}.${rest}` };
+    const [wrong, held] = [tokens.find(({ ok }) => ok === false), tokens.filter(({ ok }) => ok)];
+    if (wrong) return { state: "bad", says: wrong.says };
+    const [first] = held;
+    if (!first) return { state: "open", says: `open: not checked here. ${tokens[0]?.says ?? ""}` };
+    return good(`${held.length} of ${count(tokens.length, "token")} verified here. ${first.says} ${first.notChecked}`);
   }
 
   private async manifestRead(): Promise<Manifest> {
