@@ -57,10 +57,9 @@ def test_a_run_names_its_episodes_its_partners_its_readers_and_what_was_not_reco
         "Same condition and seed: independent, C2-independent-1.",
         "Read by H1a, H1b, H2a, H3",
         "Not recorded for this run: attempts",
-        "No counts of training groups are there for this run.",
-        "Its luck share was not diagnosed.",
     ):
         assert part in read.text
+    assert "training" not in read.ids  # none of its training is in the registers
     assert "episodes" in read.ids
     assert "#phase=periodic&pool=validation&regime=faults_p025&step=100" in read.links
 

@@ -28,6 +28,9 @@ WANTED = {
     "task_pools": "the tasks",
 }
 
+# What training here leaves behind: a study that has none of it misses nothing.
+OF_TRAINING = {"groups", "groups_summary", "luck_share_summary", "checkpoints", "probe"}
+
 LEFT_OUT = "left out, as registered: a run is played again from its start, which gives them again"
 
 
@@ -50,7 +53,9 @@ def pages(material: Material) -> Iterator[page.Page]:
 
 def _absent(case: Case) -> list[tuple[str, str]]:
     """Return the tables that a study lacks, and what is not there without each."""
-    absent = {name: why for name, why in WANTED.items() if not case.study.has(name)}
+    trained = any(case.study.has(name) for name in OF_TRAINING)
+    wanted = WANTED.keys() if trained else WANTED.keys() - OF_TRAINING
+    absent = {name: why for name, why in WANTED.items() if name in wanted and not case.study.has(name)}
     if any("registers" in cell.settings for cell in case.book.plan.cells):
         absent |= dict.fromkeys(absent.keys() & {"checkpoints", "groups", "groups_summary"}, LEFT_OUT)
     return list(absent.items())
