@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from toolkit.decisions.case import Case
-from toolkit.decisions.measure import CurvePoint
+from toolkit.decisions.measure import CurvePoint, mean_point
 from toolkit.errors import DamagedError, UsageError
 from toolkit.files import read_text
 from toolkit.findings import at
 from toolkit.registers.query import Answer, asking
-from toolkit.website.charts.curves import MEAN, learning_curves
+from toolkit.website.charts.curves import learning_curves
 from toolkit.website.charts.probe import Ratio, ratios
 from toolkit.website.material import Exhibit, Material
 from toolkit.website.page import Entry, Page, rule_page
@@ -222,7 +222,7 @@ def _answers(paper: Paper, asks: Sequence[tuple[Case, Ask]], item: Item, part: P
             answer["chart"] = learning_curves(points, what, "successes / episodes", within=within)
     elif part.draw == "ratios":
         for answer in answers:
-            dots = tuple(Ratio(str(t), int(s), round(float(v), 4), None, None) for t, s, v in answer["rows"])
+            dots = tuple(Ratio(str(t), int(s), float(v), None, None) for t, s, v in answer["rows"])
             answer["chart"] = ratios(_what(answer, item, part), dots, NO_INTERVALS)
     return answers
 
@@ -260,11 +260,11 @@ def _answer(paper: Paper, case: Case, ask: Ask, item: Item, part: Part) -> dict[
 def _points(answered: Iterable[Sequence[Any]]) -> tuple[CurvePoint, ...]:
     """Return curves from rows of arm, seed, step, successes and episodes; an arm's mean follows its seeds."""
     rows = sorted(tuple(row) for row in answered)
-    points = [CurvePoint(arm, f"seed {seed}", step, Fraction(k, n)) for arm, seed, step, k, n in rows]
+    points = [CurvePoint(arm, f"seed {seed}", step, Fraction(k, n), k, n) for arm, seed, step, k, n in rows]
     seeds = {arm: {row[1] for row in rows if row[0] == arm} for arm in dict.fromkeys(row[0] for row in rows)}
     ordered = sorted(points, key=lambda p: (p.arm, p.step))
-    for (arm, step), held in groupby(ordered, key=lambda p: (p.arm, p.step)):
-        values = [point.success for point in held]
-        if len(values) == len(seeds[arm]):
-            points.append(CurvePoint(arm, MEAN, step, sum(values, Fraction(0)) / len(values)))
+    for (arm, _), at_step in groupby(ordered, key=lambda p: (p.arm, p.step)):
+        held = list(at_step)
+        if len(held) == len(seeds[arm]):
+            points.append(mean_point(held))
     return tuple(points)

@@ -214,7 +214,7 @@ def _dots(
     """Return the members of a series, and what is to be said of their intervals."""
     ends, interval_words = _ends(case, endpoint, figures)
     dots = tuple(
-        Member(name, float(round(value, 4)), *ends.get(name, (None, None)))
+        Member(name, float(value), *ends.get(name, (None, None)))
         for name, value in series.items
         if not isinstance(value, Missing)
     )

@@ -6,13 +6,14 @@ from fractions import Fraction
 from itertools import groupby
 
 from toolkit.decisions.measure import CurvePoint
+from toolkit.decisions.values import fixed
 from toolkit.website.charts.drawing import Chart, drawn
 from toolkit.website.charts.lines import Frame, Line, Spot, lines
-from toolkit.website.charts.marks import capital, listed
+from toolkit.website.charts.marks import capital, cells, listed
 from toolkit.website.charts.scale import Axis
 from toolkit.website.charts.theme import colours
 
-COLUMNS = ("arm", "series", "step", "rate")
+COLUMNS = ("arm", "series", "step", "rate", "successes", "episodes")
 MEAN, REPLICATION = "mean", "replication"
 LOOKS = {MEAN: "bold", REPLICATION: "dashed"}
 
@@ -68,10 +69,15 @@ def _order(point: CurvePoint) -> tuple[bool, str, str, int]:
 
 
 def _spot(point: CurvePoint) -> Spot:
-    says = f"{point.arm.replace('_', ' ')}, {point.series}, step {point.step}: {float(point.success):.2%}"
-    return Spot(
-        point.step, float(point.success), says, ((point.arm, point.series, point.step, point.success),)
-    )
+    says = f"{point.arm.replace('_', ' ')}, {point.series}, step {point.step}: {_percent(point.success)}"
+    if point.episodes is not None:
+        says += f", {point.successes} of {point.episodes}"
+    row = (point.arm, point.series, point.step, point.success, *cells(point.successes, point.episodes))
+    return Spot(point.step, float(point.success), says, (row,))
+
+
+def _percent(rate: Fraction) -> str:
+    return f"{fixed(100 * rate, 2)}%"
 
 
 def finding(points: Sequence[CurvePoint]) -> str:

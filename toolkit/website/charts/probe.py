@@ -83,7 +83,14 @@ def condition_by_task(where: str, unit: str, sides: tuple[tuple[str, float, floa
         return None
     spots = tuple(
         Spot(
-            r, left, None, None, "", f"task {task}: L {left:g}, R {r:g} ({unit})", ((task, left, r),), ACCENT
+            r,
+            left,
+            None,
+            None,
+            "",
+            f"task {task}: L {left:.5g}, R {r:.5g} ({unit})",
+            ((task, left, r),),
+            ACCENT,
         )
         for task, left, r in sides
     )
