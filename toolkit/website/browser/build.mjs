@@ -25,5 +25,5 @@ const bundle = (folder, entries, outdir) =>
     outdir,
     plugins: [droppable],
   });
-await bundle("src", ["site", "decide", "query", "episodes", "search", "tokens"], "../assets");
+await bundle("src", ["site", "decide", "query", "episodes", "search", "tokens", "parquet"], "../assets");
 await bundle("../../exhibits/browser", ["theory", "world"], "../../exhibits/assets");

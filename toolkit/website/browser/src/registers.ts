@@ -9,9 +9,9 @@
  * held against the SHA-256 of the study's manifest before it is read.
  */
 
-import { decompress } from "fzstd";
-import { parquetMetadata, parquetRead, parquetSchema, type Compressors, type FileMetaData } from "hyparquet";
+import type { FileMetaData } from "hyparquet";
 import { load } from "./page";
+import type { Parquet } from "./parquet";
 
 /** A value of a register: whole numbers of 64 bits are bigint, decimals numbers, times Date, lists arrays. */
 export type Value = string | number | bigint | boolean | Date | null | Value[];
@@ -50,7 +50,11 @@ interface Opened {
   columns: Map<string, Value[]>;
 }
 
-const compressors: Compressors = { ZSTD: (input, length) => decompress(input, new Uint8Array(length)) };
+async function reader(): Promise<Parquet> {
+  if (!globalThis.toolkitParquet) await load("parquet.js");
+  return globalThis.toolkitParquet as Parquet;
+}
+
 const opened = new Map<string, Promise<Opened>>();
 
 /** What the scripts of the registers leave: a study's own by its name, a file in base64 by study and path. */
@@ -144,7 +148,7 @@ export async function columnsOf(study: string, entry: RegisterFile, named?: stri
     promise.catch(() => opened.delete(key)); // asked again, it is tried again
   }
   const held = await promise;
-  const columns = named ?? parquetSchema(held.metadata).children.map((child) => child.element.name);
+  const columns = named ?? (await reader()).parquetSchema(held.metadata).children.map((child) => child.element.name);
   const absent = columns.filter((name) => !held.columns.has(name));
   if (absent.length) await decode(held, absent);
   return {
@@ -168,7 +172,7 @@ async function open(name: string, entry: RegisterFile): Promise<Opened> {
   if (found !== null && found !== entry.sha256) {
     throw new Error(`${key} is not the file that the manifest names: expected SHA-256 ${entry.sha256}, found ${found}`);
   }
-  return { bytes: bytes.buffer, metadata: parquetMetadata(bytes.buffer), checked: found !== null, columns: new Map() };
+  return { bytes: bytes.buffer, metadata: (await reader()).parquetMetadata(bytes.buffer), checked: found !== null, columns: new Map() };
 }
 
 async function decode(held: Opened, names: string[]): Promise<void> {
@@ -178,11 +182,12 @@ async function decode(held: Opened, names: string[]): Promise<void> {
     // The reader multiplies by a power of ten, which turns 0.1 into 0.09999999999999999.
     if (type === "DECIMAL") decimals.set(name, (value) => (typeof value === "number" ? Number(value.toFixed(scale)) : value));
   }
+  const { decompress, parquetRead } = await reader();
   await parquetRead({
     file: held.bytes,
     metadata: held.metadata,
     columns: names,
-    compressors,
+    compressors: { ZSTD: (input, length) => decompress(input, new Uint8Array(length)) },
     utf8: true,
     onChunk: ({ columnName, columnData, rowStart }) => {
       const values = found.get(columnName);
