@@ -19,6 +19,7 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser.site import OpenPage, Served, served
+from toolkit.website.build import MARK
 
 PAGE, STUDY = "embedded/H2a.html", "embedded"
 EVALUATIONS = "evaluations/train-00000-of-00001.parquet"
@@ -31,15 +32,9 @@ class Copy:
 
     def __init__(self, site: Path, folder: Path) -> None:
         self.folder = folder
-        scripts = [f"data/{STUDY}/{name}/*.js" for name in ("evaluations", "decisions", "runs")]
-        for pattern in (
-            PAGE,
-            "*.js",
-            "style.css",
-            f"data/{STUDY}.js",
-            f"data/registrations/{STUDY}.js",
-            *scripts,
-        ):
+        scripts = [f"{STUDY}/{table}/*" for table in ("evaluations", "decisions", "runs")]
+        scripts += [STUDY, f"registrations/{STUDY}"]
+        for pattern in (PAGE, MARK, "*.js", "style.css", *(f"data/{name}.js" for name in scripts)):
             for path in site.glob(pattern):
                 target = folder / path.relative_to(site)
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -153,6 +148,9 @@ def row_hash_and_seal_changed(copy: Copy) -> None:
     copy.manifest(lambda m: m["files"][EVALUATIONS].update(sha256=digest), sealed=True)
 
 
+MISS, PASS = ('data-shown="verdict"><span class="verdict ' + words for words in ('bad">miss', 'good">pass'))
+
+
 def verdict_text_changed(copy: Copy) -> None:
     """The page shows another verdict."""
     copy.page(
@@ -185,12 +183,12 @@ def mark_taken_away(copy: Copy) -> None:
 
 def estimate_changed(copy: Copy) -> None:
     """The page shows a larger estimate."""
-    copy.page('data-shown="estimate">+0.0', 'data-shown="estimate">+0.1')
+    copy.page('data-shown="estimate">-0.0', 'data-shown="estimate">+0.0')
 
 
 def seed_changed(copy: Copy) -> None:
     """The value of a seed is another."""
-    copy.page('data-endpoint="c2_auc" data-seed="0">+0.0', 'data-endpoint="c2_auc" data-seed="0">+0.9')
+    copy.page('data-endpoint="c2_auc" data-seed="0">-0.0', 'data-endpoint="c2_auc" data-seed="0">+0.0')
 
 
 def hash_shown_changed(copy: Copy) -> None:
@@ -231,26 +229,26 @@ CAUGHT: list[tuple[Forgery, str, str]] = [
     (verdict_text_changed, "rows", r"The verdict shown: expected miss, found pass"),
     (verdict_said_changed, "rows", r"The verdict: miss here, pass recorded"),
     (verdict_changed_everywhere, "rows", r"The verdict: miss here, pass recorded"),
-    (decision_changed, "rows", r"The verdict of H2a in the register of decisions: expected pass, found miss"),
+    (decision_changed, "rows", r"H2a in the register of decisions: expected pass, found miss"),
     (
         mark_taken_away,
         "rows",
-        r"What the page shows: expected \[data-shown=\"verdict\"\], found no such element",
+        r"expected \[data-shown=\"verdict\"\], found no such element",
     ),
-    (estimate_changed, "rows", r"The estimate shown: expected 0\.0\d+, found \+0\.1\d+"),
-    (seed_changed, "rows", r"c2_auc of seed 0 shown: expected 0\.0\d+, found \+0\.9\d+"),
+    (estimate_changed, "rows", r"The estimate shown: expected -0\.0\d+, found \+0\.0\d+"),
+    (seed_changed, "rows", r"c2_auc of seed 0 shown: expected -0\.0\d+, found \+0\.0\d+"),
     (hash_shown_changed, "manifest", r"The hash shown of rows: expected \w{64}, found 0\w{64}"),
     (threshold_changed, "registration", r"SHA-256 of rules\.toml: expected \w{64}, found \w{64}"),
     (threshold_shown_changed, "registration", r"The test mean: expected .*0\.03, found .*0\.01"),
     (
         list_of_frozen_files_changed,
         "registration",
-        r"SHA-256 of FROZEN\.sha256: expected \w{64}, found \w{64}",
+        r"FROZEN\.sha256: expected \w{64}, found \w{64}",
     ),
     (
         chain_changed,
         "registration",
-        r"The link of record\.toml in LATER\.chain: expected \w{64}, found \w{64}",
+        r"record\.toml in LATER\.chain: expected \w{64}, found \w{64}",
     ),
     (token_changed, "tokens", r"."),
 ]
@@ -283,7 +281,7 @@ def test_the_honest_page_passes_every_step(
     assert "No token covers it" in found["manifest"][1]
 
 
-@pytest.mark.parametrize("opened", ["from a folder", pytest.param("served", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("opened", ["from a folder", "served"])
 @pytest.mark.parametrize(("forge", "step", "words"), CAUGHT, ids=[forge.__name__ for forge, *_ in CAUGHT])
 def test_a_forged_page_is_caught_by_opening_it(
     open_page: OpenPage, site: Served, tmp_path: Path, opened: str, forge: Forgery, step: str, words: str
