@@ -66,6 +66,7 @@ def _rule_page(
     case: Case, decision: Decision, ask: Ask, figures: Iterable[ProbeIntervalRow]
 ) -> dict[str, Any]:
     endpoints = [case.book.endpoints[name] for name in decision.endpoints]
+    shown = endpoints if len(endpoints) <= MOST_ENDPOINTS else ()
     amendments = {amendment.id: amendment for amendment in case.registration.amendments}
     change = case.book.changes.get(decision.rule)
     view = decision_view(decision)
@@ -78,7 +79,7 @@ def _rule_page(
             {"title": estimate.title, "unit": estimate.unit, **document} for estimate, document in secondary
         ],
         "charts": rule_charts(case, decision, figures),
-        "seeds": [(e, rows) for e in endpoints if (rows := seed_rows(case, e))],
+        "seeds": [(e, rows) for e in shown if (rows := seed_rows(case, e))],
         **_read(case, endpoints, ask),
         "statistics": [case.book.statistics[name] for name in decision.statistics],
         "tests": decision.tests,
@@ -124,7 +125,7 @@ def _sums(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
         "endpoint": endpoint,
         "formula": formula(endpoint),
         "query": query,
-        "mean": None if isinstance(mean, Missing) else float(mean),
+        "mean": None if isinstance(mean, Missing) else mean,
         "rows": counted[0],
         "counts": list(zip(counted[1:], endpoint.outcome.columns, strict=False)),
         "listed": [(name, rule_page(case.study.name, name)) for name in _listing(case, endpoint)],

@@ -8,6 +8,7 @@ import type { Interval } from "./interval";
 import { rowsRead } from "./reading";
 import type { Redecision } from "./redecision";
 import { Mismatch, hold } from "./registration";
+import { intervalSays } from "./says";
 import { Missing, Series, type Value } from "./value";
 
 const NONE = "–";
@@ -30,7 +31,12 @@ export function holdShown(
   const word = (what: string, name: string | null, shown: string) => hold(what, name?.replaceAll("_", " ") ?? "", shown);
   each('[data-shown="verdict"]', (shown) => word("The verdict shown", outcome.verdict, shown), true);
   each('[data-shown="original"]', (shown) => word("The original verdict shown", outcome.originalVerdict, shown));
-  each('[data-shown="evidence"]', (shown) => word("The evidence shown", outcome.evidence, shown));
+  each('[data-shown="evidence"]', (shown) => {
+    const rule = document.rules[document.rule];
+    const interval = rule && intervals.get(rule.interval);
+    const says = !interval || interval instanceof Missing ? "" : intervalSays(rule, interval);
+    hold("What the interval shows", says, shown);
+  });
   each('[data-shown="estimate"]', (shown) => number("The estimate shown", outcome.estimate, shown));
   each('[data-shown="interval"]', (shown) => ends(document, intervals, shown));
   each("[data-shown=reading]", (shown, { dataset: { name = "" } }) =>
