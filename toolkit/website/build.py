@@ -65,7 +65,15 @@ def _rendered(material: Material, progress: Callable[[str], None], frozen: str =
     if lack:
         raise lack
     pages = {name: text.encode() for name, text in render(material, progress, frozen).items()}
-    return {**pages, **register_files(material), **played_files(material), **_pictures(material), **_assets()}
+    whole = {
+        **pages,
+        **register_files(material),
+        **played_files(material),
+        **_pictures(material),
+        **_assets(),
+    }
+    material.wait()
+    return whole
 
 
 def lacking_packages() -> IncompleteError | None:

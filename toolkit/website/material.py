@@ -1,6 +1,6 @@
 """What the site is made of: all of it comes in here."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from toolkit.decisions.case import Case
@@ -51,6 +51,7 @@ class Material:
         recorded_how: by which rule the recorded episodes were chosen, in words.
         played: study → run → documents of a few of its episodes, played again; or why there are none.
         played_how: by which rule these were chosen, in words.
+        wait: waits until the studies are checked whole, which goes on beside; raises what was found.
     """
 
     cases: tuple[Case, ...]
@@ -66,6 +67,7 @@ class Material:
     recorded_how: str = ""
     played: Mapping[str, Mapping[str, Sequence[Mapping[str, object]] | str]] = field(default_factory=dict)
     played_how: str = ""
+    wait: Callable[[], object] = lambda: None
 
     def verifications_of(self, case: Case) -> Sequence[Verification]:
         """Return what can be said of a study's registration."""
