@@ -1,6 +1,7 @@
 """What the site is made of, put together from everything that a home holds."""
 
 from collections.abc import Callable, Mapping, Sequence
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -37,18 +38,18 @@ def material(
         verifications: what can be said of the registrations; where it is not given, they are verified.
         cases: the studies that are decided, by who has verified them whole; where none is given, they are
             opened and verified.
-        progress: told what is being verified.
+        progress: told what is being done.
     """
     home.say_absent(remark)
     # Each is opened once: what was read and hashed of it for one page is kept for the others.
     opened = {case.study.name: case.study for case in cases}
     studies = tuple(opened.get(name) or api.open_study(name, home) for name in home.studies())
     decidable = [study for study in studies if study.has("runs")]
+    wait: Callable[[], object] = lambda: None  # noqa: E731 - nothing to wait for
     if not cases:
         # Where none has runs, this refuses in the words of every other command.
         cases = [api.open_case(study, home) for study in decidable] or api.load_cases((), home)
-        for case in cases:
-            check_whole(case.study, case, progress)
+        wait = _checked_beside(home, [case.study.name for case in cases], progress)
     if verifications is None:
         verifications = api.verify_frozen(home, decidable)
     front = read_front(home.cards)
@@ -68,7 +69,32 @@ def material(
         played_how=OF_ONE_RUN,
         exhibits=load_exhibits(front.exhibits) if front else (),
         cards=home.cards,
+        wait=wait,
     )
+
+
+def _checked_beside(
+    home: Home, names: Sequence[str], progress: Callable[[str], None]
+) -> Callable[[], object]:
+    """Begin to check studies whole in a process of its own, and return what waits for that.
+
+    It takes as long as to render their pages, which goes on meanwhile.
+    """
+    pool = get_context("spawn").Pool(1)  # ends with this process, whatever stops that
+    checked = pool.apply_async(_check, (home, names))
+    pool.close()
+
+    def wait() -> None:
+        progress("what is checked beside: files, rows and what follows from them")
+        checked.get()
+
+    return wait
+
+
+def _check(home: Home, names: Sequence[str]) -> None:
+    for name in names:
+        study = api.open_study(name, home)
+        check_whole(study, api.open_case(study, home), lambda _: None)
 
 
 def _probe_figures(cases: Sequence[Case]) -> dict[str, list[Any]]:

@@ -68,7 +68,7 @@ def _rendered(material: Material, progress: Callable[[str], None], frozen: str =
         raise lack
     pages = {name: text.encode() for name, text in render(material, progress, frozen).items()}
     cited = {CITATION: material.citation.text.encode()} if material.citation else {}
-    return {
+    whole = {
         **pages,
         **register_files(material),
         **played_files(material),
@@ -77,6 +77,8 @@ def _rendered(material: Material, progress: Callable[[str], None], frozen: str =
         **cited,
         **_assets(material),
     }
+    material.wait()
+    return whole
 
 
 def lacking_packages() -> IncompleteError | None:

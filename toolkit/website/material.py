@@ -55,6 +55,7 @@ class Material:
         exhibits: what the project shows beside them.
         cards: the folder of what the project itself writes, for its exhibits; None where there is none.
         citation: how the project and its paper are cited.
+        wait: waits until the studies are checked whole, which goes on beside; raises what was found.
     """
 
     cases: tuple[Case, ...]
@@ -69,13 +70,13 @@ class Material:
     played_how: str = ""
     exhibits: tuple[Exhibit, ...] = ()
     cards: Path | None = None
+    citation: Citation | None = None
+    wait: Callable[[], object] = lambda: None
 
     @property
     def packages(self) -> tuple[str, ...]:
         """The packages that pages come from beside this one, each once."""
         return tuple(dict.fromkeys(exhibit.package for exhibit in self.exhibits))
-
-    citation: Citation | None = None
 
     def verifications_of(self, case: Case) -> Sequence[Verification]:
         """Return what can be said of a study's registration."""

@@ -1,6 +1,5 @@
 """A page a run: its row, its evaluations, its episodes, and the rules that read it."""
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,12 +18,10 @@ from toolkit.website.charts.steps import Step, training_steps
 from toolkit.website.examples import quoted
 from toolkit.website.material import Material
 from toolkit.website.page import Page, counts_of, rule_page, run_page, slug
-from toolkit.website.prose import moment
 from toolkit.website.registers import carries
 
 Row = dict[str, Any]
 TABLES = ("evaluations", "luck_share_summary", "groups_summary", "launches", "steps")
-SPECIFIED = "specification"
 SET = ("phase", "pool", "regime")
 COUNTS = {
     "step": "step",
@@ -41,8 +38,8 @@ COUNTS = {
 }
 MEAN, LEAST, GREATEST = (f"importance_weight_{which}" for which in ("mean", "min", "max"))
 SHARES = ("step", "regime", "target", "luck_share", "interval_low", "interval_high", "tasks_defined", "tasks")
-# Columns of `runs` that a run's page says in its first sentence.
-SAID = ("run_id", "condition", "arm", "seed", "role", SPECIFIED)
+# Tables with one file for all runs, whose rows of a run its page shows where somebody asks for them.
+OF_ALL_RUNS = ("runs", "launches", "steps")
 
 
 @dataclass(frozen=True)
@@ -109,10 +106,7 @@ def pages(material: Material) -> Iterator[Page]:
 
 def _tables(study: Study) -> dict[str, Mapping[str, list[Any]]]:
     """Return a study's rows by table and run, each table read once."""
-    tables = {name: _by_run(study.rows(name) if study.has(name) else ()) for name in TABLES}
-    columns = ("run_id", "step", "sha256")  # without the policies themselves
-    checkpoints = study.columns("checkpoints", columns).to_pylist() if study.has("checkpoints") else ()
-    return {**tables, "checkpoints": _by_run(checkpoints)}
+    return {name: _by_run(study.rows(name) if study.has(name) else ()) for name in TABLES}
 
 
 def _by_run(rows: Iterable[Row]) -> Mapping[str, list[Any]]:
@@ -123,7 +117,7 @@ def _by_run(rows: Iterable[Row]) -> Mapping[str, list[Any]]:
 
 
 def files_by_run(study: Study) -> Mapping[str, list[File]]:
-    """Return by run the files that hold its rows alone, and the one file of the training steps of all."""
+    """Return by run the files that hold its rows alone, and those of `OF_ALL_RUNS`."""
     files: dict[str, list[File]] = defaultdict(list)
     runs = [row["run_id"] for row in study.rows("runs")]
     for table in study.tables:
@@ -134,7 +128,7 @@ def files_by_run(study: Study) -> Mapping[str, list[File]]:
                 *(table.name, name, digest, entry.bytes, entry.rows or 0),
                 carries(study, table.name, name),
             )
-            if len(names) == 1 and table.name == "steps":
+            if len(names) == 1 and table.name in OF_ALL_RUNS:
                 for run in runs:
                     files[run].append(file)
             else:
@@ -176,17 +170,12 @@ def _context(
     evaluations = rows["evaluations"]
     episodes = next((file for file in files if file.table == "episodes"), None)
     shown_here = episodes is not None and episodes.is_carried
-    described = {column.name: column for column in study.table("runs").columns if column.name not in SAID}
-    shown = {key: run[key] for key in described if run.get(key) is not None}
     points = _points(evaluations)
     return {
         "study": study.name,
         "is_summary": study.is_summary,
         "run": run,
         "decides": run["role"] in case.book.plan.roles,
-        "facts": [(key, _shown(value), described[key].unit or "") for key, value in shown.items()],
-        "unsaid": [key for key in described if run.get(key) is None],
-        "specification": _specification(run.get(SPECIFIED)),
         "readers": [reader for reader in readers if not reader.is_not_run],
         "would_read": [reader for reader in readers if reader.is_not_run],
         "chart_drawn": success_by_step(points, name[:80]) if points else None,
@@ -198,8 +187,6 @@ def _context(
         "groups": rows["groups_summary"],
         "luck": [[_shown(row.get(column)) for column in SHARES] for row in rows["luck_share_summary"]],
         "luck_columns": [column.replace("_", " ") for column in SHARES],
-        "launches": rows["launches"],
-        "checkpoints": rows["checkpoints"],
         "files": files,
         "registers": {
             "study": study.name,
@@ -208,8 +195,11 @@ def _context(
         },
         "has_episodes": study.has("episodes"),
         "file": episodes,
-        "can_replay": run.get(SPECIFIED) is not None and study.has("checkpoints") and episodes is not None,
+        "can_replay": run.get("specification") is not None
+        and study.has("checkpoints")
+        and episodes is not None,
         "episodes_query": f"SELECT * FROM episodes WHERE run_id = {quoted(name)}",
+        "run_query": f"SELECT * FROM runs WHERE run_id = {quoted(name)}",
     }
 
 
@@ -231,18 +221,17 @@ def _sets(evaluations: Sequence[Row], *, linked: bool) -> list[Row]:
     """Return evaluation sets in the order of the rows, each with its own rows."""
     sets: dict[tuple[str, ...], list[Row]] = {}
     for row in evaluations:
-        sets.setdefault(tuple(row[name] for name in SET), []).append(_evaluation(row, linked=linked))
-    return [{"id": counts_of(*key), "name": rows[0]["set"], "rows": rows} for key, rows in sets.items()]
-
-
-def _evaluation(row: Row, *, linked: bool) -> Row:
-    filters = {name: str(row[name]) for name in (*SET, "step")}
-    return {
-        "set": " ".join(row[name].replace("_", " ") for name in SET),
-        "counts": [row[column] for column in COUNTS if column in row],
-        "rate": _rate(row),
-        "fragment": urlencode(filters) if linked else "",
-    }
+        counts = [row[column] for column in COUNTS if column in row]
+        sets.setdefault(tuple(row[name] for name in SET), []).append({"counts": counts, "rate": _rate(row)})
+    return [
+        {
+            "id": counts_of(*key),
+            "name": " ".join(key).replace("_", " "),
+            "fragment": urlencode(dict(zip(SET, key, strict=True))) if linked else "",
+            "rows": rows,
+        }
+        for key, rows in sets.items()
+    ]
 
 
 def _rate(row: Row) -> str:
@@ -303,33 +292,8 @@ def _seconds(launches: Sequence[LaunchRow]) -> dict[int, tuple[float, float]]:
     }
 
 
-def _specification(text: str | None) -> list[tuple[str, str]] | None:
-    """Return a specification as names and values; one that is no JSON object as a single text."""
-    if text is None:
-        return None
-    try:
-        document = json.loads(text)
-    except ValueError:
-        document = None
-    if not isinstance(document, dict):
-        return [("as recorded", text)]
-    return [(str(key), _flat(value)) for key, value in document.items()]
-
-
-def _flat(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_flat(member)}" for key, member in value.items())
-    if isinstance(value, list):
-        return ", ".join(_flat(member) for member in value)
-    return str(value)
-
-
 def _shown(value: Any) -> Any:
-    if hasattr(value, "tzinfo"):
-        return moment(value)
-    if isinstance(value, float):
-        return round(value, 4)
-    return value
+    return round(value, 4) if isinstance(value, float) else value
 
 
 _SAID = re.compile(r"Trajectory (\S{1,60}) is (.{1,400})", re.DOTALL)

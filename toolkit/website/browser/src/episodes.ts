@@ -167,8 +167,24 @@ class List {
   }
 }
 
-/** A list of rows as a table, the first ones first. */
+/** What a row says, and what it does not; the members of a JSON object stand for themselves. */
+function described(row: Row): HTMLElement[] {
+  const list = make("dl");
+  const say = (name: string, value: unknown): void => {
+    list.append(make("dt", { text: words(name) }), make("dd", { text: typeof value === "object" ? JSON.stringify(value) : text(value) }));
+  };
+  for (const [name, value] of Object.entries(row)) {
+    if (value === null) continue;
+    if (typeof value === "string" && value.startsWith("{")) Object.entries(JSON.parse(value) as object).forEach(([part, held]) => say(part, held));
+    else say(name, shown(value));
+  }
+  const absent = Object.keys(row).filter((name) => row[name] === null).map(words);
+  return absent.length ? [list, make("p", { class: "note", text: `Not recorded: ${absent.join(", ")}.` })] : [list];
+}
+
+/** A list of rows as a table, the first ones first; a row alone as what it says. */
 function listed(name: string, all: Row[]): HTMLElement[] {
+  if (all.length === 1) return described(all[0]!);
   const columns = Object.keys(all[0] ?? {}).filter((column) => all.some((row) => row[column] !== null));
   const head = make("tr", { children: columns.map((column) => make("th", { text: words(column) })) });
   for (const cell of head.children) cell.setAttribute("scope", "col");
