@@ -25,8 +25,7 @@ def inputs_of(home: Home, folder: Path) -> str:
     """Return the SHA-256 of all that a site is made of.
 
     These are the bytes of registers, registrations, cards, the citation, this package and the lists of frozen
-    versions, and
-    the versions of Python and of every installed package.
+    versions, and the versions of Python and of every installed package.
     """
     whole = hashlib.sha256()
     source = Path(str(files("toolkit")))
