@@ -52,7 +52,7 @@ def download(registration: str, name: str) -> str:
 
 def frozen_file_content(material: Material) -> dict[str, bytes]:
     """Return every registration's files, and the script that holds them all, by their names on the site."""
-    content = {}
+    content: dict[str, bytes] = {}
     for name, registration in every_registration(material).items():
         files = frozen_files(registration)
         content |= {download(name, place): held for place, held in files.items()}
