@@ -304,7 +304,7 @@ function attribute(signer: SignerInfo, type: string) {
   return found[0]?.values[0];
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: asn1js gives no narrower type to what a sequence holds
+// asn1js gives no narrower type to what a sequence holds.
 function items(node: any): any[] {
   return node instanceof Sequence ? [...node.valueBlock.value] : [];
 }
