@@ -137,7 +137,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 lock: $(VENV)/bin/python
 	@$(PIP) uv
 	@$(COMPILE) --extra site --group build --group first-majors --output-file requirements.lock
-	@$(COMPILE) --extra site --extra hub --extra mcp --extra freeze --extra ray --group build --group test --group check \
+	@$(COMPILE) --extra site --extra plot --extra hub --extra mcp --extra freeze --extra ray --group build --group test --group check \
 		--group first-majors --constraints requirements.lock --output-file requirements-dev.lock
 	@$(COMPILE) --group bench --constraints requirements-dev.lock --output-file requirements-bench.lock
 	@$(COMPILE) --extra hub --group build --group test-core --group other-majors \

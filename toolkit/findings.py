@@ -12,15 +12,16 @@ from typing import Any
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
-from toolkit.decisions.values import Missing, Series, Value, mean_of
+from toolkit.decisions.values import Missing, Series, Value, fixed, mean_of
 from toolkit.errors import DamagedError, UsageError
 from toolkit.files import read_text
 from toolkit.registers.query import ask
 
 FILE = "findings.toml"
-PLACES = ("front", "study", "card", "theory", "paper")
+PLACES = ("front", "surprise", "study", "card", "theory", "paper")
 ENDS = ("level", "low", "high")
 # A number by itself; H1a, C2 and 2B are names.
+_DECIMALS = re.compile(r"(\+?)\.(\d+)f")
 _NUMBER = re.compile(r"(?<![\w.])\d[\d.,]*(?!\w)")
 
 
@@ -188,6 +189,9 @@ def _printed(entry: _Entry, name: str, form: str, number: Any) -> str:
             found=f"{{{name}}}",
         )
     try:
+        exactly = _DECIMALS.fullmatch(form) if isinstance(number, Fraction) else None
+        if exactly:
+            return fixed(number, int(exactly[2]), signed=bool(exactly[1]))
         return format(float(number) if isinstance(number, Fraction) else number, form)
     except ValueError as error:
         raise entry.refused(

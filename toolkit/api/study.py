@@ -43,7 +43,7 @@ class Study(registers.Study):
     def plot(self, rule: str, home: Home | None = None) -> alt.LayerChart:
         """Draw a rule's estimate by seed, with its mean, its interval, zero and the registered threshold.
 
-        It is the chart that the site shows of the rule, without its caption.
+        It shows what the site's chart of the rule shows.
 
         Args:
             rule: name of the rule.
@@ -61,19 +61,18 @@ class Study(registers.Study):
         Examples:
             >>> toolkit.open_study("published").plot("H2a").save("H2a.html")  # doctest: +SKIP
         """
-        _need("altair", "pip install 'paired-rollouts-toolkit[site]'")
-        import altair as alt
-
-        from toolkit.website.drawings import estimate_chart
+        _need("altair", "pip install 'paired-rollouts-toolkit[plot]'")
+        from toolkit.api.plot import seed_differences
+        from toolkit.website.drawings import spread_of
 
         case = open_case(self, home)
-        chart = estimate_chart(case, case.decide(rule))
-        if chart is None:
+        spread = spread_of(case, case.decide(rule))
+        if spread is None or not spread.members:
             raise IncompleteError(
                 f"rule {rule!r} has no estimate to draw in study {self.name!r}",
                 remedy=f"`toolkit.explain({rule!r}, {self.name!r})` says what it rests on and lacks",
             )
-        return alt.LayerChart.from_dict(chart.document)
+        return seed_differences(spread)
 
     def _repr_html_(self) -> str:
         """Return the study as a notebook shows it: its tables with their rows."""

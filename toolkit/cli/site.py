@@ -106,9 +106,9 @@ def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None
 
     It is compared byte for byte, and has to work as a site.
 
-    Every reference has to lead to a file or an id of the site, none off it; frozen versions have to be as
-    they were frozen; pages and what they load have to keep within their budgets. One line a finding, and
-    exit code 1.
+    Every reference has to lead to a file or an id of the site, or to an address that cards/site.toml
+    declares; frozen versions have to be as they were frozen; pages and what they load have to keep within
+    their budgets. One line a finding, and exit code 1.
 
     \b
     Examples:
@@ -125,7 +125,8 @@ def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None
     with steps("site") as progress:
         everything = material(home, site_folder, progress=progress)
         expected = site_content(everything, progress)
-        findings = check_site(site_folder, expected, everything.versions)
+        addresses = everything.front.addresses if everything.front else ()
+        findings = check_site(site_folder, expected, everything.versions, addresses)
     document: SiteCheckDocument = {
         "folder": str(site_folder),
         "files": len(expected),

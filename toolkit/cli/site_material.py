@@ -9,17 +9,18 @@ from toolkit import api
 from toolkit.cli.output import remark
 from toolkit.decisions.case import Case
 from toolkit.episodes.document import episode_document
+from toolkit.exhibits import load_exhibits
 from toolkit.findings import read_findings
 from toolkit.places import Home
 from toolkit.prereg.verification import Verification
 from toolkit.registers.study import Study
-from toolkit.study.check.recorded import CHOSEN, OF_ONE_RUN, choose_of_runs, choose_pairs
+from toolkit.study.check.recorded import OF_ONE_RUN, choose_of_runs
 from toolkit.study.check.whole import check_whole
 from toolkit.study.probing.report import SUMMARY, report
+from toolkit.website.citation import read_citation
 from toolkit.website.front import read_front
 from toolkit.website.frozen import read_versions
-from toolkit.website.material import Material, Recorded
-from toolkit.website.paper import read_paper
+from toolkit.website.material import Material
 
 
 def material(
@@ -54,21 +55,20 @@ def material(
     front = read_front(home.cards)
     if front:
         cases = sorted(cases, key=lambda case: front.place(case.study.name))
-    recorded, how = _recorded_episodes(studies)
     return Material(
         tuple(cases),
         studies,
         tuple(verifications),
-        recorded,
         front,
         read_findings(home.cards, cases),
         registrations=tuple(api.frozen_registrations(home)),
-        recorded_how=how,
+        citation=read_citation(home.root),
         probe_figures=_probe_figures(cases),
-        paper=read_paper(home.cards),
         versions=read_versions(folder),
         played={case.study.name: _played(case.study) for case in cases},
         played_how=OF_ONE_RUN,
+        exhibits=load_exhibits(front.exhibits) if front else (),
+        cards=home.cards,
         wait=wait,
     )
 
@@ -101,21 +101,6 @@ def _probe_figures(cases: Sequence[Case]) -> dict[str, list[Any]]:
     """Return how certain every study's probe figures are, as far as the study allows."""
     probed = [case.study for case in cases if case.study.has(SUMMARY)]
     return {study.name: [row for rows in report(study).figures.values() for row in rows] for study in probed}
-
-
-def _recorded_episodes(studies: Sequence[Study]) -> tuple[tuple[Recorded, ...], str]:
-    """Return recorded episodes of both designs, played again, and the rule that chose them.
-
-    They come from the first study that can be played again here.
-
-    Raises:
-        VerificationError: one comes out otherwise than recorded.
-    """
-    for study in studies:
-        played = choose_pairs(study)
-        if played:
-            return tuple(Recorded(study.name, p.run, p.row, p.episode) for p in played), CHOSEN
-    return (), ""
 
 
 def _played(study: Study) -> dict[str, Sequence[Mapping[str, object]] | str]:

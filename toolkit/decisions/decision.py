@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from toolkit.decisions.counts import ArmCounts
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.pvalues import PValue
-from toolkit.decisions.values import Missing, Series, Value, printed
+from toolkit.decisions.values import Missing, Series, Value, fixed, printed
 from toolkit.prereg.standing import UNVERIFIED, Standing
 from toolkit.registers.origin import Origin
 
@@ -122,14 +122,14 @@ class Estimate:
         """The mean, signed where it is one of differences; empty where it is missing."""
         if isinstance(self.mean, Missing):
             return ""
-        return f"{float(self.mean):{'.4f' if self.members is None else '+.4f'}}"
+        return fixed(self.mean, signed=self.members is not None)
 
     @property
     def members_text(self) -> str:
         """The members, as `0:+0.0539, 1:-0.0016`; empty where it is no series."""
         items = self.members.items if self.members else ()
         return ", ".join(
-            f"{name}:{'missing' if isinstance(value, Missing) else f'{float(value):+.4f}'}"
+            f"{name}:{'missing' if isinstance(value, Missing) else fixed(value, signed=True)}"
             for name, value in items
         )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.decisions.endpoints import IntervalSpec
 from toolkit.decisions.lookup import Tables
-from toolkit.decisions.values import Missing, Scalar, exact
+from toolkit.decisions.values import Missing, Scalar, exact, fixed
 
 if TYPE_CHECKING:
     from toolkit.documents.decisions import Evidence, IntervalDocument, IntervalSource
@@ -53,13 +53,18 @@ class Interval:
     @property
     def text(self) -> str:
         """Its level and its ends, as `95% [-0.0039, +0.0779]`."""
-        return f"{float(100 * self.level):g}% [{float(self.low):+.4f}, {float(self.high):+.4f}]"
+        return f"{float(100 * self.level):g}% [{self.ends_text}]"
+
+    @property
+    def ends_text(self) -> str:
+        """Its ends, as `-0.0039, +0.0779`."""
+        return f"{fixed(self.low, signed=True)}, {fixed(self.high, signed=True)}"
 
     def end_text(self, end: str) -> str:
         """Return the `lower` or `upper` end with its Monte Carlo error, in words."""
         low_error, high_error = self.errors or (0, 0)
         value, error = (self.low, low_error) if end == "lower" else (self.high, high_error)
-        numbers = f"{float(value):+.5f} with a Monte Carlo error of {float(error):.5f}"
+        numbers = f"{fixed(value, 5, signed=True)} with a Monte Carlo error of {fixed(error, 5)}"
         return f"the {end} end of {self.id}, {numbers}"
 
     def as_dict(self) -> IntervalDocument:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from toolkit.decisions.endpoints import Endpoint
+from toolkit.decisions.endpoints import Endpoint, Rate
 from toolkit.decisions.lookup import Row, Tables, rows_with
 from toolkit.decisions.plan import Plan, described, place_of
 from toolkit.decisions.subgroup import in_words, rows_of
@@ -26,12 +26,25 @@ class CurvePoint:
         series: `seed 0`, …; `mean` over the deciding runs; `replication` for runs shown beside them.
         step: training step.
         success: true success, a fraction in [0, 1].
+        successes, episodes: the counts that it is the quotient of; None where it is not one of counts.
     """
 
     arm: str
     series: str
     step: int
     success: Fraction
+    successes: int | None = None
+    episodes: int | None = None
+
+
+def mean_point(held: Sequence[CurvePoint]) -> CurvePoint:
+    """Return the mean of one step's points; it has the counts of all where they are equally many."""
+    sizes = {point.episodes for point in held}
+    counts: tuple[int | None, int | None] = None, None
+    if len(sizes) == 1 and None not in sizes:
+        counts = sum(p.successes or 0 for p in held), sum(p.episodes or 0 for p in held)
+    mean = sum((point.success for point in held), Fraction(0)) / len(held)
+    return CurvePoint(held[0].arm, "mean", held[0].step, mean, *counts)
 
 
 def measure(endpoint: Endpoint, registers: Tables, plan: Plan) -> Scalar | Series[Fraction]:
@@ -111,21 +124,32 @@ def curve_points(endpoint: Endpoint, registers: Tables, plan: Plan) -> tuple[Cur
     for arm in endpoint.arms:
         for step in steps:
             seeds = {s: run for (a, s), run in deciding.items() if a == arm and isinstance(run, str)}
-            levels = {s: success_at(endpoint, table, run, step) for s, run in seeds.items()}
-            values = [value for value in levels.values() if not isinstance(value, Missing)]
-            points += [
-                CurvePoint(arm, f"seed {s}", step, v) for s, v in levels.items() if not isinstance(v, Missing)
+            held = [
+                point
+                for seed, run in seeds.items()
+                for point in _points_at(endpoint, table, run, (arm, f"seed {seed}", step))
             ]
-            if values and len(values) == len(endpoint.seeds):
-                points.append(CurvePoint(arm, "mean", step, sum(values, Fraction(0)) / len(values)))
+            points += held
+            if held and len(held) == len(endpoint.seeds):
+                points.append(mean_point(held))
             for run in runs:
                 condition, scaling, ran, seed = place_of(run)
                 shown = (condition, scaling, ran) == (endpoint.condition, endpoint.scale_rewards, arm)
                 if shown and run["role"] == "replication" and seed in endpoint.seeds:
-                    value = success_at(endpoint, table, run["run_id"], step)
-                    if not isinstance(value, Missing):
-                        points.append(CurvePoint(arm, "replication", step, value))
+                    points += _points_at(endpoint, table, run["run_id"], (arm, "replication", step))
     return tuple(sorted(points, key=lambda p: (p.arm, p.series, p.step)))
+
+
+def _points_at(
+    endpoint: Endpoint, table: Sequence[Row], run: str, place: tuple[str, str, int]
+) -> list[CurvePoint]:
+    """Return a run's point at a step as a curve's: its arm, series and step; none where there is no value."""
+    cells = _counted(endpoint, table, {"run_id": run, "step": place[2]})
+    value = cells if isinstance(cells, Missing) else _outcome(endpoint, cells)
+    if isinstance(cells, Missing) or isinstance(value, Missing):
+        return []
+    counts = map(int, cells) if isinstance(endpoint.outcome, Rate) else ()
+    return [CurvePoint(*place, value, *counts)]
 
 
 def success_at(endpoint: Endpoint, table: Sequence[Row], run: str, step: int) -> Scalar:
@@ -197,12 +221,19 @@ def _pooled(endpoint: Endpoint, table: Sequence[Row], runs: Runs) -> Scalar:
 
 def _number(endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, object]) -> Scalar:
     """Return the endpoint's outcome on the one row at a place."""
+    cells = _counted(endpoint, table, place)
+    return cells if isinstance(cells, Missing) else _outcome(endpoint, cells)
+
+
+def _counted(
+    endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, object]
+) -> tuple[Fraction, ...] | Missing:
+    """Return what the endpoint reads of the one row at a place."""
     row = _row(endpoint, table, place)
-    if isinstance(row, Missing):
-        return row
-    cells = _cells(endpoint, row)
-    if isinstance(cells, Missing):
-        return cells
+    return row if isinstance(row, Missing) else _cells(endpoint, row)
+
+
+def _outcome(endpoint: Endpoint, cells: tuple[Fraction, ...]) -> Scalar:
     first, *second = cells
     return _quotient(first, second[0], endpoint) if second else first
 

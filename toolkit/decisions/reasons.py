@@ -10,7 +10,7 @@ from toolkit.decisions.evaluation import COMPARE
 from toolkit.decisions.expressions import Binary, Call, Expression, Name, Number
 from toolkit.decisions.grammar import parse
 from toolkit.decisions.interval import Interval
-from toolkit.decisions.values import Missing, Series, Value, exact_text
+from toolkit.decisions.values import Missing, Series, Value, exact_text, fixed
 
 # A fraction longer than this says nothing to a reader.
 LONGEST = 10
@@ -74,6 +74,13 @@ def interval_says(decision: Decision) -> str:
     return f"includes {' and '.join(includes)}" if includes else "excludes zero"
 
 
+def interval_bounds(decision: Decision) -> tuple[Fraction, ...]:
+    """Return the numbers that tests hold an interval against, upwards; none where no region says it."""
+    interval = decision.interval
+    held = _bounds(decision, interval) if isinstance(interval, Interval) else []
+    return tuple(sorted(bound for _, _, bound in held))
+
+
 def estimate_lines(decision: Decision, *, seeds: bool) -> Iterator[str]:
     """Yield a decision's estimate, of all seeds or over their range, and what its interval says."""
     estimate, interval = decision.estimate, decision.interval
@@ -97,7 +104,9 @@ def missing_says(decision: Decision) -> str:
 def range_text(decision: Decision) -> str:
     """Return the range of an estimate's members, as `-0.0016 to +0.0586`."""
     numbers = _numbers(decision)
-    return f"{min(numbers):+.4f} to {max(numbers):+.4f}" if numbers else ""
+    if not numbers:
+        return ""
+    return f"{fixed(min(numbers), signed=True)} to {fixed(max(numbers), signed=True)}"
 
 
 def spoken(verdict: str) -> str:
@@ -105,12 +114,12 @@ def spoken(verdict: str) -> str:
     return verdict.replace("_", " ")
 
 
-def _numbers(decision: Decision) -> list[float]:
+def _numbers(decision: Decision) -> list[Fraction]:
     """Return the members of an estimate, where all of them are there."""
     estimate = decision.estimate
     if estimate is None or estimate.members is None or isinstance(estimate.mean, Missing):
         return []
-    return [float(number) for number in estimate.members.values if isinstance(number, Fraction)]
+    return [number for number in estimate.members.values if isinstance(number, Fraction)]
 
 
 def _bounds(decision: Decision, interval: Interval) -> list[tuple[Fraction, str, Fraction]]:
@@ -239,7 +248,7 @@ def _text(value: Value, exactly: bool) -> str:  # noqa: FBT001 - a number's kind
     if value.denominator == 1:
         return str(value)
     whole = exact_text(value)
-    shown = f"{float(value):.4f}"
+    shown = fixed(value)
     return f"{shown} = {whole}" if exactly and "/" in whole and len(whole) <= LONGEST else shown
 
 

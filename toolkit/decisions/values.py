@@ -138,6 +138,17 @@ def rounded(value: Fraction) -> float:
     return float(round(value, SHOWN_DECIMALS))
 
 
+def fixed(value: float | Fraction, digits: int = 4, *, signed: bool = False) -> str:
+    """Return a number with so many decimals: rounded once, from the exact one, a tie to the even digit.
+
+    Args:
+        value: the number itself, not what was printed of it.
+        digits: decimals.
+        signed: whether a plus is written.
+    """
+    return f"{float(round(Fraction(value), digits)):{'+' if signed else ''}.{digits}f}"
+
+
 def printed(value: Value | None) -> tuple[Any, Any]:
     """Return a value as printed: exactly, and rounded; by member where it is a series."""
     if isinstance(value, Series):

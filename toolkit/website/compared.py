@@ -4,12 +4,9 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
-from toolkit.decisions.decision import Decision
-from toolkit.decisions.equivalence import MARGINS, expanded
 from toolkit.decisions.expressions import COMPARISONS, Binary, Call, Expression, Name, Number
 from toolkit.decisions.rules import Rule
 from toolkit.decisions.values import Missing, Series
-from toolkit.website.charts.marks import Limits
 from toolkit.website.charts.members import EACH, LAST, REST, Comparison
 
 MIRRORED = {">": "<", "<": ">", ">=": "<=", "<=": ">=", "=": "="}
@@ -20,31 +17,7 @@ HOLDS: dict[str, Callable[[Fraction, Fraction], bool]] = {
     "<=": operator.le,
     "=": operator.eq,
 }
-INWARDS = {"lower": (">", ">="), "upper": ("<", "<=")}
-"""How a criterion asks an end of an interval to keep inside a bound."""
 READ_INTO = ("all", "any", "each", "majority", "count")
-
-
-def limits(rule: Rule, decision: Decision) -> Limits | None:
-    """Return the bounds that a rule asks its interval to keep, and whether it does.
-
-    None where no criterion of the binding reading compares an end of the interval with a number, or where two
-    compare the same end.
-    """
-    bounds: dict[str, Fraction] = {}
-    held = []
-    outcomes = {criterion.id: criterion.holds for criterion in decision.criteria}
-    for criterion in rule.criteria:
-        if criterion.reading not in (None, rule.binding):
-            continue
-        for end, bound in _ends(criterion.expression, rule.interval):
-            if end in bounds:
-                return None
-            bounds[end] = bound
-            held.append(outcomes[criterion.id])
-    if not bounds or any(isinstance(outcome, Missing) for outcome in held):
-        return None
-    return Limits(bounds.get("lower"), bounds.get("upper"), all(outcome is True for outcome in held))
 
 
 def comparisons(rule: Rule, endpoint: str, series: Series[Fraction]) -> tuple[Comparison, ...]:
@@ -69,23 +42,6 @@ def comparisons(rule: Rule, endpoint: str, series: Series[Fraction]) -> tuple[Co
         base = first[0] if number is None else None
         compared.append(Comparison(scope, sign, float(bound), base, held, len(of)))
     return tuple(dict.fromkeys(compared))
-
-
-def _ends(expression: Expression, interval: str) -> Iterator[tuple[str, Fraction]]:
-    """Yield each end of an interval that has to keep inside a number, and the number."""
-    if isinstance(expression, Call) and expression.operator in MARGINS:
-        expression = expanded(expression)
-    if isinstance(expression, Call) and expression.operator == "all":
-        for argument in expression.arguments:
-            yield from _ends(argument, interval)
-    for left, sign, right in _sides(expression):
-        if (
-            isinstance(left, Call)
-            and left.arguments == (Name(interval),)
-            and sign in INWARDS.get(left.operator, ())
-            and (bound := _number(right)) is not None
-        ):
-            yield left.operator, bound
 
 
 def _parts(rule: Rule) -> Iterator[Expression]:

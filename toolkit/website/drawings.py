@@ -10,6 +10,7 @@ from toolkit.decisions.endpoints import Endpoint, Rate
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.picture import Picture
+from toolkit.decisions.reasons import interval_bounds, interval_says
 from toolkit.decisions.rulebook import RuleBook
 from toolkit.decisions.subgroup import in_words
 from toolkit.decisions.values import Missing, Series
@@ -20,9 +21,9 @@ from toolkit.website.charts.differences import Spread, seed_differences
 from toolkit.website.charts.drawing import Chart
 from toolkit.website.charts.forest import ForestRow, forest
 from toolkit.website.charts.marks import Bar, signed
-from toolkit.website.charts.members import Dot, Measured, members
+from toolkit.website.charts.members import Measured, Member, members
 from toolkit.website.charts.predicted import Point, Predictor, Scene, predicted_and_seen
-from toolkit.website.compared import comparisons, limits
+from toolkit.website.compared import comparisons
 from toolkit.website.environment import words
 
 
@@ -93,7 +94,7 @@ def _pictures_of(case: Decided, decision: Decision) -> list[Chart]:
     return [chart for name, chart in pictures(case).items() if name in showing]
 
 
-def forest_row(case: Decided, decision: Decision) -> ForestRow:
+def forest_row(decision: Decision) -> ForestRow:
     """Return what a decision says, as a row of the forest plot."""
     estimate = decision.estimate
     return ForestRow(
@@ -104,14 +105,15 @@ def forest_row(case: Decided, decision: Decision) -> ForestRow:
         estimate.mean if estimate and not isinstance(estimate.mean, Missing) else None,
         _bar(decision),
         decision.threshold,
-        limits(case.book.rules[decision.rule], decision),
+        interval_bounds(decision),
+        interval_says(decision),
     )
 
 
 def estimates(case: Case) -> Chart | None:
     """Return what a study's hypotheses estimate; predictions restate the same estimates."""
     hypotheses = (decision for decision in case.decide_all() if decision.kind == "hypothesis")
-    return forest(tuple(forest_row(case, decision) for decision in hypotheses), case.study.name)
+    return forest(tuple(forest_row(decision) for decision in hypotheses), case.study.name)
 
 
 def pictures(case: Decided) -> dict[str, Chart]:
@@ -142,7 +144,7 @@ def _how_well(case: Decided, statistic: str) -> str:
     value = case.engine.value(statistic) if statistic else None
     if not isinstance(value, Fraction):
         return ""
-    return f"{case.book.statistics[statistic].title}: {signed(value, '.2f')}"
+    return f"{case.book.statistics[statistic].title}: {signed(value, 2)}"
 
 
 def _bar_of(case: Decided, interval: str) -> Bar | None:
@@ -164,24 +166,29 @@ def measure(endpoint: Endpoint) -> str:
 
 def estimate_chart(case: Decided, decision: Decision) -> Chart | None:
     """Return the chart of a rule's estimate by seed; None where it has none."""
+    spread = spread_of(case, decision)
+    return seed_differences(spread) if spread else None
+
+
+def spread_of(case: Decided, decision: Decision) -> Spread | None:
+    """Return a rule's estimate with its members; None where it has none."""
     estimate = decision.estimate
     if estimate is None or estimate.members is None:
         return None
     items = estimate.members.items
     present = tuple((name, value) for name, value in items if not isinstance(value, Missing))
-    return seed_differences(
-        Spread(
-            estimate.title,
-            estimate.unit,
-            case.book.endpoints[estimate.endpoint].arms,
-            estimate.members.unit,
-            present,
-            len(items) - len(present),
-            None if isinstance(estimate.mean, Missing) else estimate.mean,
-            _bar(decision),
-            decision.threshold,
-            limits(case.book.rules[decision.rule], decision),
-        )
+    return Spread(
+        estimate.title,
+        estimate.unit,
+        case.book.endpoints[estimate.endpoint].arms,
+        estimate.members.unit,
+        present,
+        len(items) - len(present),
+        None if isinstance(estimate.mean, Missing) else estimate.mean,
+        _bar(decision),
+        decision.threshold,
+        interval_bounds(decision),
+        interval_says(decision),
     )
 
 
@@ -203,11 +210,11 @@ def _what(endpoint: Endpoint) -> str:
 
 def _dots(
     case: Decided, endpoint: Endpoint, series: Series[Any], figures: Iterable[ProbeIntervalRow]
-) -> tuple[tuple[Dot, ...], str]:
+) -> tuple[tuple[Member, ...], str]:
     """Return the members of a series, and what is to be said of their intervals."""
     ends, interval_words = _ends(case, endpoint, figures)
     dots = tuple(
-        Dot(name, float(round(value, 4)), *ends.get(name, (None, None)))
+        Member(name, float(value), *ends.get(name, (None, None)))
         for name, value in series.items
         if not isinstance(value, Missing)
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from toolkit.decisions.values import fixed
 from toolkit.website.page import rule_file
 from toolkit.website.prose import brief, markdown, moment, sentence, ticked, word
 
@@ -19,18 +21,25 @@ _BAD = ("miss", "missed", "failed", "not_verified", "does_not_hold")
 _MIXED = ("partially_met", "superseded", "incomplete", "missing", "demonstration")
 
 
-def environment() -> jinja2.Environment:
-    """Return the environment that renders every template; text is escaped unless it says otherwise."""
+def environment(packages: Iterable[str] = ()) -> jinja2.Environment:
+    """Return the environment that renders every template; text is escaped unless it says otherwise.
+
+    Args:
+        packages: further ones with templates, which can extend those of the site.
+    """
     import jinja2
 
     made = jinja2.Environment(
-        loader=jinja2.PackageLoader("toolkit.website"),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(p) for p in ("toolkit.website", *packages)]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    shown_as = (verdict_class, words, data, size, rule_file, markdown, ticked, moment, brief, word, sentence)
+    shown_as = (
+        *(verdict_class, words, data, size, rule_file, markdown, ticked, moment, brief, word, sentence),
+        fixed,
+    )
     made.filters.update({function.__name__: function for function in shown_as})
     made.tests["figure"] = is_figure
     return made

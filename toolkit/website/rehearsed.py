@@ -5,7 +5,6 @@ from importlib.resources import files
 from typing import Any, Protocol
 
 from toolkit.decisions.decision import Decision
-from toolkit.website.charts.drawing import draw_all
 from toolkit.website.drawings import Decided, rule_charts
 from toolkit.website.environment import environment
 from toolkit.website.views import decision_view
@@ -39,12 +38,12 @@ def rehearsal_page(done: Rehearsed, standing: str) -> str:
         standing: that it decides nothing, in words.
     """
     charts = {decision.rule: rule_charts(done, decision, ()) for decision in done.decisions}
-    draw_all(chart for drawn in charts.values() for chart in drawn)
     rules = [
         {"d": decision_view(made), "charts": charts[made.rule], "power": done.powers.get(made.rule, ())}
         for made in done.decisions
     ]
-    style = (files("toolkit.website") / "assets" / "style.css").read_text(encoding="utf-8")
+    assets = files("toolkit.website") / "assets"
+    style = "".join((assets / f"{name}.css").read_text(encoding="utf-8") for name in ("style", "charts"))
     template = environment().get_template("rehearsal.html")
     return template.render(
         study=done.study.name,

@@ -6,7 +6,11 @@ from typing import Any
 from toolkit.decisions.case import Case
 from toolkit.decisions.decision import CriterionResult, Decision
 from toolkit.decisions.interval import Interval
+from toolkit.decisions.reasons import interval_says
 from toolkit.decisions.values import Series, Value, printed
+from toolkit.website.charts.cells import cells
+from toolkit.website.drawings import forest_row
+from toolkit.website.page import rule_page
 
 # A fraction longer than this says nothing to a reader.
 LONGEST = 15
@@ -28,6 +32,9 @@ def decision_view(decision: Decision) -> dict[str, Any]:
         "exploratory": [],
         "is_exploratory": False,
         "bounds": decision.bounds.in_words if decision.bounds else "",
+        "estimate_text": decision.estimate.mean_text if decision.estimate else "",
+        "interval_text": decision.interval.text if isinstance(decision.interval, Interval) else "",
+        "interval_says": interval_says(decision),
         "interval_origin": decision.interval.origin if isinstance(decision.interval, Interval) else "",
         **decided,
     }
@@ -45,6 +52,27 @@ def decision_view(decision: Decision) -> dict[str, Any]:
         for criterion, document_of in zip(decision.criteria, decided["criteria"], strict=True)
     ]
     return document
+
+
+KINDS = {"hypothesis": "Hypotheses", "gate": "Gates", "prediction": "Predictions"}
+
+
+def outcome_tables(case: Case) -> list[dict[str, Any]]:
+    """Return a study's outcomes as tables, one a kind of rule, each with its forest plot."""
+    decisions = case.decide_all()
+    return [
+        {
+            "study": case.study.name,
+            "title": KINDS.get(kind, kind),
+            "decisions": [
+                {**decision_view(d), "target": rule_page(case.study.name, d.rule)}
+                for d in decisions
+                if d.kind == kind
+            ],
+            "cells": cells([forest_row(d) for d in decisions if d.kind == kind]),
+        }
+        for kind in dict.fromkeys(decision.kind for decision in decisions)
+    ]
 
 
 def standing_view(case: Case) -> dict[str, str]:

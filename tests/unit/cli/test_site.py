@@ -124,7 +124,9 @@ def test_an_unchanged_site_is_not_rendered_and_a_damaged_file_is_mended(
     assert snapshot(folder) == before
 
 
-@pytest.mark.parametrize("changed", ["registers/published/README.md", "prereg/new.txt", "cards/site.toml"])
+@pytest.mark.parametrize(
+    "changed", ["registers/published/README.md", "prereg/new.txt", "cards/site.toml", "CITATION.cff"]
+)
 def test_whatever_a_site_is_made_of_changes_it_is_rendered(small: Path, tmp_path: Path, changed: str) -> None:
     site = tmp_path / "site"
     site.mkdir()

@@ -20,7 +20,7 @@ from toolkit.registers.study import Study, open_study
 from toolkit.website import registers
 from toolkit.website.examples import examples, quoted
 from toolkit.website.material import Material
-from toolkit.website.pages import data, theory
+from toolkit.website.pages import data
 from toolkit.website.registers import register_files
 
 HOSTILE = "</script><script>alert(1)</script>\"'&{{ 7*7 }}\u2028"
@@ -123,18 +123,10 @@ def test_the_data_page_shows_every_table_and_column_of_every_study(home: Home) -
                 assert described.count(f"<code>{column.name}</code>") == 1, "once, not once a study"
 
 
-def test_a_home_with_tasks_alone_has_a_data_page_and_no_theory(home: Home) -> None:
+def test_a_home_with_tasks_alone_has_a_data_page(home: Home) -> None:
     tasks = open_study(home.study_folder("task-pools"))
     assert "FROM task_pools" in text_of(data, tasks)
-    assert list(theory.pages(Material((), (tasks,)))) == []
     assert list(data.pages(Material(()))) == []
-
-
-def test_a_study_in_other_words_than_paired_and_independent_has_no_theory_page(case: Case) -> None:
-    assert [page.name for page in theory.pages(Material((case,)))] == ["theory.html"]
-    words = replace(case.study.manifest, words={"arm": ("greedy", "careful")})
-    foreign = replace(case, study=replace(case.study, manifest=words))
-    assert list(theory.pages(Material((foreign,)))) == []
 
 
 def test_hostile_words_of_a_study_are_text_on_the_data_page(published: Study) -> None:
@@ -153,9 +145,3 @@ def test_hostile_names_of_runs_are_quoted_in_examples(
     assert quoted(HOSTILE) in asked["sql"]
     assert quoted(HOSTILE).count("'") == HOSTILE.count("'") * 2 + 2
     assert "<script>alert" not in text_of(data, embedded.study)
-
-
-def test_the_theory_page_shows_the_figures_that_the_paper_prints(case: Case) -> None:
-    text = text_of(theory, cases=(case,))
-    for figure in ("0.495000", "0.450000", "0.002615", "0.005845", "0.04956", "0.01367", "0.570"):
-        assert figure in text

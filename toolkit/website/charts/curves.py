@@ -1,19 +1,21 @@
 """Learning curves: a thin line a seed, a bold one an arm's mean, named where it ends."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from itertools import groupby
 
 from toolkit.decisions.measure import CurvePoint
-from toolkit.decisions.values import rounded
-from toolkit.website.charts.drawing import HALF, WIDTH, Chart, draw
-from toolkit.website.charts.marks import apart, capital, listed
+from toolkit.decisions.values import fixed
+from toolkit.website.charts.drawing import Chart, drawn
+from toolkit.website.charts.lines import Frame, Line, Spot, lines
+from toolkit.website.charts.marks import capital, cells, listed
+from toolkit.website.charts.scale import Axis
 from toolkit.website.charts.theme import colours
 
-HEIGHT = 270
-LINE_OF_TEXT = 15  # pixels
-CROWD = 6  # more lines than these an arm are drawn fainter
+COLUMNS = ("arm", "series", "step", "rate", "successes", "episodes")
 MEAN, REPLICATION = "mean", "replication"
+LOOKS = {MEAN: "bold", REPLICATION: "dashed"}
 
 
 def learning_curves(
@@ -30,61 +32,52 @@ def learning_curves(
         what: what the curves are of.
         measure: the rate, as its register calls it.
         step: what the steps are.
-        within: the smallest and largest rate of every chart that stands beside this one; None where it stands
-            alone, and has the whole width.
+        within: the smallest and largest rate of every chart that stands beside this one.
     """
-    import altair as alt
-
     if not points:
         return None
-    values = [
-        {
-            "arm": p.arm,
-            "series": p.series,
-            "line": f"{p.arm} {p.series}",
-            "step": p.step,
-            "rate": rounded(p.success),
-        }
-        for p in points
-    ]
     colour_of = colours(point.arm for point in points)
-    steps = sorted({point.step for point in points})
-    rates = [float(rate) for rate in (*(point.success for point in points), *(within or ()))]
-    room = (max(rates) - min(rates) or 0.1) / 20
-    scale = alt.Scale(domain=[max(0.0, min(rates) - room), min(1.0, max(rates) + room)], nice=False)
-    x = alt.X("step:Q", title=step, axis=alt.Axis(values=steps, grid=False))
-    y = alt.Y("rate:Q", title=measure, axis=alt.Axis(format=".0%", tickCount=6), scale=scale)
-    colour = alt.Color("arm:N", scale=_scale(colour_of), legend=None)
-
-    def drawn(chosen: Callable[[str], bool], **mark: Any) -> Any:
-        data = alt.Data(values=[value for value in values if chosen(str(value["series"]))])
-        tooltip = ["line:N", "step:Q", alt.Tooltip("rate:Q", format=".4f")]
-        return (
-            alt.Chart(data)
-            .mark_line(**mark)
-            .encode(x=x, y=y, color=colour, detail="series:N", tooltip=tooltip)
-        )
-
-    seeds = {p.series for p in points} - {MEAN, REPLICATION}
-    faint = 0.4 if len(seeds) <= CROWD else 0.22
-    layers = [
-        drawn(lambda s: s not in (MEAN, REPLICATION), strokeWidth=1, opacity=faint),
-        drawn(lambda s: s == MEAN, strokeWidth=3, point=alt.OverlayMarkDef(size=40)),
-    ]
-    if any(p.series == REPLICATION for p in points):
-        layers.append(drawn(lambda s: s == REPLICATION, strokeWidth=1.5, strokeDash=[3, 3]))
-    ends = _ends(points, (scale.domain[1] - scale.domain[0]) * LINE_OF_TEXT / HEIGHT)
-    names = alt.Chart(alt.Data(values=ends)).mark_text(align="left", dx=9, fontWeight="bold", fontSize=12)
-    # The labels stand where they do not overlap; their lines end close by and have their colour.
-    layers.append(names.encode(x="step:Q", y=alt.Y("place:Q", scale=scale), text="label:N", color=colour))
-    return draw(
-        alt.layer(*layers),
+    held = []
+    for (arm, series), of_series in groupby(sorted(points, key=_order), key=lambda p: (p.arm, p.series)):
+        of = tuple(of_series)
+        spots = tuple(_spot(point) for point in of)
+        is_named = series == MEAN or not any((p.arm, p.series) == (arm, MEAN) for p in points)
+        name = f"{arm.replace('_', ' ')} {float(of[-1].success):.1%}" if is_named else ""
+        says = "" if series == MEAN else "; ".join(spot.says for spot in (spots[0], spots[-1]))
+        held.append(Line(name, spots, f"{colour_of[arm]} {LOOKS.get(series, 'thin')}", says))
+    named = {line.look: line for line in held if line.name}  # an arm without a mean is named once
+    held = [replace(line, name=line.name if named.get(line.look) is line else "") for line in held]
+    frame = Frame(
+        Axis(step),
+        Axis(measure, "percent"),
+        tuple(sorted({float(point.step) for point in points})),
+        tuple(float(rate) for rate in within or ()),
+        bounds=(0, 1),
+    )
+    return drawn(
         finding(points),
         caption(points, what, measure),
-        HEIGHT,
-        subtitle=f"{what}: {measure}",
-        width=HALF if within else WIDTH,
+        COLUMNS,
+        lines(held, frame),
+        about=f"{what}: {measure}",
     )
+
+
+def _order(point: CurvePoint) -> tuple[bool, str, str, int]:
+    """Return where a point comes: means last, so that they lie on top."""
+    return point.series == MEAN, point.arm, point.series, point.step
+
+
+def _spot(point: CurvePoint) -> Spot:
+    says = f"{point.arm.replace('_', ' ')}, {point.series}, step {point.step}: {_percent(point.success)}"
+    if point.episodes is not None:
+        says += f", {point.successes} of {point.episodes}"
+    row = (point.arm, point.series, point.step, point.success, *cells(point.successes, point.episodes))
+    return Spot(point.step, float(point.success), says, (row,))
+
+
+def _percent(rate: Fraction) -> str:
+    return f"{fixed(100 * rate, 2)}%"
 
 
 def finding(points: Sequence[CurvePoint]) -> str:
@@ -133,29 +126,3 @@ def _seeds(points: Sequence[CurvePoint]) -> str:
             held[point.arm].add(point.series)
     counts = sorted({len(series) for series in held.values()})
     return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-
-
-def _ends(points: Sequence[CurvePoint], gap: float) -> list[dict[str, Any]]:
-    """Return the name of every arm where its mean ends, or its first line where it has no mean."""
-    last_of = {}
-    for arm in colours(point.arm for point in points):
-        of_arm = [p for p in points if p.arm == arm]
-        chosen = [p for p in of_arm if p.series == MEAN] or of_arm
-        last = max(chosen, key=lambda p: p.step)
-        last_of[arm] = last
-    places = apart([float(point.success) for point in last_of.values()], gap)
-    return [
-        {
-            "arm": arm,
-            "step": point.step,
-            "place": height,
-            "label": f"{arm.replace('_', ' ')} {float(point.success):.1%}",
-        }
-        for (arm, point), height in zip(last_of.items(), places, strict=True)
-    ]
-
-
-def _scale(colour_of: dict[str, str]) -> Any:
-    import altair as alt
-
-    return alt.Scale(domain=list(colour_of), range=list(colour_of.values()))

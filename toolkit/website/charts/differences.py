@@ -2,18 +2,15 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-from toolkit.decisions.values import rounded
 from toolkit.website.charts import marks
-from toolkit.website.charts.drawing import WIDTH, Chart, draw
-from toolkit.website.charts.theme import ACCENT, FAINT, INK, LIMIT
+from toolkit.website.charts.drawing import Chart, drawn
+from toolkit.website.charts.points import Dot, Lane, Reference, points
+from toolkit.website.charts.scale import Axis
+from toolkit.website.charts.theme import ACCENT, FAINT
 
 MOST_ROWS = 8  # more seeds than these share one row
-ROW = 44
-DOT = 11  # pixels
-STRIP = 130
-MEAN = "mean"
+COLUMNS = ("member", "value", "low", "high")
 
 
 @dataclass(frozen=True)
@@ -30,7 +27,8 @@ class Spread:
         mean: their mean; None where a member is missing.
         bar: its interval.
         threshold: the registered threshold.
-        limits: the bounds that the rule asks the interval to keep; None where it asks for none.
+        bounds: the numbers that the rule's tests hold the interval against.
+        says: what the interval shows, in the terms of these tests.
     """
 
     title: str
@@ -42,56 +40,41 @@ class Spread:
     mean: Fraction | None
     bar: marks.Bar | None
     threshold: Fraction | None
-    limits: marks.Limits | None = None
+    bounds: tuple[Fraction, ...] = ()
+    says: str = ""
 
 
 def seed_differences(spread: Spread) -> Chart | None:
     """Draw an estimate: a dot a member, the mean, its interval, zero and the registered threshold."""
-    import altair as alt
-
     if not spread.members:
         return None
-    together = len(spread.members) > MOST_ROWS
-    shared = f"{len(spread.members)} {spread.member}s"
     dots = [
-        {
-            "row": shared if together else f"{spread.member} {name}",
-            "member": f"{spread.member} {name}",
-            "value": rounded(value),
-            "label": marks.signed(rounded(value)),
-        }
-        for name, value in spread.members
+        Dot(float(value), None, None, f"{name}: {marks.signed(value)}", ((name, value, "", ""),), FAINT)
+        for name, value in ((f"{spread.member} {name}", value) for name, value in spread.members)
     ]
-    order = list(dict.fromkeys(str(dot["row"]) for dot in dots))
-    shown = [rounded(value) for _, value in spread.members]
+    if len(dots) > MOST_ROWS:
+        lanes = [Lane(f"{len(dots)} {spread.member}s", tuple(dots))]
+    else:
+        lanes = [
+            Lane(f"{spread.member} {name}", (dot,), marks.signed(value))
+            for (name, value), dot in zip(spread.members, dots, strict=True)
+        ]
     if spread.mean is not None:
-        order.append(MEAN)
-    y = alt.Y("row:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, grid=False))
-    x = alt.X("value:Q", title=_axis(spread), axis=alt.Axis(tickCount=8, labelExpr=marks.signs(shown)))
-    layers = [
-        marks.vertical(0, INK),
-        *(
-            marks.vertical(rounded(mark), LIMIT, (5, 4))
-            for mark in marks.marked(spread.threshold, spread.limits)
-        ),
-    ]
-    if spread.bar and spread.mean is not None:
-        layers.append(_bar(spread.bar, y))
-    reach = max(*shown, 0.0) - min(*shown, 0.0)
-    offsets = marks.swarm(shown, DOT * reach / WIDTH) if together else [0] * len(dots)
-    for offset in sorted(set(offsets)):
-        values = [dot for dot, moved in zip(dots, offsets, strict=True) if moved == offset]
-        base = alt.Chart(alt.Data(values=values)).encode(x=x, y=y, tooltip=["member:N", "label:N"])
-        layers.append(base.mark_circle(size=80, color=FAINT, opacity=1, yOffset=DOT * offset))
-    if not together:
-        layers.append(base.mark_text(dy=-13).encode(text="label:N"))
-    if spread.mean is not None:
-        mean = {"row": MEAN, "value": rounded(spread.mean), "label": marks.signed(rounded(spread.mean))}
-        point = alt.Chart(alt.Data(values=[mean])).encode(x=x, y=y)
-        layers.append(point.mark_point(shape="diamond", size=150, filled=True, color=ACCENT, opacity=1))
-        layers.append(point.mark_text(dy=-15, fontWeight="bold").encode(text="label:N"))
-    height = STRIP if together else ROW * len(order)
-    return draw(alt.layer(*layers), finding(spread), caption(spread), height, subtitle=spread.title)
+        lanes.append(Lane("mean", (_mean(spread, spread.mean),), marks.signed(spread.mean)))
+    references = [Reference(0, "zero", "zero")]
+    marked = marks.marked(spread.threshold, spread.bounds)
+    references += [Reference(float(bound), "limit", marks.plain(bound, "+g")) for bound in marked]
+    draw = points(lanes, references, Axis(_axis(spread), "signed"))
+    return drawn(finding(spread), caption(spread), COLUMNS, draw, about=spread.title)
+
+
+def _mean(spread: Spread, mean: Fraction) -> Dot:
+    bar = spread.bar
+    says = f"mean of {len(spread.members)} {spread.member}{'s' if len(spread.members) > 1 else ''}: "
+    says += marks.signed(mean) + (f", {bar.words}" if bar else "")
+    ends = (bar.low, bar.high) if bar else ("", "")
+    low, high = (float(bar.low), float(bar.high)) if bar else (None, None)
+    return Dot(float(mean), low, high, says, (("mean", mean, *ends),), ACCENT, "diamond")
 
 
 def finding(spread: Spread) -> str:
@@ -105,43 +88,36 @@ def finding(spread: Spread) -> str:
         title = f"{first} above {second} in {above} of {whole} {each}"
         title += f", equal in {equal}" if equal else ""
     else:
-        low, high = (f"{rounded(value):.4g}" for value in (min(values), max(values)))
+        low, high = (f"{float(value):.4g}" for value in (min(values), max(values)))
         title = (
             f"{' '.join(spread.arms).replace('_', ' ') or spread.title}: {low} to {high} over {whole} {each}"
         )
     title += f", {spread.absent} missing" if spread.absent else ""
     if spread.mean is not None:
-        title += f"; mean {marks.signed(rounded(spread.mean))}"
-    if spread.bar and spread.limits:
-        title += f", {spread.bar.name} {'' if spread.limits.kept else 'not '}{spread.limits.words}"
-    elif spread.bar:
-        inside = "includes" if spread.bar.holds_zero else "excludes"
-        title += f", interval {inside} zero"
+        title += f"; mean {marks.signed(spread.mean)}"
+    if spread.bar and spread.says:
+        title += f", {spread.bar.name} {spread.says}"
     return marks.capital(title)
 
 
 def caption(spread: Spread) -> str:
     """Return the drawing in words."""
-    text = ", ".join(
-        f"{spread.member} {name} {marks.signed(rounded(value))}" for name, value in spread.members
-    )
+    text = ", ".join(f"{spread.member} {name} {marks.signed(value)}" for name, value in spread.members)
     text = f"{spread.title}. Dots: {text}."
     if spread.absent:
         text += f" {spread.absent} without a value, so that there is no mean."
     if spread.mean is not None:
-        text += f" Diamond: mean {marks.signed(rounded(spread.mean))}."
+        text += f" Diamond: mean {marks.signed(spread.mean)}."
     if spread.bar:
         text += f" Bar: {spread.bar.words} of the mean, {spread.bar.made}."
     else:
         text += " No interval was registered or can be had for it."
     text += " Solid line: zero."
-    bounds = spread.limits.places if spread.limits else ()
-    if spread.threshold is not None and spread.threshold not in bounds:
-        text += f" Dashed line: registered threshold {marks.plain(rounded(spread.threshold), '+g')}."
-    if spread.limits:
-        dashed = [marks.plain(rounded(bound)) for bound in bounds if bound]
-        text += f" Dashed line{'s' if len(dashed) > 1 else ''}: {marks.listed(dashed)}." if dashed else ""
-        text += f" The rule asks for an interval {spread.limits.words}."
+    if spread.threshold is not None and spread.threshold not in spread.bounds:
+        text += f" Dashed line: registered threshold {marks.plain(spread.threshold, '+g')}."
+    dashed = [marks.plain(bound) for bound in spread.bounds if bound]
+    text += f" Dashed line{'s' if len(dashed) > 1 else ''}: {marks.listed(dashed)}." if dashed else ""
+    text += f" The interval is {spread.says}." if spread.bounds else ""
     return text
 
 
@@ -149,11 +125,3 @@ def _axis(spread: Spread) -> str:
     if len(spread.arms) > 1:
         return f"{' minus '.join(arm.replace('_', ' ') for arm in spread.arms[:2])} ({spread.unit})"
     return spread.unit
-
-
-def _bar(bar: marks.Bar, y: Any) -> Any:
-    import altair as alt
-
-    span = {"row": MEAN, "low": float(bar.low), "high": float(bar.high), "interval": bar.words}
-    mark = alt.Chart(alt.Data(values=[span])).mark_rule(strokeWidth=4, color=ACCENT, opacity=0.5)
-    return mark.encode(x=alt.X("low:Q"), x2="high:Q", y=y, tooltip="interval:N")

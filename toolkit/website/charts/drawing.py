@@ -1,32 +1,19 @@
-"""From an Altair chart to an inline drawing with its words."""
+"""A chart: its words, its rows, and its drawing for wide screens and for narrow ones."""
 
-import json
-import math
-import multiprocessing
-import os
-import re
-import textwrap
-from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
 from html import escape
-from typing import Any
+from importlib.resources import files
 
-from toolkit.website.charts.theme import config
+from toolkit.website.charts import svg
 
-WIDTH = 640
-HALF = 400
-"""Width of a drawing that stands beside another."""
-LINE = 86
-"""Letters of a heading that fit the width."""
-SMALLER = 100
-MOST_LINES = 3
-STEP = 8
-"""What widths are multiples of."""
-MANY = 40
-"""Charts that are drawn sooner by several processes, although these have to be started."""
-_drawings: dict[str, str] = {}
-"""What this process has drawn, by specification: pages share charts, and so do versions of the site."""
+WIDE, NARROW, SMALL = 720, 350, 300
+"""Widths of a drawing, in pixels: alone on a page, on a phone, beside others."""
+
+Draw = Callable[[float], tuple[float, Sequence[str]]]
+"""From the width of a drawing to its height and its parts."""
 
 
 @dataclass(frozen=True)
@@ -36,95 +23,76 @@ class Chart:
     Args:
         title: states the finding.
         caption: what it shows, in words: every mark, and the unit of resampling of every interval.
-        specification: the Vega-Lite specification as JSON, for readers whose browser runs scripts.
+        about: what is measured, under the title.
+        columns: what its marks carry, in the order of their rows.
+        wide, narrow: its drawings; `narrow` is empty where the other is narrow enough.
     """
 
     title: str
     caption: str
-    specification: str
+    about: str
+    columns: tuple[str, ...]
+    wide: str
+    narrow: str
+
+    @cached_property
+    def id(self) -> str:
+        """Its id on a page, the same as long as it shows the same."""
+        return f"figure-{sha256((self.title + self.caption + self.wide).encode()).hexdigest()[:8]}"
 
     @property
     def svg(self) -> str:
-        """The drawing, which needs no script; it has a role, a name and a description."""
-        draw_all([self])
-        names = f"<title>{escape(self.title)}</title><desc>{escape(self.caption)}</desc>"
-        body = _drawings[self.specification].replace("<svg ", '<svg role="img" ', 1)
-        return re.sub(r"(<svg [^>]*>)", lambda match: match[1] + names, body, count=1)
+        """Both drawings, of which a page shows the one that fits."""
+        return self.wide + self.narrow
 
     @property
-    def document(self) -> Any:
-        """The specification, as what its JSON says."""
-        return json.loads(self.specification)
+    def alone(self) -> str:
+        """The wide drawing with its title and its colours, on white, for a file."""
+        style = (files("toolkit.website") / "assets" / "charts.css").read_text(encoding="utf-8")
+        names = (
+            f"<title>{escape(self.title)}</title><desc>{escape(self.caption)}</desc><style>{style}</style>"
+        )
+        opened, _, rest = self.wide.partition(">")
+        opened = opened.replace(
+            "<svg ", '<svg xmlns="http://www.w3.org/2000/svg" style="background:#fff" ', 1
+        )
+        return f"{opened}>{names}{rest}"
 
 
-def draw(
-    chart: Any, title: str, caption: str, height: int | None = None, *, subtitle: str = "", width: int = WIDTH
+def drawn(
+    title: str,
+    caption: str,
+    columns: Sequence[str],
+    draw: Draw,
+    *,
+    about: str = "",
+    small: bool = False,
 ) -> Chart:
-    """Draw an Altair chart.
+    """Return a chart, drawn for both widths.
 
     Args:
-        chart: the chart, without size, title and configuration.
         title: states the finding.
         caption: what it shows, in words.
-        height: of the plot, in pixels; None where its facets or steps say.
-        subtitle: what is measured, under the title.
-        width: of the plot, in pixels.
+        columns: what its marks carry.
+        about: what is measured.
+        draw: draws it at a width.
+        small: it stands beside others, and is narrow enough as it is.
     """
-    return drawn(specified(chart, title, height, subtitle, width), title, caption)
+    wide = _drawing(title, SMALL if small else WIDE, draw, "" if small else " wide")
+    narrow = "" if small else _drawing(title, NARROW, draw, " narrow")
+    return Chart(title, caption, about, tuple(columns), wide, narrow)
 
 
-def specified(
-    chart: Any, title: str, height: int | None = None, subtitle: str = "", width: int = WIDTH
-) -> dict[str, Any]:
-    """Return an Altair chart's specification; arguments as `draw`."""
-    size = {} if height is None else {"width": width, "height": height}
-    # Held to the schema by a test: it takes longer than drawing.
-    specification: dict[str, Any] = (
-        chart.properties(title=heading(title, subtitle, width), **size)
-        .configure(**config())
-        .to_dict(validate=False)
+def _drawing(title: str, width: float, draw: Draw, which: str) -> str:
+    height, parts = draw(width)
+    high = round(height)
+    return svg.tag(
+        "svg",
+        *parts,
+        class_=f"drawing{which}",
+        role="group",
+        aria_label=title,
+        width=width,
+        height=high,
+        viewBox=f"0 0 {width} {high}",
     )
-    return specification
-
-
-def heading(title: str, subtitle: str = "", width: int = WIDTH) -> dict[str, Any]:
-    """Return a title over a subtitle, in lines that fit the drawing."""
-    under = {"subtitle": lines(subtitle, SMALLER * width // WIDTH)} if subtitle else {}
-    return {"text": lines(title, LINE * width // WIDTH), **under}
-
-
-def drawn(specification: dict[str, Any], title: str, caption: str) -> Chart:
-    """Draw a finished specification: for charts of one form, which Altair made once."""
-    return Chart(title, caption, json.dumps(specification, sort_keys=True, separators=(",", ":")))
-
-
-def draw_all(charts: Iterable[Chart]) -> None:
-    """Draw charts that were not drawn yet, many of them by a process for each processor."""
-    waiting = sorted({chart.specification for chart in charts} - _drawings.keys())
-    if len(waiting) < MANY or os.cpu_count() == 1:
-        _drawings.update(zip(waiting, map(_drawing, waiting), strict=True))
-        return
-    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as processes:
-        _drawings.update(zip(waiting, processes.map(_drawing, waiting, chunksize=8), strict=True))
-
-
-def lines(text: str, wide: int = LINE) -> list[str]:
-    """Return a heading as lines that fit the drawing; a word that is longer than a line is cut."""
-    return textwrap.wrap(text, wide, max_lines=MOST_LINES, placeholder=" …") or [""]
-
-
-def _drawing(specification: str) -> str:
-    import vl_convert
-
-    svg: str = vl_convert.vegalite_to_svg(specification, vl_version="6.4")
-    return _widened(svg)
-
-
-def _widened(svg: str) -> str:
-    """Round a drawing's width up: the same text is not measured to the same pixel every time."""
-
-    def whole(match: re.Match[str]) -> str:
-        width = math.ceil(int(match[1]) / STEP) * STEP
-        return f'width="{width}" height="{match[2]}" viewBox="0 0 {width} {match[2]}"'
-
-    return re.sub(r'width="(\d+)" height="(\d+)" viewBox="0 0 \1 \2"', whole, svg, count=1)

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from toolkit.decisions.values import rounded
 from toolkit.website.charts import marks
-from toolkit.website.charts.drawing import WIDTH, Chart, draw
-from toolkit.website.charts.theme import ACCENT, INK, LIMIT
+from toolkit.website.charts.drawing import Chart, drawn
+from toolkit.website.charts.points import Dot, Lane, Reference, points
+from toolkit.website.charts.scale import Axis
+from toolkit.website.charts.theme import ACCENT
 
-ROW = 30
+COLUMNS = ("rule", "verdict", "estimate", "low", "high")
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class ForestRow:
         mean: the estimate; None where there is none.
         bar: its registered interval; None where there is none.
         threshold: the value beside zero that the interval is compared with.
-        limits: the bounds that the rule asks the interval to keep; None where it asks for none.
+        bounds: the numbers that the rule's tests hold the interval against.
+        says: what the interval shows, in the terms of these tests.
     """
 
     rule: str
@@ -33,18 +35,33 @@ class ForestRow:
     mean: Fraction | None
     bar: marks.Bar | None
     threshold: Fraction | None
-    limits: marks.Limits | None = None
+    bounds: tuple[Fraction, ...] = ()
+    says: str = ""
 
 
 @dataclass(frozen=True)
-class _Whole:
+class Whole:
+    """A row with an estimate and an interval."""
+
     row: ForestRow
     mean: Fraction
     bar: marks.Bar
 
     @property
     def words(self) -> str:
-        return f"{marks.signed(self.mean)}, {self.bar.words}"
+        """The estimate, its interval, and what that shows."""
+        return f"{marks.signed(self.mean)}, {self.bar.words}" + (
+            f", {self.row.says}" if self.row.says else ""
+        )
+
+    @property
+    def dot(self) -> Dot:
+        """The estimate as it is drawn."""
+        row, verdict = self.row, self.row.verdict.replace("_", " ")
+        says = f"{row.rule}, {row.title}: {self.words}; {verdict}"
+        cells = (row.rule, verdict, self.mean, self.bar.low, self.bar.high)
+        ends = float(self.bar.low), float(self.bar.high)
+        return Dot(float(self.mean), *ends, says, (cells,), ACCENT, "diamond")
 
 
 def forest(rows: tuple[ForestRow, ...], study: str) -> Chart | None:
@@ -54,87 +71,56 @@ def forest(rows: tuple[ForestRow, ...], study: str) -> Chart | None:
         rows: the rules; those without an interval, or in another unit than most, are named in the caption.
         study: the study's name.
     """
-    import altair as alt
-
-    whole = [_Whole(row, row.mean, row.bar) for row in rows if row.mean is not None and row.bar is not None]
+    whole = [Whole(row, row.mean, row.bar) for row in rows if row.mean is not None and row.bar is not None]
     if not whole:
         return None
     unit = Counter(e.row.unit for e in whole).most_common(1)[0][0]
-    drawn = [e for e in whole if e.row.unit == unit]
-    values = [
-        {
-            "rule": e.row.rule,
-            "what": f"{e.row.rule}: {e.row.title}",
-            "value": rounded(e.mean),
-            "low": float(e.bar.low),
-            "high": float(e.bar.high),
-            "verdict": e.row.verdict.replace("_", " "),
-            "words": e.words,
-        }
-        for e in drawn
-    ]
-    order = [e.row.rule for e in drawn]
-    axis = alt.Axis(ticks=False, domain=False, grid=False, labelFontWeight="bold")
-    y = alt.Y("rule:N", sort=order, title=None, axis=axis)
-    ends = [float(end) for e in drawn for end in (e.bar.low, e.bar.high)]
-    x = alt.X("low:Q", title=f"estimate ({unit})", axis=alt.Axis(tickCount=8, labelExpr=marks.signs(ends)))
-    base = alt.Chart(alt.Data(values=values)).encode(y=y, tooltip=["what:N", "words:N"])
-    layers = [
-        marks.vertical(0, INK),
-        base.mark_rule(strokeWidth=4, color=ACCENT, opacity=0.5).encode(x=x, x2="high:Q"),
-        base.mark_point(shape="diamond", size=110, filled=True, color=ACCENT, opacity=1).encode(x="value:Q"),
-        base.mark_text(align="left", dx=10, fontSize=12).encode(x=alt.value(WIDTH), text="verdict:N"),
-    ]
-    ticks = [
-        {"rule": e.row.rule, "at": rounded(mark)}
-        for e in drawn
-        for mark in marks.marked(e.row.threshold, e.row.limits)
-    ]
-    if ticks:
-        tick = alt.Chart(alt.Data(values=ticks)).mark_tick(
-            color=LIMIT, thickness=2, height=18, orient="vertical"
+    shown = [e for e in whole if e.row.unit == unit]
+    lanes = [
+        Lane(
+            e.row.rule,
+            (e.dot,),
+            e.row.verdict.replace("_", " "),
+            tuple(float(mark) for mark in marks.marked(e.row.threshold, e.row.bounds)),
         )
-        layers.append(tick.encode(x="at:Q", y=y))
-    return draw(
-        alt.layer(*layers),
-        _finding(drawn),
-        _caption(rows, drawn, study, unit),
-        ROW * len(drawn),
-        subtitle=f"Study {study}: every registered interval, and the verdict of its rule",
+        for e in shown
+    ]
+    return drawn(
+        _finding(shown),
+        _caption(rows, shown, study, unit),
+        COLUMNS,
+        points(lanes, [Reference(0, "zero", "zero")], Axis(f"estimate ({unit})", "signed")),
+        about=f"Study {study}: every registered interval, and the verdict of its rule",
     )
 
 
-def _finding(drawn: Sequence[_Whole]) -> str:
+def _finding(drawn: Sequence[Whole]) -> str:
     across = sum(e.bar.holds_zero for e in drawn)
     rules = f"{len(drawn)} rule{'s' if len(drawn) > 1 else ''}"
     if across == len(drawn):
         title = f"The interval of {'each of ' if len(drawn) > 1 else ''}{rules} includes zero"
     else:
         title = f"The intervals of {across or 'none'} of {rules} include zero"
-    bounded = [(e.row.rule, e.row.limits) for e in drawn if e.row.limits]
+    bounded = [e.row for e in drawn if e.row.bounds]
     if len(bounded) == 1:
-        ((rule, limits),) = bounded
-        title += f"; that of {rule} is {'' if limits.kept else 'not '}{limits.words}"
+        title += f"; that of {bounded[0].rule} is {bounded[0].says}"
     elif bounded:
-        kept = sum(limits.kept for _, limits in bounded)
+        kept = sum(not row.says.startswith("not ") for row in bounded)
         title += f"; {kept or 'none'} of {len(bounded)} keep{'s' * (kept == 1)} registered bounds"
     return title
 
 
-def _caption(rows: Sequence[ForestRow], drawn: Sequence[_Whole], study: str, unit: str) -> str:
+def _caption(rows: Sequence[ForestRow], drawn: Sequence[Whole], study: str, unit: str) -> str:
     each = (f"{e.row.rule} {e.row.verdict.replace('_', ' ')}, {e.words}" for e in drawn)
     caption = f"Study {study}. {'; '.join(each)}. Diamonds: estimates. Bars: their intervals"
     for made, count in Counter(e.bar.made for e in drawn).most_common():
         of_these = ", ".join(e.row.rule for e in drawn if e.bar.made == made)
         caption += f", {made}" + ("" if count == len(drawn) else f" ({of_these})")
     caption += ". Solid line: zero."
-    if any(marks.marked(e.row.threshold, e.row.limits) for e in drawn):
+    if any(marks.marked(e.row.threshold, e.row.bounds) for e in drawn):
         caption += (
             " Short upright ticks: registered thresholds, and bounds that a rule asks its interval to keep."
         )
-    asked = [f"{e.row.rule} {e.row.limits.words}" for e in drawn if e.row.limits]
-    if asked:
-        caption += f" Intervals are to lie: {'; '.join(asked)}."
     others = [row.rule for row in rows if row.mean is not None and row.bar and row.unit != unit]
     if others:
         caption += f" In another unit, and not drawn: {marks.listed(others)}."

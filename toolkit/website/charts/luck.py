@@ -2,12 +2,16 @@
 
 from dataclasses import dataclass
 
-from toolkit.website.charts.drawing import WIDTH, Chart, draw
-from toolkit.website.charts.marks import about_steps, beside, capital, with_interval
-from toolkit.website.charts.theme import ACCENT, GRID, INK, PAPER, colours
+from toolkit.website.charts import svg
+from toolkit.website.charts.drawing import Chart, drawn
+from toolkit.website.charts.marks import capital, cells, with_interval
+from toolkit.website.charts.points import Dot, Lane, points
+from toolkit.website.charts.scale import Axis
+from toolkit.website.charts.theme import colours
 
-HEIGHT = 260
-CELL = 38  # pixels
+CELL = 32  # pixels
+NAMES, SUMS = 96, 60
+COLUMNS = ("run", "arm", "step", "luck share", "low", "high")
 
 
 @dataclass(frozen=True)
@@ -33,48 +37,44 @@ class Luck:
         """The share and its interval."""
         return f"{self.run} at step {self.step}: {with_interval(self.value, self.low, self.high)}"
 
+    def dot(self, look: str) -> Dot:
+        """Return the share as it is drawn."""
+        row = (self.run, self.arm, self.step, self.value, *cells(self.low, self.high))
+        return Dot(self.value, self.low, self.high, f"luck share of {self.words}", (row,), look)
+
 
 def luck_shares(what: str, shares: tuple[Luck, ...], interval: str) -> Chart | None:
-    """Draw luck shares by step, a bar a run in the colour of its arm.
+    """Draw luck shares by step and arm, a dot a run.
 
     Args:
         what: whose luck shares.
         shares: the shares.
         interval: where the intervals come from, and what was resampled.
     """
-    import altair as alt
-
     if not shares:
         return None
     steps = sorted({share.step for share in shares})
     colour_of = colours(share.arm for share in shares)
-    order = list(colour_of)
-    ordered = sorted(shares, key=lambda share: (share.step, order.index(share.arm), share.run))
-    places = beside([steps.index(share.step) for share in ordered])
-    values = [
-        {"at": at, "arm": s.arm, "value": s.value, "low": s.low, "high": s.high, "label": s.words}
-        for s, at in zip(ordered, places, strict=True)
-    ]
-    scale = alt.Scale(domain=[0, 1])
-    y = alt.Y("value:Q", title="luck share", scale=scale, axis=alt.Axis(format=".1f", tickCount=5))
-    layers, colour = about_steps(values, steps, y, "arm", colour_of)
-    names = [
-        {"arm": arm, "place": 0.97 - 0.065 * i, "label": arm.replace("_", " ")}
-        for i, arm in enumerate(colour_of)
-    ]
-    text = alt.Chart(alt.Data(values=names)).mark_text(align="left", dx=8, fontWeight="bold", fontSize=12)
-    layers.append(
-        text.encode(x=alt.value(WIDTH), y=alt.Y("place:Q", scale=scale), text="label:N", color=colour)
-    )
-    caption = f"{what}: luck share by step, a dot a run. "
+    lanes = []
+    for step in steps:
+        for arm, look in colour_of.items():
+            lane = sorted((s for s in shares if (s.step, s.arm) == (step, arm)), key=lambda s: s.run)
+            if lane:
+                name = f"step {step}, {arm.replace('_', ' ')}"
+                note = (
+                    with_interval(lane[0].value, lane[0].low, lane[0].high)
+                    if len(lane) == 1
+                    else f"{len(lane)} runs"
+                )
+                lanes.append(Lane(name, tuple(share.dot(look) for share in lane), note))
+    caption = f"{what}: luck share by step and arm, a dot a run. "
     for step in steps:
         of = [share.value for share in shares if share.step == step]
         many = f"{len(of)} runs, {min(of):.3f} to {max(of):.3f}" if len(of) > 1 else f"1 run, {of[0]:.3f}"
         caption += f"Step {step}: {many}. "
     caption += f"{capital(interval)}. Above 0 even without luck: what lies below zero is cut off."
-    return draw(
-        alt.layer(*layers), _finding(shares), caption, HEIGHT, subtitle=f"{what}: luck share λ by step"
-    )
+    draw = points(lanes, (), Axis("luck share λ"))
+    return drawn(_finding(shares), caption, COLUMNS, draw, about=f"{what}: luck share λ by step")
 
 
 def reward_table(
@@ -88,46 +88,34 @@ def reward_table(
         rewards: rewards of each schedule's rollouts.
         schedules: the number of each row's schedule.
     """
-    import altair as alt
-
     if not rewards or not rewards[0]:
         return None
-    values = [
-        {
-            "schedule": f"schedule {number}",
-            "rollout": k + 1,
-            "reward": "success" if reward else "failure",
-            "mark": "1" if reward else "0",
-        }
-        for number, row in zip(schedules, rewards, strict=True)
-        for k, reward in enumerate(row)
-    ]
-    sums = [
-        {"schedule": f"schedule {number}", "label": f"{sum(row)} of {len(row)}"}
-        for number, row in zip(schedules, rewards, strict=True)
-    ]
-    order = [str(entry["schedule"]) for entry in sums]
-    y = alt.Y("schedule:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False))
-    x = alt.X("rollout:O", title="rollout", axis=alt.Axis(labelAngle=0, ticks=False, domain=False))
-    base = alt.Chart(alt.Data(values=values)).encode(
-        x=x, y=y, tooltip=["schedule:N", "rollout:O", "reward:N"]
-    )
-    both = ["success", "failure"]
-    square = base.mark_rect(stroke=PAPER, strokeWidth=2).encode(
-        color=alt.Color("reward:N", legend=None, scale=alt.Scale(domain=both, range=[ACCENT, GRID]))
-    )
-    mark = base.mark_text(fontSize=12).encode(
-        text="mark:N",
-        color=alt.Color("reward:N", legend=None, scale=alt.Scale(domain=both, range=[PAPER, INK])),
-    )
-    label = alt.Chart(alt.Data(values=sums)).mark_text(align="left", dx=8)
-    names = label.encode(x=alt.value(WIDTH), y=y, text="label:N")
+    sums = [f"{sum(row)} of {len(row)}" for row in rewards]
     all_or_none = sum(len(set(row)) == 1 for row in rewards)
     title = f"{all_or_none} of {len(rewards)} schedules decide every rollout alike"
-    each = "; ".join(f"{entry['schedule']} {entry['label']}" for entry in sums)
+    each = "; ".join(f"schedule {number} {told}" for number, told in zip(schedules, sums, strict=True))
     caption = f"{where}. Squares marked 1 are rewards, those marked 0 none. By row: {each}. {share}."
-    layers = alt.layer(square, mark).resolve_scale(color="independent") + names
-    return draw(layers, title, caption, CELL * len(rewards), subtitle=f"{where}. {share}")
+
+    def draw(width: float) -> tuple[float, list[str]]:
+        cell = min(CELL, (width - NAMES - SUMS) / len(rewards[0]))
+        parts = [svg.text("rollout", NAMES, 12, "soft")]
+        for at, (number, row, told) in enumerate(zip(schedules, rewards, sums, strict=True)):
+            y = 20 + at * cell
+            parts.append(svg.text(f"schedule {number}", NAMES - 10, y + cell / 2 + 4, None, "end"))
+            parts += [_square(number, k, reward, (NAMES + k * cell, y), cell) for k, reward in enumerate(row)]
+            parts.append(svg.text(told, NAMES + len(row) * cell + 10, y + cell / 2 + 4, "soft"))
+        return 24 + len(rewards) * cell, parts
+
+    return drawn(title, caption, ("schedule", "rollout", "reward"), draw, about=f"{where}. {share}")
+
+
+def _square(schedule: int, rollout: int, reward: bool, corner: tuple[float, float], cell: float) -> str:  # noqa: FBT001
+    x, y = corner
+    says = f"schedule {schedule}, rollout {rollout + 1}: {'success' if reward else 'failure'}"
+    square = svg.tag("rect", x=x + 1, y=y + 1, width=cell - 2, height=cell - 2, class_="cell")
+    digit = svg.text(str(int(reward)), x + cell / 2, y + cell / 2 + 4, "digit", "middle")
+    row = (schedule, rollout + 1, int(reward))
+    return svg.mark(says, [row], square, digit, look="won" if reward else "lost")
 
 
 def _finding(shares: tuple[Luck, ...]) -> str:

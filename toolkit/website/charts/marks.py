@@ -1,16 +1,12 @@
 """Marks and words that several charts share."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-from toolkit.website.charts.theme import INK
+from toolkit.decisions.values import fixed
 
-COARSE = 0.05  # below it, ticks lie closer than two digits can tell apart
 LABEL = 40
-SHARE = 0.72  # of the room between two steps
 MINUS = "\u2212"
 
 
@@ -45,39 +41,14 @@ class Bar:
         return self.low <= 0 <= self.high
 
 
-@dataclass(frozen=True)
-class Limits:
-    """The bounds that a rule asks its interval to keep.
-
-    Args:
-        lower: the interval is to lie above it; None where it has no such bound.
-        upper: the interval is to lie below it; None where it has no such bound.
-        kept: whether it does, by the rule's own criteria.
-    """
-
-    lower: Fraction | None
-    upper: Fraction | None
-    kept: bool
-
-    @property
-    def places(self) -> tuple[Fraction, ...]:
-        """The bounds, upwards."""
-        return tuple(bound for bound in (self.lower, self.upper) if bound is not None)
-
-    @property
-    def words(self) -> str:
-        """Where the interval is to lie."""
-        if self.lower is None or self.upper is None:
-            side, bound = ("below", self.upper) if self.lower is None else ("above", self.lower)
-            return f"{side} {'zero' if not bound else plain(bound)}"
-        if self.lower == -self.upper:
-            return f"inside ±{plain(self.upper)}"
-        return f"inside [{plain(self.lower)}, {plain(self.upper)}]"
-
-
 def with_interval(value: float, low: float | None, high: float | None) -> str:
     """Return a value and the interval that it has, if any, in words."""
     return f"{value:.3f}" + ("" if low is None or high is None else f" [{low:.3f}, {high:.3f}]")
+
+
+def cells(*values: float | Fraction | None) -> tuple[float | Fraction | str, ...]:
+    """Return values as cells of a table: what is not there is empty."""
+    return tuple("" if value is None else value for value in values)
 
 
 def reaching_one(intervals: Sequence[tuple[float | None, float | None]]) -> str:
@@ -87,67 +58,14 @@ def reaching_one(intervals: Sequence[tuple[float | None, float | None]]) -> str:
     return f"; {across or 'no'} interval{'s reach' if across > 1 else ' reaches'} 1" if whole else ""
 
 
-def marked(threshold: Fraction | None, limits: Limits | None) -> tuple[Fraction, ...]:
+def marked(threshold: Fraction | None, bounds: Sequence[Fraction]) -> tuple[Fraction, ...]:
     """Return where a threshold and bounds are marked; zero has a line of its own."""
-    bounds = limits.places if limits else ()
     return tuple(dict.fromkeys(value for value in (threshold, *bounds) if value))
 
 
-def vertical(at: float, colour: str = INK, dash: Sequence[int] = (1, 0)) -> Any:
-    """Return a line from top to bottom."""
-    import altair as alt
-
-    mark = alt.Chart(alt.Data(values=[{"at": at}])).mark_rule(color=colour, strokeDash=list(dash))
-    return mark.encode(x="at:Q")
-
-
-def about_steps(
-    values: Sequence[dict[str, Any]], steps: Sequence[int], y: Any, name: str, colour_of: dict[str, str]
-) -> tuple[list[Any], Any]:
-    """Return intervals and dots about the ticks of some steps, and the colours that they have.
-
-    Args:
-        values: dots, at `at`; `low` and `high`, None without an interval; `label` says it in words.
-        steps: the steps, whose ticks stand at 0, 1, 2 and so on.
-        y: the channel of the dots.
-        name: the field that colours them.
-        colour_of: colours by what the field holds.
-    """
-    import altair as alt
-
-    named = alt.Axis(values=list(range(len(steps))), labelExpr=f"{list(steps)}[datum.value]", grid=False)
-    x = alt.X("at:Q", title="step", axis=named, scale=alt.Scale(domain=[-0.5, len(steps) - 0.5], nice=False))
-    colours = alt.Scale(domain=list(colour_of), range=list(colour_of.values()))
-    colour = alt.Color(f"{name}:N", legend=None, scale=colours)
-    layers = []
-    spans = [value for value in values if value["low"] is not None]
-    if spans:
-        span = alt.Chart(alt.Data(values=spans)).mark_rule(strokeWidth=3, opacity=0.5)
-        layers.append(span.encode(x=x, y=alt.Y("low:Q", scale=y["scale"]), y2="high:Q", color=colour))
-    dots = alt.Chart(alt.Data(values=values)).mark_circle(size=60, opacity=1)
-    return [*layers, dots.encode(x=x, y=y, color=colour, tooltip=["label:N"])], colour
-
-
-def beside(positions: Sequence[int]) -> list[float]:
-    """Return where dots stand whose ticks are given: those of one tick side by side about it, in order."""
-    held = Counter(positions)
-    so_far = Counter[int]()
-    places = []
-    for at in positions:
-        places.append(at + (so_far[at] - (held[at] - 1) / 2) * SHARE / max(held.values()))
-        so_far[at] += 1
-    return places
-
-
-def signs(values: Sequence[float]) -> str:
-    """Return the expression of an axis's labels over some values: with their signs; zero has none."""
-    form = "+.2f" if max(map(abs, values)) >= COARSE else "+.3f"
-    return f"abs(datum.value) < 1e-9 ? '0' : format(datum.value, '{form}')"
-
-
-def signed(value: Fraction | float, form: str = ".4f") -> str:
+def signed(value: Fraction | float, digits: int = 4) -> str:
     """Return a number with its sign, and the minus that axes write; zero has no sign."""
-    return "0" if value == 0 else f"{float(value):+{form}}".replace("-", MINUS)
+    return "0" if value == 0 else fixed(value, digits, signed=True).replace("-", MINUS)
 
 
 def plain(value: Fraction | float, form: str = "g") -> str:

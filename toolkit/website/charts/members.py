@@ -4,19 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolkit.website.charts import marks
-from toolkit.website.charts.drawing import WIDTH, Chart, draw
-from toolkit.website.charts.theme import ACCENT, FAINT, INK, LIMIT
+from toolkit.website.charts.drawing import Chart, drawn
+from toolkit.website.charts.points import Dot, Lane, Reference, points
+from toolkit.website.charts.scale import Axis
+from toolkit.website.charts.theme import ACCENT
 
-ROW = 26
 RATIO = "ratio"
-ROOM = " "
-LABELS = "datum.value === 0 ? '0' : format(datum.value, '.2f')"
 EACH, REST, LAST = "each", "rest", "last"
 SIDES = {">": "above", "<": "below", ">=": "at or above", "<=": "at or below", "=": "equal to"}
 
 
 @dataclass(frozen=True)
-class Dot:
+class Member:
     """A member.
 
     Args:
@@ -75,7 +74,7 @@ class Comparison:
 
 
 def members(
-    what: Measured, dots: tuple[Dot, ...], interval: str, compared: tuple[Comparison, ...] = ()
+    what: Measured, dots: tuple[Member, ...], interval: str, compared: tuple[Comparison, ...] = ()
 ) -> Chart | None:
     """Draw the members of a series.
 
@@ -86,40 +85,15 @@ def members(
             are none.
         compared: what a rule compares them with.
     """
-    import altair as alt
-
     if not dots:
         return None
-    values = [
-        {"member": d.name, "value": d.value, "low": d.low, "high": d.high, "label": d.words} for d in dots
-    ]
-    order = [dot.name for dot in dots]
+    lanes = [Lane(d.name, (_drawn(what, d),), d.words) for d in dots]
+    references = [Reference(1, "even", "1")] if what.unit == RATIO else []
+    references += [Reference(bound, "limit", marks.plain(bound)) for bound in _bounds(what, compared)]
     bases = {c.bound: c.base for c in compared if c.base is not None}
-    if bases:
-        order.insert(0, ROOM)  # an empty row, where the dotted line has its name
-    labels = alt.Axis(ticks=False, domain=False, grid=False, labelLimit=240)
-    y = alt.Y("member:N", sort=order, title=None, axis=labels, scale=alt.Scale(domain=order))
-    x = alt.X(
-        "value:Q", title=what.unit, scale=alt.Scale(zero=True), axis=alt.Axis(labelExpr=LABELS, tickCount=6)
-    )
-    base = alt.Chart(alt.Data(values=values)).encode(y=y, tooltip=["member:N", "label:N"])
-    layers = [marks.vertical(1, INK, (5, 4))] if what.unit == RATIO else []
-    layers += [marks.vertical(bound, LIMIT, (5, 4)) for bound in _bounds(what, compared)]
-    for bound, name in bases.items():
-        named = [{"at": bound, "row": ROOM, "label": f"{marks.short(name or '')} {bound:.3f}"}]
-        text = alt.Chart(alt.Data(values=named)).mark_text(align="right", dx=-5, color=INK)
-        layers += [
-            marks.vertical(bound, INK, (2, 3)),
-            text.encode(x="at:Q", y=alt.Y("row:N"), text="label:N"),
-        ]
-    spans = [value for value in values if value["low"] is not None]
-    if spans:
-        span = alt.Chart(alt.Data(values=spans)).mark_rule(strokeWidth=4, color=ACCENT, opacity=0.45)
-        layers.append(span.encode(y=y, x=alt.X("low:Q"), x2="high:Q"))
-    elif what.unit == RATIO:
-        layers.append(base.mark_rule(color=FAINT).encode(x=x, x2=alt.datum(1)))
-    layers.append(base.mark_circle(size=90, color=ACCENT, opacity=1).encode(x=x))
-    layers.append(base.mark_text(align="left", dx=10).encode(x=alt.value(WIDTH), text="label:N"))
+    references += [
+        Reference(bound, "first", f"{marks.short(name or '')} {bound:.3f}") for bound, name in bases.items()
+    ]
     caption = (
         f"{what.title}. "
         + "; ".join(f"{dot.name} {dot.words}" for dot in dots)
@@ -131,17 +105,23 @@ def members(
         caption += f" Dashed line in colour: {marks.plain(bound)}, with which the rule compares."
     for bound, name in bases.items():
         caption += f" Dotted line: {name}, the first, {bound:.3f}, with which the rule compares later ones."
-    height = ROW * len(order) + 10
-    return draw(
-        alt.layer(*layers),
+    axis = Axis(what.unit, is_ratio=what.unit == RATIO)
+    return drawn(
         finding(what, dots, compared),
         caption,
-        height,
-        subtitle=marks.short(what.title, 160),
+        (what.member, "value", "low", "high"),
+        points(lanes, references, axis),
+        about=marks.short(what.title, 160),
     )
 
 
-def finding(what: Measured, dots: Sequence[Dot], compared: Sequence[Comparison] = ()) -> str:
+def _drawn(what: Measured, dot: Member) -> Dot:
+    row = (dot.name, dot.value, *marks.cells(dot.low, dot.high))
+    says = f"{what.member} {dot.name}: {dot.words}"
+    return Dot(dot.value, dot.low, dot.high, says, (row,), ACCENT)
+
+
+def finding(what: Measured, dots: Sequence[Member], compared: Sequence[Comparison] = ()) -> str:
     """Return what the members show beside what they are compared with, in words made from them."""
     values, many = [dot.value for dot in dots], f"{what.member}s" if len(dots) > 1 else what.member
     low, high = f"{min(values):.3f}", f"{max(values):.3f}"

@@ -1,18 +1,14 @@
 """What was predicted across, what was seen up: a point a place, and a panel for each thing that predicts."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from itertools import cycle
 
-from toolkit.decisions.values import rounded
 from toolkit.website.charts import marks
-from toolkit.website.charts.drawing import HALF, Chart, drawn, heading
-from toolkit.website.charts.theme import FAINT, INK, OTHERS, PAPER, config
-
-HEIGHT = 360
-PAD = 0.02
-BOTH = 2 * HALF
+from toolkit.website.charts.drawing import Chart, drawn
+from toolkit.website.charts.scale import Axis
+from toolkit.website.charts.scatter import Panel, Spot, scatter
+from toolkit.website.charts.theme import OTHERS
 
 
 @dataclass(frozen=True)
@@ -63,26 +59,38 @@ class Scene:
 
 def predicted_and_seen(scene: Scene, study: str) -> Chart | None:
     """Draw what was predicted against what was seen; None where nothing was."""
-    import altair as alt
-
     if not scene.points:
         return None
     kinds = list(dict.fromkeys(point.kind for point in scene.points))
-    colour = alt.Color(
-        "kind:N",
-        title=None,
-        sort=kinds,
-        scale=alt.Scale(domain=kinds, range=list(OTHERS[: len(kinds)])),
-        legend=alt.Legend(orient="bottom", direction="horizontal", labelLimit=BOTH, labelColor=INK),
-    )
-    panels = [_panel(scene, at, colour) for at in range(len(scene.across))]
-    chart = alt.hconcat(*panels, spacing=30).resolve_scale(y="shared")
-    specification: dict[str, Any] = (
-        chart.properties(title=heading(scene.title, f"Study {study}: {scene.up}", BOTH))
-        .configure(**config())
-        .to_dict(validate=False)
-    )
-    return drawn(specification, scene.title, _caption(scene, study))
+    colour_of = dict(zip(kinds, cycle(OTHERS), strict=False))
+    panels = [
+        Panel(
+            Axis(predictor.name, is_ratio=True),
+            predictor.how_well,
+            tuple(
+                Spot(
+                    float(point.predicted[at]),
+                    float(point.seen),
+                    float(point.bar.low) if point.bar else None,
+                    float(point.bar.high) if point.bar else None,
+                    str(number),
+                    f"{number} {sentence(scene, point)}",
+                    ((number, point.name, *point.predicted, point.seen, *_ends(point)),),
+                    colour_of[point.kind],
+                )
+                for number, point in enumerate(scene.points, 1)
+            ),
+            has_one=True,
+        )
+        for at, predictor in enumerate(scene.across)
+    ]
+    draw = scatter(panels, Axis(scene.up, is_ratio=True), list(colour_of.items()))
+    columns = ("number", "place", *(predictor.name for predictor in scene.across), "seen", "low", "high")
+    return drawn(scene.title, _caption(scene, study), columns, draw, about=f"Study {study}: {scene.up}")
+
+
+def _ends(point: Point) -> tuple[object, ...]:
+    return (point.bar.low, point.bar.high) if point.bar else ("", "")
 
 
 def sentence(scene: Scene, point: Point) -> str:
@@ -91,56 +99,6 @@ def sentence(scene: Scene, point: Point) -> str:
     words = ", ".join(f"{predictor.name} {_number(x)}" for predictor, x in pairs)
     bar = f", {point.bar.name} [{_number(point.bar.low)}, {_number(point.bar.high)}]" if point.bar else ""
     return f"{point.name}: {words}; seen {_number(point.seen)}{bar}"
-
-
-def _panel(scene: Scene, at: int, colour: Any) -> Any:
-    import altair as alt
-
-    values = [
-        {
-            "number": str(number),
-            "kind": point.kind,
-            "x": rounded(point.predicted[at]),
-            "y": rounded(point.seen),
-            "low": None if point.bar is None else rounded(point.bar.low),
-            "high": None if point.bar is None else rounded(point.bar.high),
-            "words": sentence(scene, point),
-        }
-        for number, point in enumerate(scene.points, 1)
-    ]
-    predictor, across = scene.across[at], _span([point.predicted[at] for point in scene.points])
-    up_title, up_scale = scene.up if not at else None, alt.Scale(domain=_span(_ups(scene.points)), nice=False)
-    x = alt.X("x:Q", title=predictor.name, scale=alt.Scale(domain=across, nice=False))
-    y, ends = (alt.Y(f"{name}:Q", title=up_title, scale=up_scale) for name in ("y", "low"))
-    base = alt.Chart(alt.Data(values=values)).encode(x=x, tooltip=["words:N"])
-    same = alt.Chart(alt.Data(values=[{"x": end, "y": end} for end in across]))
-    one = alt.Chart(alt.Data(values=[{"y": 1.0}]))
-    layers = [
-        one.mark_rule(color=INK).encode(y=y),
-        same.mark_line(color=FAINT, strokeDash=[4, 3], clip=True).encode(x=x, y=y),
-        base.mark_rule(strokeWidth=3, color=FAINT, clip=True).encode(y=ends, y2="high:Q"),
-        base.mark_circle(size=230, opacity=1).encode(y=y, color=colour),
-        base.mark_text(fontSize=9, fontWeight="bold").encode(y=y, text="number:N", color=alt.value(PAPER)),
-    ]
-    panel = alt.layer(*layers).properties(width=HALF, height=HEIGHT)
-    if not predictor.how_well:
-        return panel
-    return panel.properties(
-        title=alt.Title(predictor.how_well, fontSize=12, fontWeight="normal", anchor="start", color=INK)
-    )
-
-
-def _ups(points: Sequence[Point]) -> list[Fraction]:
-    ends = [end for point in points if point.bar for end in (point.bar.low, point.bar.high)]
-    return [*(point.seen for point in points), *ends]
-
-
-def _span(values: Sequence[Fraction]) -> list[float]:
-    """Return the ends of an axis that shows values, and one."""
-    return [
-        round(float(min([*values, Fraction(1)])) - PAD, 2),
-        round(float(max([*values, Fraction(1)])) + PAD, 2),
-    ]
 
 
 def _caption(scene: Scene, study: str) -> str:

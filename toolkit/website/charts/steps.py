@@ -1,22 +1,18 @@
 """Charts of a language model's training steps: a small one for every figure, all over the same steps."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from statistics import fmean
-from typing import Any
 
-from toolkit.website.charts.drawing import Chart, drawn, heading, specified
+from toolkit.website.charts.drawing import Chart, drawn
+from toolkit.website.charts.lines import Frame, Line, Spot, lines
 from toolkit.website.charts.marks import plain
+from toolkit.website.charts.scale import Axis
 from toolkit.website.charts.theme import ACCENT
 
-WIDE, HIGH = 250, 110
-LABELS = 40  # pixels left of each plot, so that all begin at one place
+HIGH = 110
 FEW = 30
-"""Steps up to which each has a dot: among more, only one that no line reaches."""
-DIGITS = ".6g"
-"""Of a number that is drawn: more than a drawing can show, and fewer bytes than a double."""
+"""Steps up to which each has a dot: among more, the line says its ends and extremes, and the table all."""
 MOST_NAMED = 8
 Number = float | None
 
@@ -86,66 +82,27 @@ def training_steps(steps: tuple[Step, ...]) -> list[Chart]:
 
 
 def _drawn(panel: _Panel, steps: tuple[int, ...]) -> Chart:
-    ends = panel.band or ((None, None),) * len(steps)
-    values: list[dict[str, Any]] = [
-        {"step": step, "value": _short(value), **_shaded(*band)}
-        for step, value, band in zip(steps, panel.values, ends, strict=True)
-    ]
-    title = _finding(panel, steps)
-    specification = json.loads(
-        _form(steps[0], steps[-1], from_zero=panel.from_zero, is_zero=not any(panel.values))
+    title, found = _finding(panel, steps), _found(panel, steps)
+    name = panel.what.partition(",")[0]
+    spots = tuple(
+        Spot(step, value, f"{name}, step {step}: {_number(value)}", ((step, value),)) for step, value in found
     )
-    specification["title"] = heading(title, width=WIDE)
-    for layer, shown in zip(specification["layer"], (values, values, _dots(values)), strict=True):
-        layer["data"]["values"] = shown
-    return drawn(specification, title, _caption(panel, steps))
-
-
-@lru_cache
-def _form(first: int, last: int, *, from_zero: bool, is_zero: bool) -> str:
-    """Return the specification of a chart over these steps, without its rows and its title.
-
-    Runs of a study differ by these alone; Altair makes each form once. Where all is zero, the axis goes to 1.
-    """
-    import altair as alt
-
-    axis = alt.Axis(grid=False, tickCount=5, format="d", tickMinStep=1)
-    x = alt.X("step:Q", title="step", axis=axis, scale=alt.Scale(domain=[first, last], nice=False))
-    scale = alt.Scale(domain=[0, 1]) if from_zero and is_zero else alt.Scale(zero=from_zero)
-    y = alt.Y("value:Q", title=None, axis=alt.Axis(tickCount=4, minExtent=LABELS), scale=scale)
-
-    def layer() -> Any:
-        return alt.Chart(alt.Data(values=[]))
-
-    layers = [
-        layer().mark_area(color=ACCENT, opacity=0.25).encode(x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q"),
-        layer().mark_line(color=ACCENT, strokeWidth=1.5).encode(x=x, y=y),
-        layer().mark_circle(color=ACCENT, size=20, opacity=1).encode(x=x, y=y, tooltip=["step:Q", "value:Q"]),
-    ]
-    return json.dumps(specified(alt.layer(*layers), "", HIGH, width=WIDE))
-
-
-def _dots(values: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the steps that have a dot: all of a few; else those that no line reaches."""
-    there = [entry["value"] is not None for entry in values]
-    alone = [
-        is_there and not any(there[max(0, at - 1) : at] + there[at + 1 : at + 2])
-        for at, is_there in enumerate(there)
-    ]
-    chosen = there if len(values) <= FEW else alone
-    return [
-        {"step": entry["step"], "value": entry["value"]}
-        for entry, is_chosen in zip(values, chosen, strict=True)
-        if is_chosen
-    ]
-
-
-def _shaded(low: Number, high: Number) -> dict[str, Number]:
-    return {} if low is None or high is None else {"low": _short(low), "high": _short(high)}
-
-
-def _short(value: Number) -> Number:
-    return None if value is None else float(format(value, DIGITS))
+    says = title if len(found) > FEW else ""
+    band = tuple(
+        (float(step), low, high)
+        for step, (low, high) in zip(steps, panel.band, strict=False)
+        if low is not None and high is not None
+    )
+    frame = Frame(
+        Axis("step"),
+        Axis(""),
+        y_values=((0.0,) if any(panel.values) else (0.0, 1.0)) if panel.from_zero else (),
+        band=band,
+        bounds=(0.0 if panel.from_zero else float("-inf"), float("inf")),
+        height=HIGH,
+    )
+    draw = lines([Line("", spots, ACCENT, says)], frame)
+    return drawn(title, _caption(panel, steps), ("step", name), draw, small=True)
 
 
 def _playing(steps: Sequence[Step]) -> str:

@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, time
-from typing import Any
 
-from toolkit.website.charts.drawing import WIDTH, Chart, draw
-from toolkit.website.charts.theme import ACCENT, INK, LIMIT
+from toolkit.website.charts import svg
+from toolkit.website.charts.drawing import WIDE, Chart, drawn
+from toolkit.website.charts.scale import Scale
+from toolkit.website.charts.theme import ACCENT
 
-LANE = 36
-LETTER = 6.0  # pixels, at the size of the config's text
+LANE = 38
 GAP = 12
-DAYS = 4  # of a longer time, ticks name days alone
+TICK = 110
+DAY = 86400
+EVEN = (3600, 3 * 3600, 6 * 3600, 12 * 3600, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 28 * DAY, 91 * DAY, 364 * DAY)
+"""Seconds from tick to tick, of which the first that leaves room is taken."""
 
 Mark = tuple[str, str, str, str, str]
 """(lane, label, from, until, what); times in ISO 8601, `until` empty for a moment."""
@@ -25,42 +28,53 @@ def timeline(marks: tuple[Mark, ...], frozen: str, title: str, caption: str) -> 
         title: what the order of freeze and runs says.
         caption: what is drawn, in words.
     """
-    import altair as alt
-
     if not marks:
         return None
     lanes = list(dict.fromkeys(lane for lane, *_ in marks))
-    x = alt.X(
-        "at:T",
-        title="time, UTC",
-        scale=alt.Scale(type="utc", nice=True),
-        axis=alt.Axis(grid=True, labelOverlap=True, tickCount=6, format=_format(marks)),
-    )
-    y = alt.Y(
-        "lane:N",
-        sort=lanes,
-        title=None,
-        axis=alt.Axis(ticks=False, domain=False, labelLimit=200, grid=True, offset=14),
-    )
-    values = [
-        {"lane": lane, "at": at, "until": until or at, "said": _said(at, until, what)}
-        for lane, _, at, until, what in marks
-    ]
-    # Each mark says in words when it was: left to itself, the drawing names ends by the machine's own clock.
-    base = alt.Chart(alt.Data(values=values)).encode(
-        x=x, y=y, tooltip=alt.Tooltip("said:N", title="UTC"), description="said:N"
-    )
-    rule = alt.Chart(alt.Data(values=[{"at": frozen, "label": "frozen by"}])).encode(x=x)
-    layers = [
-        rule.mark_rule(color=LIMIT, strokeDash=[5, 4]),
-        base.mark_rule(strokeWidth=7, color=ACCENT, opacity=0.55).encode(x2="until:T"),
-        base.mark_circle(size=70, color=ACCENT, opacity=1),
-        rule.mark_text(align="left", baseline="bottom", dx=4, dy=-3, color=INK).encode(
-            y=alt.value(0), text="label:N"
-        ),
-        *_labels(marks, x, y),
-    ]
-    return draw(alt.layer(*layers), title, caption, LANE * len(lanes) + 10)
+
+    def draw(width: float) -> tuple[float, list[str]]:
+        is_wide = width >= WIDE
+        left = max(svg.width_of(lane) for lane in lanes) + 14 if is_wide else 8
+        start, end = _span(marks)
+        start, end = min(start, _seconds(frozen)), max(end, _seconds(frozen))
+        x = Scale(start, max(end, start + 1), left, width - 12)
+        lane_height = LANE if is_wide else LANE + 16
+        top, bottom = 24.0, 24.0 + lane_height * len(lanes)
+        parts = _ticks(x, top, bottom)
+        at = x.at(_seconds(frozen))
+        parts.append(svg.line(at, top - 6, at, bottom, "limit"))
+        anchor = "end" if at > width - 60 else None
+        parts.append(svg.text("frozen by", at + (-4 if anchor else 4), 14, "soft", anchor))
+        for number, lane in enumerate(lanes):
+            y = top + lane_height * (number + 1) - 10
+            place = (left - 14, y + 4, None, "end") if is_wide else (0, y - 26, "soft", None)
+            parts.append(svg.text(lane, *place))
+            of = [mark for mark in marks if mark[0] == lane]
+            parts += [_mark(mark, x, y) for mark in of]
+            parts += _labels(of, x, y - 10, width)
+        return bottom + 26, parts
+
+    return drawn(title, caption, ("lane", "label", "from", "until", "what"), draw)
+
+
+def _mark(mark: Mark, x: Scale, y: float) -> str:
+    _, _, at, until, what = mark
+    shapes = [svg.dot(x.at(_seconds(at)), y)]
+    if until:
+        shapes.insert(0, svg.line(x.at(_seconds(at)), y, x.at(_seconds(until)), y, "bar"))
+    return svg.mark(_said(at, until, what), [mark], *shapes, look=ACCENT)
+
+
+def _ticks(x: Scale, top: float, bottom: float) -> list[str]:
+    most = max(1.0, (x.end - x.start) / TICK)
+    step = next((seconds for seconds in EVEN if (x.high - x.low) / seconds <= most), EVEN[-1])
+    form = "%b %d" if step >= DAY else "%b %d %H:%M"
+    parts = []
+    for number in range(-int(-x.low // step), int(x.high // step) + 1):
+        at = x.at(number * step)
+        words = f"{datetime.fromtimestamp(number * step, UTC):{form}}"
+        parts += [svg.line(at, top, at, bottom, "grid"), svg.text(words, at, bottom + 16, "tick", "middle")]
+    return parts
 
 
 def _said(at: str, until: str, what: str) -> str:
@@ -73,46 +87,21 @@ def _utc(text: str) -> str:
     return f"{at:%Y-%m-%d}" if at.time() == time() else f"{at:%Y-%m-%d %H:%M:%S}"
 
 
-def _labels(marks: Sequence[Mark], x: Any, y: Any) -> list[Any]:
-    """Return the names above the marks; names that would run into each other stand as one."""
-    import altair as alt
-
-    start, end = _span(marks)
-    scale = WIDTH / max(end - start, 1)
-    placed: list[dict[str, Any]] = []
-    last: dict[str, dict[str, Any]] = {}
-    for lane, label, at, _, _ in marks:
-        if not label:
-            continue
-        position = (_seconds(at) - start) * scale
-        before = last.get(lane)
-        if before and position - before["reached"] < LETTER * len(label) / 2 + GAP:
-            before["label"] += f", {label}"
+def _labels(marks: Sequence[Mark], x: Scale, y: float, width: float) -> list[str]:
+    """Return the names above the marks of a lane; names that would run into each other stand as one."""
+    placed: list[tuple[float, str]] = []
+    for place, label in [(x.at(_seconds(at)), label) for _, label, at, _, _ in marks if label]:
+        before, held = placed[-1] if placed else (float("-inf"), "")
+        if place - before < (svg.width_of(held) + svg.width_of(label)) / 2 + GAP:
+            placed[-1] = (before, f"{held}, {label}")
         else:
-            before = last[lane] = {"lane": lane, "at": at, "place": position, "label": label}
-            placed.append(before)
-        half = LETTER * len(before["label"]) / 2
-        before["reached"] = before["place"] + half * (2 if before["place"] < half else 1)
-    layers = []
-    for align in ("left", "center", "right"):
-        chosen = [
-            {key: name[key] for key in ("lane", "at", "label")} for name in placed if _align(name) == align
-        ]
-        if chosen:
-            text = alt.Chart(alt.Data(values=chosen)).mark_text(align=align, dy=-12, color=INK, limit=WIDTH)
-            layers.append(text.encode(x=x, y=y, text="label:N"))
-    return layers
-
-
-def _align(label: dict[str, Any]) -> str:
-    """Return how a name stands to its mark, so that it stays within the plot."""
-    half = LETTER * len(label["label"]) / 2
-    return "left" if label["place"] < half else "right" if label["place"] > WIDTH - half else "center"
-
-
-def _format(marks: Sequence[Mark]) -> str:
-    start, end = _span(marks)
-    return "%b %d" if end - start > DAYS * 86400 else "%b %d %H:%M"
+            placed.append((place, label))
+    parts = []
+    for place, label in placed:
+        shown = svg.cut(label, width - 10)
+        half = svg.width_of(shown) / 2
+        parts.append(svg.text(shown, min(max(place, half + 2), width - half - 2), y, "soft", "middle"))
+    return parts
 
 
 def _span(marks: Sequence[Mark]) -> tuple[float, float]:

@@ -57,8 +57,7 @@ def _charts(rows: Sequence[LuckShareSummaryRow], *, is_summary: bool) -> list[Ch
     for condition in conditions:
         of = [r for r in rows if r["condition"] == condition and r["target"] in (OBSERVED, None)]
         shares = tuple(
-            Luck(r["run_id"], str(r["arm"]), r["step"], float(f"{r['luck_share']:.6g}"), *_ends(r))
-            for r in of
+            Luck(r["run_id"], str(r["arm"]), r["step"], float(r["luck_share"]), *_ends(r)) for r in of
         )
         what = f"Condition {condition}"
         interval = f"bars: 95% intervals {origin}, tasks resampled"

@@ -255,8 +255,7 @@ def _of_tasks(case: Case, checkpoint: Place) -> dict[str, Any]:
         tables[name] = {"columns": columns, "rows": [tuple(_figure(row[c]) for c in columns) for row in rows]}
         if name == "probe_clean_tasks":
             sides = tuple(
-                (str(r["task_id"]), float(f"{r['condition_left']:.5g}"), float(f"{r['condition_right']:.5g}"))
-                for r in rows
+                (str(r["task_id"]), float(r["condition_left"]), float(r["condition_right"])) for r in rows
             )
             tables["chart"] = condition_by_task(
                 f"{tables['where']} ({checkpoint[2]} coordinates)", "score²", sides

@@ -9,9 +9,9 @@
  * held against the SHA-256 of the study's manifest before it is read.
  */
 
-import { decompress } from "fzstd";
-import { parquetMetadata, parquetRead, parquetSchema, type Compressors, type FileMetaData } from "hyparquet";
+import type { FileMetaData } from "hyparquet";
 import { load } from "./page";
+import type { Parquet } from "./parquet";
 
 /** A value of a register: whole numbers of 64 bits are bigint, decimals numbers, times Date, lists arrays. */
 export type Value = string | number | bigint | boolean | Date | null | Value[];
@@ -50,7 +50,11 @@ interface Opened {
   columns: Map<string, Value[]>;
 }
 
-const compressors: Compressors = { ZSTD: (input, length) => decompress(input, new Uint8Array(length)) };
+async function reader(): Promise<Parquet> {
+  if (!globalThis.toolkitParquet) await load("parquet.js");
+  return globalThis.toolkitParquet as Parquet;
+}
+
 const opened = new Map<string, Promise<Opened>>();
 
 /** What the scripts of the registers leave: a study's own by its name, a file in base64 by study and path. */
@@ -79,8 +83,7 @@ const catalogues = new Map<string, Record<string, RegisterTable>>();
 export async function catalogue(study: string): Promise<Record<string, RegisterTable>> {
   let tables = catalogues.get(study);
   if (tables) return tables;
-  if (!(study in left())) await load(`data/${study}.js`);
-  const { manifest, at, runs, blobs, largest_file } = left()[study] as Left;
+  const { manifest, at, runs, blobs, largest_file } = await leftBy<Left>(study);
   const said = JSON.parse(manifest) as Manifest;
   tables = {};
   for (const [name, { rows, columns, files }] of Object.entries(said.tables)) {
@@ -95,6 +98,17 @@ export async function catalogue(study: string): Promise<Record<string, RegisterT
   }
   catalogues.set(study, tables);
   return tables;
+}
+
+/** What the script of a study or a registration leaves under a name. */
+export async function leftBy<T>(name: string): Promise<T> {
+  if (!(name in left())) await load(`data/${name}.js`);
+  return left()[name] as T;
+}
+
+/** The exact text of a study's manifest. */
+export async function manifestText(study: string): Promise<string> {
+  return (await leftBy<{ manifest: string }>(study)).manifest;
 }
 
 /** Columns of one file of a study; all of them where none are named. */
@@ -134,7 +148,7 @@ export async function columnsOf(study: string, entry: RegisterFile, named?: stri
     promise.catch(() => opened.delete(key)); // asked again, it is tried again
   }
   const held = await promise;
-  const columns = named ?? parquetSchema(held.metadata).children.map((child) => child.element.name);
+  const columns = named ?? (await reader()).parquetSchema(held.metadata).children.map((child) => child.element.name);
   const absent = columns.filter((name) => !held.columns.has(name));
   if (absent.length) await decode(held, absent);
   return {
@@ -152,12 +166,13 @@ async function open(name: string, entry: RegisterFile): Promise<Opened> {
   if (!(key in left())) await load(`data/${key.replace(/\.parquet$/, "")}.js`);
   const text = left()[key];
   if (typeof text !== "string") throw new Error(`${key} is not in the script that should carry it`);
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  delete left()[key];
+  const bytes = bytesOf(text);
   const found = await sha256(bytes);
   if (found !== null && found !== entry.sha256) {
     throw new Error(`${key} is not the file that the manifest names: expected SHA-256 ${entry.sha256}, found ${found}`);
   }
-  return { bytes: bytes.buffer, metadata: parquetMetadata(bytes.buffer), checked: found !== null, columns: new Map() };
+  return { bytes: bytes.buffer, metadata: (await reader()).parquetMetadata(bytes.buffer), checked: found !== null, columns: new Map() };
 }
 
 async function decode(held: Opened, names: string[]): Promise<void> {
@@ -167,11 +182,12 @@ async function decode(held: Opened, names: string[]): Promise<void> {
     // The reader multiplies by a power of ten, which turns 0.1 into 0.09999999999999999.
     if (type === "DECIMAL") decimals.set(name, (value) => (typeof value === "number" ? Number(value.toFixed(scale)) : value));
   }
+  const { decompress, parquetRead } = await reader();
   await parquetRead({
     file: held.bytes,
     metadata: held.metadata,
     columns: names,
-    compressors,
+    compressors: { ZSTD: (input, length) => decompress(input, new Uint8Array(length)) },
     utf8: true,
     onChunk: ({ columnName, columnData, rowStart }) => {
       const values = found.get(columnName);
@@ -184,8 +200,13 @@ async function decode(held: Opened, names: string[]): Promise<void> {
 
 const same = (value: Value): Value => value;
 
+/** The bytes that a text in base64 stands for. */
+export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+}
+
 /** SHA-256 in hexadecimal; null where the browser offers none, as on a plain http address. */
-async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string | null> {
+export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string | null> {
   const subtle = (globalThis.crypto as Crypto | undefined)?.subtle as SubtleCrypto | undefined;
   if (!subtle) return null;
   return Array.from(new Uint8Array(await subtle.digest("SHA-256", bytes)), (byte) => byte.toString(16).padStart(2, "0")).join("");

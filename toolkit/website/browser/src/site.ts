@@ -1,24 +1,32 @@
-/** On every page: drawings become interactive when they come into view. */
+/** On every page: charts say their marks to pointer and keyboard, and are saved as a table or a picture. */
 
-import { block, element, load } from "./page";
+import { pictureOf, rowsOf, tell } from "./marks";
+import "./header";
+import { make } from "./page";
 
-declare global {
-  interface Window {
-    /** Set by the entry `charts`. */
-    drawChart?: (plot: HTMLElement, specification: object) => Promise<void>;
-  }
+function save(name: string, type: string, content: string): void {
+  const link = document.createElement("a");
+  link.download = name;
+  link.href = URL.createObjectURL(new Blob([content], { type }));
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-async function upgrade(figure: Element): Promise<void> {
-  await load("charts.js");
-  await window.drawChart?.(element(".plot", HTMLElement, figure), block(".specification", figure));
-}
-
-const seen = new IntersectionObserver((entries) => {
-  for (const entry of entries) {
-    if (!entry.isIntersecting) continue;
-    seen.unobserve(entry.target);
-    upgrade(entry.target).catch((error: unknown) => console.error(error)); // the drawing that is there stays
+for (const figure of document.querySelectorAll<HTMLElement>("figure.chart")) {
+  for (const svg of figure.querySelectorAll("svg.drawing")) svg.setAttribute("tabindex", "0");
+  const begin = () => {
+    for (const event of ["pointerover", "focusin"]) figure.removeEventListener(event, begin);
+    tell(figure);
+  };
+  for (const event of ["pointerover", "focusin"]) figure.addEventListener(event, begin);
+  const files = figure.querySelector(".chart-files");
+  for (const [words, type, content] of [
+    ["CSV", "text/csv", rowsOf],
+    ["SVG", "image/svg+xml", pictureOf],
+  ] as const) {
+    const button = make("button", { text: words });
+    button.title = `Save this figure as ${words}`;
+    button.addEventListener("click", () => save(`${figure.id}.${words.toLowerCase()}`, type, content(figure)));
+    files?.append(button);
   }
-});
-for (const figure of document.querySelectorAll("figure.chart:has(.specification)")) seen.observe(figure);
+}

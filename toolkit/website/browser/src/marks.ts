@@ -1,0 +1,67 @@
+/** Pointer and keyboard over a chart: its marks say in words what they are, and it says the one that is pointed at. */
+
+/** Let a figure say its marks: it begins when a reader first points at it or tabs to it. */
+export function tell(figure: HTMLElement): void {
+  const shown = [...figure.querySelectorAll<SVGSVGElement>("svg.drawing")].find((svg) => svg.clientWidth > 0);
+  if (!shown) return;
+  const marks = [...shown.querySelectorAll<SVGGElement>(".mark")];
+  const told = figure.appendChild(document.createElement("output"));
+  told.className = "told";
+  told.hidden = true;
+  let current = -1;
+
+  const say = (at: number) => {
+    marks[current]?.classList.remove("told");
+    current = at;
+    const mark = marks[at];
+    told.hidden = !mark;
+    if (!mark) return;
+    mark.classList.add("told");
+    told.textContent = mark.getAttribute("aria-label");
+    const [box, frame] = [mark.getBoundingClientRect(), figure.getBoundingClientRect()];
+    const middle = box.left + box.width / 2 - frame.left - told.offsetWidth / 2;
+    const left = Math.max(0, Math.min(middle, frame.width - told.offsetWidth));
+    told.style.left = `${left}px`;
+    told.style.top = `${box.top - frame.top - told.offsetHeight - 8}px`;
+  };
+  const nearest = (event: PointerEvent) => {
+    let [best, found] = [24, -1];
+    for (const [at, mark] of marks.entries()) {
+      const { left, right, top, bottom } = mark.getBoundingClientRect();
+      const dx = Math.max(left - event.clientX, 0, event.clientX - right);
+      const dy = Math.max(top - event.clientY, 0, event.clientY - bottom);
+      const away = Math.hypot(dx, dy) + (mark.querySelector(".line") ? 8 : 0);
+      if (away < best) [best, found] = [away, at];
+    }
+    return found;
+  };
+  shown.addEventListener("pointermove", (event) => say(nearest(event)));
+  shown.addEventListener("pointerleave", () => say(-1));
+  shown.addEventListener("blur", () => say(-1));
+  shown.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (event.key === "Escape") say(-1);
+    if (!step || !marks.length) return;
+    event.preventDefault();
+    say((current + step + marks.length) % marks.length);
+  });
+}
+
+/** A figure's rows as CSV, each once although it is drawn for two widths. */
+export function rowsOf(figure: HTMLElement): string {
+  const marks = figure.querySelectorAll("svg.drawing:first-of-type .mark[data-row]");
+  return [figure.dataset["columns"] ?? "", ...[...marks].map((mark) => mark.getAttribute("data-row"))].join("\n");
+}
+
+/** Its drawing as a file of its own, with the colours of the page as it is. */
+export function pictureOf(figure: HTMLElement): string {
+  const svg = figure.querySelector("svg.drawing:first-of-type");
+  if (!svg) return "";
+  const copy = svg.cloneNode(true) as SVGSVGElement;
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  const rules = [...document.styleSheets].find((sheet) => sheet.href?.endsWith("charts.css"));
+  const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
+  style.textContent = rules ? [...rules.cssRules].map((rule) => rule.cssText).join("\n") : "";
+  copy.prepend(style);
+  return new XMLSerializer().serializeToString(copy);
+}

@@ -1,0 +1,153 @@
+"""Points with intervals against reference lines: one row a thing, values across."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolkit.website.charts import svg
+from toolkit.website.charts.drawing import WIDE, Draw
+from toolkit.website.charts.marks import apart, swarm
+from toolkit.website.charts.scale import Axis, Scale, across, spanned
+
+ROW, HEADED = 26, 40
+"""Height of a row whose name stands beside it, and of one whose name stands above it, in pixels."""
+STACKED = 9
+"""From dot to dot where several with intervals share a row."""
+NAMES, NOTES = 240, 190
+LINE_OF_TEXT = 14
+BELOW = 44
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A value as it is drawn.
+
+    Args:
+        value: where it stands.
+        low, high: ends of its interval; None where it has none.
+        says: what a reader is told who points at it.
+        rows: the rows behind it, in the order of the chart's columns.
+        look: its colour.
+        shape: as `svg.dot` has them.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    says: str
+    rows: tuple[tuple[Any, ...], ...]
+    look: str
+    shape: str = "circle"
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A row: its name, its dots, and what stands at its end.
+
+    Args:
+        name, note: words.
+        dots: values.
+        limits: where a rule asks something of this row, in its colour.
+    """
+
+    name: str
+    dots: tuple[Dot, ...]
+    note: str = ""
+    limits: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A line from top to bottom: where, as what, under which name."""
+
+    at: float
+    look: str
+    name: str = ""
+
+
+def points(lanes: Sequence[Lane], references: Sequence[Reference], axis: Axis) -> Draw:
+    """Return what draws rows of points against lines; where it is narrow, names stand above their rows."""
+
+    def draw(width: float) -> tuple[float, list[str]]:
+        is_wide = width >= WIDE
+        left = min(NAMES, max(svg.width_of(lane.name) for lane in lanes) + 12) if is_wide else 8
+        noted = max(svg.width_of(lane.note) for lane in lanes) if is_wide else 0
+        scale = spanned(
+            _shown(lanes, references), left, width - (min(NOTES, noted + 14) if noted else 8), axis
+        )
+        names = [r for r in references if r.name]
+        top = 22.0 if names else 6.0
+        heights = [_height(lane, scale, is_wide=is_wide) for lane in lanes]
+        bottom = top + sum(heights)
+        parts = across(scale, axis, top, bottom)
+        for reference in references:
+            parts.append(
+                svg.line(scale.at(reference.at), top, scale.at(reference.at), bottom, reference.look)
+            )
+        parts += _named(names, scale, width)
+        y = top
+        for lane, height in zip(lanes, heights, strict=True):
+            parts += _lane(lane, scale, (y, height), width, is_wide=is_wide)
+            y += height
+        return bottom + BELOW, parts
+
+    return draw
+
+
+def _shown(lanes: Sequence[Lane], references: Sequence[Reference]) -> list[float]:
+    dots = [dot for lane in lanes for dot in lane.dots]
+    ends = [end for dot in dots for end in (dot.low, dot.high) if end is not None]
+    limits = [limit for lane in lanes for limit in lane.limits]
+    return [*(dot.value for dot in dots), *ends, *limits, *(r.at for r in references)]
+
+
+def _offsets(lane: Lane, scale: Scale) -> list[float]:
+    """Return how far each dot stands off the middle of its row, in pixels."""
+    if any(dot.low is not None for dot in lane.dots):
+        return [STACKED * (k - (len(lane.dots) - 1) / 2) for k in range(len(lane.dots))]
+    return [10.0 * off for off in swarm([scale.at(dot.value) for dot in lane.dots], 10)]
+
+
+def _height(lane: Lane, scale: Scale, *, is_wide: bool) -> float:
+    reach = max((abs(off) for off in _offsets(lane, scale)), default=0.0)
+    return max(ROW, 2 * reach + 16) + (0 if is_wide else HEADED - ROW)
+
+
+def _lane(lane: Lane, scale: Scale, place: tuple[float, float], width: float, *, is_wide: bool) -> list[str]:
+    top, height = place
+    head = 0 if is_wide else HEADED - ROW
+    middle = top + head + (height - head) / 2
+    if is_wide:
+        parts = [svg.text(svg.cut(lane.name, scale.start - 10), scale.start - 10, middle + 4, None, "end")]
+        parts += [svg.text(svg.cut(lane.note, NOTES), scale.end + 12, middle + 4)] if lane.note else []
+    else:
+        room = width - svg.width_of(lane.note) - 12
+        parts = [svg.text(svg.cut(lane.name, room), 0, top + 13)]
+        parts += [svg.text(lane.note, width, top + 13, "soft", "end")] if lane.note else []
+    parts += [
+        svg.line(scale.at(at), middle - 9, scale.at(at), middle + 9, "limit tick") for at in lane.limits
+    ]
+    for dot, off in zip(lane.dots, _offsets(lane, scale), strict=True):
+        parts.append(drawn_dot(dot, scale, middle + off))
+    return parts
+
+
+def drawn_dot(dot: Dot, scale: Scale, y: float) -> str:
+    """Return a dot with its interval as one mark."""
+    shapes = [svg.dot(scale.at(dot.value), y, dot.shape, 4.0 if dot.shape == "circle" else 4.6)]
+    if dot.low is not None and dot.high is not None:
+        shapes.insert(0, svg.line(scale.at(dot.low), y, scale.at(dot.high), y, "bar"))
+    return svg.mark(dot.says, dot.rows, *shapes, look=dot.look)
+
+
+def _named(references: Sequence[Reference], scale: Scale, width: float) -> list[str]:
+    """Return the names of lines above them, moved apart where they would lie on each other."""
+    if not references:
+        return []
+    widest = max(svg.width_of(r.name) for r in references) + 8
+    places = apart([scale.at(r.at) for r in references], widest)
+    inside = [
+        min(max(x, svg.width_of(r.name) / 2), width - svg.width_of(r.name) / 2)
+        for x, r in zip(places, references, strict=True)
+    ]
+    return [svg.text(r.name, x, 14, "soft", "middle") for x, r in zip(inside, references, strict=True)]

@@ -1,0 +1,123 @@
+"""From numbers to places on an axis, and the numbers that an axis names."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolkit.website.charts import svg
+from toolkit.website.charts.marks import MINUS
+
+FEW = 3
+ROUND = (1, 2, 5)
+LOW_ENOUGH = 1e-9
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What an axis says.
+
+    Args:
+        title: what is measured, with its unit.
+        form: `plain`, `signed` or `percent`.
+        is_ratio: equal factors are equally far apart, so that half and twice lie evenly about 1.
+    """
+
+    title: str
+    form: str = "plain"
+    is_ratio: bool = False
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Where numbers stand.
+
+    Args:
+        low, high: the numbers at both ends.
+        start, end: the ends, in pixels.
+        is_ratio: equal factors are equally far apart.
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+    is_ratio: bool = False
+
+    def at(self, value: float) -> float:
+        """Return where a number stands."""
+        low, high, value = (math.log(n) if self.is_ratio else n for n in (self.low, self.high, value))
+        return self.start + (self.end - self.start) * (value - low) / (high - low)
+
+    def ticks(self, apart: float = 70) -> list[float]:
+        """Return round numbers that stand about so many pixels apart, upwards."""
+        most = max(2, int(abs(self.end - self.start) / apart))
+        if self.is_ratio:
+            decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+            found = [m * 10.0**n for n in decades for m in ROUND if self.low <= m * 10.0**n <= self.high]
+            if FEW <= len(found) <= most + 1:
+                return found
+        return round_numbers(self.low, self.high, most)
+
+
+def round_numbers(low: float, high: float, most: int) -> list[float]:
+    """Return at most about so many round numbers between two, upwards."""
+    rough = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next((m * power for m in ROUND if m * power >= rough), 10 * power)
+    first = math.ceil(low / step - LOW_ENOUGH)
+    return [n * step for n in range(first, math.floor(high / step + LOW_ENOUGH) + 1)]
+
+
+def spanned(values: Sequence[float], start: float, end: float, axis: Axis, room: float = 0.04) -> Scale:
+    """Return a scale that shows values with a little room at both ends; a ratio's shows 1 as well.
+
+    Where a ratio is not above zero there is no axis of equal factors: it has one of equal steps.
+    """
+    low, high = min(values), max(values)
+    if axis.is_ratio and low > 0:
+        low, high = min(low, 1.0), max(high, 1.0)
+        beyond = max((high / low) ** room, 1.01)
+        return Scale(low / beyond, high * beyond, start, end, is_ratio=True)
+    beyond = (high - low or abs(high) or 1.0) * room
+    return Scale(low - beyond, high + beyond, start, end)
+
+
+def tick_texts(ticks: Sequence[float], form: str) -> list[str]:
+    """Return how ticks are written, all with the digits that tell them apart."""
+    factor = 100 if form == "percent" else 1
+    digits = next((d for d in range(7) if all(_is_told(t * factor, d) for t in ticks)), 7)
+    return [_written(tick * factor, digits, form) for tick in ticks]
+
+
+def _is_told(value: float, digits: int) -> bool:
+    return abs(round(value, digits) - value) <= LOW_ENOUGH * max(1.0, abs(value))
+
+
+def _written(value: float, digits: int, form: str) -> str:
+    if abs(value) < LOW_ENOUGH:
+        return "0%" if form == "percent" else "0"
+    sign = "+" if form == "signed" else ""
+    return f"{value:{sign}.{digits}f}{'%' if form == 'percent' else ''}".replace("-", MINUS)
+
+
+def across(scale: Scale, axis: Axis, top: float, bottom: float) -> list[str]:
+    """Return an axis along the bottom, with its lines upwards."""
+    ticks = scale.ticks()
+    parts = [svg.line(scale.at(tick), top, scale.at(tick), bottom, "grid") for tick in ticks]
+    parts += [
+        svg.text(words, scale.at(tick), bottom + 16, "tick", "middle")
+        for tick, words in zip(ticks, tick_texts(ticks, axis.form), strict=True)
+    ]
+    title = svg.cut(axis.title, abs(scale.end - scale.start) * 1.15)
+    return [*parts, svg.text(title, (scale.start + scale.end) / 2, bottom + 35, "soft", "middle")]
+
+
+def upwards(scale: Scale, axis: Axis, left: float, right: float) -> list[str]:
+    """Return an axis along the left, with its lines across and its title on top."""
+    ticks = scale.ticks(45)
+    parts = [svg.line(left, scale.at(tick), right, scale.at(tick), "grid") for tick in ticks]
+    parts += [
+        svg.text(words, left - 7, scale.at(tick) + 4, "tick", "end")
+        for tick, words in zip(ticks, tick_texts(ticks, axis.form), strict=True)
+    ]
+    return [*parts, svg.text(svg.cut(axis.title, right), 0, 12, "soft")] if axis.title else parts
