@@ -1,7 +1,7 @@
 """How soon a run's page is there for a reader with a slow phone, and how large the site is.
 
-The pages are those of the checkout's `site/`. Times are those of the machine at hand, its processor slowed down
-by the browser.
+The pages are those of the checkout's `site/`. Times are those of the machine at hand, whose processor
+the browser slows down.
 """
 
 import shutil

@@ -19,6 +19,6 @@ def test_nothing_on_a_page_of_any_kind_moves_while_it_loads(
 def test_a_page_that_moves_is_seen_to(open_page: OpenPage, site: Served) -> None:
     page = open_page()
     page.add_init_script(SHIFT)
-    late = "setTimeout(() => document.querySelector('main').prepend(Object.assign(document.createElement('div'), "
-    page.add_init_script(late + "{ style: 'height: 400px' })), 100)")
+    late = "main.prepend(Object.assign(document.createElement('div'), { style: 'height: 400px' }))"
+    page.add_init_script(f"setTimeout(() => {{ const main = document.querySelector('main'); {late} }}, 100)")
     assert shift_of(page, site.url("index.html")) >= MOST_SHIFT
