@@ -46,7 +46,7 @@ def test_opening_a_page_verifies_every_token(
     opened(lambda: page, tmp_path, content)
     expect(page.locator(".tokens > [role=status]")).to_contain_text("8 of 8 tokens")
     expect(page.locator(".ticks .verdict.good")).to_have_count(8)
-    expect(page.locator(".ticks")).to_contain_text("Not checked here: revocation")
+    expect(page.locator(".unchecked")).to_contain_text("Not checked here: revocation")
     assert watch.wrong == []
 
 
@@ -75,7 +75,7 @@ def test_without_scripts_the_page_says_what_the_build_found_and_asks_for_no_file
     open_page: OpenPage, tmp_path: Path, content: dict[str, bytes]
 ) -> None:
     page = opened(lambda: open_page(java_script_enabled=False), tmp_path, content)
-    expect(page.locator(".tokens > [role=status]")).to_contain_text("Verified when this page was built")
+    expect(page.locator(".tokens > [role=status]")).to_contain_text("found when this page was built")
     expect(page.locator(".holding")).to_be_hidden()
 
 
