@@ -55,8 +55,7 @@ def test_a_forged_token_is_caught_by_opening_the_page(
 ) -> None:
     token = (CHECKOUT / "prereg/embedded" / FORGED).read_bytes()
     forged = token[:-1] + bytes([token[-1] ^ 1])
-    texts = (base64.b64encode(each) for each in (token, forged))
-    script = content[SCRIPT].replace(*texts)
+    script = content[SCRIPT].replace(base64.b64encode(token), base64.b64encode(forged))
     assert script != content[SCRIPT]
     page = opened(open_page, tmp_path, content | {SCRIPT: script})
     expect(page.locator(".ticks li").first).to_contain_text("its signature does not match")
@@ -100,6 +99,6 @@ def test_a_file_that_is_dropped_or_chosen_is_known_or_not(
         if is_dropped:
             page.evaluate(DROP, [name, base64.b64encode(held).decode()])
         else:
-            file = {"name": name, "mimeType": "application/octet-stream", "buffer": held}
-            page.locator(".holding input").set_input_files(file)
+            (tmp_path / name).write_bytes(held)
+            page.locator(".holding input").set_input_files(tmp_path / name)
         expect(page.locator(".holding [role=status]")).to_contain_text(said)
