@@ -85,8 +85,7 @@ def _drawn(panel: _Panel, steps: tuple[int, ...]) -> Chart:
     title, found = _finding(panel, steps), _found(panel, steps)
     name = panel.what.partition(",")[0]
     spots = tuple(
-        Spot(step, value, f"{name}, step {step}: {_number(value)}", ((step, value),))
-        for step, value in found
+        Spot(step, value, f"{name}, step {step}: {_number(value)}", ((step, value),)) for step, value in found
     )
     says = title if len(found) > FEW else ""
     band = tuple(
