@@ -38,9 +38,9 @@ class Figure:
 
     @property
     def kind(self) -> str:
-        """Its kind: its first column, with its last where that alone does not tell."""
-        first = self.columns[0]
-        return f"{first} {self.columns[1]}" if first == "run" else first
+        """Its kind: its first column, with its second where that alone does not tell."""
+        first, second, *_ = self.columns
+        return f"{first} {second}" if first in ("run", "step") else first
 
 
 def figures(page: str) -> Iterator[Figure]:
@@ -130,4 +130,4 @@ def _is(word: str, value: float, figure: Figure) -> bool:
     if digits := DIGITS.get(figure.columns[0]):
         return number == float(f"{value:.{digits}g}")
     decimals = len(word.rstrip("%").partition(".")[2])
-    return abs(factor * value - number) <= 0.5 * 10**-decimals + 1e-9
+    return bool(abs(factor * value - number) <= 0.5 * 10**-decimals + 1e-9)

@@ -1,6 +1,7 @@
 """What the registers give for the drawings of a page, asked of their Parquet files alone."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -21,7 +22,7 @@ from toolkit.study.probing.report import report
 from toolkit.website.page import Page
 
 Row = dict[str, Any]
-Expected = list[tuple[str, list[Sequence[Any]]]]
+Expected = list[tuple[str, Sequence[Sequence[Any]]]]
 """Kind of a figure, and its rows."""
 PERIODIC = "periodic"
 FIGURES = {
@@ -320,10 +321,13 @@ def _dated(case: Case) -> Iterator[Sequence[Any]]:
     study, registration = case.study, case.registration
     for token in registration.record.authorities:
         yield "token", token.name, token.recorded_time.isoformat(), "", f"token of {token.name}"
-    added = [("amendment", a) for a in registration.amendments]
-    for kind, one in [*added, *((d.kind.replace("_", " "), d) for d in registration.deviations)]:
-        if one.dated:
-            yield kind, one.id, f"{one.dated}T00:00:00+00:00", "", f"{one.id}: {one.title}"
+    added: list[tuple[str, str, date | None, str]] = [
+        ("amendment", a.id, a.dated, a.title) for a in registration.amendments
+    ]
+    added += [(d.kind.replace("_", " "), d.id, d.dated, d.title) for d in registration.deviations]
+    for kind, name, dated, title in added:
+        if dated:
+            yield kind, name, f"{dated}T00:00:00+00:00", "", f"{name}: {title}"
     first: dict[str, Any] = {}
     for row in rows(study.folder, "launches"):
         first[row["run_id"]] = min(row["launched_at"], first.get(row["run_id"], row["launched_at"]))
@@ -363,7 +367,7 @@ def _theory() -> Iterator[Iterator[Sequence[Any]]]:
     )
 
 
-def _paper(study: Path) -> Iterator[tuple[str, list[Sequence[Any]]]]:
+def _paper(study: Path) -> Iterator[tuple[str, Sequence[Sequence[Any]]]]:
     runs = {
         run["run_id"]: run
         for run in rows(study, "runs")
