@@ -47,9 +47,10 @@ def test_a_carried_file_is_the_file_of_the_register_and_the_catalogue_has_its_di
             key, held = carried_value(files[f"data/published/{name.removesuffix('.parquet')}.js"])
             assert key == f"published/{name}"
             assert base64.b64decode(held) == path.read_bytes()
-    key, tables = carried_value(files["data/published.js"])
+    key, catalogue = carried_value(files["data/published.js"])
     assert key == "published"
-    for file in (file for table in tables.values() for file in table["files"]):
+    assert catalogue["manifest"].encode() == (published.folder / "MANIFEST.json").read_bytes()
+    for file in (file for table in catalogue["tables"].values() for file in table["files"]):
         whole = (published.folder / file["file"]).read_bytes()
         assert file["sha256"] == hashlib.sha256(whole).hexdigest()
 
@@ -62,7 +63,7 @@ def test_a_table_above_the_limit_is_not_carried_but_named_with_its_command(
     monkeypatch.setattr(registers, "LARGEST_TABLE", sizes[largest] - 1)
     files = register_files(Material((), (published,)))
     assert not any(name.startswith(f"data/published/{largest}/") for name in files)
-    assert largest not in carried_value(files["data/published.js"])[1]
+    assert largest not in carried_value(files["data/published.js"])[1]["tables"]
     text = text_of(data, published)
     assert (
         escape(f'toolkit sql "SELECT * FROM {largest} LIMIT 10" --study published').replace("&quot;", "&#34;")
@@ -72,7 +73,8 @@ def test_a_table_above_the_limit_is_not_carried_but_named_with_its_command(
 
 def test_a_file_about_one_run_says_which(embedded: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registers, "LARGEST_TABLE", 200_000)  # luck_share is the largest table below it
-    _, tables = carried_value(register_files(Material((), (embedded.study,)))["data/embedded.js"])
+    _, catalogue = carried_value(register_files(Material((), (embedded.study,)))["data/embedded.js"])
+    tables = catalogue["tables"]
     files = tables["luck_share"]["files"]
     assert {file["run"] for file in files} == {row["run_id"] for row in embedded.study.rows("luck_share")}
     assert "run" not in tables["runs"]["files"][0]
