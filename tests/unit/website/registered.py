@@ -1,5 +1,6 @@
 """What the registers give for the drawings of a page, asked of their Parquet files alone."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from fractions import Fraction
@@ -391,7 +392,8 @@ def _paper(study: Path) -> Iterator[tuple[str, Sequence[Sequence[Any]]]]:
             yield "arm", points
     for noise in ("outcome", "transition"):
         for estimator in ("MC", "SW"):
-            of = matching(rows(study, "probe"), noise=noise, estimator=estimator)
+            of = matching(rows(study, "probe"), noise=noise, estimator=estimator, scored="all")
+            of = [r for r in of if re.fullmatch(r"base|A|B|c2-paired-s[0-2]", r["trajectory"])]
             ratios = [
                 (r["trajectory"], r["step"], r["trace_paired"] / r["trace_independent"], "", "") for r in of
             ]

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ def pages_of(home: Home, name: str) -> Iterable[Shown]:
     """Yield every page of a site that holds one study alone."""
     (case,) = api.load_cases((name,), home)
     figures_of = report(case.study).figures if case.study.has("probe") else {}
-    probed = [row for rows in figures_of.values() for row in rows]
+    probed: list[Any] = [row for rows in figures_of.values() for row in rows]
     material = Material((case,), (case.study,), paper=read_paper(home.cards), probe_figures={name: probed})
     pages = list(all_pages(material))
     names = {page.name for page in pages}
