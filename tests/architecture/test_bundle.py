@@ -10,8 +10,9 @@ import pytest
 
 from tests.conftest import CHECKOUT
 
-WEBSITE = CHECKOUT / "toolkit" / "website"
-SOURCES = WEBSITE / "browser"
+TOOLKIT = CHECKOUT / "toolkit"
+SOURCES = TOOLKIT / "website" / "browser"
+ROOMS = ("website", "exhibits")
 
 
 def missing(what: str) -> None:
@@ -23,17 +24,20 @@ def missing(what: str) -> None:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the bundles, built in a copy: a checkout's own packages may be others."""
+    """Return a folder with both rooms' bundles, built in a copy: a checkout's own packages may be others."""
     if not shutil.which("node") or not shutil.which("npm"):
         missing("node and npm are needed to build the browser's code: apt-get install nodejs npm")
-    copy = tmp_path_factory.mktemp("website") / "browser"
-    shutil.copytree(SOURCES, copy, ignore=shutil.ignore_patterns("node_modules"))
+    folder = tmp_path_factory.mktemp("toolkit")
+    for room in ROOMS:
+        sources = Path(room) / "browser"
+        shutil.copytree(TOOLKIT / sources, folder / sources, ignore=shutil.ignore_patterns("node_modules"))
+    copy = folder / "website" / "browser"
     for step in (("ci", "--silent", "--no-audit", "--no-fund"), ("run", "--silent", "build")):
         done = subprocess.run(["npm", *step], cwd=copy, capture_output=True, text=True, check=False)
         if done.returncode and step[0] == "ci":
             missing(f"npm could not fetch what the browser's code is built with: {done.stderr}")
         assert done.returncode == 0, done.stdout + done.stderr
-    return copy.parent / "assets"
+    return folder
 
 
 def scripts(folder: Path) -> dict[str, bytes]:
@@ -41,8 +45,9 @@ def scripts(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_the_bundles_are_what_their_sources_give(built: Path) -> None:
-    new, shipped = scripts(built), scripts(WEBSITE / "assets")
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_bundles_are_what_their_sources_give(built: Path, room: str) -> None:
+    new, shipped = scripts(built / room / "assets"), scripts(TOOLKIT / room / "assets")
     assert set(new) == set(shipped)
     stale = [name for name in new if new[name] != shipped[name]]
     assert stale == [], "npm ci && npm run build, in toolkit/website/browser"

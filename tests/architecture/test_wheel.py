@@ -58,13 +58,15 @@ def test_the_wheel_holds_package_registers_and_registration_and_no_tests(wheel: 
         "toolkit/website/assets/style.css",
         "toolkit/website/assets/site.js",
         "toolkit/website/assets/charts.js",
+        "toolkit/exhibits/templates/theory.html",
+        "toolkit/exhibits/assets/theory.js",
         "toolkit/_shipped/prereg/paired-rollouts/rules.toml",
         "toolkit/_shipped/prereg/embedded/rules.toml",
         "toolkit/_shipped/registers/published/MANIFEST.json",
         "toolkit/_shipped/cards/published.md",
     ):
         assert name in names
-    assert not [name for name in names if name.startswith(("tests/", "toolkit/website/browser/"))]
+    assert not [name for name in names if name.startswith("tests/") or "/browser/" in name]
     assert not [name for name in names if "node_modules" in name]
 
 
@@ -122,6 +124,7 @@ def test_the_sources_hold_the_browsers_code_the_examples_and_nothing_that_npm_fe
         assert (sources / "toolkit/website/browser" / name).is_file()
     for name in ("CITATION.cff", "Makefile", "examples/pairing/plain.py", "tests/conftest.py"):
         assert (sources / name).is_file()
+    assert (sources / "toolkit/exhibits/browser/theory.ts").is_file()
     assert not list(sources.rglob("node_modules"))
 
 

@@ -95,6 +95,7 @@ def main() -> None:
         "queries",
         "imports",
         "site",
+        "pages",
         "study",
         "gram",
         "scores",

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.site import OpenPage, Served
+from tests.browser.site import OpenPage, Served, Watch
 
 RUN = "embedded/runs/c2-paired-s1.html"
 FILTERED = "#phase=periodic&regime=faults_p025"
@@ -51,3 +51,38 @@ def test_a_runs_episodes_are_those_that_the_address_asks_for_and_filters_stay_in
     page.locator("#episodes select[name=outcome]").select_option("failed")
     assert page.url.endswith(f"{FILTERED}&outcome=failed")
     assert page.locator("#episodes [role=status]").inner_text().endswith("; 0 succeeded.")
+
+
+def test_a_runs_rows_and_settings_are_read_from_its_registers_where_somebody_opens_them(
+    open_page: OpenPage, site: Served, watch: Watch
+) -> None:
+    page = open_page()
+    watch.on(page)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{site.address}{RUN}")
+    assert not any("/data/" in url for url in asked), "nothing is loaded that nobody asked for"
+    page.locator("details[data-rows=runs] > summary").click()
+    page.locator("details[data-rows=runs] dt", has_text="at noise").wait_for()
+    page.locator("details[data-rows=groups] > summary").click()
+    page.locator("details[data-rows=groups] tbody tr").first.wait_for()
+    assert page.locator("details[data-rows=groups] tbody tr").count() == 50
+    assert {url.rpartition("/data/")[2] for url in asked if "/data/" in url} == {
+        "embedded/runs/train-00000-of-00001.js",
+        "embedded/groups/c2-paired-s1.js",
+    }
+    assert watch.wrong == []
+
+
+@pytest.mark.parametrize("opened", ["served", "from a folder"])
+def test_episodes_of_a_run_open_in_the_player(open_page: OpenPage, site: Served, opened: str) -> None:
+    page = open_page()
+    page.goto(site.url(RUN) if opened == "served" else (site.folder / RUN).as_uri())
+    page.locator("details[data-played] > summary").click()
+    status = page.locator("details[data-played] [role=status]")
+    status.wait_for()
+    assert status.inner_text().startswith("Call 1 of ")
+    page.locator("details[data-played]").get_by_role("button", name="Next").click()
+    assert status.inner_text().startswith("Call 2 of ")
+    outcomes = page.locator("details[data-played] option").all_inner_texts()
+    assert {words.rpartition(": ")[2] for words in outcomes} == {"succeeded", "failed"}

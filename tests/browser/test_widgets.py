@@ -86,6 +86,19 @@ def test_the_box_answers_as_duckdb_does(open_page: OpenPage, site: Served, study
     assert rows(page, "#sql .answer-rows") == [[str(value) for value in row] for row in answer.rows]
 
 
+def test_the_box_asks_before_it_loads_much(open_page: OpenPage, site: Served) -> None:
+    page = open_page()
+    page.goto(site.url("data.html"))
+    page.locator("#sql select").select_option("map")
+    page.locator("#sql textarea").fill("SELECT COUNT(task) AS n FROM episodes")
+    page.locator("#sql textarea").press("Control+Enter")
+    page.locator("#sql button.go").wait_for()
+    assert "The answer needs 9.4 MB of this site, in 984 files." in page.locator("#sql").inner_text()
+    page.locator("#sql button.stop").click()
+    page.locator("#sql [role=status].wrong").wait_for()
+    assert page.locator("#sql button.go").is_hidden()
+
+
 def test_a_query_that_is_none_is_answered_in_words(open_page: OpenPage, site: Served, watch: Watch) -> None:
     page = open_page()
     watch.on(page)

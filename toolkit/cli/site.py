@@ -39,6 +39,8 @@ def site() -> None:
 def build(*, out: Path | None, freeze: str | None, zipped: Path | None, as_json: bool) -> None:
     """Build the site; the same registers give the same bytes.
 
+    Where nothing that it is made of has changed, and it is as it was written, nothing is rendered.
+
     What was frozen stays when the site is built again, and is never overwritten with other bytes. A zip of
     the same files has the same bytes, and its pages open from any folder that it is unpacked to.
 
@@ -53,7 +55,7 @@ def build(*, out: Path | None, freeze: str | None, zipped: Path | None, as_json:
     import toolkit
     from toolkit.cli.site_material import material
     from toolkit.files import check_target
-    from toolkit.website import build, frozen
+    from toolkit.website import build, frozen, unchanged
 
     home = find_home()
     folder = out or home.site
@@ -65,16 +67,24 @@ def build(*, out: Path | None, freeze: str | None, zipped: Path | None, as_json:
         build.check_outside(zipped, folder)
         check_target(zipped)
     with steps("site") as progress:
-        everything = material(home, folder, progress=progress)
-        version = None
-        if frozen_as is not None:
-            version = build.freeze_site(folder, frozen_as, everything, progress)
-            everything = replace(everything, versions=frozen.read_versions(folder))
-        built = build.write_site(folder, build.site_content(everything, progress))
-        digest = None if zipped is None else build.write_zip(zipped, folder, built.files, everything.versions)
+        inputs, version = unchanged.inputs_of(home, folder), None
+        before = None if frozen_as is not None else unchanged.built_before(folder, inputs)
+        if before is None:
+            everything = material(home, folder, progress=progress)
+            if frozen_as is not None:
+                version = build.freeze_site(folder, frozen_as, everything, progress)
+                everything = replace(everything, versions=frozen.read_versions(folder))
+                inputs = unchanged.inputs_of(home, folder)
+            built = build.write_site(folder, build.site_content(everything, progress))
+            unchanged.record(folder, inputs, built.files)
+        else:
+            built = before
+        versions = frozen.read_versions(folder)
+        digest = None if zipped is None else build.write_zip(zipped, folder, built.files, versions)
     document: SiteBuildDocument = {
         "folder": str(built.folder),
         "pages": len(built.files),
+        "rendered": before is None,
         "changed": list(built.changed),
         "frozen": None if version is None else {"version": version.name, "sha256": version.sha256},
         "zip": None if digest is None else {"file": str(zipped), "sha256": digest},
@@ -96,9 +106,9 @@ def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None
 
     It is compared byte for byte, and has to work as a site.
 
-    Every reference has to lead to a file or an id of the site, none off it; frozen versions have to be as
-    they were frozen; pages and what they load have to keep within their budgets. One line a finding, and
-    exit code 1.
+    Every reference has to lead to a file or an id of the site, or to an address that cards/site.toml
+    declares; frozen versions have to be as they were frozen; pages and what they load have to keep within
+    their budgets. One line a finding, and exit code 1.
 
     \b
     Examples:
@@ -115,7 +125,8 @@ def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None
     with steps("site") as progress:
         everything = material(home, site_folder, progress=progress)
         expected = site_content(everything, progress)
-        findings = check_site(site_folder, expected, everything.versions)
+        addresses = everything.front.addresses if everything.front else ()
+        findings = check_site(site_folder, expected, everything.versions, addresses)
     document: SiteCheckDocument = {
         "folder": str(site_folder),
         "files": len(expected),

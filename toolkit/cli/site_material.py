@@ -1,23 +1,26 @@
 """What the site is made of, put together from everything that a home holds."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from toolkit import api
 from toolkit.cli.output import remark
 from toolkit.decisions.case import Case
+from toolkit.episodes.document import episode_document
+from toolkit.exhibits import load_exhibits
 from toolkit.findings import read_findings
 from toolkit.places import Home
 from toolkit.prereg.verification import Verification
 from toolkit.registers.study import Study
-from toolkit.study.check.recorded import CHOSEN, choose_pairs
+from toolkit.study.check.recorded import OF_ONE_RUN, choose_of_runs
 from toolkit.study.check.whole import check_whole
 from toolkit.study.probing.report import SUMMARY, report
+from toolkit.website.citation import read_citation
 from toolkit.website.front import read_front
 from toolkit.website.frozen import read_versions
-from toolkit.website.material import Material, Recorded
-from toolkit.website.paper import read_paper
+from toolkit.website.material import Material
 
 
 def material(
@@ -35,37 +38,63 @@ def material(
         verifications: what can be said of the registrations; where it is not given, they are verified.
         cases: the studies that are decided, by who has verified them whole; where none is given, they are
             opened and verified.
-        progress: told what is being verified.
+        progress: told what is being done.
     """
     home.say_absent(remark)
     # Each is opened once: what was read and hashed of it for one page is kept for the others.
     opened = {case.study.name: case.study for case in cases}
     studies = tuple(opened.get(name) or api.open_study(name, home) for name in home.studies())
     decidable = [study for study in studies if study.has("runs")]
+    wait: Callable[[], object] = lambda: None  # noqa: E731 - nothing to wait for
     if not cases:
         # Where none has runs, this refuses in the words of every other command.
         cases = [api.open_case(study, home) for study in decidable] or api.load_cases((), home)
-        for case in cases:
-            check_whole(case.study, case, progress)
+        wait = _checked_beside(home, [case.study.name for case in cases], progress)
     if verifications is None:
         verifications = api.verify_frozen(home, decidable)
     front = read_front(home.cards)
     if front:
         cases = sorted(cases, key=lambda case: front.place(case.study.name))
-    recorded, how = _recorded_episodes(studies)
     return Material(
         tuple(cases),
         studies,
         tuple(verifications),
-        recorded,
         front,
         read_findings(home.cards, cases),
         registrations=tuple(api.frozen_registrations(home)),
-        recorded_how=how,
+        citation=read_citation(home.root),
         probe_figures=_probe_figures(cases),
-        paper=read_paper(home.cards),
         versions=read_versions(folder),
+        played={case.study.name: _played(case.study) for case in cases},
+        played_how=OF_ONE_RUN,
+        exhibits=load_exhibits(front.exhibits) if front else (),
+        cards=home.cards,
+        wait=wait,
     )
+
+
+def _checked_beside(
+    home: Home, names: Sequence[str], progress: Callable[[str], None]
+) -> Callable[[], object]:
+    """Begin to check studies whole in a process of its own, and return what waits for that.
+
+    It takes as long as to render their pages, which goes on meanwhile.
+    """
+    pool = get_context("spawn").Pool(1)  # ends with this process, whatever stops that
+    checked = pool.apply_async(_check, (home, names))
+    pool.close()
+
+    def wait() -> None:
+        progress("what is checked beside: files, rows and what follows from them")
+        checked.get()
+
+    return wait
+
+
+def _check(home: Home, names: Sequence[str]) -> None:
+    for name in names:
+        study = api.open_study(name, home)
+        check_whole(study, api.open_case(study, home), lambda _: None)
 
 
 def _probe_figures(cases: Sequence[Case]) -> dict[str, list[Any]]:
@@ -74,16 +103,11 @@ def _probe_figures(cases: Sequence[Case]) -> dict[str, list[Any]]:
     return {study.name: [row for rows in report(study).figures.values() for row in rows] for study in probed}
 
 
-def _recorded_episodes(studies: Sequence[Study]) -> tuple[tuple[Recorded, ...], str]:
-    """Return recorded episodes of both designs, played again, and the rule that chose them.
-
-    They come from the first study that can be played again here.
-
-    Raises:
-        VerificationError: one comes out otherwise than recorded.
-    """
-    for study in studies:
-        played = choose_pairs(study)
-        if played:
-            return tuple(Recorded(study.name, p.run, p.row, p.episode) for p in played), CHOSEN
-    return (), ""
+def _played(study: Study) -> dict[str, Sequence[Mapping[str, object]] | str]:
+    """Return a few episodes of every run as documents, with their rows' places; or why there are none."""
+    return {
+        run: chosen
+        if isinstance(chosen, str)
+        else [{**p.row, **episode_document(p.episode), "task": p.row["task"]} for p in chosen]
+        for run, chosen in choose_of_runs(study).items()
+    }

@@ -22,6 +22,7 @@ class SiteBuildDocument(TypedDict):
 
     folder: Annotated[str, "Where it lies."]
     pages: Annotated[int, "Files of the site."]
+    rendered: Annotated[bool, "False where the site was built from the same inputs and is as it was written."]
     changed: Annotated[list[str], "Files that have other bytes than before."]
     frozen: Annotated[FrozenVersionDocument | None, "With --freeze."]
     zip: Annotated[ZipDocument | None, "With --zip."]

@@ -86,6 +86,7 @@ def layout(surface_tokens: int) -> Layout:
     )
 
 
+@lru_cache
 def untrained(surface_tokens: int) -> tuple[float, ...]:
     """Return the parameters of the untrained policy; its surface tokens are equally likely."""
     return (*start_parameters().values(), *[0.0] * (surface_tokens * len(TOOLS)))

@@ -112,6 +112,8 @@ class Table:
         parents: what its rows refer to.
         sums: (total, parts): columns of a row that add up, where none of them is null.
         follows: the tables that every row of it follows from, where a study holds more than summaries.
+        is_blob: whether it holds what programs read and nobody looks at, as weights do: it stays with the
+            registers, and no site carries it.
     """
 
     name: str
@@ -121,6 +123,7 @@ class Table:
     parents: tuple[Parent, ...] = ()
     sums: tuple[tuple[str, tuple[str, ...]], ...] = ()
     follows: tuple[str, ...] = ()
+    is_blob: bool = False
 
     def __hash__(self) -> int:
         """Return a hash that takes no walk through every column, to keep by a table what follows from it."""

@@ -198,6 +198,7 @@ PROBE_GRAM = c.Table(
     ),
     key=("trajectory", "step", "scored", "noise", "task"),
     parents=(OF_CHECKPOINT,),
+    is_blob=True,
 )
 
 PROBE_INDICES = c.Table(

@@ -240,6 +240,7 @@ CHECKPOINTS = c.Table(
     ),
     key=("run_id", "step"),
     parents=(c.OF_RUN_ALONE,),
+    is_blob=True,
 )
 
 ADAPTERS = c.Table(
@@ -264,6 +265,7 @@ ADAPTERS = c.Table(
     ),
     key=("run_id", "step"),
     parents=(c.OF_RUN_ALONE,),
+    is_blob=True,
 )
 
 DECISIONS = c.Table(

@@ -11,10 +11,12 @@ from pathlib import Path
 
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.files import read_bytes, read_text, write_all, write_bytes
+from toolkit.website.citation import FILE as CITATION
 from toolkit.website.drawings import estimates, pictures
 from toolkit.website.frozen import Version, check_whole, freeze
+from toolkit.website.frozen_files import frozen_file_content
 from toolkit.website.material import Material
-from toolkit.website.registers import register_files
+from toolkit.website.registers import played_files, register_files
 from toolkit.website.render import VERSIONS, render
 
 # A folder that the builder made carries this file; it deletes stale pages nowhere else.
@@ -65,7 +67,18 @@ def _rendered(material: Material, progress: Callable[[str], None], frozen: str =
     if lack:
         raise lack
     pages = {name: text.encode() for name, text in render(material, progress, frozen).items()}
-    return {**pages, **register_files(material), **_pictures(material), **_assets()}
+    cited = {CITATION: material.citation.text.encode()} if material.citation else {}
+    whole = {
+        **pages,
+        **register_files(material),
+        **played_files(material),
+        **frozen_file_content(material),
+        **_pictures(material),
+        **cited,
+        **_assets(material),
+    }
+    material.wait()
+    return whole
 
 
 def lacking_packages() -> IncompleteError | None:
@@ -91,10 +104,14 @@ def _pictures(material: Material) -> dict[str, bytes]:
     }
 
 
-def _assets() -> dict[str, bytes]:
-    """Return the style sheet and the browser's scripts, by name."""
-    folder = files("toolkit.website").joinpath("assets")
-    return {entry.name: entry.read_bytes() for entry in folder.iterdir() if entry.is_file()}
+def _assets(material: Material) -> dict[str, bytes]:
+    """Return the style sheet and the browser's scripts, by name; exhibits' styles follow the site's."""
+    found: dict[str, bytes] = {}
+    for package in ("toolkit.website", *material.packages):
+        for entry in files(package).joinpath("assets").iterdir():
+            if entry.is_file():
+                found[entry.name] = found.get(entry.name, b"") + entry.read_bytes()
+    return found
 
 
 def check_place(folder: Path) -> None:

@@ -15,13 +15,19 @@ from toolkit.website.links import Finding, check_links, read_markup
 PAGE_FILES = (".html", ".js", ".css")
 
 
-def check_site(folder: Path, content: Mapping[str, bytes], versions: Sequence[Version]) -> list[Finding]:
+def check_site(
+    folder: Path,
+    content: Mapping[str, bytes],
+    versions: Sequence[Version],
+    addresses: Collection[str] = (),
+) -> list[Finding]:
     """Return everything that is wrong with a site; nothing is where it is as built and frozen.
 
     Args:
         folder: of the site.
         content: what a build would write.
         versions: the frozen versions in the folder.
+        addresses: where pages may lead outside the site.
 
     Raises:
         IncompleteError: no site is there.
@@ -41,8 +47,8 @@ def check_site(folder: Path, content: Mapping[str, bytes], versions: Sequence[Ve
     findings += _unexpected(folder, {*content, *frozen}, {version.name for version in versions})
     # 3. What was frozen is as it was. Its links lead to pages that stay, or leave a word behind.
     findings += [finding for version in versions for finding in check_frozen(folder, version)]
-    # 4. Every reference leads somewhere, and none off the site.
-    findings += check_links(present, {*frozen, *(f"{v.name}/{v.list_name}" for v in versions)})
+    # 4. Every reference leads somewhere, and none off the site but links to declared addresses.
+    findings += check_links(present, {*frozen, *(f"{v.name}/{v.list_name}" for v in versions)}, addresses)
     # 5. Nobody waits longer than promised.
     findings += check_budgets(present)
     return findings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +21,16 @@ _BAD = ("miss", "missed", "failed", "not_verified", "does_not_hold")
 _MIXED = ("partially_met", "superseded", "incomplete", "missing", "demonstration")
 
 
-def environment() -> jinja2.Environment:
-    """Return the environment that renders every template; text is escaped unless it says otherwise."""
+def environment(packages: Iterable[str] = ()) -> jinja2.Environment:
+    """Return the environment that renders every template; text is escaped unless it says otherwise.
+
+    Args:
+        packages: further ones with templates, which can extend those of the site.
+    """
     import jinja2
 
     made = jinja2.Environment(
-        loader=jinja2.PackageLoader("toolkit.website"),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(p) for p in ("toolkit.website", *packages)]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -1,12 +1,14 @@
-"""What the front page is called and asks, as a project writes it; its answer is among the findings."""
+"""What the site is called, what it asks and where it leads; its answer is among the findings."""
 
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from toolkit.errors import DamagedError
 from toolkit.files import read_text
 from toolkit.findings import FILE as FINDINGS
+from toolkit.website.links import is_address
 
 FILE = "site.toml"
 
@@ -19,11 +21,23 @@ class Front:
         title: name of the site.
         question: what was asked.
         order: studies in the order in which the site shows them; others follow.
+        links: words → address, at the foot of every page.
+        datasets: study → address of its dataset at its revision, on the study's pages.
+        exhibits: names of what the project shows beside them, in order.
     """
 
     title: str
     question: str
     order: tuple[str, ...] = ()
+    links: Mapping[str, str] = field(default_factory=dict)
+    datasets: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where pages may lead outside the site: to these, and to what lies below them."""
+        return (*self.links.values(), *self.datasets.values())
+
+    exhibits: tuple[str, ...] = ()
 
     def place(self, study: str) -> int:
         """Return where a study stands in the order."""
@@ -44,12 +58,21 @@ def read_front(cards: Path) -> Front | None:
         return None
     try:
         document = tomllib.loads(read_text(path))
-        return Front(**document | {"order": tuple(document.get("order", ()))})
-    except (tomllib.TOMLDecodeError, TypeError) as error:
+        front = Front(**document | {name: tuple(document.get(name, ())) for name in ("order", "exhibits")})
+        wrong = [address for address in front.addresses if not is_address(address)]
+    except (tomllib.TOMLDecodeError, TypeError, AttributeError) as error:
         raise DamagedError(
             "the head of the front page cannot be read",
-            expected="title, question, order",
+            expected="title, question, order, exhibits, [links], [datasets]",
             found=str(error),
             where=path,
             remedy=f"what was found stands in {FINDINGS}, beside it",
         ) from None
+    if wrong:
+        raise DamagedError(
+            "the site leads to an address that is not plain",
+            expected="https://, a host and a path",
+            found=", ".join(map(repr, wrong)),
+            where=path,
+        )
+    return front

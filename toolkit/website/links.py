@@ -1,10 +1,10 @@
-"""Whether every reference of the site leads somewhere in the site, and every page keeps its own policy."""
+"""Whether references lead into the site or to declared addresses, and pages keep their policy."""
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
@@ -57,12 +57,14 @@ class Reference:
         attribute: where it stands.
         target: as written.
         is_download: whether the browser saves what it names, and shows nothing.
+        relation: how the page stands to it, in HTML's words.
     """
 
     tag: str
     attribute: str
     target: str
     is_download: bool
+    relation: tuple[str, ...] = ()
 
 
 @dataclass
@@ -93,8 +95,11 @@ class _Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         named = {name: value or "" for name, value in attrs}
+        relation = tuple(named.get("rel", "").split())
         self.markup.references += [
-            Reference(tag, name, named[name], "download" in named) for name in REFERRING if name in named
+            Reference(tag, name, named[name], "download" in named, relation)
+            for name in REFERRING
+            if name in named
         ]
         self._forbid(tag, named)
         if identifier := named.get("id"):
@@ -140,15 +145,32 @@ class _Reader(HTMLParser):
 
 # What a page carries in itself is no reference off the site: an icon, a picture, a file to be saved.
 _CARRIED = {("link", "href"), ("img", "src"), ("image", "href"), ("image", "xlink:href")}
+# A link that leaves the site says so: readers see a mark, and what is opened gets no hold of the page.
+_LEAVING = {"external", "noopener"}
+# One reading alone: no user, port, query, fragment or escape, and no segment that leads upwards.
+_ADDRESS = re.compile(r"https://[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:/(?!\.\.?(?:/|\Z))[\w.~@-]+)*/?", re.ASCII)
 _CSS_REFERENCE = re.compile(r"@import\s+['\"]?([^'\";]+)|url\(\s*['\"]?([^'\")]+)")
 
 
-def check_links(files: Mapping[str, bytes], others: Collection[str] = ()) -> Iterator[Finding]:
+def is_address(text: str) -> bool:
+    """Whether a text is an https address that everybody reads alike."""
+    return bool(_ADDRESS.fullmatch(text))
+
+
+def _is_below(target: str, addresses: Iterable[str]) -> bool:
+    """Whether a target is one of some addresses, or lies below one of them."""
+    return is_address(target) and any(f"{target}/".startswith(f"{a.rstrip('/')}/") for a in addresses)
+
+
+def check_links(
+    files: Mapping[str, bytes], others: Collection[str] = (), addresses: Collection[str] = ()
+) -> Iterator[Finding]:
     """Yield what is wrong with the references of a site's pages and style sheets.
 
     Args:
         files: what is checked, by name.
         others: names of further files that may be referred to.
+        addresses: where links that say so may leave the site, there and below.
     """
     pages = {name: read_markup(_text(content)) for name, content in files.items() if name.endswith(".html")}
     there = {*files, *others}
@@ -157,6 +179,9 @@ def check_links(files: Mapping[str, bytes], others: Collection[str] = ()) -> Ite
         if page.policies != [POLICY]:
             yield Finding(name, "policy", "the page does not carry the site's Content-Security-Policy, once")
         for reference in dict.fromkeys(page.references):
+            leaves = reference.tag == "a" and _LEAVING.issubset(reference.relation)
+            if leaves and reference.attribute == "href" and _is_below(reference.target, addresses):
+                continue
             if problem := _problem(name, reference, pages, there):
                 yield Finding(name, *problem)
     for name, content in files.items():

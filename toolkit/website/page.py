@@ -38,6 +38,32 @@ class Page:
         return "../" * (len(PurePosixPath(self.name).parts) - 1)
 
 
+@dataclass(frozen=True)
+class Entry:
+    """An entry of the navigation: its section, its words, its page; or the pages that it unfolds, by name."""
+
+    section: str
+    label: str
+    target: str = ""
+    pages: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link that other pages show: its words, and the page that it leads to."""
+
+    words: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of the front page: its template, and what that shows as `shown`."""
+
+    template: str
+    shown: dict[str, Any]
+
+
 def slug(name: str) -> str:
     """Return what a name is called in addresses: itself, or a digest where it could be more than a name."""
     return name if _PLAIN.fullmatch(name) else _digest(name)

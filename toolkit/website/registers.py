@@ -1,8 +1,9 @@
 """The registers' own files as scripts of the site: where a page may not fetch, it may load scripts."""
 
 import base64
-from collections.abc import Iterator
-from pathlib import Path
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from toolkit.files import read_bytes
@@ -10,9 +11,17 @@ from toolkit.registers.manifest import MANIFEST_NAME
 from toolkit.registers.study import Study
 from toolkit.website.environment import json_text
 from toolkit.website.material import Material
+from toolkit.website.page import slug
+from toolkit.website.prose import brief
 
-# A table whose files together are larger is not carried: a reader on a phone would load it for one question.
-LARGEST_TABLE = 4_000_000
+# A larger file is not carried: a reader on a phone would load it for one question.
+LARGEST_FILE = 4_000_000
+# Of an episode, what a run's page shows; and of an answer, how many characters.
+SHOWN_OF_EPISODE = (
+    *("phase", "pool", "regime", "step", "task", "schedule", "schedule_seed", "prompt"),
+    *("true_success", "observed_reward", "ended", "calls_charged", "budget", "differences"),
+)
+LONGEST_ANSWER = 400
 # Where the scripts lie, and the global that they fill.
 FOLDER = "data"
 _GLOBAL = "globalThis.toolkitRegisters"
@@ -30,12 +39,17 @@ def table_bytes(study: Study, table: str) -> int:
 
 
 def carried(study: Study, table: str) -> bool:
-    """Return whether the site carries a table's rows."""
-    return table_bytes(study, table) <= LARGEST_TABLE
+    """Return whether the site carries every row of a table."""
+    return all(carries(study, table, file) for file in study.manifest.tables[table].files)
+
+
+def carries(study: Study, table: str, file: str) -> bool:
+    """Return whether the site carries one file of a table."""
+    return not study.table(table).is_blob and study.manifest.files[file].bytes <= LARGEST_FILE
 
 
 def catalogue_script(study: str) -> str:
-    """Return the name of the script that lists a study's tables and files."""
+    """Return the name of the script that holds a study's manifest, and what that cannot say."""
     return f"{FOLDER}/{study}.js"
 
 
@@ -52,37 +66,60 @@ def manifest_copy(study: str) -> str:
 def register_files(material: Material) -> dict[str, bytes]:
     """Return the scripts that carry the registers, and the manifests, by name.
 
-    Every file was checked against its manifest as it was read; readers check it again.
+    Every file was checked against its manifest as it was read; readers check it again. Files that studies
+    share, as their task pools, are carried once.
 
     Raises:
         IncompleteError: a file of a register is missing.
         DamagedError: a file is not the one that its manifest names.
     """
-    return {name: content for study in every_study(material) for name, content in _of(study)}
+    written: dict[str, bytes] = {}
+    at: dict[str, str] = {}  # SHA-256 → study and file that carry it
+    for study in every_study(material):
+        written.update(_of(study, at))
+    return written
 
 
-def _of(study: Study) -> Iterator[tuple[str, bytes]]:
-    yield manifest_copy(study.name), read_bytes(study.folder / MANIFEST_NAME)
-    tables: dict[str, Any] = {}
+def _of(study: Study, at: dict[str, str]) -> Iterator[tuple[str, bytes]]:
+    manifest = read_bytes(study.folder / MANIFEST_NAME)
+    yield manifest_copy(study.name), manifest
+    elsewhere: dict[str, str] = {}
     for table in study.tables:
-        if not carried(study, table.name):
-            continue
-        entry = study.manifest.tables[table.name]
-        files = []
-        for name, path in zip(entry.files, study.paths(table.name), strict=True):
-            recorded = study.manifest.files[name]
-            known = {"sha256": recorded.sha256, "bytes": recorded.bytes, "rows": recorded.rows}
-            if len(entry.files) > 1 and "run_id" in entry.columns:
-                known["run"] = _only_run(path)
-            files.append({"file": name, **known})
+        files = study.files(table.name) if not table.is_blob else {}
+        for path, (file, digest) in zip(study.paths(table.name) if files else (), files.items(), strict=True):
+            if not carries(study, table.name, file):
+                continue
+            key = at.setdefault(digest, f"{study.name}/{file}")
+            if key != f"{study.name}/{file}":
+                elsewhere[file] = key
+                continue
             held = base64.b64encode(read_bytes(path)).decode()
-            yield register_script(study.name, name), _script(f"{study.name}/{name}", held)
-        tables[table.name] = {"rows": entry.rows, "columns": list(entry.columns), "files": files}
-    yield catalogue_script(study.name), _script(study.name, tables)
+            yield register_script(study.name, file), script(key, held)
+    catalogue = {
+        "manifest": manifest.decode(),
+        "at": elsewhere,
+        "runs": dict(_runs_of_files(study)),
+        "blobs": [table.name for table in study.tables if table.is_blob],
+        "largest_file": LARGEST_FILE,
+    }
+    yield catalogue_script(study.name), script(study.name, catalogue)
 
 
-def _only_run(path: Path) -> str | None:
-    """Return the one run that a file is about, by its statistics: queries for another need not load it."""
+def _runs_of_files(study: Study) -> Iterator[tuple[str, str | None]]:
+    """Yield the one run that a file is about, where it is another than its name says; none where of several.
+
+    A query for another run need not load it.
+    """
+    for name, entry in study.manifest.tables.items():
+        if len(entry.files) > 1 and "run_id" in entry.columns and carried(study, name):
+            for file in entry.files:
+                run = only_run(study.folder / file)
+                if run != PurePosixPath(file).stem:
+                    yield file, run
+
+
+def only_run(path: Path) -> str | None:
+    """Return the one run that a file is about, by its statistics."""
     import pyarrow.parquet as pq
 
     held = pq.read_metadata(path)
@@ -96,5 +133,37 @@ def _only_run(path: Path) -> str | None:
     return str(runs.pop()) if len(runs) == 1 else None
 
 
-def _script(name: str, value: object) -> bytes:
+def played_files(material: Material) -> dict[str, bytes]:
+    """Return the scripts that carry runs' played episodes, by name."""
+    return {
+        register_script(study, f"played/{slug(run)}"): script(
+            f"{study}/played/{run}", list(map(_brief, played))
+        )
+        for study, runs in material.played.items()
+        for run, played in runs.items()
+        if not isinstance(played, str)
+    }
+
+
+def _brief(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the page of a run shows of an episode's document; a long answer is cut."""
+    calls = [
+        {
+            "tool": str(call["tool"]),
+            "arguments": ", ".join(f"{name}: {value}" for name, value in call["arguments"].items())
+            if isinstance(call["arguments"], dict)
+            else str(call["arguments"]),
+            "key": " · ".join(map(str, call["key"] or ())),
+            "fault": call["fault"] or "",
+            "blocked_by": call["blocked_by"] or "",
+            "charged": call["charged"],
+            "answer": brief(json.dumps(call["answer"], ensure_ascii=False), LONGEST_ANSWER),
+        }
+        for call in document["calls"] or ()
+    ]
+    return {**{name: document[name] for name in SHOWN_OF_EPISODE}, "calls": calls}
+
+
+def script(name: str, value: Any) -> bytes:
+    """Return a script that leaves a value under a name for the page that loads it."""
     return f"({_GLOBAL}??={{}})[{json_text(name)}]={json_text(value)};\n".encode()

@@ -1,35 +1,31 @@
 """From the material of the site to every page's text."""
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import toolkit
 from toolkit.errors import UsageError
 from toolkit.website.environment import environment
+from toolkit.website.front import Front
+from toolkit.website.headings import with_contents
 from toolkit.website.material import Material
-from toolkit.website.page import POLICY, Page, luck_page, probe_page, registration_page, study_page
-from toolkit.website.pages import (
-    data,
-    foreign,
-    home,
-    luck,
-    paper,
-    probe,
-    registration,
-    rule,
-    run,
-    study,
-    theory,
-    world,
+from toolkit.website.page import (
+    POLICY,
+    Entry,
+    Link,
+    Page,
+    registration_page,
+    study_page,
 )
+from toolkit.website.pages import data, home, luck, probe, registration, rule, run, study
+from toolkit.website.search import SCRIPT, search_script
 
 VERSIONS = "versions.html"
-MAKERS = (home, rule, registration, study, probe, luck, theory, world, foreign, paper, data, run)
+MAKERS = (home, rule, registration, study, probe, luck, data, run)
 
 
 def render(material: Material, progress: Callable[[str], None], frozen: str = "") -> dict[str, str]:
-    """Return every page's text by its name.
+    """Return every page's text by its name, and what the search finds among them.
 
     Args:
         material: what the site is made of.
@@ -39,15 +35,22 @@ def render(material: Material, progress: Callable[[str], None], frozen: str = ""
     Raises:
         UsageError: two pages have one name: a study, a rule or a registration has to have another.
     """
-    templates = environment()
+    templates = environment(material.packages)
     pages = list(all_pages(material))
+    names = {page.name for page in pages}
+    front = material.front or Front("Registered outcomes", "")
     shared: dict[str, Any] = {
         "version": toolkit.__version__,
         "policy": POLICY,
         "frozen": frozen,
-        "menu": navigation(material, {page.name for page in pages}),
-        "site_title": material.front.title if material.front else "Registered outcomes",
-        "names": {page.name for page in pages},
+        "menu": navigation(material, names),
+        "explained": explanations(material, names),
+        "site_title": front.title,
+        "description": front.question,
+        "links": front.links,
+        "datasets": front.datasets,
+        "citation": material.citation,
+        "names": names,
     }
     texts: dict[str, str] = {}
     for number, page in enumerate(pages, 1):
@@ -55,45 +58,39 @@ def render(material: Material, progress: Callable[[str], None], frozen: str = ""
         if page.name in texts:
             raise UsageError("two pages of the site have one name", found=page.name)
         template = templates.get_template(page.template)
-        texts[page.name] = template.render(**shared, page=page, root=page.root, **page.context)
-    return texts
+        text = template.render(**shared, page=page, root=page.root, **page.context)
+        texts[page.name] = with_contents(text, page.name)
+    return {**texts, SCRIPT: search_script(pages)}
 
 
 def all_pages(material: Material) -> Iterator[Page]:
     """Yield every page, the front page first."""
     names = set()
-    for maker in MAKERS:
-        for page in maker.pages(material):
+    for makes in (*(maker.pages for maker in MAKERS), *(exhibit.pages for exhibit in material.exhibits)):
+        for page in makes(material):
             names.add(page.name)
             yield page
     yield from _pages_of_versions(material, names)
 
 
-@dataclass(frozen=True)
-class Entry:
-    """An entry of the navigation: its section, its words, its page."""
-
-    section: str
-    label: str
-    target: str
-
-
 def navigation(material: Material, names: Collection[str]) -> tuple[Entry, ...]:
     """Return the entries whose pages the site has."""
-    return tuple(entry for entry in _entries(material) if entry.target in names)
+    return tuple(entry for entry in _entries(material) if entry.pages or entry.target in names)
+
+
+def explanations(material: Material, names: Collection[str]) -> dict[str, Link]:
+    """Return the links to what exhibits explain, by topic, whose pages the site has."""
+    links = {topic: link for exhibit in material.exhibits for topic, link in exhibit.explains.items()}
+    return {topic: link for topic, link in links.items() if link.target in names}
 
 
 def _entries(material: Material) -> Iterator[Entry]:
     yield Entry("home", "Outcomes", "index.html")
-    for case in material.cases:
-        yield Entry(f"study {case.study.name}", f"Study {case.study.name}", study_page(case.study.name))
+    studies = tuple((case.study.name, study_page(case.study.name)) for case in material.cases)
+    yield Entry("study", "Studies", pages=studies)
     for case in material.cases[:1]:
         yield Entry("registration", "Registration", registration_page(case.registration.name))
-        yield Entry("probe", "Probe", probe_page(case.study.name))
-        yield Entry("luck", "Luck", luck_page(case.study.name))
-    yield Entry("theory", "Theory", "theory.html")
-    yield Entry("world", "World", "world.html")
-    yield Entry("paper", "Paper", "paper.html")
+    yield from (exhibit.entry for exhibit in material.exhibits if exhibit.entry)
     yield Entry("data", "Data", "data.html")
 
 

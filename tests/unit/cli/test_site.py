@@ -8,7 +8,6 @@ import subprocess
 import sys
 import urllib.request
 import zipfile
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -24,11 +23,11 @@ from toolkit import api
 from toolkit.cli import site_material
 from toolkit.places import HOME_VARIABLE, Home
 from toolkit.website import render
-from toolkit.website.charts import drawing
 from toolkit.website.frozen import read_versions
 from toolkit.website.material import Material
 from toolkit.website.page import Page
 from toolkit.website.pages import data, home, registration, rule, study
+from toolkit.website.unchanged import RECORD, inputs_of
 
 BUILT = ("site", "build", "--out")
 NOWHERE = Path("nowhere")
@@ -66,9 +65,6 @@ def made_once() -> Iterator[None]:
         patch.setattr(site_material, "material", material)
         patch.setattr(render, "MAKERS", tuple(map(kept, (home, rule, registration, study, data))))
         patch.setattr(rule, "rule_charts", lambda *_: ())
-        for module in (render, drawing):
-            patch.setattr(module, "draw_all", lambda _: None)
-        patch.setattr(drawing, "_drawings", defaultdict(lambda: "<svg ></svg>"))
         yield
 
 
@@ -106,6 +102,40 @@ def test_a_later_build_leaves_what_was_frozen(toolkit: Toolkit, site: Path) -> N
     before = snapshot(site)
     assert toolkit(*BUILT, site).code == 0
     assert snapshot(site) == before
+
+
+def test_an_unchanged_site_is_not_rendered_and_a_damaged_file_is_mended(
+    toolkit: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "site"
+    assert toolkit(*BUILT, folder, "--json").json()["rendered"] is True
+    before = snapshot(folder)
+    again = toolkit(*BUILT, folder, "--json").json()
+    assert (again["rendered"], again["changed"]) == (False, [])
+    assert again["pages"] == len(before) - 1  # the record is none of the site's
+    (folder / "data.html").write_bytes(b"damaged")
+    mended = toolkit(*BUILT, folder, "--json").json()
+    assert (mended["rendered"], mended["changed"]) == (True, ["data.html"])
+    assert snapshot(folder) == before
+
+
+@pytest.mark.parametrize(
+    "changed", ["registers/published/README.md", "prereg/new.txt", "cards/site.toml", "CITATION.cff"]
+)
+def test_whatever_a_site_is_made_of_changes_it_is_rendered(small: Path, tmp_path: Path, changed: str) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    home = Home(small)
+    before = inputs_of(home, site)
+    path = small / changed
+    old = path.read_bytes() if path.is_file() else None
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes((old or b"") + b" ")
+    try:
+        assert inputs_of(home, site) != before
+    finally:
+        path.unlink() if old is None else path.write_bytes(old)
+    assert inputs_of(home, site) == before
 
 
 def test_a_site_without_versions_lists_none(toolkit: Toolkit, tmp_path: Path) -> None:
@@ -184,7 +214,8 @@ def test_two_zips_of_one_site_are_the_same_and_hold_all_of_it(
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
     with zipfile.ZipFile(tmp_path / "a.zip") as packed:
         packed.extractall(tmp_path / "unpacked")
-    assert snapshot(tmp_path / "unpacked" / "site") == snapshot(site)
+    whole = {name: content for name, content in snapshot(site).items() if name != RECORD}
+    assert snapshot(tmp_path / "unpacked" / "site") == whole
 
 
 def test_a_frozen_page_that_was_changed_enters_no_zip(toolkit: Toolkit, site: Path, tmp_path: Path) -> None:

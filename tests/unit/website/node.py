@@ -31,7 +31,9 @@ for (const path of %s) {
 
 def in_node(body: str, given: Any, *scripts: Path) -> Any:
     """Run the body of an asynchronous function of `given` after some scripts, and return what it returns."""
-    return run_node(given, "-e", _RUN % (json.dumps([str(script) for script in scripts]), body))
+    return run_node(
+        given, "-e", _RUN % (json.dumps([str(script) for script in (ASSETS / "parquet.js", *scripts)]), body)
+    )
 
 
 def run_node(given: Any, *arguments: str) -> Any:

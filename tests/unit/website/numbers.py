@@ -1,9 +1,12 @@
 """A page as a tree: its tables by their headings, the marks of its drawings by their labels."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from html.parser import HTMLParser
+from typing import Any
 from xml.etree.ElementTree import Element, TreeBuilder
+
+import pytest
 
 from tests.unit.website.reading import VOID, rendered
 from toolkit.website.page import Page
@@ -85,3 +88,26 @@ def marks(page: Element) -> Iterator[dict[str, str]]:
         label = part.get("aria-label", "").replace("\N{MINUS SIGN}", "-")
         if ": " in label:
             yield dict(pair.partition(": ")[::2] for pair in label.split("; "))
+
+
+def near(number: float, digits: int) -> Any:
+    return pytest.approx(number, abs=0.51 * 10**-digits, rel=0)
+
+
+def shows_estimate(words: str, document: dict[str, Any], digits: int = 4) -> None:
+    """Hold the estimate that words begin with, and the interval that follows it, to a decision."""
+    estimate, interval = document["estimate"], document["interval"]
+    mean = estimate and estimate["mean"]
+    assert numbers(words)[:1] == ([] if mean is None else [near(mean, digits)])
+    expected = [] if interval is None else [tuple(interval[key] for key in ("level", "low", "high"))]
+    assert [tuple(map(near, ends, (4, 4, 4))) for ends in expected] == intervals(words)
+
+
+def check_outcomes(page: Element, label: str, decisions: Mapping[str, Any]) -> set[str]:
+    """Hold a table of outcomes to the decisions by rule, and return the rules that it shows."""
+    rows = table(page, label)
+    for row in rows:
+        document = decisions[text(row["Rule"]).split()[0]]
+        assert text(row["Verdict"]).startswith(document["verdict"].replace("_", " "))
+        shows_estimate(f"{text(row['Estimate'])} {text(row['Interval'])}", document)
+    return {text(row["Rule"]).split()[0] for row in rows}

@@ -20,7 +20,19 @@ CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'"
 )
-SHARED: dict[str, Any] = {"version": "0", "policy": POLICY, "frozen": "", "menu": (), "site_title": "A site"}
+SHARED: dict[str, Any] = {
+    "version": "0",
+    "policy": POLICY,
+    "frozen": "",
+    "menu": (),
+    "explained": {},
+    "site_title": "A site",
+    "description": "",
+    "links": {},
+    "datasets": {},
+    "citation": None,
+}
+PACKAGES = ("toolkit.exhibits",)
 
 
 class Read(HTMLParser):
@@ -75,7 +87,7 @@ class Read(HTMLParser):
 
 def rendered(page: Page, names: Iterable[str] = (), *, drawn: bool = False) -> str:
     """Return a page's text, as if the site had these pages beside it; its charts without their drawings."""
-    template = environment().get_template(page.template)
+    template = environment(PACKAGES).get_template(page.template)
     shown = {**SHARED, **page.context, "page": page, "root": page.root, "names": {page.name, *names}}
     with nullcontext() if drawn else patch.object(Chart, "svg", "<svg></svg>"):
         return template.render(**shown)

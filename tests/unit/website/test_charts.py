@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.decisions.measure import CurvePoint
+from toolkit.exhibits.theory_charts import condition_by_success
 from toolkit.website.charts import theme
 from toolkit.website.charts.curves import learning_curves
 from toolkit.website.charts.differences import Spread, seed_differences
@@ -24,7 +25,6 @@ from toolkit.website.charts.predicted import Point, Predictor, Scene, predicted_
 from toolkit.website.charts.probe import Ratio, condition_by_task, ratios
 from toolkit.website.charts.run import success_by_step
 from toolkit.website.charts.steps import Step, training_steps
-from toolkit.website.charts.theory import condition_by_success
 
 BAR = Bar(Fraction(95, 100), Fraction(-1, 100), Fraction(8, 100), "computed (bootstrap of seed pairs; tasks)")
 RATIO = Measured("A ratio", "checkpoint", "ratio", "trace paired / trace independent")

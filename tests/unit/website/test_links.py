@@ -9,9 +9,15 @@ META = f'<meta http-equiv="Content-Security-Policy" content="{CSP}">'
 OTHERS = {"a/b.html": f'{META}<p id="here">x</p>', "a/c d.html": META, "style.css": "", "site.js": ""}
 
 
-def findings(body: str, *, head: str = META, name: str = "a/page.html") -> list[str]:
+ADDRESS = "https://github.com/someone/paper"
+
+
+def findings(
+    body: str, *, head: str = META, name: str = "a/page.html", addresses: tuple[str, ...] = ()
+) -> list[str]:
     files = {**OTHERS, name: f"<!doctype html><html><head>{head}</head><body>{body}</body></html>"}
-    return [str(f) for f in check_links({name: text.encode() for name, text in files.items()})]
+    encoded = {name: text.encode() for name, text in files.items()}
+    return [str(f) for f in check_links(encoded, addresses=addresses)]
 
 
 @pytest.mark.parametrize(
@@ -71,6 +77,66 @@ def test_what_a_page_may_hold_is_found_fault_with_by_nobody(body: str) -> None:
 )
 def test_what_is_wrong_with_a_page_is_said_in_one_line(body: str, problem: str) -> None:
     assert findings(body) == [f"a/page.html: {problem}"]
+
+
+def leaving(address: str) -> str:
+    return f'<a href="{address}" rel="external noopener">x</a>'
+
+
+@pytest.mark.parametrize("below", ["", "/", "/tree/0f3b", "/blob/v1.0/a-b_c~d@e.py"])
+def test_a_link_to_a_declared_address_or_below_it_is_no_fault(below: str) -> None:
+    assert findings(leaving(ADDRESS + below), addresses=(ADDRESS,)) == []
+    assert findings(leaving(ADDRESS + below), addresses=("https://example.org/", ADDRESS + "/")) == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "javascript:alert(1)",
+        "JavaScript:alert(1)//https://github.com/someone/paper",
+        "//github.com/someone/paper",
+        "http://github.com/someone/paper",
+        "HTTPS://github.com/someone/paper",
+        "data:text/html,https://github.com/someone/paper",
+        "https://github.com/someone/paper-evil",
+        "https://github.com/someone/paper.evil.example",
+        "https://github.com/someone",
+        "https://github.com.evil.example/someone/paper",
+        "https://github.com@evil.example/someone/paper",
+        "https://github.com:443/someone/paper",
+        "https://github.com\\@evil.example/someone/paper",
+        "https://evil.example/https://github.com/someone/paper",
+        "https://github.com/someone/paper/../../evil",
+        "https://github.com/someone/paper/..",
+        "https://github.com/someone/paper/%2e%2e/evil",
+        "https://github.com/someone/paper\\..\\evil",
+        "https://github.com/someone/paper//evil",
+        "https://github.com/someone/paper?to=https://evil.example",
+        "https://github.com/someone/paper#x",
+        "https://github.com/someone/paper/\nevil",
+        " https://github.com/someone/paper",
+        "https://github.com/someone/p\u0430per",
+    ],
+)
+def test_no_other_address_passes_for_a_declared_one(address: str) -> None:
+    assert len(findings(leaving(address), addresses=(ADDRESS,))) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f'<a href="{ADDRESS}">x</a>',
+        f'<a href="{ADDRESS}" rel="external">x</a>',
+        f'<a href="{ADDRESS}" rel="noopener">x</a>',
+        f'<a cite="{ADDRESS}" rel="external noopener">x</a>',
+        f'<img src="{ADDRESS}" rel="external noopener" alt="">',
+        f'<script src="{ADDRESS}" rel="external noopener"></script>',
+        f'<link href="{ADDRESS}" rel="external noopener stylesheet">',
+        f'<form action="{ADDRESS}" rel="external noopener"></form>',
+    ],
+)
+def test_a_declared_address_is_linked_to_with_a_mark_and_never_loaded(body: str) -> None:
+    assert findings(body, addresses=(ADDRESS,)) == [f"a/page.html: off the site: {ADDRESS}"]
 
 
 @pytest.mark.parametrize(

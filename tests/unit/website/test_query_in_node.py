@@ -13,8 +13,9 @@ import pytest
 from tests.unit.website.node import ASSETS, in_node
 from toolkit.decisions.case import Case
 from toolkit.decisions.values import Series
+from toolkit.places import Home
 from toolkit.registers.query import asking
-from toolkit.registers.study import Study
+from toolkit.registers.study import Study, open_study
 from toolkit.website.examples import examples
 from toolkit.website.material import Material
 from toolkit.website.registers import carried, catalogue_script, register_files, register_script
@@ -98,9 +99,11 @@ REFUSED = {
         ".*write JOIN … ON a.run_id = b.run_id AND a.seed = b.seed"
     ),
     "SELECT * FROM probe_gram": (
-        '.*too large to travel with the site. This asks it: toolkit sql "SELECT [*] FROM probe_gram'
+        '.*with the registers, and does not travel with the site. .*: toolkit sql "SELECT [*] FROM probe_gram'
     ),
-    "SELECT * FROM groups": "The study small has no table groups. It has runs, evaluations; too large",
+    "SELECT * FROM groups": (
+        "The study small has no table groups. It has runs, evaluations; not with the site: probe_gram"
+    ),
     "SELECT nothing.seed FROM runs": "(?!.*no table).*nothing",
 }
 
@@ -215,6 +218,44 @@ def test_a_file_that_is_not_the_manifests_answers_nothing(
     given = {"study": "published", "queries": ["SELECT run_id FROM runs"]}
     [found] = in_node(ASK, given, ASSETS / "query.js", *scripts)
     assert "is not the file that the manifest names" in found["error"]
+
+
+ASKING = """
+    const asked = [];
+    const tables = await toolkitQuery.catalogue("embedded");
+    const read = (entry, columns) => toolkitQuery.columnsOf("embedded", entry, columns);
+    const allow = async (files) => {
+      asked.push(files.map((file) => file.file));
+      if (given.refused) throw new Error("no");
+    };
+    const signal = new AbortController().signal;
+    try { await toolkitQuery.ask(given.sql, tables, read, () => undefined, signal, allow); }
+    catch (error) { asked.push(error.message); }
+    return asked;
+"""
+
+
+def test_a_query_asks_before_it_loads_and_names_the_files_that_it_needs(data: Path, embedded: Case) -> None:
+    path = "episodes/c2-paired-s0.parquet"
+    scripts = (data / catalogue_script("embedded"), data / register_script("embedded", path))
+    for refused in (False, True):
+        given = {"sql": f"SELECT COUNT(*) AS n {OF_ONE}", "refused": refused}
+        found = in_node(ASKING, given, ASSETS / "query.js", *scripts)
+        assert found == [[path], *(["no"] if refused else [])]
+
+
+def test_files_that_studies_share_are_read_where_they_are_carried(home: Home, tmp_path: Path) -> None:
+    tasks, tiny = (open_study(home.study_folder(name)) for name in ("task-pools", "tiny-lm"))
+    files = register_files(Material((), (tasks, tiny)))
+    pool = "task_pools/validation-00000-of-00001.parquet"
+    assert register_script("tiny-lm", pool) not in files
+    scripts = []
+    for name in (catalogue_script("tiny-lm"), register_script("task-pools", pool)):
+        scripts.append(tmp_path / name.replace("/", "-"))
+        scripts[-1].write_bytes(files[name])
+    body = 'return (await toolkitQuery.file("tiny-lm", given, ["prompt"])).columns.prompt'
+    found = in_node(body, pool, ASSETS / "query.js", *scripts)
+    assert found == pq.read_table(tiny.folder / pool, columns=["prompt"])["prompt"].to_pylist()
 
 
 def test_sql_that_the_engine_lacks_is_an_error_in_words(data: Path, published: Study) -> None:

@@ -1,13 +1,15 @@
 """What of the registers travels with the site, and what the data page says of it."""
 
 import base64
-import hashlib
 import json
 import re
 from dataclasses import replace
 from html import escape
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.unit.website.reading import pages_of
@@ -18,7 +20,7 @@ from toolkit.registers.study import Study, open_study
 from toolkit.website import registers
 from toolkit.website.examples import examples, quoted
 from toolkit.website.material import Material
-from toolkit.website.pages import data, theory
+from toolkit.website.pages import data
 from toolkit.website.registers import register_files
 
 HOSTILE = "</script><script>alert(1)</script>\"'&{{ 7*7 }}\u2028"
@@ -47,22 +49,21 @@ def test_a_carried_file_is_the_file_of_the_register_and_the_catalogue_has_its_di
             key, held = carried_value(files[f"data/published/{name.removesuffix('.parquet')}.js"])
             assert key == f"published/{name}"
             assert base64.b64decode(held) == path.read_bytes()
-    key, tables = carried_value(files["data/published.js"])
+    key, held = carried_value(files["data/published.js"])
     assert key == "published"
-    for file in (file for table in tables.values() for file in table["files"]):
-        whole = (published.folder / file["file"]).read_bytes()
-        assert file["sha256"] == hashlib.sha256(whole).hexdigest()
+    assert held["manifest"] == (published.folder / "MANIFEST.json").read_text(encoding="utf-8")
+    assert (held["at"], held["runs"]) == ({}, {})
 
 
-def test_a_table_above_the_limit_is_not_carried_but_named_with_its_command(
+def test_a_file_above_the_limit_is_not_carried_and_its_table_is_named_with_its_command(
     published: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes = {t.name: registers.table_bytes(published, t.name) for t in published.tables}
     largest = max(sizes, key=sizes.__getitem__)
-    monkeypatch.setattr(registers, "LARGEST_TABLE", sizes[largest] - 1)
+    monkeypatch.setattr(registers, "LARGEST_FILE", sizes[largest] - 1)
     files = register_files(Material((), (published,)))
     assert not any(name.startswith(f"data/published/{largest}/") for name in files)
-    assert largest not in carried_value(files["data/published.js"])[1]
+    assert carried_value(files["data/published.js"])[1]["largest_file"] == sizes[largest] - 1
     text = text_of(data, published)
     assert (
         escape(f'toolkit sql "SELECT * FROM {largest} LIMIT 10" --study published').replace("&quot;", "&#34;")
@@ -70,12 +71,43 @@ def test_a_table_above_the_limit_is_not_carried_but_named_with_its_command(
     )
 
 
-def test_a_file_about_one_run_says_which(embedded: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registers, "LARGEST_TABLE", 200_000)  # luck_share is the largest table below it
-    _, tables = carried_value(register_files(Material((), (embedded.study,)))["data/embedded.js"])
-    files = tables["luck_share"]["files"]
-    assert {file["run"] for file in files} == {row["run_id"] for row in embedded.study.rows("luck_share")}
-    assert "run" not in tables["runs"]["files"][0]
+def test_only_blobs_are_left_out_of_the_shipped_studies_whatever_a_tables_size(home: Home) -> None:
+    """The limit is a file's: 984 files of episodes, 9.4 MB together, are all carried."""
+    for name in home.studies():
+        study = open_study(home.study_folder(name))
+        left_out = {table.name for table in study.tables if not registers.carried(study, table.name)}
+        assert left_out == {table.name for table in study.tables if table.is_blob}
+        assert left_out <= {"adapters", "checkpoints", "probe_gram"}
+
+
+def test_pools_that_studies_share_are_carried_once(home: Home) -> None:
+    studies = tuple(open_study(home.study_folder(name)) for name in ("tiny-lm", "small-lm", "task-pools"))
+    files = register_files(Material((), studies))
+    pools = [name for name in files if "/task_pools/" in name]
+    assert len(pools) == len({files[name].partition(b"=")[2] for name in pools})
+    at = carried_value(files["data/small-lm.js"])[1]["at"]
+    for file, key in at.items():
+        study, _, name = key.partition("/")
+        assert registers.register_script(study, name) in files
+        other = next(s for s in studies if s.name == study)
+        assert other.manifest.files[name].sha256 == studies[1].manifest.files[file].sha256
+    assert any("/task_pools/" in f"/{file}" for file in at)
+
+
+def test_a_file_is_about_the_run_that_its_name_says_or_the_catalogue_says_otherwise(
+    embedded: Case, tmp_path: Path
+) -> None:
+    assert carried_value(register_files(Material((), (embedded.study,)))["data/embedded.js"])[1]["runs"] == {}
+    for table in ("luck_share", "episodes"):
+        stems = {name.rpartition("/")[2] for name in embedded.study.files(table)}
+        runs = {
+            f"{run}.parquet"
+            for run in embedded.study.columns(table, ["run_id"])["run_id"].unique().to_pylist()
+        }
+        assert stems == runs
+    path = tmp_path / "some.parquet"
+    pq.write_table(pa.table({"run_id": ["a", "b"]}), path)
+    assert registers.only_run(path) is None
 
 
 def test_the_data_page_shows_every_table_and_column_of_every_study(home: Home) -> None:
@@ -84,24 +116,17 @@ def test_the_data_page_shows_every_table_and_column_of_every_study(home: Home) -
     for study in studies:
         assert study.manifest.logical_sha256 in text
         for table in study.tables:
-            assert f'id="{study.name}-{table.name}"' in text
             assert study.sha256(table.name) in text
+            _, _, described = text.partition(f'id="table-{table.name}"')
+            described, _, _ = described.partition("</details>")
             for column in table.columns:
-                assert f"<code>{column.name}</code>" in text
+                assert described.count(f"<code>{column.name}</code>") == 1, "once, not once a study"
 
 
-def test_a_home_with_tasks_alone_has_a_data_page_and_no_theory(home: Home) -> None:
+def test_a_home_with_tasks_alone_has_a_data_page(home: Home) -> None:
     tasks = open_study(home.study_folder("task-pools"))
     assert "FROM task_pools" in text_of(data, tasks)
-    assert list(theory.pages(Material((), (tasks,)))) == []
     assert list(data.pages(Material(()))) == []
-
-
-def test_a_study_in_other_words_than_paired_and_independent_has_no_theory_page(case: Case) -> None:
-    assert [page.name for page in theory.pages(Material((case,)))] == ["theory.html"]
-    words = replace(case.study.manifest, words={"arm": ("greedy", "careful")})
-    foreign = replace(case, study=replace(case.study, manifest=words))
-    assert list(theory.pages(Material((foreign,)))) == []
 
 
 def test_hostile_words_of_a_study_are_text_on_the_data_page(published: Study) -> None:
@@ -120,9 +145,3 @@ def test_hostile_names_of_runs_are_quoted_in_examples(
     assert quoted(HOSTILE) in asked["sql"]
     assert quoted(HOSTILE).count("'") == HOSTILE.count("'") * 2 + 2
     assert "<script>alert" not in text_of(data, embedded.study)
-
-
-def test_the_theory_page_shows_the_figures_that_the_paper_prints(case: Case) -> None:
-    text = text_of(theory, cases=(case,))
-    for figure in ("0.495000", "0.450000", "0.002615", "0.005845", "0.04956", "0.01367", "0.570"):
-        assert figure in text

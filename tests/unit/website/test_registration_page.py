@@ -131,5 +131,5 @@ def test_the_place_of_a_token_that_is_not_here_is_said_once(case: Case, home: Ho
     [judged] = [v for v in api.verify_frozen(home, (case.study,)) if v.registration == "paired-rollouts"]
     text = Read(pages_of(Material((case,), (), (judged,)), maker)["registrations/paired-rollouts.html"]).text
     place = case.registration.record.authorities[0].token_place
-    told = text.partition("Authorities")[2].partition("The rules")[0]
+    told = text.partition("Authorities")[2].partition("Verified step by step")[0]
     assert told.count(place) == 1

@@ -12,10 +12,13 @@ from tests.unit.decisions.rows_study import AsStored, registered_study
 from tests.unit.website.reading import Read, pages_of
 from toolkit.decisions.case import Case
 from toolkit.decisions.case import open_case as open_as_stored
+from toolkit.places import Home
+from toolkit.registers.study import open_study
 from toolkit.website.material import Material
 from toolkit.website.page import counts_of, run_page, slug
 from toolkit.website.pages import run
 from toolkit.website.pages.run import runs_of_trajectories
+from toolkit.website.registers import played_files
 from toolkit.website.seeds import counts_fragment, seed_rows
 
 PAGE = "rows/runs/C2-paired-1.html"
@@ -47,19 +50,19 @@ def test_a_published_run_says_that_its_episodes_never_were(case: Case) -> None:
     assert len(pages) == len(case.study.rows("runs"))
 
 
-def test_a_run_names_its_episodes_its_partners_its_readers_and_what_was_not_recorded(some: Case) -> None:
+def test_a_run_names_its_episodes_its_partners_and_its_readers(some: Case) -> None:
     read = Read(pages_of(Material((some,)), run)[PAGE])
     for part in (
         "episodes/C2-paired-1.parquet",
         "Same condition and seed: independent, C2-independent-1.",
         "Read by H1a, H1b, H2a, H3",
-        "Not recorded for this run: attempts",
         "No counts of training groups are there for this run.",
         "Its luck share was not diagnosed.",
     ):
         assert part in read.text
+    assert "training" not in read.ids  # none of its training is in the registers
     assert "episodes" in read.ids
-    assert "#phase=periodic&pool=validation&regime=faults_p025&step=100" in read.links
+    assert "#phase=periodic&pool=validation&regime=faults_p025" in read.links
 
 
 def test_hostile_text_is_shown_as_text_and_cut(forged: Case) -> None:
@@ -67,7 +70,8 @@ def test_hostile_text_is_shown_as_text_and_cut(forged: Case) -> None:
     text = pages[run_page("rows", HOSTILE)]
     assert '<script>alert("x")' not in text
     assert len(text) < 60_000
-    assert '<script>alert("x")</script>' in Read(text).text
+    assert "<script" not in text.split("data-kind")[1].split('<script type="application/json"')[0]
+    assert HOSTILE[:60] in Read(text).text
 
 
 def test_a_name_that_could_leave_the_folder_does_not() -> None:
@@ -130,7 +134,6 @@ def test_a_seed_of_a_study_without_episodes_leads_to_the_counts_of_its_set(case:
     assert "t1-c2-paired-s1, periodic validation faults p025: counts alone" in rows[0]
     assert "its episode rows were never published" in rows[0]
     assert len(rows) == 1 + 6
-    assert all("periodic validation faults p025" in row for row in rows)
     # One that names no whole set leads to all counts; a set of any name has a plain id.
     assert counts_fragment(replace(case.book.endpoints["c2_auc"], where={"phase": "periodic"})) == "counts"
     assert counts_of("final", "test", 'x" onclick="y').startswith("counts-x-")
@@ -145,3 +148,57 @@ def test_a_hostile_run_stays_one_word_of_every_command(forged: Case) -> None:
         done = subprocess.run(shell, capture_output=True, text=True, check=True)
         assert done.stderr == ""
         assert any(HOSTILE in word.replace("''", "'") for word in done.stdout.split("\0"))
+
+
+DOCUMENT = {
+    "phase": "final",
+    "pool": "test",
+    "regime": "faults_p025",
+    "step": 100,
+    "task": 3,
+    "schedule": 1,
+    "schedule_seed": "18446744073709551615",
+    "prompt": HOSTILE,
+    "true_success": False,
+    "observed_reward": 0,
+    "ended": "budget",
+    "calls_charged": 1,
+    "budget": 9,
+    "differences": [{}],
+    "calls": [
+        {
+            "tool": "get_order",
+            "arguments": {"order": "O-1"},
+            "key": ["get_order", "O-1", 0],
+            "fault": "outage",
+            "blocked_by": None,
+            "charged": True,
+            "answer": {"text": "z" * 9000},
+        }
+    ],
+}
+
+
+def test_played_episodes_travel_as_a_script_of_the_run_and_long_answers_are_cut(some: Case) -> None:
+    played = {"rows": {"C2-paired-1": [DOCUMENT], "C2-paired-0": "they need a world"}}
+    material = Material((some,), played=played, played_how="by a rule")
+    [(name, content)] = played_files(material).items()
+    assert name == "data/rows/played/C2-paired-1.js"
+    assert len(content) < 8000
+    assert b'"schedule_seed":"18446744073709551615"' in content
+    assert b"<script" not in content
+    pages = pages_of(material, run)
+    assert 'data-played="C2-paired-1"' in pages[PAGE]
+    assert "Chosen by a rule: by a rule." in Read(pages[PAGE]).text
+    assert "shown call by call: they need a world." in Read(pages["rows/runs/C2-paired-0.html"]).text
+
+
+def test_every_run_has_a_page_however_many_there_are_and_names_its_own_files_alone(home: Home) -> None:
+    study = open_study(home.study_folder("map"))
+    assert len(study.rows("runs")) > 900
+    files = run.files_by_run(study)
+    for row in study.rows("runs"):
+        (file,) = (file for file in files[row["run_id"]] if file.table == "episodes")
+        assert file.is_carried
+        assert file.name == f"episodes/{row['run_id']}.parquet"
+        assert file.sha256 == study.files("episodes")[file.name]

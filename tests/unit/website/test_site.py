@@ -12,6 +12,7 @@ import pytest
 from tests.conftest import CHECKOUT, Result
 from tests.unit.decisions.rows_study import registered_study
 from tests.unit.website.reading import CSP, Read, page_of
+from tests.unit.website.sizes import GOALS, sizes
 from toolkit import api
 from toolkit.decisions.case import Case
 from toolkit.places import Home
@@ -19,6 +20,7 @@ from toolkit.prereg.record import read_amendment
 from toolkit.study.check.registered import open_case
 from toolkit.website.charts.curves import learning_curves
 from toolkit.website.material import Material
+from toolkit.website.page import run_page
 from toolkit.website.pages import home as home_page
 from toolkit.website.pages import registration as registration_page
 from toolkit.website.pages import rule, study
@@ -46,6 +48,18 @@ def one_a_kind() -> dict[str, str]:
 def test_the_shipped_site_is_what_the_registers_give(toolkit: Callable[..., Result]) -> None:
     result = toolkit("site", "check")
     assert result.code == 0, result.err
+
+
+@pytest.mark.parametrize("what", GOALS)
+def test_the_shipped_site_is_no_larger_than_promised(what: str) -> None:
+    assert sizes(SITE)[what] <= GOALS[what]
+
+
+def test_every_run_of_every_study_has_a_page(home: Home) -> None:
+    cases = api.load_cases((), home)
+    assert {run_page(c.study.name, run["run_id"]) for c in cases for run in c.study.rows("runs")} <= set(
+        PAGES
+    )
 
 
 def test_every_rule_of_every_study_has_a_page(home: Home) -> None:

@@ -23,7 +23,8 @@ def test_runs_that_did_not_run_and_tables_that_are_not_there_are_named(some: Cas
     text = page_of(Material((some,)), "rows/index.html", study).text
     assert "6 of 6C2-independent-0 C2-independent-1" in text
     assert "0 of 6: not run" in text
-    assert "Not in the registers of this study: groups" in text
+    assert "Not in the registers of this study: launches" in text
+    assert "counts of training groups" not in text  # it never trained here, so that nothing of it is missing
 
 
 def test_links_lead_to_pages_that_are_there(some: Case) -> None:

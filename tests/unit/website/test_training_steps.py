@@ -1,5 +1,6 @@
 """A run's training steps on its page: drawn and listed as the register has them, or not spoken of."""
 
+import hashlib
 import re
 from datetime import UTC, datetime
 from math import sin
@@ -11,7 +12,7 @@ import pytest
 
 from tests.unit.decisions.rows_study import AsStored, registered_study
 from tests.unit.website.labels import Mark, figures
-from tests.unit.website.numbers import NONE, numbers, section, table, text, tree
+from tests.unit.website.numbers import section, text, tree
 from tests.unit.website.reading import made_by, rendered
 from toolkit.decisions.case import Case
 from toolkit.decisions.case import open_case as open_as_stored
@@ -42,7 +43,6 @@ NUMBER = {
 }
 WEIGHTS = tuple(f"importance_weight_{which}" for which in ("mean", "min", "max"))
 BAND = ("Importance weight", "Seconds a step")
-COLUMNS = ("step", "loss", "grad_norm", "entropy", "clipped", *WEIGHTS, "seconds", "generation")
 
 
 def step_row(step: int) -> dict[str, Any]:
@@ -114,17 +114,14 @@ def test_every_drawn_number_is_the_register_s(pages: dict[str, Page], recorded: 
         assert ('class="band"' in chart.wide) == (what in BAND)
 
 
-def test_the_table_beside_the_drawings_has_the_register_s_rows(
-    pages: dict[str, Page], recorded: list[dict[str, Any]]
+def test_the_rows_beside_the_drawings_are_read_from_the_registers_own_file(
+    pages: dict[str, Page], folder: Path
 ) -> None:
-    shown = table(section(tree(pages[PAGE]), "steps"), f"Training steps of {RUN}")
-    assert len(shown) == len(recorded) == LAST
-    for cells, row in zip(shown, recorded, strict=True):
-        for cell, name in zip(cells.values(), COLUMNS, strict=True):
-            if row[name] is None:
-                assert text(cell) == NONE
-            else:
-                assert numbers(text(cell)) == [pytest.approx(row[name], rel=1e-3)]
+    shown = pages[PAGE].context["registers"]["files"]["steps"]
+    (file,) = (folder / "steps").glob("*.parquet")
+    assert shown["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert shown["rows"] == LAST
+    assert '<details data-rows="steps">' in rendered(pages[PAGE])
 
 
 def test_titles_and_captions_say_what_is_drawn(

@@ -20,9 +20,12 @@ from toolkit.episodes.episode import Episode
 from toolkit.errors import DamagedError
 from toolkit.noise import draws, regimes
 from toolkit.registers import row_tables
+from toolkit.registers.arrow import to_rows
+from toolkit.registers.launches import specification_document
 from toolkit.registers.row_types import EpisodeRow, RunRow
 from toolkit.registers.study import Study
 from toolkit.study.check.replay import Replayer
+from toolkit.study.play.rows import keeps_checkpoints, table_of_run
 from toolkit.training.specification import Specification
 
 OF_EACH = 2
@@ -67,8 +70,7 @@ def choose_pairs(study: Study) -> tuple[ReplayedEpisode, ...]:
     for at in _most_exposed(*tables):
         for run, replayer, table in zip(runs, replayers, tables, strict=True):
             row = table[at]
-            replayer.check("episodes", row)
-            episode = replayer.episode(row, traced=True)
+            episode = replayer.played(row, traced=True)
             if isinstance(episode, Episode):  # as every playable run's is
                 played.append(ReplayedEpisode(run, row, episode))
     return tuple(played)
@@ -146,3 +148,61 @@ def _most_exposed(
         return sum(row_tables.faults_landed(rows[at]) for rows in (paired, independent))
 
     return [at for places in sorts.values() for at in sorted(places, key=faults, reverse=True)[:OF_EACH]]
+
+
+SEEDS = 5
+OF_ONE_RUN = (
+    "of the run's last evaluation, at training noise, the first that succeeded, the first that failed and "
+    "the first on which a fault landed"
+)
+
+
+def choose_of_runs(study: Study) -> dict[str, tuple[ReplayedEpisode, ...] | str]:
+    """Return by run a few episodes, played again as `OF_ONE_RUN` says; or, in words, why there are none.
+
+    Raises:
+        VerificationError: one comes out otherwise than recorded.
+        IncompleteError, DamagedError: a file of the study is missing or damaged.
+    """
+    seeds: dict[tuple[str, str], set[int]] = {}
+    for run in study.rows("runs"):
+        seeds.setdefault((run["condition"], run["arm"]), set()).add(run["seed"])
+    chosen: dict[str, tuple[ReplayedEpisode, ...] | str] = {}
+    for run in study.rows("runs"):
+        is_early = run["seed"] in sorted(seeds[run["condition"], run["arm"]])[:SEEDS]
+        chosen[run["run_id"]] = _why_none(study, run, is_early=is_early) or _of_run(study, run)
+    return chosen
+
+
+def _why_none(study: Study, run: RunRow, *, is_early: bool) -> str:
+    specified = run.get("specification")
+    if not study.has_rows("episodes", run["run_id"]):
+        return "the registers hold no row of them"
+    if not specified:
+        return "the registers do not say what played them"
+    if playable(run) is None:
+        is_foreign = bool(specification_document(run).get("world"))
+        return f"it takes the {'world' if is_foreign else 'model'} that they were played with"
+    if not keeps_checkpoints(run) or not study.has_rows("checkpoints", run["run_id"]):
+        return "the registers keep no checkpoint of this run, and to play one again is to train it again"
+    return "" if is_early else f"those of the first {SEEDS} seeds of each condition and arm are"
+
+
+def _of_run(study: Study, run: RunRow) -> tuple[ReplayedEpisode, ...]:
+    replayer = Replayer(study, run["run_id"])
+    table = table_of_run(study, "episodes", run["run_id"])
+    places = table.select(("phase", "regime", "step")).to_pylist()
+    last = max((place["phase"] != PHASE, place["step"]) for place in places)
+    at = [n for n, place in enumerate(places) if (place["phase"] != PHASE, place["step"]) == last]
+    at = [n for n in at if places[n]["regime"] == replayer.specification.at_noise] or at
+    rows: list[Any] = to_rows(table.take(at))
+    wanted = (
+        next((row for row in rows if row["true_success"]), None),
+        next((row for row in rows if not row["true_success"]), None),
+        next((row for row in rows if row_tables.faults_landed(row)), None),
+    )
+    different = {(row["task"], row["schedule"]): row for row in wanted if row}.values()
+    played = ((row, replayer.played(row, traced=True)) for row in different)
+    return tuple(
+        ReplayedEpisode(run, row, episode) for row, episode in played if isinstance(episode, Episode)
+    )

@@ -74,10 +74,7 @@ class Replayer:
         """
         match table:
             case "episodes":
-                again = play.episode_row(
-                    self.run_id, self._set(row), row["step"], row["schedule"], self.episode(row)
-                )
-                same(f"{table} of {self.run_id}", row, again)
+                self.played(row)
             case "luck_share":
                 at = {
                     "run_id": self.run_id,
@@ -114,8 +111,18 @@ class Replayer:
         if row is None:
             known = ", ".join(map(str, self.specification.ends))
             raise errors.UsageError("the run has no such evaluation", expected=f"steps {known}", found=step)
-        self.check("episodes", row)
-        return self.episode(row, traced=True)
+        return self.played(row, traced=True)
+
+    def played(self, row: EpisodeRow, *, traced: bool = False) -> AnyEpisode:
+        """Play the episode of an evaluation row, and compare it with the row.
+
+        Raises:
+            VerificationError: it comes out otherwise.
+        """
+        episode = self.episode(row, traced=traced)
+        again = play.episode_row(self.run_id, self._set(row), row["step"], row["schedule"], episode)
+        same(f"episodes of {self.run_id}", row, again)
+        return episode
 
     def episode(self, row: EpisodeRow, *, traced: bool = False) -> AnyEpisode:
         """Play the episode of an evaluation row."""

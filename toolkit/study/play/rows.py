@@ -33,12 +33,13 @@ def run_file(study: Study, table: str, run_id: str) -> str:
             where=study.folder,
             remedy="ask a study that ships its rows: --study embedded",
         )
-    files = {PurePosixPath(name).stem: name for name in study.manifest.tables[table].files}
+    names = study.manifest.tables[table].files
+    files = study.kept(f"{table} by run", lambda: {PurePosixPath(name).stem: name for name in names})
     if run_id not in files:
         known = ", ".join(sorted(files)[:MOST_NAMES])
         remedy = did_you_mean(run_id, files)
         raise UsageError(f"study {study.name!r} has no run {run_id!r}", expected=f"{known}, …", remedy=remedy)
-    return files[run_id]
+    return str(files[run_id])
 
 
 def rows_of_run(study: Study, table: str, run_id: str) -> list[Any]:
@@ -63,12 +64,20 @@ def run_row(study: Study, run_id: str) -> RunRow:
     Raises:
         DamagedError: there is none, or several.
     """
-    rows = [row for row in study.rows("runs") if row["run_id"] == run_id]
+    by_name: dict[str, list[RunRow]] = study.kept("runs by name", lambda: _by_name(study))
+    rows = by_name.get(run_id, [])
     if len(rows) != 1:
         raise DamagedError(
             f"runs has not one row of {run_id}", expected=1, found=len(rows), where=study.folder
         )
     return rows[0]
+
+
+def _by_name(study: Study) -> dict[str, list[RunRow]]:
+    by_name: dict[str, list[RunRow]] = {}
+    for row in study.rows("runs"):
+        by_name.setdefault(row["run_id"], []).append(row)
+    return by_name
 
 
 def keeps_checkpoints(run: RunRow) -> bool:

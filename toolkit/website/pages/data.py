@@ -1,15 +1,15 @@
 """The data page: every study's registers, what a column means, how to load them, and a box to ask them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from toolkit.registers.columns import Table
-from toolkit.registers.schema import SCHEMA_VERSION
+from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 from toolkit.registers.study import Study
 from toolkit.website.examples import examples
 from toolkit.website.material import Material
 from toolkit.website.page import Page
-from toolkit.website.registers import LARGEST_TABLE, carried, every_study, manifest_copy, table_bytes
+from toolkit.website.registers import LARGEST_FILE, carried, every_study, manifest_copy, table_bytes
 
 
 def pages(material: Material) -> Iterator[Page]:
@@ -38,7 +38,8 @@ def pages(material: Material) -> Iterator[Page]:
         {
             "studies": [_study(study) for study in studies],
             "asked": asked,
-            "largest_table": LARGEST_TABLE,
+            "schema": [_described(name, studies) for name in TABLES if any(s.has(name) for s in studies)],
+            "largest_file": LARGEST_FILE,
             "schema_version": SCHEMA_VERSION,
         },
         ("query",),
@@ -58,6 +59,7 @@ def _study(study: Study) -> dict[str, Any]:
         "code_version": study.manifest.code_version,
         "logical_sha256": study.manifest.logical_sha256,
         "registration": study.manifest.registration,
+        "words": study.manifest.words,
         "manifest": manifest_copy(study.name),
         "tables": tables,
         "left_out": [table for table in tables if not table["carried"]],
@@ -79,12 +81,24 @@ def _table(study: Study, table: Table) -> dict[str, Any]:
     return {
         "name": table.name,
         "meaning": table.meaning,
-        "key": table.key,
         "rows": entry.rows,
         "bytes": table_bytes(study, table.name),
         "files": len(entry.files),
         "sha256": entry.row_sha256,
         "carried": carried(study, table.name),
-        "columns": table.columns,
+        "is_blob": table.is_blob,
         "command": f'toolkit sql "SELECT * FROM {table.name} LIMIT 10" --study {study.name}',
+    }
+
+
+def _described(name: str, studies: Sequence[Study]) -> dict[str, Any]:
+    """Return a table of the schema with the columns that any study has, and which study leaves out which."""
+    held = {s.name: s.table(name).column_names for s in studies if s.has(name)}
+    columns = [c for c in TABLES[name].columns if any(c.name in names for names in held.values())]
+    left_out = {s: [c.name for c in columns if c.name not in names] for s, names in held.items()}
+    return {
+        "table": TABLES[name],
+        "columns": columns,
+        "studies": list(held),
+        "left_out": {study: names for study, names in left_out.items() if names},
     }

@@ -25,7 +25,7 @@ def pages(material: Material) -> Iterator[Page]:
         {
             "front": material.front,
             "answers": [f for f in findings if first and f.study == first.study.name],
-            "pieces": [],
+            "pieces": [piece for exhibit in material.exhibits for piece in exhibit.front(material)],
             "surprises": at(material.findings, "surprise"),
             "first": _whole(first) if first else None,
             "others": [_card(case, material) for case in material.cases[1:]],

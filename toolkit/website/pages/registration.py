@@ -4,22 +4,24 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.rulebook import rulebook_of
 from toolkit.errors import RuleError
-from toolkit.files import read_bytes
+from toolkit.prereg.chain import CHAIN
+from toolkit.prereg.checks import ADDITIONS
 from toolkit.prereg.chronology import Chronology
-from toolkit.prereg.hashlist import entries
-from toolkit.prereg.record import FROZEN
+from toolkit.prereg.record import EVIDENCE, FROZEN
 from toolkit.prereg.registration import Registration
 from toolkit.prereg.verification import PROMISE, Verification
 from toolkit.website.charts.drawing import Chart
 from toolkit.website.charts.timeline import timeline
 from toolkit.website.chronicle import DAY, Dated, chronicle, undated
+from toolkit.website.frozen_files import download, every_registration, frozen_files
 from toolkit.website.material import Material
-from toolkit.website.page import Page, registration_page, rule_page
+from toolkit.website.page import Page, registration_page, rule_page, slug
 from toolkit.website.prose import moment
 from toolkit.website.siblings import of_registration
 from toolkit.website.views import standing_view
@@ -39,7 +41,7 @@ class Touching:
 
 def pages(material: Material) -> Iterator[Page]:
     """Yield a page for every registration, of studies here or of none yet."""
-    known = {r.name: r for r in (*material.registrations, *(case.registration for case in material.cases))}
+    known = every_registration(material)
     for name, registration in known.items():
         cases = [case for case in material.cases if case.registration.sha256 == registration.sha256]
         verification = next((v for v in material.verifications if v.registration == name), None)
@@ -52,6 +54,7 @@ def pages(material: Material) -> Iterator[Page]:
                 **_context(registration, verification, cases),
                 "same_elsewhere": of_registration(tuple(known.values()), name, material),
             },
+            ("tokens",),
         )
 
 
@@ -60,7 +63,6 @@ def _context(
 ) -> dict[str, Any]:
     dated = chronicle(registration, verification, cases)
     orders = verification.chronology if verification else ()
-    frozen_list = registration.folder / FROZEN
     touching = [touch for case in cases for touch in touching_runs(registration, case)]
     return {
         "r": registration,
@@ -74,11 +76,29 @@ def _context(
         "orders": [(order, [d for d in touching if d.study == order.study]) for order in orders],
         "elsewhere": [d.id for d in registration.deviations if d.id not in {t.id for t in touching}],
         "chart_drawn": _chart(registration, verification, dated, touching),
-        "frozen_files": entries(read_bytes(frozen_list), frozen_list),
+        "files": _files(registration),
+        "slug": slug(registration.name),
         "tokens": _tokens(registration, verification),
+        "later": _later(registration, verification),
         "rules": _rules(registration, cases),
         "restated": registration.record.is_restated,
     }
+
+
+def _files(registration: Registration) -> list[dict[str, str]]:
+    """Return the files to download: each with its hash, and how it is bound to the others."""
+    links = {entry.name: entry.link for entry in registration.entries}
+    listed = {FROZEN: "timestamped", CHAIN: "timestamped to each later entry"}
+    return [
+        {
+            "name": name,
+            "target": download(registration.name, name),
+            "sha256": sha256(content).hexdigest(),
+            "bound": "evidence" if name.startswith(f"{EVIDENCE}/") else listed.get(name, "frozen"),
+            "link": links.get(name, ""),
+        }
+        for name, content in frozen_files(registration).items()
+    ]
 
 
 def steps_of(verification: Verification | None) -> list[dict[str, str]]:
@@ -125,11 +145,21 @@ def _tokens(registration: Registration, verification: Verification | None) -> li
             {
                 "name": authority.name,
                 "verdict": verdict.verdict if verdict else "unknown",
-                "message": message,
+                "message": message if verdict and verdict.verdict != "verified" else "",
+                "time": moment(verdict.gen_time) if verdict and verdict.gen_time else "",
                 "facts": [(name, value) for name, value in facts if value],
             }
         )
     return tokens
+
+
+def _later(registration: Registration, verification: Verification | None) -> list[tuple[str, str, str]]:
+    """Return whose tokens there are for what was added later: outcome of the step, authority, entry."""
+    if registration.record.is_restated or verification is None:
+        return []
+    outcome = next((check.outcome for check in verification.checks if check.step == ADDITIONS), "unknown")
+    added = (entry for entry in registration.entries if entry.id)
+    return [(outcome, authority.name, e.id) for e in added for authority in registration.trust_in(e)]
 
 
 def _rules(registration: Registration, cases: Sequence[Case]) -> list[dict[str, Any]]:

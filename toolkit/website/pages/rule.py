@@ -22,6 +22,14 @@ from toolkit.website.seeds import seed_rows
 from toolkit.website.siblings import of_rule
 from toolkit.website.views import decision_view, standing_view
 
+# What a reader's browser does on opening the page, in order.
+STEPS = (
+    ("files", "Register files"),
+    ("rows", "Rows, decided again"),
+    ("manifest", "Manifest"),
+    ("registration", "Registration"),
+    ("tokens", "Tokens"),
+)
 Ask = Callable[[str], Answer]
 
 
@@ -58,6 +66,7 @@ def _rule_page(
     case: Case, decision: Decision, ask: Ask, figures: Iterable[ProbeIntervalRow]
 ) -> dict[str, Any]:
     endpoints = [case.book.endpoints[name] for name in decision.endpoints]
+    shown = endpoints if len(endpoints) <= MOST_ENDPOINTS else ()
     amendments = {amendment.id: amendment for amendment in case.registration.amendments}
     change = case.book.changes.get(decision.rule)
     view = decision_view(decision)
@@ -65,16 +74,17 @@ def _rule_page(
     return {
         "d": view,
         "rule": case.book.rule(decision.rule),
-        "estimate_title": decision.estimate.title if decision.estimate else "",
+        "estimate": decision.estimate,
         "secondary": [
             {"title": estimate.title, "unit": estimate.unit, **document} for estimate, document in secondary
         ],
         "charts": rule_charts(case, decision, figures),
-        "seeds": [(e, rows) for e in endpoints if (rows := seed_rows(case, e))],
+        "seeds": [(e, rows) for e in shown if (rows := seed_rows(case, e))],
         **_read(case, endpoints, ask),
         "statistics": [case.book.statistics[name] for name in decision.statistics],
         "tests": decision.tests,
         "evidence": evidence_of(case, decision),
+        "steps": STEPS,
         "amendment": amendments[change.amendment] if change else None,
         "added": amendments[change.added_by] if change and change.added_by else None,
         "first": change.first if change else None,
@@ -83,20 +93,23 @@ def _rule_page(
 
 
 def _read(case: Case, endpoints: Sequence[Endpoint], ask: Ask) -> dict[str, Any]:
-    """Return the endpoints with the rows that each reads; one row each where there are too many for that."""
+    """Return the endpoints with the rows that each reads; a line each where there are too many for that."""
     if len(endpoints) <= MOST_ENDPOINTS:
         return {"endpoints": [_rows(case, endpoint, ask) for endpoint in endpoints], "sums": []}
     return {"endpoints": [], "sums": [_sums(case, endpoint, ask) for endpoint in endpoints]}
 
 
 def _rows(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
-    """Return an endpoint with its rows."""
+    """Return an endpoint with the number of its rows, None where it cannot be read."""
     query = rows_query(endpoint, case.book.plan, case.study)
-    about = {"id": endpoint.id, "title": endpoint.title, "formula": formula(endpoint), "query": query}
-    if not are_read(case.study, endpoint):
-        return {**about, "columns": (), "rows": ()}
-    answer = ask(query)
-    return {**about, "columns": answer.columns, "rows": answer.rows}
+    is_read = are_read(case.study, endpoint)
+    return {
+        "id": endpoint.id,
+        "title": endpoint.title,
+        "formula": formula(endpoint),
+        "query": query,
+        "rows": ask(f"SELECT count(*) FROM ({query})").rows[0][0] if is_read else None,
+    }
 
 
 def _sums(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
@@ -112,7 +125,7 @@ def _sums(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
         "endpoint": endpoint,
         "formula": formula(endpoint),
         "query": query,
-        "mean": None if isinstance(mean, Missing) else float(mean),
+        "mean": None if isinstance(mean, Missing) else mean,
         "rows": counted[0],
         "counts": list(zip(counted[1:], endpoint.outcome.columns, strict=False)),
         "listed": [(name, rule_page(case.study.name, name)) for name in _listing(case, endpoint)],

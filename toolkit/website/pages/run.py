@@ -1,6 +1,5 @@
 """A page a run: its row, its evaluations, its episodes, and the rules that read it."""
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,18 +17,11 @@ from toolkit.website.charts.run import success_by_step
 from toolkit.website.charts.steps import Step, training_steps
 from toolkit.website.examples import quoted
 from toolkit.website.material import Material
-from toolkit.website.page import Page, counts_of, rule_page, run_page
-from toolkit.website.prose import moment
-from toolkit.website.registers import carried
+from toolkit.website.page import Page, counts_of, rule_page, run_page, slug
+from toolkit.website.registers import carries
 
 Row = dict[str, Any]
-File = tuple[str, str, int | None]
-
-MOST_RUNS = 200
-"""Runs of a study beyond which none has a page: nobody leafs through so many, and tables hold them all."""
-
 TABLES = ("evaluations", "luck_share_summary", "groups_summary", "launches", "steps")
-SPECIFIED = "specification"
 SET = ("phase", "pool", "regime")
 COUNTS = {
     "step": "step",
@@ -44,22 +36,36 @@ COUNTS = {
     "budget_exceeded": "out of budget",
     "calls": "calls",
 }
-FIGURES = {
-    "step": "step",
-    "loss": "loss",
-    "grad_norm": "gradient norm",
-    "entropy": "entropy (nats/token)",
-    "clipped": "share clipped",
-    "importance_weight_mean": "importance weight, mean",
-    "importance_weight_min": "least",
-    "importance_weight_max": "greatest",
-    "seconds": "seconds",
-    "generation": "of these for rollouts",
-}
 MEAN, LEAST, GREATEST = (f"importance_weight_{which}" for which in ("mean", "min", "max"))
 SHARES = ("step", "regime", "target", "luck_share", "interval_low", "interval_high", "tasks_defined", "tasks")
-# Columns of `runs` that a run's page says in its first sentence.
-SAID = ("run_id", "condition", "arm", "seed", "role", SPECIFIED)
+# Tables with one file for all runs, whose rows of a run its page shows where somebody asks for them.
+OF_ALL_RUNS = ("runs", "launches", "steps")
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that holds rows of a run.
+
+    Args:
+        table: the table that it is of.
+        name: its path within the repository.
+        sha256: its digest.
+        bytes: its size.
+        rows: its rows, those of other runs included.
+        is_carried: whether the site carries it.
+    """
+
+    table: str
+    name: str
+    sha256: str
+    bytes: int
+    rows: int
+    is_carried: bool
+
+    @property
+    def entry(self) -> Row:
+        """What the browser needs to read it."""
+        return {"file": self.name, "sha256": self.sha256, "bytes": self.bytes, "rows": self.rows}
 
 
 @dataclass(frozen=True)
@@ -73,33 +79,34 @@ class Reader:
 
 
 def pages(material: Material) -> Iterator[Page]:
-    """Yield a page for every run of every study that has not too many."""
+    """Yield a page for every run of every study."""
     for case in material.cases:
-        if len(case.study.rows("runs")) > MOST_RUNS:
-            continue
-        tables, files, readers = _tables(case.study), _files(case.study), _readers(case)
+        tables, files, readers = _tables(case.study), files_by_run(case.study), _readers(case)
         runs = case.study.rows("runs")
+        partners: dict[Any, list[RunRow]] = defaultdict(list)
+        for run in runs:
+            partners[_pair(run)].append(run)
+        played = material.played.get(case.study.name, {})
         for run in runs:
             name = run["run_id"]
             rows = {table: by_run.get(name, []) for table, by_run in tables.items()}
             context = _context(case, run, rows, files.get(name, []), readers.get(name, []))
-            context["partners"] = _partners(case.study.name, run, runs)
+            context["partners"] = _partners(case.study.name, run, partners[_pair(run)])
+            context["played"], context["chosen"] = played.get(name, ""), material.played_how
+            context["script_name"] = slug(name)
             yield Page(
                 run_page(case.study.name, name),
                 "run.html",
                 f"Run {name[:80]} ({case.study.name})",
                 f"study {case.study.name}",
                 context,
-                ("episodes",) if context["is_carried"] else (),
+                ("episodes",) if context["registers"]["files"] else (),
             )
 
 
 def _tables(study: Study) -> dict[str, Mapping[str, list[Any]]]:
     """Return a study's rows by table and run, each table read once."""
-    tables = {name: _by_run(study.rows(name) if study.has(name) else ()) for name in TABLES}
-    columns = ("run_id", "step", "sha256")  # without the policies themselves
-    checkpoints = study.columns("checkpoints", columns).to_pylist() if study.has("checkpoints") else ()
-    return {**tables, "checkpoints": _by_run(checkpoints)}
+    return {name: _by_run(study.rows(name) if study.has(name) else ()) for name in TABLES}
 
 
 def _by_run(rows: Iterable[Row]) -> Mapping[str, list[Any]]:
@@ -109,15 +116,23 @@ def _by_run(rows: Iterable[Row]) -> Mapping[str, list[Any]]:
     return by_run
 
 
-def _files(study: Study) -> Mapping[str, list[File]]:
-    """Return the files that hold one run's rows each: name, SHA-256, rows."""
+def files_by_run(study: Study) -> Mapping[str, list[File]]:
+    """Return by run the files that hold its rows alone, and those of `OF_ALL_RUNS`."""
     files: dict[str, list[File]] = defaultdict(list)
-    runs = {row["run_id"] for row in study.rows("runs")}
+    runs = [row["run_id"] for row in study.rows("runs")]
     for table in study.tables:
-        for name, digest in study.files(table.name).items():
-            stem = PurePosixPath(name).stem
-            if stem in runs:
-                files[stem].append((name, digest, study.manifest.files[name].rows))
+        names = study.files(table.name)
+        for name, digest in names.items():
+            entry = study.manifest.files[name]
+            file = File(
+                *(table.name, name, digest, entry.bytes, entry.rows or 0),
+                carries(study, table.name, name),
+            )
+            if len(names) == 1 and table.name in OF_ALL_RUNS:
+                for run in runs:
+                    files[run].append(file)
+            else:
+                files[PurePosixPath(name).stem].append(file)
     return files
 
 
@@ -153,19 +168,14 @@ def _context(
 ) -> dict[str, Any]:
     study, name = case.study, run["run_id"]
     evaluations = rows["evaluations"]
-    file = next((file for file, *_ in files if PurePosixPath(file).parts[0] == "episodes"), None)
-    shown_here = file is not None and carried(study, "episodes")
-    described = {column.name: column for column in study.table("runs").columns if column.name not in SAID}
-    shown = {key: run[key] for key in described if run.get(key) is not None}
+    episodes = next((file for file in files if file.table == "episodes"), None)
+    shown_here = episodes is not None and episodes.is_carried
     points = _points(evaluations)
     return {
         "study": study.name,
         "is_summary": study.is_summary,
         "run": run,
         "decides": run["role"] in case.book.plan.roles,
-        "facts": [(key, _shown(value), described[key].unit or "") for key, value in shown.items()],
-        "unsaid": [key for key in described if run.get(key) is None],
-        "specification": _specification(run.get(SPECIFIED)),
         "readers": [reader for reader in readers if not reader.is_not_run],
         "would_read": [reader for reader in readers if reader.is_not_run],
         "chart_drawn": success_by_step(points, name[:80]) if points else None,
@@ -177,24 +187,33 @@ def _context(
         "groups": rows["groups_summary"],
         "luck": [[_shown(row.get(column)) for column in SHARES] for row in rows["luck_share_summary"]],
         "luck_columns": [column.replace("_", " ") for column in SHARES],
-        "launches": rows["launches"],
-        "checkpoints": rows["checkpoints"],
         "files": files,
+        "registers": {
+            "study": study.name,
+            "run": name,
+            "files": {file.table: file.entry for file in files if file.is_carried},
+        },
         "has_episodes": study.has("episodes"),
-        "file": file,
-        "is_carried": shown_here,
-        "source": {"study": study.name, "path": file, "run": name} if shown_here else None,
-        "can_replay": run.get(SPECIFIED) is not None and study.has("checkpoints") and file is not None,
+        "file": episodes,
+        "can_replay": run.get("specification") is not None
+        and study.has("checkpoints")
+        and episodes is not None,
         "episodes_query": f"SELECT * FROM episodes WHERE run_id = {quoted(name)}",
+        "run_query": f"SELECT * FROM runs WHERE run_id = {quoted(name)}",
     }
 
 
+def _pair(run: RunRow) -> tuple[object, ...]:
+    """Return what the runs of a pair have in common."""
+    return *place_of(run)[:2], run["seed"]
+
+
 def _partners(study: str, run: RunRow, runs: Sequence[RunRow]) -> list[tuple[str, str, str]]:
-    """Return the runs of the same condition and seed: name, arm, page."""
+    """Return the other runs of a pair: name, arm, page."""
     return [
         (other["run_id"], other["arm"], run_page(study, other["run_id"]))
         for other in runs
-        if place_of(other)[:2] == place_of(run)[:2] and other["seed"] == run["seed"] and other is not run
+        if other is not run
     ]
 
 
@@ -202,18 +221,17 @@ def _sets(evaluations: Sequence[Row], *, linked: bool) -> list[Row]:
     """Return evaluation sets in the order of the rows, each with its own rows."""
     sets: dict[tuple[str, ...], list[Row]] = {}
     for row in evaluations:
-        sets.setdefault(tuple(row[name] for name in SET), []).append(_evaluation(row, linked=linked))
-    return [{"id": counts_of(*key), "name": rows[0]["set"], "rows": rows} for key, rows in sets.items()]
-
-
-def _evaluation(row: Row, *, linked: bool) -> Row:
-    filters = {name: str(row[name]) for name in (*SET, "step")}
-    return {
-        "set": " ".join(row[name].replace("_", " ") for name in SET),
-        "counts": [row[column] for column in COUNTS if column in row],
-        "rate": _rate(row),
-        "fragment": urlencode(filters) if linked else "",
-    }
+        counts = [row[column] for column in COUNTS if column in row]
+        sets.setdefault(tuple(row[name] for name in SET), []).append({"counts": counts, "rate": _rate(row)})
+    return [
+        {
+            "id": counts_of(*key),
+            "name": " ".join(key).replace("_", " "),
+            "fragment": urlencode(dict(zip(SET, key, strict=True))) if linked else "",
+            "rows": rows,
+        }
+        for key, rows in sets.items()
+    ]
 
 
 def _rate(row: Row) -> str:
@@ -241,7 +259,7 @@ def _points(evaluations: Sequence[EvaluationRow]) -> tuple[tuple[str, int, int, 
 
 
 def _steps(rows: Sequence[StepRow], launches: Sequence[LaunchRow]) -> dict[str, Any]:
-    """Return what a page shows of training steps: charts, and a table of those columns that say anything."""
+    """Return what a page shows of training steps: charts; the rows are read where somebody asks for them."""
     seconds = _seconds(launches)
     figures: list[Row] = [
         {**row, **dict(zip(("seconds", "generation"), seconds.get(row["step"], (None, None)), strict=True))}
@@ -260,12 +278,7 @@ def _steps(rows: Sequence[StepRow], launches: Sequence[LaunchRow]) -> dict[str, 
         )
         for row in figures
     )
-    shown = [name for name in FIGURES if any(row.get(name) is not None for row in figures)]
-    return {
-        "step_charts": training_steps(steps) if steps else [],
-        "step_columns": [FIGURES[name] for name in shown],
-        "step_rows": [[_digits(row.get(name)) for name in shown] for row in figures],
-    }
+    return {"step_charts": training_steps(steps) if steps else [], "steps": len(steps)}
 
 
 def _seconds(launches: Sequence[LaunchRow]) -> dict[int, tuple[float, float]]:
@@ -279,37 +292,8 @@ def _seconds(launches: Sequence[LaunchRow]) -> dict[int, tuple[float, float]]:
     }
 
 
-def _digits(value: float | None) -> float | None:
-    return float(f"{value:.4g}") if isinstance(value, float) else value
-
-
-def _specification(text: str | None) -> list[tuple[str, str]] | None:
-    """Return a specification as names and values; one that is no JSON object as a single text."""
-    if text is None:
-        return None
-    try:
-        document = json.loads(text)
-    except ValueError:
-        document = None
-    if not isinstance(document, dict):
-        return [("as recorded", text)]
-    return [(str(key), _flat(value)) for key, value in document.items()]
-
-
-def _flat(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_flat(member)}" for key, member in value.items())
-    if isinstance(value, list):
-        return ", ".join(_flat(member) for member in value)
-    return str(value)
-
-
 def _shown(value: Any) -> Any:
-    if hasattr(value, "tzinfo"):
-        return moment(value)
-    if isinstance(value, float):
-        return round(value, 4)
-    return value
+    return round(value, 4) if isinstance(value, float) else value
 
 
 _SAID = re.compile(r"Trajectory (\S{1,60}) is (.{1,400})", re.DOTALL)

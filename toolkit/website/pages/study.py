@@ -28,6 +28,9 @@ WANTED = {
     "task_pools": "the tasks",
 }
 
+# What training here leaves behind: a study that has none of it misses nothing.
+OF_TRAINING = {"groups", "groups_summary", "luck_share_summary", "checkpoints", "probe"}
+
 LEFT_OUT = "left out, as registered: a run is played again from its start, which gives them again"
 
 
@@ -50,7 +53,9 @@ def pages(material: Material) -> Iterator[page.Page]:
 
 def _absent(case: Case) -> list[tuple[str, str]]:
     """Return the tables that a study lacks, and what is not there without each."""
-    absent = {name: why for name, why in WANTED.items() if not case.study.has(name)}
+    trained = any(case.study.has(name) for name in OF_TRAINING)
+    wanted = WANTED.keys() if trained else WANTED.keys() - OF_TRAINING
+    absent = {name: why for name, why in WANTED.items() if name in wanted and not case.study.has(name)}
     if any("registers" in cell.settings for cell in case.book.plan.cells):
         absent |= dict.fromkeys(absent.keys() & {"checkpoints", "groups", "groups_summary"}, LEFT_OUT)
     return list(absent.items())
@@ -66,7 +71,7 @@ def _context(case: Case) -> dict[str, Any]:
         if all(cell.fixed.get(name) == value for cell in planned)
     }
     cells = [_cell(case, cell, runs, shared) for cell in planned]
-    placed = {name for cell in cells for name, _ in cell["runs"]}
+    placed = {name for cell in cells for name in cell["runs"]}
     manifest = study.manifest
     return {
         "study": study.name,
@@ -83,7 +88,7 @@ def _context(case: Case) -> dict[str, Any]:
         "others": [
             (run, page.run_page(study.name, run["run_id"])) for run in runs if run["run_id"] not in placed
         ],
-        "runs": _runs(case, runs),
+        "runs": len(runs),
         "deciding": sum(run["role"] in case.book.plan.roles for run in runs),
         "tables": [
             (table.name, table.meaning, manifest.tables[table.name].rows, study.sha256(table.name))
@@ -126,7 +131,12 @@ def _cell(case: Case, cell: Cell, runs: Sequence[RunRow], shared: Mapping[str, F
     return {
         "cell": cell,
         "beside": beside,
-        "runs": [(run["run_id"], page.run_page(case.study.name, run["run_id"])) for run in runs_there],
+        "runs": [run["run_id"] for run in runs_there],
+        "by_arm": {
+            arm: [(r["seed"], r["run_id"], page.run_page(case.study.name, r["run_id"])) for r in of_arm]
+            for arm in cell.arms
+            if (of_arm := [run for run in runs_there if run["arm"] == arm])
+        },
         "of": len(cell.arms) * len(cell.seeds),
         "absent": [f"{arm} {seed}" for arm in cell.arms for seed in cell.seeds if (arm, seed) not in there],
         "fixed": _fixed({name: value for name, value in cell.fixed.items() if name not in shared}),
@@ -135,17 +145,3 @@ def _cell(case: Case, cell: Cell, runs: Sequence[RunRow], shared: Mapping[str, F
 
 def _fixed(values: Mapping[str, Fixed]) -> list[tuple[str, str | float]]:
     return [(name, value if isinstance(value, str) else float(value)) for name, value in values.items()]
-
-
-def _runs(case: Case, runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    return [
-        {
-            **{
-                name: run.get(name)
-                for name in ("run_id", "condition", "arm", "seed", "role", "status", "episodes")
-            },
-            "target": page.run_page(case.study.name, run["run_id"]),
-            "decides": run["role"] in case.book.plan.roles,
-        }
-        for run in runs
-    ]

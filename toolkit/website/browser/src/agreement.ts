@@ -64,5 +64,6 @@ export function truthWord(truth: Value | null | undefined): string {
 
 function text(value: Value | null): string {
   if (value instanceof Fraction) return value.toString();
+  if (value instanceof Missing) return "unknown"; // why, each says in its own words
   return JSON.stringify(writeValue(value));
 }

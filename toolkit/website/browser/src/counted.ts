@@ -1,11 +1,13 @@
-/** What an interval resamples: episodes counted by run, step and task, and held against the register's counts. */
+/** Episodes counted by run, step and task: what an interval resamples, held against the register's counts. */
 
 import type { Differences } from "./bootstrap";
-import type { Endpoint, Row } from "./evidence";
+import type { Endpoint, Rows } from "./evidence";
 import { stepWeights, rowAt } from "./measure";
+import { catalogue, columnsOf } from "./registers";
 import { Missing } from "./value";
 
-type Tasks = Map<number, { episodes: number; successes: number }>;
+/** Task → its episodes, and what they add up to. */
+export type Tasks = Map<number, { episodes: number; successes: number }>;
 
 export interface Counted {
   differences: Differences;
@@ -16,21 +18,48 @@ export interface Counted {
   places: number;
 }
 
+// What a count of `evaluations` counts, as a column of `episodes`; others have the same name in both.
+const COUNTED_BY_TASK: Record<string, string> = { successes: "true_success", observed_successes: "observed_reward" };
+const PLACE = ["phase", "pool", "regime"];
+
+/** Count the episodes that an endpoint is a mean of, by place and task; those that are left out are not counted. */
+export async function episodesOf(study: string, endpoint: Endpoint): Promise<Map<string, Tasks>> {
+  const count = "count" in endpoint.outcome ? endpoint.outcome.count : "";
+  const column = COUNTED_BY_TASK[count] ?? count;
+  const register = (await catalogue(study))["episodes"];
+  if (!register) throw new Error(`this site does not carry the episodes of ${study}`);
+  const runs = new Set(endpoint.runs.map(({ run }) => run));
+  const wanted = Object.entries(endpoint.where).filter(([name]) => PLACE.includes(name));
+  const names = ["run_id", "step", "task", column, ...wanted.map(([name]) => name)];
+  if (register.columns.includes("excluded")) names.push("excluded");
+  const found = new Map<string, Tasks>();
+  for (const file of register.files) {
+    if (file.run && !runs.has(file.run)) continue;
+    const { rows, columns } = await columnsOf(study, file, names);
+    for (let at = 0; at < rows; at += 1) {
+      const value = (name: string) => columns[name]?.[at];
+      if (!runs.has(String(value("run_id"))) || value("excluded") === true) continue;
+      if (wanted.some(([name, is]) => value(name) !== is)) continue;
+      const key = place(value("run_id"), value("step"));
+      let tasks = found.get(key);
+      if (!tasks) found.set(key, (tasks = new Map()));
+      const of = tasks.get(Number(value("task"))) ?? { episodes: 0, successes: 0 };
+      tasks.set(Number(value("task")), { episodes: of.episodes + 1, successes: of.successes + Number(value(column)) });
+    }
+  }
+  return found;
+}
+
 /** The differences of an endpoint, by seed pair and task; throws where the episodes are not those of the rows. */
-export function countEpisodes(
-  endpoint: Endpoint,
-  episodes: readonly Row[],
-  registers: ReadonlyMap<string, readonly Row[]>,
-): Counted {
+export function countEpisodes(id: string, endpoint: Endpoint, found: Map<string, Tasks>, registers: Rows): Counted {
   const { outcome } = endpoint;
   if (!("count" in outcome)) throw new Error("an interval of figures cannot be resampled");
-  const found = byPlace(episodes);
   let [played, succeeded, places] = [0, 0, 0];
   for (const { run } of endpoint.runs)
     for (const step of endpoint.steps) {
       const here = `${run} at step ${step}`;
       const tasks = found.get(place(run, step));
-      const row = rowAt(endpoint, registers, run ?? "", step);
+      const row = rowAt(id, endpoint, registers, run ?? "", step);
       if (!tasks || row instanceof Missing) throw new Error(`there are no episodes of ${here}`);
       const all = [...tasks.values()];
       if (all.length !== endpoint.tasks || all.some((task) => task.episodes !== endpoint.schedules))
@@ -69,19 +98,8 @@ function differences(endpoint: Endpoint, found: Map<string, Tasks>): Differences
   return { numerators, denominator: Number(scale) * endpoint.schedules };
 }
 
-function byPlace(episodes: readonly Row[]): Map<string, Tasks> {
-  const found = new Map<string, Tasks>();
-  for (const row of episodes) {
-    const key = place(row["run_id"], row["step"]);
-    let tasks = found.get(key);
-    if (!tasks) found.set(key, (tasks = new Map()));
-    if (tasks.has(Number(row["task"]))) throw new Error(`a task is there twice at ${key}`);
-    tasks.set(Number(row["task"]), { episodes: Number(row["episodes"]), successes: Number(row["successes"]) });
-  }
-  return found;
-}
-
-function place(run: unknown, step: unknown): string {
+/** A run at a step, as a key. */
+export function place(run: unknown, step: unknown): string {
   return `${step} ${run}`;
 }
 

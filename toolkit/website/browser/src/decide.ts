@@ -1,54 +1,64 @@
-/** On a rule's page: decides the rule again from the rows that the page carries. */
+/** On a rule's page: takes the steps of the chain on opening, and decides again as the reader wishes. */
 
 import { disagreements } from "./agreement";
+import { Chain, STEPS, type Step, type StepName } from "./chain";
 import { evaluate } from "./evaluation";
-import { type Document, type Evidence, type Row, readValue, writeValue } from "./evidence";
+import { type Evidence, type Said, readValue, writeValue } from "./evidence";
 import { parse } from "./expression";
-import { type Choice, type Interval, intervalsOf } from "./interval";
-import { block } from "./page";
-import { rowsOf } from "./parquet";
+import { type Choice, intervalsOf } from "./interval";
+import { block, element, make } from "./page";
 import { Redecision } from "./redecision";
-import type { Missing } from "./value";
+import { fillRows } from "./rowlists";
+import { WhatIf } from "./whatif";
 import { Workbench } from "./workbench";
 
-/** A file of the page: `rows` of a register, or `episodes` of an endpoint. */
-interface Carried {
-  table: string;
-  of: string;
-  address: string;
-}
-
-async function unpack(document: Document, files: readonly Carried[]): Promise<Evidence> {
-  const tables = { rows: new Map<string, Row[]>(), episodes: new Map<string, Row[]>() };
-  for (const { table, of, address } of files) {
-    if (table !== "rows" && table !== "episodes") throw new Error(`the page carries an unknown table: ${table}`);
-    tables[table].set(of, await rowsOf(address));
-  }
-  return { document, ...tables };
-}
-
 async function redecide(evidence: Evidence, choice: Choice, pause?: (done: number) => Promise<void>) {
-  const intervals: Map<string, Interval | Missing> = await intervalsOf(evidence, choice, pause);
+  const intervals = await intervalsOf(evidence, choice, pause);
   const outcome = new Redecision(evidence, intervals).decide(evidence.document.rule);
-  return { outcome, intervals, disagreements: disagreements(evidence.document, outcome, intervals) };
+  return { evidence, outcome, intervals, disagreements: disagreements(evidence.document, outcome, intervals) };
 }
-
-const toolkitDecide = { unpack, redecide, parse, evaluate, readValue, writeValue };
 
 declare global {
   /** What this page decides with, for whoever wants to check it: a test, or a reader at the console. */
   var toolkitDecide: object;
 }
-globalThis.toolkitDecide = toolkitDecide;
+globalThis.toolkitDecide = { Chain, redecide, parse, evaluate, readValue, writeValue };
 
-for (const section of document.querySelectorAll<HTMLElement>("section.decide")) {
-  const links = [...section.querySelectorAll<HTMLAnchorElement>("a[data-table]")];
-  const files = links.map((a) => ({ table: a.dataset["table"] ?? "", of: a.dataset["of"] ?? "", address: a.href }));
-  const carried = block<Document>(".decide-evidence", section);
-  let evidence: Promise<Evidence> | undefined;
-  const bench = new Workbench(carried, async (choice, pause) => {
-    evidence ??= unpack(carried, files);
-    return { evidence: await evidence, ...(await redecide(await evidence, choice, pause)) };
-  });
-  section.querySelector(".decide-place")?.replaceChildren(bench.element);
+const WORDS = { good: "✓", bad: "✗", open: "○" };
+
+function show(list: HTMLElement, name: StepName, { state, says }: Step): void {
+  const item = element(`[data-step="${name}"]`, HTMLElement, list);
+  item.dataset["state"] = state;
+  element(".mark", HTMLElement, item).textContent = WORDS[state];
+  element(".says", HTMLElement, item).textContent = says;
 }
+
+async function start(section: HTMLElement): Promise<void> {
+  const said = block<Said>(".decide-evidence", section);
+  const chain = new Chain(said, document);
+  const [list, summary] = [element(".chain", HTMLElement, section), element(".proof", HTMLElement)];
+  const taken: [StepName, Step][] = [];
+  for (const name of STEPS) {
+    await new Promise((resolve) => setTimeout(resolve)); // the page is drawn between two steps
+    const step = await chain.take(name);
+    show(list, name, step);
+    taken.push([name, step]);
+  }
+  const of = (state: Step["state"]) => taken.filter(([, step]) => step.state === state).map(([name]) => name);
+  const [bad, open] = [of("bad"), of("open")];
+  summary.dataset["state"] = bad.length ? "bad" : open.length ? "open" : "good";
+  const rest = open.length ? `, open: ${open.join(", ")}` : "";
+  const words = bad.length
+    ? `Not as it should be: ${bad.join(", ")}`
+    : `Decided again here: ${of("good").length} of ${STEPS.length} steps hold${rest}`;
+  element("a", HTMLElement, summary).textContent = `${words}.`;
+  if (of("bad").includes("files") || of("bad").includes("registration")) return;
+  const { evidence } = await chain.read();
+  fillRows(document, evidence);
+  const bench = new Workbench(evidence.document, (choice, pause) => redecide(evidence, choice, pause));
+  element(".decide-place", HTMLElement, section).replaceChildren(bench.element, make("div", { children: [new WhatIf(evidence).element] }));
+}
+
+if (typeof document !== "undefined")
+  for (const section of document.querySelectorAll<HTMLElement>("section.decide"))
+    start(section).catch((error: unknown) => console.error(error));

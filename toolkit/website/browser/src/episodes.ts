@@ -1,12 +1,17 @@
-/** On a run's page: its recorded episodes as a list to filter; the address keeps the filters. */
+/**
+ * On a run's page: rows of its registers where a reader opens them, its episodes as a list to filter, whose filters
+ * the address keeps, and some of them call by call.
+ */
 
-import { block, element, make } from "./page";
-import { type Row, file, rows } from "./registers";
+import { block, load, make } from "./page";
+import { Player } from "./player";
+import { type RegisterFile, type Row, columnsOf, rows, shown } from "./registers";
 
 interface Source {
   study: string;
-  path: string;
   run: string;
+  /** By table the file with the run's rows. */
+  files: Record<string, RegisterFile>;
 }
 
 /** Columns that say where an episode stands; the first ones are filters, and `replay` takes all but the pool. */
@@ -130,11 +135,7 @@ class List {
     const head = make("tr", { children: heads.map((words) => make("th", { text: words })) });
     for (const cell of head.children) cell.setAttribute("scope", "col");
     const table = make("table", { class: "rows", children: [make("thead", { children: [head] }), this.body] });
-    const scroll = make("div", { class: "scroll", children: [table] });
-    scroll.tabIndex = 0;
-    scroll.setAttribute("role", "region");
-    scroll.setAttribute("aria-label", "Episodes");
-    return scroll;
+    return scrolling(table, "Episodes");
   }
 
   private draw(): void {
@@ -166,16 +167,150 @@ class List {
   }
 }
 
-async function show(place: HTMLElement): Promise<void> {
-  const source = block<Source>("#episode-source");
-  place.replaceChildren(make("p", { text: "Reading the register's file …" }));
-  try {
-    const read = await file(source.study, source.path);
-    new List(place, source, rows(read), read.checked);
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    place.replaceChildren(make("p", { class: "note", text: `The episodes cannot be listed here: ${why}. The command below reads them.` }));
+/** What a row says, and what it does not; the members of a JSON object stand for themselves. */
+function described(row: Row): HTMLElement[] {
+  const list = make("dl");
+  const say = (name: string, value: unknown): void => {
+    list.append(make("dt", { text: words(name) }), make("dd", { text: typeof value === "object" ? JSON.stringify(value) : text(value) }));
+  };
+  for (const [name, value] of Object.entries(row)) {
+    if (value === null) continue;
+    if (typeof value === "string" && value.startsWith("{")) Object.entries(JSON.parse(value) as object).forEach(([part, held]) => say(part, held));
+    else say(name, shown(value));
   }
+  const absent = Object.keys(row).filter((name) => row[name] === null).map(words);
+  return absent.length ? [list, make("p", { class: "note", text: `Not recorded: ${absent.join(", ")}.` })] : [list];
 }
 
-void show(element("#episodes", HTMLElement));
+/** A list of rows as a table, the first ones first; a row alone as what it says. */
+function listed(name: string, all: Row[]): HTMLElement[] {
+  if (all.length === 1) return described(all[0]!);
+  const columns = Object.keys(all[0] ?? {}).filter((column) => all.some((row) => row[column] !== null));
+  const head = make("tr", { children: columns.map((column) => make("th", { text: words(column) })) });
+  for (const cell of head.children) cell.setAttribute("scope", "col");
+  const body = make("tbody");
+  const table = make("table", { class: "rows", children: [make("thead", { children: [head] }), body] });
+  const more = make("button", { text: `Show ${AT_ONCE} more` });
+  const draw = (): void => {
+    const next = all.slice(body.children.length, body.children.length + AT_ONCE);
+    body.append(...next.map((row) => make("tr", { children: columns.map((column) => make("td", { text: shown(row[column] ?? null) })) })));
+    more.hidden = body.children.length >= all.length;
+  };
+  more.type = "button";
+  more.addEventListener("click", draw);
+  draw();
+  return [scrolling(table, name), more];
+}
+
+/** The calls of played episodes, as the player steps through them. */
+function sides(played: Played[], source: Source): HTMLElement {
+  return make("div", {
+    children: played.map((episode) => {
+      const end = episode.true_success ? "succeeded" : "failed";
+      const title = `Task ${episode.task}, schedule ${episode.schedule}: ${end}`;
+      const calls = episode.calls.map((call) => {
+        const event = call.fault ? words(call.fault) : call.blocked_by ? `blocked by the ${words(call.blocked_by)} before` : "no fault";
+        const free = call.charged ? "" : ", free of charge";
+        const said = make("p", { children: [make("code", { class: "tool", text: call.tool }), new Text(` ${call.arguments}`)] });
+        const children = [
+          said,
+          make("p", { class: "event", text: `${call.key ? `${call.key}: ` : ""}${event}${free}` }),
+          make("p", { class: "reply", children: [make("code", { text: call.answer })] }),
+        ];
+        return make("li", { class: call.fault || call.blocked_by ? "call faulty" : "call", children });
+      });
+      const differences = episode.differences.length ? ` ${episode.differences.length} differences from the expected end state.` : "";
+      const side = make("section", {
+        class: "side",
+        children: [
+          make("ol", { class: "calls", children: calls }),
+          make("div", {
+            class: "end",
+            children: [
+              make("p", { text: `${words(end)}; ${words(episode.ended)} after ${episode.calls_charged} of ${episode.budget} calls.${differences}` }),
+              make("pre", { class: "command", children: [make("code", { text: command(source, episode as unknown as Row) })] }),
+            ],
+          }),
+        ],
+      });
+      side.dataset["arm"] = "the agent";
+      const where = `${words(episode.phase)} ${episode.pool} under ${words(episode.regime)}, step ${episode.step}; schedule seed ${episode.schedule_seed}`;
+      const children = [
+        make("summary", { text: title }),
+        make("blockquote", { class: "prompt", text: episode.prompt }),
+        make("p", { children: [make("small", { text: where })] }),
+        side,
+      ];
+      const pair = make("details", { class: "pair", children });
+      pair.dataset["title"] = title;
+      return pair;
+    }),
+  });
+}
+
+interface Played {
+  phase: string;
+  pool: string;
+  regime: string;
+  step: number;
+  task: number;
+  schedule: number;
+  schedule_seed: string;
+  prompt: string;
+  true_success: boolean;
+  ended: string;
+  calls_charged: number;
+  budget: number;
+  differences: unknown[];
+  calls: { tool: string; arguments: string; key: string; fault: string; blocked_by: string; charged: boolean; answer: string }[];
+}
+
+function scrolling(table: HTMLElement, name: string): HTMLElement {
+  const scroll = make("div", { class: "scroll", children: [table] });
+  scroll.tabIndex = 0;
+  scroll.setAttribute("role", "region");
+  scroll.setAttribute("aria-label", name);
+  return scroll;
+}
+
+/** Once somebody opens a part of the page, fill it. */
+function whenOpened(details: HTMLDetailsElement, fill: (place: HTMLElement) => Promise<void>): void {
+  const place = make("div");
+  const once = (): void => {
+    if (!details.open || place.isConnected) return;
+    details.append(place);
+    place.replaceChildren(make("p", { text: "Reading the register's file …" }));
+    fill(place).catch((error: unknown) => {
+      place.replaceChildren(make("p", { class: "note", text: `This cannot be shown here: ${error instanceof Error ? error.message : String(error)}.` }));
+    });
+  };
+  details.addEventListener("toggle", once);
+  once();
+}
+
+const source = block<Source>("#registers");
+for (const details of document.querySelectorAll<HTMLDetailsElement>("details[data-rows]")) {
+  const name = details.dataset["rows"] ?? "";
+  const entry = source.files[name];
+  if (!entry) continue;
+  whenOpened(details, async (place) => {
+    const read = await columnsOf(source.study, entry);
+    const all = rows(read).filter((row) => !("run_id" in row) || row["run_id"] === source.run);
+    if (name === "episodes") new List(place, source, all, read.checked);
+    else place.replaceChildren(...listed(words(name), all));
+  });
+  const asked = (): void => {
+    if ([...fromAddress([...WORDS, "outcome", "task"]).values()].some(Boolean)) details.open = true;
+  };
+  if (name !== "episodes") continue;
+  addEventListener("hashchange", asked);
+  asked();
+}
+for (const details of document.querySelectorAll<HTMLDetailsElement>("details[data-played]")) {
+  whenOpened(details, async (place) => {
+    const key = `${source.study}/played/${source.run}`;
+    await load(`data/${source.study}/played/${details.dataset["played"]}.js`);
+    place.replaceChildren(sides((globalThis as unknown as { toolkitRegisters: Record<string, Played[]> }).toolkitRegisters[key] ?? [], source));
+    new Player(place);
+  });
+}

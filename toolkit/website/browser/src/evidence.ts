@@ -1,4 +1,4 @@
-/** What a rule page carries, as `website/evidence.py` writes it. Exact numbers are text. */
+/** What a rule is decided on: the registration's words, the study's rows, and what was recorded. Exact numbers are text. */
 
 import { Fraction } from "./fraction";
 import { Missing, Series, type Value } from "./value";
@@ -24,7 +24,7 @@ export interface Rule {
   joint: boolean;
   superseded: string;
   binding: string;
-  readings: string[];
+  readings: Record<string, string>;
   open: string;
   shut: string;
   estimate: string;
@@ -45,12 +45,18 @@ export interface Endpoint {
   title: string;
   register: string;
   has_register: boolean;
+  /** Why it cannot be measured, where that is more than a table that is not there. */
+  lacks?: string;
   outcome: { count: string; of: string } | { figure: string; over: string | null };
   where: Record<string, string>;
   expect: Record<string, number>;
   arms: string[];
   seeds: number[];
   runs: Place[];
+  condition: string;
+  scale_rewards: string;
+  /** What the tasks are that it is measured on; on all of them where it is empty. */
+  attributes: Record<string, string>;
   by: "seed" | "run" | "checkpoint" | "pooled" | "row";
   members: string[];
   steps: number[];
@@ -90,8 +96,9 @@ export interface Ends {
 export interface IntervalSpec {
   endpoint: string;
   level: string;
-  made: string;
+  method: string;
   resamples: number;
+  resampled: string[];
   crossing: "crossed" | "nested" | "";
   rng_seed: string;
   recorded: Ends | Absent;
@@ -107,34 +114,43 @@ export interface Recorded {
   close_calls: string[];
 }
 
-export interface Document {
+/** What a rule page says, as `website/evidence.py` writes it: no rows, and no rules. */
+export interface Said {
   study: string;
   rule: string;
   registration: { name: string; sha256: string };
-  registers: { config: string; sha256: string }[];
+  /** What all rows of the study say, as a SHA-256. */
+  rows_sha256: string;
+  intervals: Record<string, Ends | Absent>;
+  /** Intervals that episodes of the study can be resampled for. */
+  resampled: string[];
+  tests: Record<string, Tested>;
+  recorded: Record<string, Recorded>;
+}
+
+/** A rule with all that it is decided on but rows. */
+export interface Document extends Pick<Said, "study" | "rule" | "tests" | "recorded" | "resampled"> {
   rules: Record<string, Rule>;
   endpoints: Record<string, Endpoint>;
-  /** Absent where no rule of the page reads any. */
-  statistics?: Record<string, Statistic>;
-  /** Absent where no rule of the page reads any. */
-  tests?: Record<string, Tested>;
+  statistics: Record<string, Statistic>;
   intervals: Record<string, IntervalSpec>;
-  recorded: Record<string, Recorded>;
 }
 
 export type Row = Record<string, unknown>;
 
-/** A page's evidence: its document, and its rows by register and by endpoint. */
+/** Rows by register; those of an endpoint on some tasks, by its name. */
+export type Rows = ReadonlyMap<string, readonly Row[]>;
+
+/** A rule with all that it is decided on. */
 export interface Evidence {
   document: Document;
-  rows: ReadonlyMap<string, readonly Row[]>;
-  episodes: ReadonlyMap<string, readonly Row[]>;
+  rows: Rows;
 }
 
 /** A member of a table of the document; throws where the document lacks it. */
 export function named<T>(table: Record<string, T>, name: string): T {
   const found = Object.hasOwn(table, name) ? table[name] : undefined;
-  if (found === undefined) throw new Error(`the page does not carry ${name}`);
+  if (found === undefined) throw new Error(`there is no ${name} in what the rule is decided on`);
   return found;
 }
 

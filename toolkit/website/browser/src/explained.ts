@@ -28,8 +28,8 @@ export function explained(message: string, sql: string, held: Held): string {
 function absent(table: string, { study, tables, leftOut }: Held): string {
   const known = leftOut.find((name) => name.toLowerCase() === table.toLowerCase());
   if (known !== undefined) {
-    return `The table ${known} of ${study} is too large to travel with the site. This asks it: toolkit sql "SELECT * FROM ${known} LIMIT 10" --study ${study}`;
+    return `The table ${known} of ${study} stays with the registers, and does not travel with the site. This asks it: toolkit sql "SELECT * FROM ${known} LIMIT 10" --study ${study}`;
   }
-  const elsewhere = leftOut.length ? `; too large to travel with the site: ${leftOut.join(", ")}` : "";
+  const elsewhere = leftOut.length ? `; not with the site: ${leftOut.join(", ")}` : "";
   return `The study ${study} has no table ${table}. It has ${tables.join(", ")}${elsewhere}.`;
 }

@@ -57,6 +57,21 @@ export function subject(expression: Expression): Expression | null {
   return ["within", "between", "decreasing"].includes(expression.operator) ? first : null;
 }
 
+/** What the subject of a test is compared with, where that is measured, too, and no number as written. */
+export function comparedWith(expression: Expression): Expression | null {
+  if (expression.kind === "call" && ["each", "majority", "not"].includes(expression.operator))
+    return expression.inside[0] ? comparedWith(expression.inside[0]) : null;
+  if (expression.kind !== "binary" || !COMPARISONS.includes(expression.operator)) return null;
+  return namesIn(expression.right).length ? expression.right : null;
+}
+
+/** Every name that an expression mentions, in order. */
+export function namesIn(expression: Expression): string[] {
+  if (expression.kind === "name") return [expression.name];
+  if (expression.kind === "binary") return [...namesIn(expression.left), ...namesIn(expression.right)];
+  return expression.kind === "call" ? expression.inside.flatMap(namesIn) : [];
+}
+
 function tokens(text: string): Token[] {
   const found: Token[] = [];
   const whole = text.trimEnd();

@@ -1,7 +1,7 @@
-/** Intervals of a rule: made here from the page's episodes, or as recorded where there are none. */
+/** Intervals of a rule: resampled here from the study's episodes, or as recorded. */
 
 import { type Resampled, bootstrap, ranksApart } from "./bootstrap";
-import { type Counted, countEpisodes } from "./counted";
+import { type Counted, countEpisodes, episodesOf } from "./counted";
 import { type Ends, type Evidence, type IntervalSpec, named } from "./evidence";
 import { Fraction } from "./fraction";
 import { Missing } from "./value";
@@ -26,10 +26,10 @@ type Pause = (done: number) => Promise<void>;
 // Beyond this many standard errors, chance is no explanation of a difference (once in 16,000 times).
 export const ERRORS = 4;
 
-/** The intervals of a page, by name. */
+/** The intervals that a rule rests on, by name: resampled where there is a choice, and as recorded otherwise. */
 export async function intervalsOf(
   evidence: Evidence,
-  choice: Choice,
+  choice?: Choice,
   pause?: Pause,
 ): Promise<Map<string, Interval | Missing>> {
   const made = new Map<string, Interval | Missing>();
@@ -40,14 +40,15 @@ export async function intervalsOf(
       made.set(name, new Missing(spec.recorded.missing, spec.recorded.not_run));
       continue;
     }
-    const episodes = evidence.episodes.get(spec.endpoint);
     // An interval of seeds alone, or of tasks alone, is not made here.
-    if (!episodes || !spec.crossing) {
+    if (!choice || !evidence.document.resampled.includes(name) || !spec.crossing) {
       made.set(name, asRecorded(spec.recorded));
       continue;
     }
     const endpoint = named(evidence.document.endpoints, spec.endpoint);
-    const whole = counted.get(spec.endpoint) ?? countEpisodes(endpoint, episodes, evidence.rows);
+    const whole =
+      counted.get(spec.endpoint) ??
+      countEpisodes(spec.endpoint, endpoint, await episodesOf(evidence.document.study, endpoint), evidence.rows);
     counted.set(spec.endpoint, whole);
     const seed = choice.seed ?? BigInt(spec.rng_seed);
     const resamples = choice.resamples ?? spec.resamples;

@@ -1,10 +1,8 @@
 /** From the rows of a register to the value of an endpoint, exactly. */
 
-import type { Endpoint, Place, Row } from "./evidence";
+import type { Endpoint, Place, Row, Rows } from "./evidence";
 import { Fraction, mean, sum } from "./fraction";
 import { Missing, type Scalar, Series, present, together } from "./value";
-
-type Rows = ReadonlyMap<string, readonly Row[]>;
 
 /** An endpoint's value; throws where rows contradict each other, or a value lies outside its declared range. */
 export function measure(id: string, endpoint: Endpoint, registers: Rows): Scalar | Series<Scalar> {
@@ -28,16 +26,16 @@ export function stepWeights(endpoint: Endpoint): Fraction[] {
 }
 
 /** The row of a run's evaluation at a step, or what is missing of it. */
-export function rowAt(endpoint: Endpoint, registers: Rows, run: string, step: number): Row | Missing {
-  return oneRow(endpoint, table(endpoint, registers), { run_id: run, step });
+export function rowAt(id: string, endpoint: Endpoint, registers: Rows, run: string, step: number): Row | Missing {
+  return oneRow(endpoint, table(id, endpoint, registers), { run_id: run, step });
 }
 
 function measured(id: string, endpoint: Endpoint, registers: Rows): Scalar | Series<Scalar> {
   if (!endpoint.has_register) {
-    const absent = new Missing([`the study has no register '${endpoint.register}'`]);
+    const absent = new Missing([endpoint.lacks ?? `the study has no register '${endpoint.register}'`]);
     return isSeries(endpoint) ? new Series(endpoint.by, endpoint.members.map((m) => [m, absent])) : absent;
   }
-  const rows = table(endpoint, registers);
+  const rows = table(id, endpoint, registers);
   if (endpoint.by === "row") return number(id, endpoint, rows, singleStep(endpoint));
   if (endpoint.by === "checkpoint") {
     const values = endpoint.checkpoints.map((place) => number(id, endpoint, rows, { ...place }));
@@ -62,10 +60,36 @@ function isSeries(endpoint: Endpoint): boolean {
   return ["seed", "run", "checkpoint"].includes(endpoint.by);
 }
 
-function table(endpoint: Endpoint, registers: Rows): readonly Row[] {
-  const rows = registers.get(endpoint.register);
-  if (!rows) throw new Error(`the page carries no rows of ${endpoint.register}`);
+function table(id: string, endpoint: Endpoint, registers: Rows): readonly Row[] {
+  const rows = registers.get(id) ?? registers.get(endpoint.register);
+  if (!rows) throw new Error(`no rows of ${endpoint.register} were read`);
   return rows;
+}
+
+const indices = new WeakMap<readonly Row[], Map<string, Map<string, Row[]>>>();
+
+/** The rows that have some values, found by an index for each set of columns that was asked by. */
+export function having(rows: readonly Row[], wanted: Row): readonly Row[] {
+  const names = Object.keys(wanted);
+  let known = indices.get(rows);
+  if (!known) indices.set(rows, (known = new Map()));
+  let index = known.get(names.join());
+  if (!index) {
+    known.set(names.join(), (index = new Map()));
+    for (const row of rows) {
+      if (names.some((name) => row[name] === null || row[name] === undefined)) continue; // equals nothing
+      const key = keyOf(row, names);
+      const there = index.get(key);
+      if (there) there.push(row);
+      else index.set(key, [row]);
+    }
+  }
+  return index.get(keyOf(wanted, names)) ?? [];
+}
+
+/** Values as one text: wide whole numbers come as BigInt, and mean the same. */
+function keyOf(row: Row, names: readonly string[]): string {
+  return names.map((name) => String(row[name])).join("\u0000");
 }
 
 function absence(place: Place): Missing {
@@ -136,7 +160,7 @@ function number(id: string, endpoint: Endpoint, rows: readonly Row[], place: Row
 
 function oneRow(endpoint: Endpoint, rows: readonly Row[], place: Row): Row | Missing {
   const wanted: Row = { ...endpoint.where, ...place };
-  const matching = rows.filter((row) => Object.entries(wanted).every(([name, value]) => same(row[name], value)));
+  const matching = having(rows, wanted);
   const where = Object.entries(wanted)
     .map(([name, value]) => `${name}=${value}`)
     .join(", ");
@@ -160,9 +184,8 @@ function otherTasks(endpoint: Endpoint, rows: readonly Row[]): Missing | null {
   const met = new Map<unknown, string>();
   for (const { run } of endpoint.runs) {
     if (run === undefined) continue;
-    const wanted = Object.entries({ ...endpoint.where, run_id: run });
-    for (const row of rows) {
-      if (!wanted.every(([name, value]) => same(row[name], value)) || !row["task_set"]) continue;
+    for (const row of having(rows, { ...endpoint.where, run_id: run })) {
+      if (!row["task_set"]) continue;
       if (endpoint.steps.length && !endpoint.steps.some((step) => same(row["step"], step))) continue;
       if (!met.has(row["task_set"])) met.set(row["task_set"], `${run} at step ${row["step"]}`);
     }
@@ -194,7 +217,7 @@ function quotient(id: string, above: Fraction, below: Fraction): Scalar {
   return below.isZero ? new Missing([`${id} is a quotient over zero`]) : above.over(below);
 }
 
-/** Whether a cell has a value: wide whole numbers come as BigInt, and nothing at all equals nothing. */
+/** Whether a cell has a value; nothing at all equals nothing. */
 function same(found: unknown, wanted: unknown): boolean {
   return found !== null && found !== undefined && String(found) === String(wanted);
 }

@@ -24,6 +24,33 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
+/** What stands in a cell of a table. */
+export type Cell = string | Node;
+
+/** What stands in a cell, as a node. */
+export function asNode(cell: Cell): Node {
+  return typeof cell === "string" ? document.createTextNode(cell) : cell;
+}
+
+/** A table that scrolls by itself. */
+export function tableOf(head: readonly string[], rows: readonly (readonly Cell[])[], label: string): Node {
+  const header = make("tr");
+  for (const text of head) {
+    const cell = make("th", { text });
+    cell.scope = "col";
+    header.append(cell);
+  }
+  const body = rows.map((row) => make("tr", { children: row.map((cell) => make("td", { children: [asNode(cell)] })) }));
+  const whole = make("table", {
+    children: [make("thead", { children: [header] }), make("tbody", { children: body })],
+  });
+  const scroll = make("div", { class: "scroll", children: [whole] });
+  scroll.tabIndex = 0;
+  scroll.setAttribute("role", "region");
+  scroll.setAttribute("aria-label", label);
+  return scroll;
+}
+
 /** The way from this page to the root of the site, as an absolute address: it works from a folder, too. */
 export const root: string =
   typeof document === "undefined" ? "" : new URL(".", element("script[src$='site.js']", HTMLScriptElement).src).href;

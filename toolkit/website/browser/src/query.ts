@@ -2,8 +2,8 @@
 
 import { explained } from "./explained";
 import { block, element, make } from "./page";
-import { type RegisterTable, catalogue, columnsOf, file, rows, table } from "./registers";
-import { type Answer, ask, csv, shown } from "./sql";
+import { type RegisterFile, type RegisterTable, catalogue, columnsOf, file, isLoaded, rows, shown, table } from "./registers";
+import { type Answer, ask, csv } from "./sql";
 
 interface Example {
   title: string;
@@ -17,6 +17,8 @@ interface Asked {
 }
 
 const SHOWN_ROWS = 500;
+/** Bytes that a question may load before the reader is asked. */
+const MUCH = 5_000_000;
 const LONGEST_CELL = 400;
 
 function start(): void {
@@ -25,6 +27,7 @@ function start(): void {
   const study = element("select", HTMLSelectElement, box);
   const text = element("textarea", HTMLTextAreaElement, box);
   const run = element("button[type=submit]", HTMLButtonElement, box);
+  const go = element("button.go", HTMLButtonElement, box);
   const stop = element("button.stop", HTMLButtonElement, box);
   const save = element("button.save", HTMLButtonElement, box);
   const status = element("[role=status]", HTMLElement, box);
@@ -37,6 +40,27 @@ function start(): void {
   const say = (words: string, wrong = false): void => {
     status.textContent = words;
     status.classList.toggle("wrong", wrong);
+  };
+
+  const agreed = new Set<string>();
+
+  /** Ask once a study whether what a question reads may be loaded, where it is much. */
+  const allowed = async (name: string, files: RegisterFile[], signal: AbortSignal): Promise<void> => {
+    const absent = files.filter((entry) => !isLoaded(name, entry));
+    const bytes = absent.reduce((sum, entry) => sum + entry.bytes, 0);
+    if (bytes <= MUCH || agreed.has(name)) return;
+    say(`The answer needs ${(bytes / 1e6).toFixed(1)} MB of this site, in ${count(absent.length, "file")}. Load them?`);
+    go.hidden = false;
+    try {
+      await new Promise((resolve, reject) => {
+        go.addEventListener("click", resolve, { once: true });
+        signal.addEventListener("abort", () => reject(new Error("stopped")), { once: true });
+      });
+    } finally {
+      go.hidden = true;
+    }
+    agreed.add(name);
+    say("Reading …");
   };
 
   const choose = (): void => {
@@ -75,7 +99,9 @@ function start(): void {
       const told = (read: number): void => {
         if (stopping === mine) say(`${count(read, "row")} read …`);
       };
-      const got = await ask(sql, tables, (entry, columns) => columnsOf(name, entry, columns), told, mine.signal);
+      const got = await ask(sql, tables, (entry, columns) => columnsOf(name, entry, columns), told, mine.signal, (files) =>
+        allowed(name, files, mine.signal),
+      );
       if (stopping !== mine) return;
       answered = got;
       output.replaceChildren(drawn(got));
@@ -137,7 +163,6 @@ function start(): void {
     if (answered) download(`${study.value}.csv`, csv(answered));
   });
   window.addEventListener("hashchange", recall);
-  box.hidden = false;
   if (!recall()) choose();
 }
 

@@ -1,8 +1,8 @@
-/** Deciding a rule again, from its page alone. */
+/** Deciding a rule again, from rows of the registers. */
 
 import { type Role, evaluate } from "./evaluation";
 import { type Criterion, type Evidence, type Rule, named, readValue } from "./evidence";
-import { parse, subject } from "./expression";
+import { type Expression, comparedWith, parse, subject } from "./expression";
 import { Fraction, mean } from "./fraction";
 import type { Interval } from "./interval";
 import { measure } from "./measure";
@@ -11,6 +11,8 @@ import { Missing, type Scalar, Series, type Truth, type Value, absent, all, pres
 export interface CriterionReached {
   criterion: Criterion;
   value: Value | null;
+  /** What it is compared with, where that is measured, too. */
+  against: Value | null;
   holds: Truth;
 }
 
@@ -54,7 +56,7 @@ export class Redecision {
       originalVerdict: rule.superseded ? reached : null,
       evidence: this.evidenceOf(rule, this.intervals),
       holds: all(of(rule.binding).map(({ holds }) => holds)),
-      readings: Object.fromEntries(rule.readings.map((reading) => [reading, verdict(rule, of(reading))])),
+      readings: Object.fromEntries(Object.keys(rule.readings).map((reading) => [reading, verdict(rule, of(reading))])),
       criteria,
       estimate: rule.estimate ? this.mean(rule.estimate) : null,
       closeCalls: this.closeCalls(rule),
@@ -65,28 +67,29 @@ export class Redecision {
 
   private criterion(criterion: Criterion): CriterionReached {
     const expression = parse(criterion.test);
-    const seen = subject(expression);
-    const holds = evaluate(expression, (role, name) => this.resolve(role, name, this.intervals));
+    const reached = (part: Expression) => evaluate(part, (role, name) => this.resolve(role, name, this.intervals));
+    const holds = reached(expression);
     if (typeof holds !== "boolean" && !(holds instanceof Missing)) throw new Error(`no test: ${criterion.test}`);
-    const value = seen && evaluate(seen, (role, name) => this.resolve(role, name, this.intervals));
-    return { criterion, value, holds };
+    const [seen, other] = [subject(expression), comparedWith(expression)];
+    return { criterion, value: seen && reached(seen), against: other && reached(other), holds };
   }
 
   private resolve(role: Role, name: string, intervals: Intervals): Value {
     if (role === "passes") return this.decide(name).holds;
     if (role === "value") return this.value(name);
     if (role === "p" || role === "adjusted")
-      return readValue(named(this.evidence.document.tests ?? {}, name)[role]) as Value;
+      return readValue(named(this.evidence.document.tests, name)[role]) as Value;
     const interval = intervals.get(name);
-    if (!interval) throw new Error(`the page does not carry the interval ${name}`);
+    if (!interval) throw new Error(`there is no interval ${name}`);
     if (interval instanceof Missing) return interval;
     return role === "lower" ? interval.low : interval.high;
   }
 
-  private value(name: string): Scalar | Series<Scalar> {
+  /** The value of an endpoint or a statistic. */
+  value(name: string): Scalar | Series<Scalar> {
     let value = this.measured.get(name);
     if (value === undefined) {
-      const statistic = this.evidence.document.statistics?.[name];
+      const statistic = this.evidence.document.statistics[name];
       value = statistic
         ? (evaluate(parse(statistic.formula), (_, part) => this.value(part)) as Scalar)
         : measure(name, named(this.evidence.document.endpoints, name), this.evidence.rows);
@@ -95,7 +98,8 @@ export class Redecision {
     return value;
   }
 
-  private mean(name: string): Scalar {
+  /** Its mean, where it is a series. */
+  mean(name: string): Scalar {
     const value = this.value(name);
     if (!(value instanceof Series)) return value;
     const members = present(value.values);

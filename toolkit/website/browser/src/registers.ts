@@ -9,9 +9,9 @@
  * held against the SHA-256 of the study's manifest before it is read.
  */
 
-import { decompress } from "fzstd";
-import { parquetMetadata, parquetRead, type Compressors, type FileMetaData } from "hyparquet";
+import type { FileMetaData } from "hyparquet";
 import { load } from "./page";
+import type { Parquet } from "./parquet";
 
 /** A value of a register: whole numbers of 64 bits are bigint, decimals numbers, times Date, lists arrays. */
 export type Value = string | number | bigint | boolean | Date | null | Value[];
@@ -25,6 +25,8 @@ export interface RegisterFile {
   rows: number;
   /** The one run that the file is about, where that is known. */
   run?: string | null;
+  /** Study and path of the script that carries it, where another study's does. */
+  at?: string;
 }
 
 export interface RegisterTable {
@@ -48,16 +50,65 @@ interface Opened {
   columns: Map<string, Value[]>;
 }
 
-const compressors: Compressors = { ZSTD: (input, length) => decompress(input, new Uint8Array(length)) };
+async function reader(): Promise<Parquet> {
+  if (!globalThis.toolkitParquet) await load("parquet.js");
+  return globalThis.toolkitParquet as Parquet;
+}
+
 const opened = new Map<string, Promise<Opened>>();
 
-/** What the scripts of the registers leave: a catalogue by study, a file in base64 by study and path. */
+/** What the scripts of the registers leave: a study's own by its name, a file in base64 by study and path. */
 const left = (): Record<string, unknown> => ((globalThis as Record<string, unknown>)["toolkitRegisters"] ??= {}) as Record<string, unknown>;
 
-/** The tables of a study that this site carries, by name. */
+/** What a study's script holds: its manifest, byte for byte, and what that cannot say. */
+interface Left {
+  manifest: string;
+  /** Files that another study's scripts carry: study and path there. */
+  at: Record<string, string>;
+  /** The one run of a file, where that is not what its name says. */
+  runs: Record<string, string | null>;
+  /** Tables that the site does not carry. */
+  blobs: string[];
+  largest_file: number;
+}
+
+interface Manifest {
+  tables: Record<string, { rows: number; columns: string[]; files: string[] }>;
+  files: Record<string, { sha256: string; bytes: number; rows: number }>;
+}
+
+const catalogues = new Map<string, Record<string, RegisterTable>>();
+
+/** The tables of a study that this site carries, by name, as its manifest lists them. */
 export async function catalogue(study: string): Promise<Record<string, RegisterTable>> {
-  if (!(study in left())) await load(`data/${study}.js`);
-  return left()[study] as Record<string, RegisterTable>;
+  let tables = catalogues.get(study);
+  if (tables) return tables;
+  const { manifest, at, runs, blobs, largest_file } = await leftBy<Left>(study);
+  const said = JSON.parse(manifest) as Manifest;
+  tables = {};
+  for (const [name, { rows, columns, files }] of Object.entries(said.tables)) {
+    const ofRuns = files.length > 1 && columns.includes("run_id");
+    const listed = files.map((file) => {
+      const entry: RegisterFile = { file, ...said.files[file]! };
+      if (ofRuns) entry.run = file in runs ? runs[file]! : file.replace(/^.*\/|\.parquet$/g, "");
+      if (at[file]) entry.at = at[file];
+      return entry;
+    });
+    if (!blobs.includes(name) && listed.every(({ bytes }) => bytes <= largest_file)) tables[name] = { rows, columns, files: listed };
+  }
+  catalogues.set(study, tables);
+  return tables;
+}
+
+/** What the script of a study or a registration leaves under a name. */
+export async function leftBy<T>(name: string): Promise<T> {
+  if (!(name in left())) await load(`data/${name}.js`);
+  return left()[name] as T;
+}
+
+/** The exact text of a study's manifest. */
+export async function manifestText(study: string): Promise<string> {
+  return (await leftBy<{ manifest: string }>(study)).manifest;
 }
 
 /** Columns of one file of a study; all of them where none are named. */
@@ -87,8 +138,8 @@ export function rows({ rows: count, columns }: Columns): Row[] {
   );
 }
 
-/** Columns of a file that the catalogue names; what was decoded once is kept. */
-export async function columnsOf(study: string, entry: RegisterFile, columns: string[]): Promise<Columns> {
+/** Columns of a file that the catalogue or a page names, all where none are named; what was decoded once is kept. */
+export async function columnsOf(study: string, entry: RegisterFile, named?: string[]): Promise<Columns> {
   const key = `${study}/${entry.file}`;
   let promise = opened.get(key);
   if (!promise) {
@@ -97,6 +148,7 @@ export async function columnsOf(study: string, entry: RegisterFile, columns: str
     promise.catch(() => opened.delete(key)); // asked again, it is tried again
   }
   const held = await promise;
+  const columns = named ?? (await reader()).parquetSchema(held.metadata).children.map((child) => child.element.name);
   const absent = columns.filter((name) => !held.columns.has(name));
   if (absent.length) await decode(held, absent);
   return {
@@ -106,17 +158,21 @@ export async function columnsOf(study: string, entry: RegisterFile, columns: str
   };
 }
 
-async function open(key: string, entry: RegisterFile): Promise<Opened> {
+/** Whether a file's script was loaded. */
+export const isLoaded = (study: string, entry: RegisterFile): boolean => opened.has(`${study}/${entry.file}`);
+
+async function open(name: string, entry: RegisterFile): Promise<Opened> {
+  const key = entry.at ?? name;
   if (!(key in left())) await load(`data/${key.replace(/\.parquet$/, "")}.js`);
   const text = left()[key];
   if (typeof text !== "string") throw new Error(`${key} is not in the script that should carry it`);
   delete left()[key];
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const bytes = bytesOf(text);
   const found = await sha256(bytes);
   if (found !== null && found !== entry.sha256) {
     throw new Error(`${key} is not the file that the manifest names: expected SHA-256 ${entry.sha256}, found ${found}`);
   }
-  return { bytes: bytes.buffer, metadata: parquetMetadata(bytes.buffer), checked: found !== null, columns: new Map() };
+  return { bytes: bytes.buffer, metadata: (await reader()).parquetMetadata(bytes.buffer), checked: found !== null, columns: new Map() };
 }
 
 async function decode(held: Opened, names: string[]): Promise<void> {
@@ -126,11 +182,12 @@ async function decode(held: Opened, names: string[]): Promise<void> {
     // The reader multiplies by a power of ten, which turns 0.1 into 0.09999999999999999.
     if (type === "DECIMAL") decimals.set(name, (value) => (typeof value === "number" ? Number(value.toFixed(scale)) : value));
   }
+  const { decompress, parquetRead } = await reader();
   await parquetRead({
     file: held.bytes,
     metadata: held.metadata,
     columns: names,
-    compressors,
+    compressors: { ZSTD: (input, length) => decompress(input, new Uint8Array(length)) },
     utf8: true,
     onChunk: ({ columnName, columnData, rowStart }) => {
       const values = found.get(columnName);
@@ -143,9 +200,22 @@ async function decode(held: Opened, names: string[]): Promise<void> {
 
 const same = (value: Value): Value => value;
 
+/** The bytes that a text in base64 stands for. */
+export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+}
+
 /** SHA-256 in hexadecimal; null where the browser offers none, as on a plain http address. */
-async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string | null> {
+export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string | null> {
   const subtle = (globalThis.crypto as Crypto | undefined)?.subtle as SubtleCrypto | undefined;
   if (!subtle) return null;
   return Array.from(new Uint8Array(await subtle.digest("SHA-256", bytes)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** A value as text. */
+export function shown(value: Value): string {
+  if (value === null || value === undefined) return "null";
+  if (value instanceof Date) return value.toISOString();
+  if (typeof value !== "object") return String(value);
+  return JSON.stringify(value, (_, part: unknown) => (typeof part === "bigint" ? String(part) : part));
 }

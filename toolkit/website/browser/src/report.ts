@@ -4,7 +4,7 @@ import { type Disagreement, restsOnChance, truthWord } from "./agreement";
 import { type Document, type Evidence, type IntervalSpec, named, readValue } from "./evidence";
 import { Fraction } from "./fraction";
 import { ERRORS, type Interval, agree, apart, asRecorded } from "./interval";
-import { make } from "./page";
+import { type Cell, asNode, make, tableOf } from "./page";
 import type { Outcome } from "./redecision";
 import { Missing, Series, type Value } from "./value";
 
@@ -12,8 +12,6 @@ const LARGEST_COUNT = 1_000_000n;
 const GOOD = ["pass", "met", "holds"];
 const BAD = ["miss", "missed", "does not hold"];
 const MIXED = ["partially_met", "superseded"];
-
-type Cell = string | Node;
 
 /** What was reached here. */
 export interface Reached {
@@ -74,7 +72,7 @@ function criteria(document: Document, { outcome }: Reached): Node[] {
   });
   return [
     make("h3", { text: "Criteria" }),
-    table(["Criterion", "Value here", "Value recorded", "Here", "Recorded"], rows, "Criteria, here and recorded"),
+    tableOf(["Criterion", "Value here", "Value recorded", "Here", "Recorded"], rows, "Criteria, here and recorded"),
   ];
 }
 
@@ -83,16 +81,16 @@ function readings(document: Document, { outcome }: Reached): Node[] {
   const names = Object.keys(outcome.readings);
   if (!names.length) return [];
   const rows = names.map((name) => [name, tag(outcome.readings[name] ?? ""), tag(recorded.readings[name] ?? "")]);
-  return [make("h3", { text: "Readings" }), table(["Reading", "Here", "Recorded"], rows, "Readings, here and recorded")];
+  return [make("h3", { text: "Readings" }), tableOf(["Reading", "Here", "Recorded"], rows, "Readings, here and recorded")];
 }
 
 function estimate(document: Document, { outcome }: Reached): Node[] {
   const rule = named(document.rules, document.rule);
   if (!rule.estimate) return [];
-  const { title } = document.statistics?.[rule.estimate] ?? named(document.endpoints, rule.estimate);
+  const { title } = document.statistics[rule.estimate] ?? named(document.endpoints, rule.estimate);
   const there = readValue(named(document.recorded, document.rule).estimate);
   const rows = [[title, shown(outcome.estimate), shown(there)]];
-  return [make("h3", { text: "Estimate" }), table(["Mean", "Here", "Recorded"], rows, "Estimate, here and recorded")];
+  return [make("h3", { text: "Estimate" }), tableOf(["Mean", "Here", "Recorded"], rows, "Estimate, here and recorded")];
 }
 
 function intervals(document: Document, reached: Reached): Node[] {
@@ -109,29 +107,35 @@ function intervals(document: Document, reached: Reached): Node[] {
     rows.push([level, ends(here), ends(there), verdict]);
   }
   if (!rows.length) return [];
-  const made = [...reached.intervals.values()].find((one): one is Interval => !(one instanceof Missing) && !!one.from);
-  const unit = Object.values(document.intervals)[0]?.made ?? "";
-  const note = made?.from
-    ? `Registered: ${unit}. Drawn here: ${made.from.resampled.means.length.toLocaleString("en")} resamples from seed ${made.from.seed}, ` +
+  const drawn = [...reached.intervals.values()].find((one): one is Interval => !(one instanceof Missing) && !!one.from);
+  const unit = Object.values(document.intervals).map(made)[0] ?? "";
+  const note = drawn?.from
+    ? `Registered: ${unit}. Drawn here: ${drawn.from.resampled.means.length.toLocaleString("en")} resamples from seed ${drawn.from.seed}, ` +
       "with another random generator than the recorded ones, so that the ends cannot be the same to the last digit. " +
       `Behind ± stands the Monte Carlo standard error of an end. Ends agree if no more resamples lie between them than ${ERRORS} standard errors of that number.`
     : `Registered: ${unit}.`;
   return [
     make("h3", { text: "Intervals" }),
-    table(["Interval", "Here", "Recorded", "Agreement"], rows, "Intervals, here and recorded"),
+    tableOf(["Interval", "Here", "Recorded", "Agreement"], rows, "Intervals, here and recorded"),
     make("p", { class: "note", text: note }),
   ];
 }
 
+/** How an interval is made, in words. */
+function made({ method, resamples, resampled, crossing }: IntervalSpec): string {
+  const of = resampled.length ? ` of ${resampled.join("; ")}, ${crossing}` : "";
+  return resamples ? `${method}, ${resamples} resamples${of}` : method;
+}
+
 function tests(document: Document): Node[] {
-  const rows = Object.entries(document.tests ?? {}).map(([name, { made, p, adjusted }]) => {
+  const rows = Object.entries(document.tests).map(([name, { made, p, adjusted }]) => {
     return [`${name}: ${made}`, shown(readValue(p)), shown(readValue(adjusted)), "not made again: taken as recorded"];
   });
   if (!rows.length) return [];
   const label = "Tests of significance, as recorded";
   return [
     make("h3", { text: "Tests of significance" }),
-    table(["Test", "p recorded", "Adjusted, recorded", "Agreement"], rows, label),
+    tableOf(["Test", "p recorded", "Adjusted, recorded", "Agreement"], rows, label),
   ];
 }
 
@@ -194,26 +198,4 @@ function tag(word: string): Node {
 
 function plain(word: string): string {
   return word.replaceAll("_", " ");
-}
-
-function asNode(cell: Cell): Node {
-  return typeof cell === "string" ? document.createTextNode(cell) : cell;
-}
-
-function table(head: readonly string[], rows: readonly (readonly Cell[])[], label: string): Node {
-  const header = make("tr");
-  for (const text of head) {
-    const cell = make("th", { text });
-    cell.scope = "col";
-    header.append(cell);
-  }
-  const body = rows.map((row) => make("tr", { children: row.map((cell) => make("td", { children: [asNode(cell)] })) }));
-  const whole = make("table", {
-    children: [make("thead", { children: [header] }), make("tbody", { children: body })],
-  });
-  const scroll = make("div", { class: "scroll", children: [whole] });
-  scroll.tabIndex = 0;
-  scroll.setAttribute("role", "region");
-  scroll.setAttribute("aria-label", label);
-  return scroll;
 }

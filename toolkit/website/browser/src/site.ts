@@ -1,6 +1,7 @@
 /** On every page: charts say their marks to pointer and keyboard, and are saved as a table or a picture. */
 
 import { pictureOf, rowsOf, tell } from "./marks";
+import "./header";
 import { make } from "./page";
 
 function save(name: string, type: string, content: string): void {
@@ -11,8 +12,8 @@ function save(name: string, type: string, content: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-for (const figure of document.querySelectorAll<HTMLElement>("figure.chart")) {
-  for (const svg of figure.querySelectorAll("svg.drawing")) svg.setAttribute("tabindex", "0");
+for (const figure of document.querySelectorAll<HTMLElement>("figure:has(.mark), table:has(.mark)")) {
+  for (const svg of figure.querySelectorAll("figure > svg")) svg.setAttribute("tabindex", "0"); // a table's numbers are in its cells
   const begin = () => {
     for (const event of ["pointerover", "focusin"]) figure.removeEventListener(event, begin);
     tell(figure);

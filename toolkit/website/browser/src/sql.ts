@@ -1,7 +1,7 @@
 /** One SQL query over a study's registers: no more files and columns are read than it needs. */
 
 import { type AsyncCells, type AsyncDataSource, type AsyncRow, type ExprNode, executeSql } from "squirreling";
-import { type Columns, type RegisterFile, type RegisterTable, type Value } from "./registers";
+import { type Columns, type RegisterFile, type RegisterTable, type Value, shown } from "./registers";
 
 /** Reads columns of one file of a table. */
 export type Reader = (entry: RegisterFile, columns: string[]) => Promise<Columns>;
@@ -16,11 +16,15 @@ export interface Answer {
   checked: boolean;
 }
 
+/** Whether files of so many bytes may be loaded; rejects where they may not. */
+export type Allow = (files: RegisterFile[]) => Promise<void>;
+
 /** How far a query has come. */
 export type Progress = (read: number, found: number) => void;
 
 const SLICE_MS = 30; // a page that does nothing longer than this still answers to keys and scrolling
 const LOOK = 512; // values between two looks at the clock
+const AHEAD = 8; // files that are loaded while one is read
 
 /**
  * Run a query.
@@ -30,6 +34,7 @@ const LOOK = 512; // values between two looks at the clock
  * @param read reads columns of a file.
  * @param progress told of rows read and found, a few times a second.
  * @param signal stops the query.
+ * @param allow asked before the files of a table are read.
  */
 export async function ask(
   query: string,
@@ -37,11 +42,12 @@ export async function ask(
   read: Reader,
   progress: Progress = () => undefined,
   signal: AbortSignal = new AbortController().signal,
+  allow: Allow = () => Promise.resolve(),
 ): Promise<Answer> {
   const answer: Answer = { columns: [], rows: [], rowsRead: 0, filesRead: 0, checked: true };
   const pace = pacer(() => progress(answer.rowsRead, answer.rows.length), signal);
   const sources = Object.fromEntries(
-    Object.entries(tables).map(([name, entry]) => [name, source(entry, read, answer, pace)]),
+    Object.entries(tables).map(([name, entry]) => [name, source(entry, read, answer, pace, allow)]),
   );
   const results = executeSql({ tables: sources, query: query.trim().replace(/;$/, ""), signal });
   answer.columns = results.columns;
@@ -74,7 +80,7 @@ function pacer(tell: () => void, signal: AbortSignal): () => Promise<void> | und
 }
 
 /** A table as the engine reads it: files one by one, those that a condition rules out never. */
-function source(entry: RegisterTable, read: Reader, answer: Answer, pace: () => Promise<void> | undefined): AsyncDataSource {
+function source(entry: RegisterTable, read: Reader, answer: Answer, pace: () => Promise<void> | undefined, allow: Allow): AsyncDataSource {
   return {
     numRows: entry.rows,
     columns: entry.columns,
@@ -82,9 +88,18 @@ function source(entry: RegisterTable, read: Reader, answer: Answer, pace: () => 
       const conditions = tests(where, entry.columns);
       const needed = [...new Set([...columns, ...conditions.map((test) => test.column)])];
       async function* scanned(): AsyncGenerator<AsyncRow> {
-        for (const file of entry.files) {
-          if (file.run && conditions.some((test) => test.column === "run_id" && !test.holds(file.run ?? null))) continue;
-          const part = await read(file, needed);
+        const ofRun = conditions.filter(({ column }) => column === "run_id");
+        const files = entry.files.filter(({ run }) => !run || ofRun.every(({ holds }) => holds(run)));
+        await allow(files);
+        const parts: Promise<Columns>[] = [];
+        for (let next = 0; next < files.length; next += 1) {
+          for (const file of files.slice(parts.length, next + AHEAD)) {
+            const part = read(file, needed);
+            part.catch(() => undefined); // said when its turn comes
+            parts.push(part);
+          }
+          const part = await parts[next]!;
+          delete parts[next];
           answer.filesRead += 1;
           answer.checked &&= part.checked;
           const checks = conditions.map((test) => ({ values: part.columns[test.column] ?? [], holds: test.holds }));
@@ -149,12 +164,4 @@ export function csv(answer: Answer): string {
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return [answer.columns, ...answer.rows].map((row) => `${row.map(cell).join(",")}\r\n`).join("");
-}
-
-/** A value as text. */
-export function shown(value: Value): string {
-  if (value === null || value === undefined) return "null";
-  if (value instanceof Date) return value.toISOString();
-  if (typeof value !== "object") return String(value);
-  return JSON.stringify(value, (_, part: unknown) => (typeof part === "bigint" ? String(part) : part));
 }

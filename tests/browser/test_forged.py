@@ -1,0 +1,311 @@
+"""A forged page is caught by opening it, from a folder and over http; the honest one passes."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import io
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.site import OpenPage, Served, served
+from toolkit.website.build import MARK
+
+PAGE, STUDY = "embedded/H2a.html", "embedded"
+EVALUATIONS = "evaluations/train-00000-of-00001.parquet"
+DECISIONS = "decisions/train-00000-of-00001.parquet"
+Forgery = Callable[["Copy"], None]
+
+
+class Copy:
+    """A page with all that it reads, in a folder of its own, to be forged."""
+
+    def __init__(self, site: Path, folder: Path) -> None:
+        self.folder = folder
+        scripts = [f"{STUDY}/{table}/*" for table in ("evaluations", "decisions", "runs")]
+        scripts += [STUDY, f"registrations/{STUDY}"]
+        for pattern in (PAGE, MARK, "*.js", "style.css", *(f"data/{name}.js" for name in scripts)):
+            for path in site.glob(pattern):
+                target = folder / path.relative_to(site)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, target)
+
+    def page(self, old: str, new: str) -> None:
+        """Change a text of the page."""
+        self._write(PAGE, self._read(PAGE).replace(old, new), old)
+
+    def said(self, change: Callable[[dict[str, Any]], None]) -> None:
+        """Change what the page says to its script."""
+        block = re.compile(r'(class="decide-evidence">)(.*?)(</script>)', re.DOTALL)
+        document = json.loads(block.search(self._read(PAGE))[2])  # type: ignore[index]
+        change(document)
+        text = json.dumps(document).replace("<", "\\u003c")
+        self._write(PAGE, block.sub(lambda match: f"{match[1]}{text}{match[3]}", self._read(PAGE)))
+
+    def script(self, name: str, change: Callable[[Any], Any]) -> None:
+        """Change what a script leaves."""
+        text = self._read(f"data/{name}.js")
+        head, _, value = text.partition("]=")
+        changed = json.dumps(change(json.loads(value.rstrip().removesuffix(";"))))
+        self._write(f"data/{name}.js", f"{head}]={changed};\n")
+
+    def rows(self, file: str, change: Callable[[list[dict[str, Any]]], None]) -> str:
+        """Change rows of a register; returns the new file's SHA-256."""
+        digest = ""
+
+        def changed(held: str) -> str:
+            nonlocal digest
+            table = pq.read_table(io.BytesIO(base64.b64decode(held)))
+            rows = table.to_pylist()
+            change(rows)
+            sink = io.BytesIO()
+            pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), sink, compression="zstd")
+            digest = hashlib.sha256(sink.getvalue()).hexdigest()
+            return base64.b64encode(sink.getvalue()).decode()
+
+        self.script(f"{STUDY}/{file.removesuffix('.parquet')}", changed)
+        return digest
+
+    def manifest(self, change: Callable[[dict[str, Any]], None], *, sealed: bool = False) -> None:
+        """Change the manifest, and what lists its files; with a new seal where somebody is thorough."""
+
+        def changed(catalogue: dict[str, Any]) -> dict[str, Any]:
+            manifest = json.loads(catalogue["manifest"])
+            change(manifest)
+            if sealed:
+                del manifest["seal"]
+                canonical = json.dumps(manifest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+                manifest["seal"] = hashlib.sha256(canonical.encode()).hexdigest()
+            for table in catalogue.get("tables", {}).values():
+                for file in table["files"]:
+                    file["sha256"] = manifest["files"][file["file"]]["sha256"]
+            return {**catalogue, "manifest": json.dumps(manifest)}
+
+        self.script(STUDY, changed)
+
+    def frozen(self, name: str, change: Callable[[bytes], bytes]) -> None:
+        """Change a file of the registration."""
+
+        def changed(files: dict[str, str]) -> dict[str, str]:
+            before = base64.b64decode(files[name])
+            assert change(before) != before
+            return {**files, name: base64.b64encode(change(before)).decode()}
+
+        self.script(f"registrations/{STUDY}", changed)
+
+    def _read(self, name: str) -> str:
+        return (self.folder / name).read_text(encoding="utf-8")
+
+    def _write(self, name: str, text: str, old: str = "") -> None:
+        assert old in self._read(name)
+        (self.folder / name).write_text(text, encoding="utf-8")
+
+
+def two_more(rows: list[dict[str, Any]]) -> None:
+    """Add two successes to the last curve's point of the first paired seed."""
+    (row,) = (
+        r
+        for r in rows
+        if (r["run_id"], r["regime"], r["step"]) == ("c2-paired-s0", "faults_p025", 100)
+        and r["phase"] == "periodic"
+    )
+    row["successes"] += 2
+
+
+def passed(document: dict[str, Any]) -> None:
+    document["recorded"]["H2a"]["verdict"] = "pass"
+
+
+def passed_in_the_register(rows: list[dict[str, Any]]) -> None:
+    (row,) = (row for row in rows if row["rule"] == "H2a")
+    row["verdict"] = "pass"
+
+
+def row_changed(copy: Copy) -> None:
+    """A row has two more successes."""
+    copy.rows(EVALUATIONS, two_more)
+
+
+def row_and_hash_changed(copy: Copy) -> None:
+    """So it has, and the manifest names the changed file."""
+    digest = copy.rows(EVALUATIONS, two_more)
+    copy.manifest(lambda m: m["files"][EVALUATIONS].update(sha256=digest))
+
+
+def row_hash_and_seal_changed(copy: Copy) -> None:
+    """So does the manifest, under a new seal."""
+    digest = copy.rows(EVALUATIONS, two_more)
+    copy.manifest(lambda m: m["files"][EVALUATIONS].update(sha256=digest), sealed=True)
+
+
+MISS, PASS = ('data-shown="verdict"><span class="verdict ' + words for words in ('bad">miss', 'good">pass'))
+
+
+def verdict_text_changed(copy: Copy) -> None:
+    """The page shows another verdict."""
+    copy.page(
+        'data-shown="verdict"><span class="verdict bad">miss',
+        'data-shown="verdict"><span class="verdict good">pass',
+    )
+
+
+def verdict_said_changed(copy: Copy) -> None:
+    """The page says another verdict to its script."""
+    copy.said(passed)
+
+
+def verdict_changed_everywhere(copy: Copy) -> None:
+    """The page shows and says another verdict."""
+    verdict_text_changed(copy)
+    verdict_said_changed(copy)
+
+
+def decision_changed(copy: Copy) -> None:
+    """The register of decisions has another verdict, and the manifest names it under a new seal."""
+    digest = copy.rows(DECISIONS, passed_in_the_register)
+    copy.manifest(lambda m: m["files"][DECISIONS].update(sha256=digest), sealed=True)
+
+
+def mark_taken_away(copy: Copy) -> None:
+    """The verdict is shown where no script looks."""
+    copy.page('<span data-shown="verdict">', "<span>")
+
+
+def estimate_changed(copy: Copy) -> None:
+    """The page shows a larger estimate."""
+    copy.page('data-shown="estimate">-0.0', 'data-shown="estimate">+0.0')
+
+
+def seed_changed(copy: Copy) -> None:
+    """The value of a seed is another."""
+    copy.page('data-endpoint="c2_auc" data-seed="0">-0.0', 'data-endpoint="c2_auc" data-seed="0">+0.0')
+
+
+def hash_shown_changed(copy: Copy) -> None:
+    """The page shows another hash of the rows."""
+    copy.page('data-hash="rows">', 'data-hash="rows">0')
+
+
+def threshold_changed(copy: Copy) -> None:
+    """The frozen rules have a lower threshold."""
+    copy.frozen("rules.toml", lambda raw: raw.replace(b"mean(c2_auc) >= 0.03", b"mean(c2_auc) >= 0.01"))
+
+
+def threshold_shown_changed(copy: Copy) -> None:
+    """The page shows a lower threshold than the frozen rules have."""
+    copy.page("mean(c2_auc) &gt;= 0.03", "mean(c2_auc) &gt;= 0.01")
+
+
+def list_of_frozen_files_changed(copy: Copy) -> None:
+    """The list of frozen files is another."""
+    copy.frozen("FROZEN.sha256", lambda raw: raw[:1].swapcase() + b"0" + raw[2:])
+
+
+def chain_changed(copy: Copy) -> None:
+    """A later file's line is not the one that the chain had."""
+    copy.frozen("LATER.chain", lambda raw: b"0" + raw[1:] if raw[:1] != b"0" else b"1" + raw[1:])
+
+
+def token_changed(copy: Copy) -> None:
+    """A bit of a token is another."""
+    name = "evidence/freeze.demonstration-a.tsr"
+    copy.frozen(name, lambda raw: raw[:-9] + bytes([raw[-9] ^ 1]) + raw[-8:])
+
+
+CAUGHT: list[tuple[Forgery, str, str]] = [
+    (row_changed, "files", r"expected SHA-256 \w{64}, found \w{64}"),
+    (row_and_hash_changed, "manifest", r"The manifest's seal: expected \w{64}, found \w{64}"),
+    (row_hash_and_seal_changed, "rows", r"The value of \w+: \S+ here, \S+ recorded"),
+    (verdict_text_changed, "rows", r"The verdict shown: expected miss, found pass"),
+    (verdict_said_changed, "rows", r"The verdict: miss here, pass recorded"),
+    (verdict_changed_everywhere, "rows", r"The verdict: miss here, pass recorded"),
+    (decision_changed, "rows", r"H2a in the register of decisions: expected pass, found miss"),
+    (
+        mark_taken_away,
+        "rows",
+        r"expected \[data-shown=\"verdict\"\], found no such element",
+    ),
+    (estimate_changed, "rows", r"The estimate shown: expected -0\.0\d+, found \+0\.0\d+"),
+    (seed_changed, "rows", r"c2_auc of seed 0 shown: expected -0\.0\d+, found \+0\.0\d+"),
+    (hash_shown_changed, "manifest", r"The hash shown of rows: expected \w{64}, found 0\w{64}"),
+    (threshold_changed, "registration", r"SHA-256 of rules\.toml: expected \w{64}, found \w{64}"),
+    (threshold_shown_changed, "registration", r"The test mean: expected .*0\.03, found .*0\.01"),
+    (
+        list_of_frozen_files_changed,
+        "registration",
+        r"FROZEN\.sha256: expected \w{64}, found \w{64}",
+    ),
+    (
+        chain_changed,
+        "registration",
+        r"record\.toml in LATER\.chain: expected \w{64}, found \w{64}",
+    ),
+    (token_changed, "tokens", r"."),
+]
+
+
+def steps(page: Page, address: str) -> dict[str, tuple[str, str]]:
+    """Open a page, and return how each step came out, with its words."""
+    page.goto(address)
+    page.locator(".proof[data-state]").wait_for(timeout=60_000)
+    return {
+        item.get_attribute("data-step"): (
+            item.get_attribute("data-state"),
+            item.locator(".says").inner_text(),
+        )
+        for item in page.locator(".chain li").all()
+    }
+
+
+def address_of(copy: Copy, opened: str, site: Served) -> str:
+    return (copy.folder / PAGE).as_uri() if opened == "from a folder" else site.url(PAGE)
+
+
+@pytest.mark.parametrize("opened", ["from a folder", "served"])
+def test_the_honest_page_passes_every_step(
+    open_page: OpenPage, site: Served, tmp_path: Path, opened: str
+) -> None:
+    copy = Copy(site.folder, tmp_path)
+    found = steps(open_page(), address_of(copy, opened, site))
+    assert [state for state, _ in found.values()] == ["good"] * 5
+    assert "No token covers it" in found["manifest"][1]
+
+
+@pytest.mark.parametrize("opened", ["from a folder", "served"])
+@pytest.mark.parametrize(("forge", "step", "words"), CAUGHT, ids=[forge.__name__ for forge, *_ in CAUGHT])
+def test_a_forged_page_is_caught_by_opening_it(
+    open_page: OpenPage, site: Served, tmp_path: Path, opened: str, forge: Forgery, step: str, words: str
+) -> None:
+    copy = Copy(site.folder, tmp_path)
+    forge(copy)
+    with served(copy.folder) as forged:
+        page = open_page()
+        state, says = steps(page, address_of(copy, opened, forged))[step]
+    assert state == "bad"
+    assert re.search(words, says), says
+    assert step in page.locator(".proof").inner_text()
+    assert page.locator(".proof").get_attribute("data-state") == "bad"
+
+
+def test_a_study_without_rows_of_its_own_goes_through_the_same_steps(
+    open_page: OpenPage, site: Served
+) -> None:
+    found = steps(open_page(), site.url("published/H2a.html"))
+    assert [found[step][0] for step in ("files", "rows", "manifest", "registration")] == ["good"] * 4
+
+
+def test_a_rule_page_is_small(site: Served) -> None:
+    pages = [path for path in site.folder.glob("*/*.html") if b'class="decide"' in path.read_bytes()]
+    sizes = sorted(len(gzip.compress(path.read_bytes())) for path in pages)
+    assert sizes[-1] < 40_000
+    assert sizes[len(sizes) // 2] < 12_000

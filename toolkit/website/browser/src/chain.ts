@@ -1,0 +1,226 @@
+/** The chain from a verdict to what was timestamped: five steps, each computed in the reader's browser. */
+
+import type { Disagreement } from "./agreement";
+import { disagreements } from "./agreement";
+import type { Book } from "./book";
+import { type Evidence, type Said, readValue } from "./evidence";
+import { Fraction } from "./fraction";
+import { intervalsOf } from "./interval";
+import { load } from "./page";
+import { evidenceOf, rowsRead } from "./reading";
+import { Redecision } from "./redecision";
+import { catalogue, columnsOf, manifestText, rows, sha256, table } from "./registers";
+import { Mismatch, type Reference, Registration, bytes, hold } from "./registration";
+import { holdShown, holdWords } from "./shown";
+import { Missing } from "./value";
+
+export const STEPS = ["files", "rows", "manifest", "registration", "tokens"] as const;
+export type StepName = (typeof STEPS)[number];
+
+/** How a step came out; open: nothing could be said. */
+export interface Step {
+  state: "good" | "bad" | "open";
+  says: string;
+}
+
+interface Manifest {
+  registration: Reference;
+  seal: string;
+  tables: Record<string, { row_sha256: string; files: string[] }>;
+  files: Record<string, { sha256: string; bytes: number; rows: number | null }>;
+}
+
+// Nothing here follows from the study's seeds, so that its rows are not part of what a study says.
+const OF_LAUNCHES = "launches";
+const UNHASHED = "open: this browser hashes nothing on a page from this address; open it over https or from a folder";
+
+/** The chain of one page; what a step reads, later ones use. */
+export class Chain {
+  private evidence?: Promise<{ evidence: Evidence; book: Book }>;
+
+  constructor(
+    private readonly said: Said,
+    private readonly page: ParentNode,
+  ) {}
+
+  /** What the rule is decided on; read once. */
+  read(): Promise<{ evidence: Evidence; book: Book }> {
+    this.evidence ??= (async () => {
+      const book = (await Registration.load(this.said.registration.name)).book();
+      return { evidence: await evidenceOf(this.said, book), book };
+    })();
+    return this.evidence;
+  }
+
+  /** Take a step; what it throws is what it found wrong. */
+  async take(name: StepName): Promise<Step> {
+    if (name !== "rows" && name !== "tokens" && (await sha256(bytes(""))) === null) return { state: "open", says: UNHASHED };
+    try {
+      return await this[name]();
+    } catch (error) {
+      return { state: "bad", says: `${error instanceof Error ? error.message : error}.` };
+    }
+  }
+
+  /** 1. Every register file that is read is the one that the manifest names. */
+  private async files(): Promise<Step> {
+    const { study } = this.said;
+    const { files } = await this.manifestRead();
+    const tables = await catalogue(study);
+    const { evidence } = await this.read();
+    const names = new Set([...evidence.rows.keys(), "decisions", "intervals"]);
+    const read = Object.entries(tables).flatMap(([name, { files }]) => (names.has(name) ? files : []));
+    let size = 0;
+    for (const file of read) {
+      hold(`${file.file} in the list of files`, files[file.file]?.sha256, file.sha256);
+      await columnsOf(study, file, []); // hashed as it is opened
+      size += file.bytes;
+    }
+    const kilobytes = Math.ceil(size / 1000).toLocaleString("en");
+    return good(`${count(read.length, "register file")} (${kilobytes} kB) hashed here: each has the SHA-256 that the manifest names.`);
+  }
+
+  /** 2. The rule is decided again from these rows, and gives all that the page shows. */
+  private async rows(): Promise<Step> {
+    const { evidence } = await this.read();
+    const { document } = evidence;
+    const intervals = await intervalsOf(evidence);
+    const decided = new Redecision(evidence, intervals);
+    const outcome = decided.decide(document.rule);
+    const found = Object.keys(document.rules).flatMap((rule) =>
+      disagreements({ ...document, rule }, decided.decide(rule), intervals).map(({ text }: Disagreement) => `${rule}: ${text}`),
+    );
+    if (found.length) throw new Error(`Decided here from the rows, it is not what this page records. ${found.join("; ")}`);
+    const shown = holdShown(this.page, evidence, decided, intervals);
+    const recorded = await this.register(evidence);
+    const taken = Object.keys(document.tests).map((name) => `the p-value of ${name}`);
+    for (const [name, interval] of intervals)
+      if (!(interval instanceof Missing) && !recorded.intervals.has(name)) taken.push(`the interval ${name}`);
+    const number = new Set(Object.entries(document.endpoints).flatMap(([name, of]) => rowsRead(name, of, evidence.rows))).size;
+    const open = taken.length ? ` Taken as recorded, in no register: ${taken.join(", ")}.` : "";
+    return good(
+      `Decided again from ${count(number, "row")}, in exact fractions: ${outcome.verdict.replaceAll("_", " ")}. ` +
+        `${count(shown, "value")} that this page shows ${shown === 1 ? "is" : "are"} what came out${recorded.words}.${open}`,
+    );
+  }
+
+  /** Hold what the page records against the registers of decisions and of published intervals, where there are any. */
+  private async register(evidence: Evidence): Promise<{ words: string; intervals: Set<string> }> {
+    const { study, document } = { study: this.said.study, document: evidence.document };
+    const tables = await catalogue(study);
+    const intervals = new Set<string>();
+    const hasEnds = (name: string, row: Record<string, unknown>) => {
+      const ends = this.said.intervals[name];
+      if (!ends || "missing" in ends) return;
+      for (const end of ["low", "high"] as const) {
+        const [here, there] = [Fraction.read(ends[end]), row[end] as number];
+        const same = here.compare(Fraction.stored(there)) === 0 || here.compare(Fraction.ofDouble(there)) === 0;
+        if (!same) throw new Mismatch(`The ${end} end of ${name} in the register`, there, here.toNumber());
+      }
+      intervals.add(name);
+    };
+    if (tables["intervals"])
+      for (const row of rows(await table(study, "intervals")))
+        for (const [name, spec] of Object.entries(document.intervals))
+          if (spec.endpoint === row["endpoint"] && Fraction.read(spec.level).compare(Fraction.stored(row["level"] as number)) === 0)
+            hasEnds(name, row);
+    if (!tables["decisions"]) return { words: "", intervals };
+    for (const row of rows(await table(study, "decisions"))) {
+      const name = String(row["rule"]);
+      if (row["interval"] && String(row["interval"]) in document.intervals) hasEnds(String(row["interval"]), row);
+      const recorded = document.recorded[name];
+      if (!recorded) continue;
+      hold(`The verdict of ${name} in the register of decisions`, row["verdict"], recorded.verdict);
+      hold(`The evidence of ${name} in the register of decisions`, row["evidence"], recorded.evidence);
+      const estimate = readValue(recorded.estimate);
+      const value = estimate instanceof Fraction ? estimate.toNumber() : null;
+      if (Math.abs(Number(row["estimate"] ?? 0) - (value ?? 0)) > 1e-12 * Math.abs(value ?? 0))
+        throw new Mismatch(`The estimate of ${name} in the register of decisions`, row["estimate"], value);
+    }
+    return { words: ", and what the register of decisions says", intervals };
+  }
+
+  /** 3. The manifest is whole, names the registration, and says of all rows what the page says. */
+  private async manifest(): Promise<Step> {
+    const text = await manifestText(this.said.study);
+    const manifest = await this.manifestRead();
+    const { seal, ...rest } = manifest as Manifest & Record<string, unknown>;
+    hold("The manifest's seal", await hashOf(rest), seal);
+    hold("The registration that the manifest names", manifest.registration.name, this.said.registration.name);
+    hold("The frozen files that the manifest names", manifest.registration.sha256, this.said.registration.sha256);
+    const said = ["study", "evidence", "schema_version", "registration", "words"].map((name) => [name, rest[name]]);
+    const tables = Object.entries(manifest.tables).filter(([name]) => name !== OF_LAUNCHES);
+    const logical = await hashOf({
+      ...Object.fromEntries(said),
+      tables: Object.fromEntries(tables.map(([name, { row_sha256 }]) => [name, row_sha256])),
+    });
+    hold("What the study's rows say, as a hash", logical, this.said.rows_sha256);
+    for (const shown of this.page.querySelectorAll<HTMLElement>("[data-hash]"))
+      hold(`The hash shown of ${shown.dataset["hash"]}`, this.hashShown(manifest, shown.dataset["hash"] ?? ""), shown.textContent);
+    const { name, sha256: frozen } = manifest.registration;
+    return good(
+      `MANIFEST.json (SHA-256 ${short((await sha256(bytes(text))) ?? "")}) keeps its seal, and names the registration ${name}, frozen as ${short(frozen)}. ` +
+        "No token covers it: that these rows are what ran, only another run shows.",
+    );
+  }
+
+  private hashShown(manifest: Manifest, name: string): string | undefined {
+    const of: Record<string, string | undefined> = {
+      rows: this.said.rows_sha256,
+      registration: manifest.registration.sha256,
+    };
+    return name in of ? of[name] : manifest.tables[name]?.row_sha256;
+  }
+
+  /** 4. The registration's files are the frozen ones, and the page shows their words. */
+  private async registration(): Promise<Step> {
+    const { registration: reference } = await this.manifestRead();
+    const { evidence, book } = await this.read();
+    const number = await (await Registration.load(this.said.registration.name)).check(reference);
+    const words = holdWords(this.page, evidence.document, book);
+    return good(
+      `${count(number, "file")} of the registration ${reference.name} hashed here, each as frozen or chained after the freeze; ` +
+        `the rule was decided as they say, and ${count(words, "text")} of this page ${words === 1 ? "is" : "are"} theirs.`,
+    );
+  }
+
+  /** 5. Timestamps cover the frozen files. */
+  private async tokens(): Promise<Step> {
+    try {
+      await load("tokens.js");
+    } catch {
+      // A site need not have it.
+    }
+    const tokens = (await globalThis.verifyTokens?.(this.said.registration.name)) ?? [];
+    const [wrong, held] = [tokens.find(({ ok }) => ok === false), tokens.filter(({ ok }) => ok)];
+    if (wrong) return { state: "bad", says: wrong.says };
+    const [first] = held;
+    if (!first) return { state: "open", says: `open: not checked here. ${tokens[0]?.says ?? ""}` };
+    return good(`${held.length} of ${count(tokens.length, "token")} verified here. ${first.says} ${first.notChecked}`);
+  }
+
+  private async manifestRead(): Promise<Manifest> {
+    return JSON.parse(await manifestText(this.said.study)) as Manifest;
+  }
+}
+
+function good(says: string): Step {
+  return { state: "good", says };
+}
+
+function count(number: number, what: string): string {
+  return `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
+}
+
+function short(hash: string): string {
+  return `${hash.slice(0, 12)}…`;
+}
+
+/** The SHA-256 of a document's canonical JSON: keys sorted, no spaces. */
+async function hashOf(document: unknown): Promise<string | null> {
+  const sorted = (_: string, value: unknown): unknown =>
+    value && typeof value === "object" && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value;
+  return sha256(bytes(JSON.stringify(document, sorted)));
+}

@@ -1,0 +1,127 @@
+/** Recorded episodes, stepped through call by call; of several side by side, what they share is marked. */
+
+import { make } from "./page";
+
+const PACE = 1200;
+
+/** What stays on one line of the controls, however narrow the page. */
+function together(...children: HTMLElement[]): HTMLElement {
+  const whole = make("span", { class: "together", children });
+  whole.style.display = "inline-flex";
+  whole.style.alignItems = "center";
+  whole.style.gap = "0.6rem";
+  return whole;
+}
+
+/** Episodes of a page, `details.pair`, each with one or more sides, shown up to a step. */
+export class Player {
+  private step = 1;
+  private timer: number | undefined;
+  private readonly pairs: HTMLDetailsElement[];
+  private readonly choice = make("select");
+  private readonly slider = make("input");
+  private readonly play = make("button", { text: "Play" });
+  private readonly status = make("p", { class: "status" });
+  private chosen: HTMLDetailsElement | undefined;
+
+  constructor(place: HTMLElement) {
+    this.pairs = [...place.querySelectorAll<HTMLDetailsElement>("details.pair")];
+    this.choice.append(...this.pairs.map((pair, at) => new Option(pair.dataset["title"] ?? "", String(at))));
+    this.slider.type = "range";
+    this.slider.min = "1";
+    this.status.setAttribute("role", "status");
+    place.classList.add("playing");
+    place.prepend(this.controls(), this.status);
+    this.choice.addEventListener("change", () => this.open(Number(this.choice.value)));
+    this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
+    place.addEventListener("keydown", (event) => this.key(event));
+    this.open(0);
+  }
+
+  private controls(): HTMLElement {
+    const button = (text: string, act: () => void): HTMLButtonElement => {
+      const made = make("button", { text });
+      made.type = "button";
+      made.addEventListener("click", act);
+      return made;
+    };
+    this.play.type = "button";
+    this.play.addEventListener("click", () => this.toggle());
+    return make("div", {
+      class: "controls",
+      children: [
+        make("label", { text: "Episodes ", children: [this.choice] }),
+        together(button("Previous", () => this.go(this.step - 1)), this.play, button("Next", () => this.go(this.step + 1))),
+        together(make("label", { text: "Call ", children: [this.slider] }), button("All", () => this.go(this.last))),
+      ],
+    });
+  }
+
+  private get lists(): HTMLElement[][] {
+    const lists = this.chosen?.querySelectorAll("ol.calls") ?? [];
+    return [...lists].map((list) => [...list.querySelectorAll<HTMLElement>(":scope > li")]);
+  }
+
+  private get last(): number {
+    return Math.max(1, ...this.lists.map((calls) => calls.length));
+  }
+
+  private open(at: number): void {
+    this.stop();
+    for (const pair of this.pairs) pair.hidden = pair !== this.pairs[at];
+    this.chosen = this.pairs[at];
+    if (this.chosen) this.chosen.open = true;
+    this.slider.max = String(this.last);
+    this.go(1);
+  }
+
+  private go(step: number): void {
+    this.step = Math.min(Math.max(1, step), this.last);
+    this.slider.value = String(this.step);
+    const lists = this.lists;
+    const keys = lists.map((calls) => calls[this.step - 1]?.dataset["key"] || null);
+    for (const [side, calls] of lists.entries()) {
+      for (const [at, call] of calls.entries()) {
+        call.hidden = at >= this.step;
+        call.classList.toggle("now", at === this.step - 1);
+        const key = call.dataset["key"];
+        // What the other agent asks now, and this one has asked by now: both met one draw.
+        call.classList.toggle("same", at < this.step && !!key && keys.some((other, n) => n !== side && other === key));
+      }
+    }
+    for (const end of this.chosen?.querySelectorAll<HTMLElement>(".side > .end") ?? []) end.hidden = this.step < this.last;
+    this.status.textContent = this.told(lists, keys);
+    if (this.step === this.last) this.stop();
+  }
+
+  private told(lists: HTMLElement[][], keys: (string | null)[]): string {
+    const arms = [...(this.chosen?.querySelectorAll<HTMLElement>(".side") ?? [])].map((side) => side.dataset["arm"] ?? "");
+    const said = lists.map((calls, side) => {
+      const tool = calls[this.step - 1]?.querySelector(".tool")?.textContent;
+      return `${arms[side]?.replaceAll("_", " ")}: ${tool ?? "has ended"}`;
+    });
+    const same = keys.length > 1 && keys[0] !== null && keys.every((key) => key === keys[0]);
+    return `Call ${this.step} of ${this.last}. ${said.join("; ")}.${same ? " Both ask for the same event, and meet the same draw." : ""}`;
+  }
+
+  private key(event: KeyboardEvent): void {
+    if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement) return; // they have arrows of their own
+    const way = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!way || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    this.go(this.step + way);
+  }
+
+  private toggle(): void {
+    if (this.timer !== undefined) return this.stop();
+    if (this.step === this.last) this.go(1);
+    this.play.textContent = "Pause";
+    this.timer = window.setInterval(() => this.go(this.step + 1), PACE);
+  }
+
+  private stop(): void {
+    window.clearInterval(this.timer);
+    this.timer = undefined;
+    this.play.textContent = "Play";
+  }
+}

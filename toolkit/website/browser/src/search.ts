@@ -1,0 +1,99 @@
+/** Search over rules, runs, columns, studies, registrations and words: a combobox with a list below it. */
+
+import MiniSearch from "minisearch";
+import { element, make, root } from "./page";
+
+type Found = [kind: string, name: string, meaning: string, place: string];
+
+declare global {
+  var toolkitSearch: Found[];
+}
+
+const SHOWN = 12;
+const found = globalThis.toolkitSearch;
+const index = new MiniSearch({
+  fields: ["name", "kind", "meaning"],
+  searchOptions: {
+    prefix: true,
+    fuzzy: 0.15,
+    combineWith: "AND",
+    boost: { name: 3 },
+    boostDocument: (id) => (found[id as number]?.[0] === "Column" ? 0.3 : 1), // there are many, each with few words
+  },
+});
+index.addAll(found.map(([kind, name, meaning], id) => ({ id, kind, name, meaning })));
+
+const box = element(".search input", HTMLInputElement);
+const list = make("ul");
+list.id = "search-results";
+list.role = "listbox";
+list.ariaLabel = "Found";
+list.hidden = true;
+box.after(list);
+box.role = "combobox";
+box.setAttribute("aria-controls", list.id);
+box.setAttribute("aria-autocomplete", "list");
+box.ariaExpanded = "false";
+
+let at = -1;
+
+function mark(to: number): void {
+  const options = list.querySelectorAll("[role=option]");
+  at = options.length ? (to + options.length) % options.length : -1;
+  options.forEach((option, number) => option.setAttribute("aria-selected", String(number === at)));
+  options[at]?.scrollIntoView({ block: "nearest" });
+  if (at < 0) box.removeAttribute("aria-activedescendant");
+  else box.setAttribute("aria-activedescendant", `found-${at}`);
+}
+
+function show(isOpen: boolean): void {
+  list.hidden = !isOpen;
+  box.ariaExpanded = String(isOpen);
+}
+
+function search(): void {
+  const words = box.value.trim();
+  const hits = index.search(words).slice(0, SHOWN);
+  list.replaceChildren(
+    ...hits.map((hit, number) => {
+      const [kind, name, meaning, place] = found[hit.id as number]!;
+      const option = make("li", { children: [make("small", { text: kind }), make("span", { text: name })] });
+      if (meaning) option.append(make("small", { text: meaning }));
+      option.id = `found-${number}`;
+      option.role = "option";
+      option.dataset.place = place;
+      return option;
+    }),
+  );
+  if (!hits.length) {
+    const none = make("li", { text: "Nothing found" });
+    none.role = "option";
+    none.ariaDisabled = "true";
+    list.append(none);
+  }
+  show(words !== "");
+  mark(0);
+}
+
+function open(option: Element | null | undefined): void {
+  const place = option instanceof HTMLElement && option.dataset.place;
+  if (!place) return;
+  const [page, fragment] = place.split("#") as [string, string?];
+  show(false);
+  location.href = root + page.split("/").map(encodeURIComponent).join("/") + (fragment ? `#${fragment}` : "");
+}
+
+box.addEventListener("input", search);
+box.addEventListener("focus", () => show(box.value.trim() !== ""));
+box.addEventListener("blur", () => show(false));
+box.addEventListener("keydown", (event) => {
+  if (event.key === "ArrowDown") mark(at + 1);
+  else if (event.key === "ArrowUp") mark(at - 1);
+  else if (event.key === "Enter") open(list.children[at]);
+  else if (event.key === "Escape") show(false);
+  else return;
+  event.preventDefault();
+});
+list.addEventListener("mousedown", (event) => event.preventDefault()); // the box keeps the focus
+list.addEventListener("click", (event) => open(event.target instanceof Element ? event.target.closest("li") : null));
+if (box.value) search();

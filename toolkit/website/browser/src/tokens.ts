@@ -1,0 +1,76 @@
+/** On a registration's page: verifies its tokens here, and says of a file whether it is a registered one. */
+
+import { hex, sha } from "./bytes";
+import { element, make } from "./page";
+import { filesOf, hashes, type Verified, verifyTokens } from "./registered";
+import { verifyToken } from "./timestamp";
+
+declare global {
+  var verifyTokens: (registration: string) => Promise<Verified[]>;
+  /** For whoever wants to check it: a test, or a reader at the console. */
+  var toolkitTokens: object;
+}
+globalThis.verifyTokens = verifyTokens;
+globalThis.toolkitTokens = { verifyToken };
+
+const MARKS = { true: ["verified", "good"], false: ["refused", "bad"], null: ["not known", "mixed"] } as const;
+
+function row(ok: boolean | null, says: string): HTMLElement {
+  const [word, kind] = MARKS[`${ok}`];
+  return make("li", { children: [make("span", { class: `verdict ${kind}`, text: word }), new Text(` ${says}`)] });
+}
+
+async function tick(section: HTMLElement, registration: string): Promise<void> {
+  const list = element("ul", HTMLUListElement, section);
+  const state = element("[role=status]", HTMLElement, section);
+  try {
+    const answers = await verifyTokens(registration);
+    const good = answers.filter((one) => one.ok).length;
+    list.replaceChildren(...answers.map((one) => row(one.ok, one.says)));
+    state.textContent = `Your browser verified ${good} of ${answers.length} tokens just now.`;
+    const left = new Set(answers.map((one) => one.notChecked).filter(Boolean));
+    if (left.size) element(".unchecked small", HTMLElement, section).textContent = [...left].join(" ");
+  } catch (error) {
+    list.replaceChildren(row(false, error instanceof Error ? error.message : String(error)));
+    state.textContent = "Your browser could not verify the tokens.";
+  }
+}
+
+/** What can be said of a file that somebody holds. */
+async function compare(file: File, registration: string, document: string): Promise<[boolean, string]> {
+  const found = hex(await sha("SHA-256", new Uint8Array(await file.arrayBuffer())));
+  const known = await hashes(await filesOf(registration));
+  const same = [...known].filter(([, hash]) => hash === found).map(([name]) => name);
+  if (found === document && !same.length) same.push("the document that was frozen");
+  const told = `SHA-256 ${found}`;
+  if (same.length) return [true, `${file.name} is, byte for byte, ${same.join(" and ")} of this registration (${told}).`];
+  const namesake = [...known].find(([name]) => name.split("/").pop() === file.name);
+  if (namesake) return [false, `${file.name} is not the registered ${namesake[0]}: its ${told}, expected ${namesake[1]}.`];
+  return [false, `${file.name} is none of the ${known.size} registered files (${told}).`];
+}
+
+function takeFiles(section: HTMLElement, registration: string): void {
+  const answer = element("[role=status]", HTMLElement, section);
+  const input = element("input[type=file]", HTMLInputElement, section);
+  const take = async (file: File | undefined) => {
+    if (!file) return;
+    const [isOne, text] = await compare(file, registration, section.dataset["document"] ?? "");
+    answer.replaceChildren(make("span", { class: `verdict ${isOne ? "good" : "bad"}`, text: isOne ? "registered" : "not registered" }), ` ${text}`);
+    section.scrollIntoView({ block: "nearest" });
+  };
+  const tried = (file: File | undefined) => take(file).catch((error: unknown) => (answer.textContent = String(error)));
+  input.addEventListener("change", () => void tried(input.files?.[0]));
+  document.addEventListener("dragover", (event) => event.preventDefault());
+  document.addEventListener("drop", (event) => {
+    event.preventDefault();
+    void tried(event.dataTransfer?.files[0]);
+  });
+  section.hidden = false;
+}
+
+const section = document.querySelector<HTMLElement>("section.tokens");
+if (section) {
+  const registration = section.dataset["registration"] ?? "";
+  void tick(section, registration);
+  takeFiles(element(".holding", HTMLElement), registration);
+}
