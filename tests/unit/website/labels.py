@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 FOREST = ("rule", "verdict", "estimate", "low", "high")
+SENTENCE = ("sentence",)  # of marks that carry nothing else
 DIGITS = {"task": 5, "step": 3, "line": 4}  # significant ones, of kinds that do not have decimals
 UNSAID = {"arm", "verdict"}  # text that a sentence need not hold: a run has its arm in its name
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?%?")
@@ -17,7 +18,7 @@ _FIGURE = re.compile(
     r"(.*?)</p>)?(<svg.*?)</figure>",
     re.DOTALL,
 )
-_MARK = re.compile(r'<g class="mark[^"]*" role="img" aria-label="([^"]*)" data-row="([^"]*)">')
+_MARK = re.compile(r'<g class="mark[^"]*" role="img" aria-label="([^"]*)"(?: data-row="([^"]*)")?>')
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,7 @@ class Figure:
     @property
     def kind(self) -> str:
         """Its kind: its first column, with its second where that alone does not tell."""
-        first, second, *_ = self.columns
-        return f"{first} {second}" if first in ("run", "step") else first
+        return " ".join(self.columns[:2]) if self.columns[0] in ("run", "step") else self.columns[0]
 
 
 def figures(page: str) -> Iterator[Figure]:
@@ -60,15 +60,19 @@ def figures(page: str) -> Iterator[Figure]:
     cells = re.findall(r'<svg class="drawing cell".*?</svg>', page, re.DOTALL)
     if of_cells := tuple(mark for cell in cells for mark in _marks(cell)):
         found.append(Figure(FOREST, "", (of_cells,)))
+    plain = re.findall(r"<svg viewBox=.*?</svg>", page, re.DOTALL)
+    if of_plain := tuple(mark for drawing in plain for mark in _marks(drawing)):
+        found.append(Figure(SENTENCE, "", (of_plain,)))
     read = sum(len(drawing) for figure in found for drawing in figure.drawings)
-    assert read == len(re.findall(r'class="mark\b', page))
+    assert read == len(re.findall(r'<g class="mark\b', page))
     yield from found
 
 
 def _marks(drawing: str) -> Iterator[Mark]:
     for says, rows in _MARK.findall(drawing):
-        read = csv.reader(html.unescape(rows).split("\n"))
-        yield Mark(html.unescape(says).replace("\N{MINUS SIGN}", "-"), tuple(map(tuple, read)))
+        said = html.unescape(says).replace("\N{MINUS SIGN}", "-")
+        read = csv.reader(html.unescape(rows).split("\n")) if rows else [[said]]
+        yield Mark(said, tuple(map(tuple, read)))
 
 
 def normal(cell: object) -> str:
@@ -94,6 +98,8 @@ def shown(figure: Figure) -> set[tuple[tuple[str, ...], ...]]:
 def check_sentence(figure: Figure, mark: Mark) -> None:
     """Check that a sentence says the numbers of its row, each rounded once, and no other number."""
     says, columns = mark.says, figure.columns
+    if columns == SENTENCE:
+        return
     if columns[0] == "lane":
         assert says == _dated(*mark.rows[0][2:])
         return

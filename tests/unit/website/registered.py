@@ -1,30 +1,26 @@
 """What the registers give for the drawings of a page, asked of their Parquet files alone."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
-import polars as pl
-
+from tests.unit.website.exhibited import designs, paper, theory
 from tests.unit.website.labels import Figure
+from tests.unit.website.tables import PERIODIC, Row, matching, means, rows
 from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
 from toolkit.decisions.endpoints import Endpoint, Rate
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.values import Missing
-from toolkit.estimators import bandit, bandit_drift, orthogonal_condition, spurious_rate
 from toolkit.registers.study import open_study
 from toolkit.study.probing.report import report
 from toolkit.website.page import Page
 
-Row = dict[str, Any]
 Expected = list[tuple[str, Sequence[Sequence[Any]]]]
 """Kind of a figure, and its rows."""
-PERIODIC = "periodic"
 FIGURES = {
     "outcome": ("condition_left/condition_right", "trace_paired/trace_independent"),
     "transition": ("trace_paired/trace_independent",),
@@ -41,20 +37,8 @@ TRAINER = {
     "Share of tokens clipped": "clipped",
     "Importance weight": "importance_weight_mean",
 }
-PAPER = ((("C2",), "faults_p025"), (("C2",), "challenge"), (("C4", "C0"), "clean"))
 MOST_ENDPOINTS, FIRST = 8, 3
 ON_PAPER = ("published", "embedded")
-
-
-@cache
-def rows(study: Path, name: str) -> list[Row]:
-    """Return the rows of a table's files; none where the study has no such table."""
-    files = sorted((study / name).glob("*.parquet"))
-    return pl.read_parquet(files).to_dicts() if files else []
-
-
-def matching(held: Sequence[Row], **cells: Any) -> list[Row]:
-    return [row for row in held if all(row[name] == cell for name, cell in cells.items())]
 
 
 def expected(case: Case, page: Page, drawn: Sequence[Figure]) -> Expected:  # noqa: PLR0911 - one a kind of page
@@ -75,7 +59,8 @@ def expected(case: Case, page: Page, drawn: Sequence[Figure]) -> Expected:  # no
             hypotheses = [d for d in case.decide_all() if d.kind == "hypothesis" and d.estimate]
             return [*_forest(case), *[found for d in hypotheses for found in _estimate(d)][:FIRST]]
         case "home.html":
-            return [*_forest(case), *_pictures(case, set(case.book.pictures))]
+            said = [("sentence", list(designs(study, drawn)))]
+            return [*_forest(case), *_pictures(case, set(case.book.pictures)), *said]
         case "probe.html":
             return [*_probe(case), *(("task", _tasks(study, f.about)) for f in drawn if f.kind == "task")]
         case "luck.html":
@@ -85,9 +70,9 @@ def expected(case: Case, page: Page, drawn: Sequence[Figure]) -> Expected:  # no
             mine = case.registration.name == page.name.rpartition("/")[2].removesuffix(".html")
             return [("lane", list(_dated(case)))] if mine else []
         case "theory.html":
-            return [("line", list(of)) for of in _theory()]
+            return [("line", list(of)) for of in theory()]
         case "paper.html":
-            return list(_paper(study)) if case.study.name in ON_PAPER else []
+            return list(paper(study)) if case.study.name in ON_PAPER else []
         case _:
             return []
 
@@ -216,17 +201,8 @@ def _curve(case: Case, endpoint: Endpoint) -> list[Sequence[Any]]:
                 found.append((arm, series, row["step"], counts[0] / counts[1], *counts))
                 if decides:
                     by_step.setdefault(row["step"], []).append(counts)
-        found += _means(arm, by_step, len(endpoint.seeds))
+        found += means(arm, by_step, len(endpoint.seeds))
     return found
-
-
-def _means(arm: str, by_step: Mapping[int, list[tuple[int, int]]], seeds: int) -> Iterator[Sequence[Any]]:
-    for step, counts in by_step.items():
-        if len(counts) == seeds:
-            whole = (
-                tuple(map(sum, zip(*counts, strict=True))) if len({n for _, n in counts}) == 1 else ("", "")
-            )
-            yield (arm, "mean", step, fmean(k / n for k, n in counts), *whole)
 
 
 @cache
@@ -343,57 +319,3 @@ def _dated(case: Case) -> Iterator[Sequence[Any]]:
     for event in rows(study.folder, "events"):
         what = f"{event['event']}: {event['detail']}" if event["detail"] else event["event"]
         yield event["kind"].replace("_", " "), "", event["occurred_at"].isoformat(), "", what
-
-
-def _theory() -> Iterator[Iterator[Sequence[Any]]]:
-    """Yield the paper's bandit at even odds, eight rollouts and a flip rate of a tenth."""
-    half, size, rates = Fraction(1, 2), 8, [Fraction(k, 50) for k in range(26)]
-    swept = [(float(q), bandit(half, size, q)) for q in rates]
-    for name in ("contrast_variance", "mean_centred_trace"):
-        both = [(q, getattr(one, name)) for q, one in swept]
-        yield ((arm, q, getattr(v, arm)) for arm in ("independent", "paired") for q, v in both)
-    left, right = "L, clean gradient", "R, score spread"
-    sides = [(p / 50, bandit(Fraction(p, 50), size, Fraction(1, 10))) for p in range(1, 50)]
-    pairs = [(p, one.clean_norm_squared, one.score_spread) for p, one in sides]
-    yield (row for p, low, high in pairs for row in ((left, p, low), (right, p, high)))
-    exact = [(k, orthogonal_condition(k, size)) for k in range(size + 1)]
-    yield (row for k, one in exact for row in ((left, k, one.left), (right, k, one.right)))
-    yield ((f"G = {g}", float(q), spurious_rate(q, g)) for g in (4, 8, 16, 32) for q in rates)
-    yield (
-        (f"q = {float(q):g}", b, drift.paired / drift.independent)
-        for q in (Fraction(1, 10), Fraction(1, 5))
-        for b in (1, 2, 4, 8, 16, 24)
-        for drift in [bandit_drift(half, size, q, b).mean_centred]
-    )
-
-
-def _paper(study: Path) -> Iterator[tuple[str, Sequence[Sequence[Any]]]]:
-    runs = {
-        run["run_id"]: run
-        for run in rows(study, "runs")
-        if run["seed"] < 3 and run["role"] != "replication" and (run["scale_rewards"] or "group") == "group"
-    }
-    for conditions, regime in PAPER:
-        points: list[Sequence[Any]] = []
-        by_arm: dict[str, dict[int, list[tuple[int, int]]]] = {}
-        for row in matching(rows(study, "evaluations"), phase=PERIODIC, regime=regime):
-            run = runs.get(row["run_id"])
-            arms = ("clean",) if run and run["condition"] == "C0" else ("paired", "independent")
-            if run and run["condition"] in conditions and run["arm"] in arms:
-                counts = row["successes"], row["episodes"]
-                points.append(
-                    (run["arm"], f"seed {run['seed']}", row["step"], counts[0] / counts[1], *counts)
-                )
-                by_arm.setdefault(run["arm"], {}).setdefault(row["step"], []).append(counts)
-        for arm, by_step in by_arm.items():
-            points += _means(arm, by_step, len({series for a, series, *_ in points if a == arm}))
-        if points:
-            yield "arm", points
-    for noise in ("outcome", "transition"):
-        for estimator in ("MC", "SW"):
-            of = matching(rows(study, "probe"), noise=noise, estimator=estimator)
-            ratios = [
-                (r["trajectory"], r["step"], r["trace_paired"] / r["trace_independent"], "", "") for r in of
-            ]
-            if ratios:
-                yield "trajectory", ratios

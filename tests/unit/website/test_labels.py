@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -11,11 +12,12 @@ from tests.unit.website.reading import rendered
 from tests.unit.website.registered import Expected, expected
 from toolkit import api
 from toolkit.decisions.case import Case
+from toolkit.exhibits import load_exhibits
 from toolkit.places import Home
 from toolkit.study.probing.report import report
+from toolkit.website.front import read_front
 from toolkit.website.material import Material
 from toolkit.website.pages import run
-from toolkit.website.paper import read_paper
 from toolkit.website.render import all_pages
 
 Shown = tuple[str, list[Figure], Expected]
@@ -28,8 +30,15 @@ def pages_of(home: Home, name: str) -> Iterable[Shown]:
     """Yield every page of a site that holds one study alone."""
     (case,) = api.load_cases((name,), home)
     figures_of = report(case.study).figures if case.study.has("probe") else {}
-    probed = [row for rows in figures_of.values() for row in rows]
-    material = Material((case,), (case.study,), paper=read_paper(home.cards), probe_figures={name: probed})
+    probed: list[Any] = [row for rows in figures_of.values() for row in rows]
+    front = read_front(home.cards)
+    material = Material(
+        (case,),
+        (case.study,),
+        probe_figures={name: probed},
+        exhibits=load_exhibits(front.exhibits if front else ()),
+        cards=home.cards,
+    )
     pages = list(all_pages(material))
     names = {page.name for page in pages}
     for page in pages:
