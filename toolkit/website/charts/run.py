@@ -39,7 +39,7 @@ def success_by_step(points: tuple[Point, ...], run: str) -> Chart | None:
     steps = tuple(sorted({float(point[1]) for point in points}))
     frame = Frame(Axis("step"), Axis("true success", "percent"), steps, bounds=(0, 1))
     once = tuple(name for name, line in sets.items() if len(line) == 1)
-    return drawn(_finding(sets), _caption(sets, run, once), COLUMNS, lines(held, frame))
+    return drawn(_finding(sets), _caption(sets, run, once), COLUMNS, lines(held, frame), small=True)
 
 
 def _rate(point: Point) -> float:
