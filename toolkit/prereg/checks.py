@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 TOKENS = 4
 """The step that looks at each token."""
+ADDITIONS = 8
+"""The step that looks at what was added later."""
 FEWEST = 2
 SPREAD = timedelta(hours=24)
 TIME = "%Y-%m-%dT%H:%M:%SZ"
@@ -110,7 +112,7 @@ def agreement(tokens: Sequence[Judged]) -> Check:
     return step("passed", f"{apart.total_seconds():g} s apart")
 
 
-_step = partial(Check, 8, "amendments and deviations")
+_step = partial(Check, ADDITIONS, "amendments and deviations")
 
 
 def additions(

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import urllib.request
 import zipfile
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -24,7 +23,6 @@ from toolkit import api
 from toolkit.cli import site_material
 from toolkit.places import HOME_VARIABLE, Home
 from toolkit.website import render
-from toolkit.website.charts import drawing
 from toolkit.website.frozen import read_versions
 from toolkit.website.material import Material
 from toolkit.website.page import Page
@@ -67,9 +65,6 @@ def made_once() -> Iterator[None]:
         patch.setattr(site_material, "material", material)
         patch.setattr(render, "MAKERS", tuple(map(kept, (home, rule, registration, study, data))))
         patch.setattr(rule, "rule_charts", lambda *_: ())
-        for module in (render, drawing):
-            patch.setattr(module, "draw_all", lambda _: None)
-        patch.setattr(drawing, "_drawings", defaultdict(lambda: "<svg ></svg>"))
         yield
 
 

@@ -1,9 +1,12 @@
 """Kleene logic and printed numbers."""
 
+from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
 from fractions import Fraction
 from itertools import product
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolkit.decisions import values
 from toolkit.decisions.evaluation import evaluate
@@ -69,3 +72,14 @@ def test_missing_together_is_not_run_only_if_all_of_it_is() -> None:
 )
 def test_numbers_print_exactly_and_rounded(value: Fraction, text: str, decimal: float) -> None:
     assert (values.exact_text(value), values.rounded(value)) == (text, decimal)
+
+
+@given(st.fractions(-1000, 1000, max_denominator=2000), st.integers(0, 6))
+def test_a_number_is_rounded_once_from_the_exact_one_and_a_tie_to_the_even_digit(
+    value: Fraction, digits: int
+) -> None:
+    with localcontext(Context(prec=60)):
+        known = Decimal(value.numerator) / Decimal(value.denominator)
+        rounded = known.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_EVEN)
+    assert Decimal(values.fixed(value, digits)) == rounded
+    assert values.fixed(value, digits, signed=True)[0] in "+-"

@@ -8,8 +8,6 @@ from html.parser import HTMLParser
 from typing import Any
 from unittest.mock import patch
 
-from altair.utils import schemapi
-
 from toolkit.website.charts.drawing import Chart
 from toolkit.website.environment import environment
 from toolkit.website.material import Material
@@ -97,8 +95,7 @@ def rendered(page: Page, names: Iterable[str] = (), *, drawn: bool = False) -> s
 
 def made_by(material: Material, *makers: Any) -> dict[str, Page]:
     """Return every page that these makers give, by name."""
-    with schemapi.debug_mode(arg=False):  # what charts are made of is held to its schema elsewhere
-        return {page.name: page for maker in makers for page in maker.pages(material)}
+    return {page.name: page for maker in makers for page in maker.pages(material)}
 
 
 def pages_of(material: Material, *makers: Any) -> dict[str, str]:
@@ -109,8 +106,7 @@ def pages_of(material: Material, *makers: Any) -> dict[str, str]:
 
 def page_of(material: Material, name: str, *makers: Any) -> Read:
     """Return one of the pages that these makers give."""
-    with schemapi.debug_mode(arg=False):
-        page = next(page for maker in makers for page in maker.pages(material) if page.name == name)
+    page = next(page for maker in makers for page in maker.pages(material) if page.name == name)
     return Read(rendered(page))
 
 

@@ -1,7 +1,6 @@
 """A run's training steps on its page: drawn and listed as the register has them, or not spoken of."""
 
 import hashlib
-import json
 import re
 from datetime import UTC, datetime
 from math import sin
@@ -12,10 +11,12 @@ import polars as pl
 import pytest
 
 from tests.unit.decisions.rows_study import AsStored, registered_study
-from tests.unit.website.numbers import marks, section, text, tree
+from tests.unit.website.labels import Mark, figures
+from tests.unit.website.numbers import section, text, tree
 from tests.unit.website.reading import made_by, rendered
 from toolkit.decisions.case import Case
 from toolkit.decisions.case import open_case as open_as_stored
+from toolkit.website.charts.drawing import Chart
 from toolkit.website.charts.steps import Step, training_steps
 from toolkit.website.checking import check_budgets
 from toolkit.website.material import Material
@@ -41,7 +42,7 @@ NUMBER = {
     "Seconds a step": "seconds",
 }
 WEIGHTS = tuple(f"importance_weight_{which}" for which in ("mean", "min", "max"))
-BAND = {"Importance weight": WEIGHTS[1:], "Seconds a step": ("zero", "generation")}
+BAND = ("Importance weight", "Seconds a step")
 
 
 def step_row(step: int) -> dict[str, Any]:
@@ -96,31 +97,21 @@ def recorded(folder: Path) -> list[dict[str, Any]]:
     return [{**row, **times} for row, times in zip(rows, timed, strict=True)]
 
 
-def drawings(page: Page) -> dict[str, dict[str, Any]]:
-    """Return what the page's charts of steps are drawn from, by what their titles begin with."""
-    (part,) = re.findall(r'<h2 id="steps">.*?</section>', rendered(page), re.DOTALL)
-    found = re.findall(r'<script type="application/json" class="specification">(.*?)</script>', part)
-    documents = [json.loads(text) for text in found]
-    return {re.split("[:,]", " ".join(d["title"]["text"]))[0]: d for d in documents}
-
-
-def near(number: float | None) -> Any:
-    return number if number is None else pytest.approx(number, rel=1e-5)
+def drawings(page: Page) -> dict[str, Chart]:
+    """Return the page's charts of steps by what their titles begin with."""
+    return {re.split("[:,]", chart.title)[0]: chart for chart in page.context["step_charts"]}
 
 
 def test_every_drawn_number_is_the_register_s(pages: dict[str, Page], recorded: list[dict[str, Any]]) -> None:
     charts = drawings(pages[PAGE])
     assert charts.keys() == NUMBER.keys()
-    for what, document in charts.items():
-        band, line, dots = (layer["data"]["values"] for layer in document["layer"])
-        values = [(row["step"], near(row[NUMBER[what]])) for row in recorded]
-        assert [(shown["step"], shown["value"]) for shown in line] == values, what
-        ends = [tuple(near(row[name]) for name in BAND.get(what, ())) for row in recorded]
-        assert [tuple(shown[name] for name in ("low", "high") if name in shown) for shown in band] == ends, (
-            what
-        )
-        # A step between two without a number would not be seen.
-        assert [dot["step"] for dot in dots] == ([31] if what == "Loss" else [])
+    for what, chart in charts.items():
+        assert (chart.columns[0], chart.narrow) == ("step", "")
+        found = re.findall(r'data-row="([^"]*)"', chart.wide)
+        drawn = [tuple(map(float, row.split(","))) for rows in found for row in rows.split("\n")]
+        values = [(row["step"], row[NUMBER[what]]) for row in recorded if row[NUMBER[what]] is not None]
+        assert drawn == values, what
+        assert ('class="band"' in chart.wide) == (what in BAND)
 
 
 def test_the_rows_beside_the_drawings_are_read_from_the_registers_own_file(
@@ -155,7 +146,7 @@ def test_titles_and_captions_say_what_is_drawn(
 
 def test_drawings_need_no_script_and_keep_the_page_small(pages: dict[str, Page]) -> None:
     page = rendered(pages[PAGE], drawn=True)
-    assert page.count('<svg role="img"') == 1 + len(NUMBER)  # and true success
+    assert page.count('<svg class="drawing') == 2 + len(NUMBER)  # and true success, wide and narrow
     assert list(check_budgets({PAGE: page.encode()})) == []
     without = rendered(pages[f"rows/runs/{OTHER}.html"], drawn=True)
     assert len(page) - len(without) < 2000 * LAST
@@ -165,12 +156,11 @@ def test_of_few_steps_each_has_a_mark_that_says_its_number(case: Case, tmp_path:
     rows = {"steps": [{**step_row(step), **dict.fromkeys(WEIGHTS, 1.0)} for step in (1, 2, 3)]}
     study = registered_study(tmp_path, case, rows)
     page = made_by(Material((open_as_stored(study, case.registration, AsStored(study)),)), run)[PAGE]
-    said = [
-        mark for mark in marks(section(tree(page, drawn=True), "steps")) if mark.keys() == {"step", "value"}
-    ]
+    said = [mark for figure in figures(rendered(page, drawn=True)) for mark in figure.drawings[0]]
     (file,) = (tmp_path / "steps").glob("*.parquet")
     for row in pl.read_parquet(file).to_dicts():
-        assert {"step": str(row["step"]), "value": f"{row['grad_norm']:.6g}"} in said
+        words = f"Gradient norm, step {row['step']}: {row['grad_norm']:.3g}"
+        assert Mark(words, ((str(row["step"]), str(row["grad_norm"])),)) in said
     assert "Seconds a step" not in text(section(tree(page), "steps"))  # no launch was recorded
 
 

@@ -88,7 +88,7 @@ def condition_by_task(where: str, unit: str, sides: tuple[tuple[str, float, floa
             None,
             None,
             "",
-            f"task {task}: L {left:.5g}, R {r:.5g} ({unit})",
+            f"task {task}: L {_five(left)}, R {_five(r)} ({unit})",
             ((task, left, r),),
             ACCENT,
         )
@@ -106,6 +106,11 @@ def condition_by_task(where: str, unit: str, sides: tuple[tuple[str, float, floa
     draw = scatter([Panel(Axis(f"R ({unit})"), "", spots)], Axis(f"L ({unit})"))
     about = f"{where}, clean rollouts, task by task"
     return drawn(title, caption, ("task", "L", "R"), draw, about=about)
+
+
+def _five(value: float) -> str:
+    """Return a number with five digits, in full."""
+    return f"{float(f'{value:.5g}'):g}"
 
 
 def _caption(what: str, points: Sequence[Ratio], interval: str) -> str:

@@ -76,10 +76,6 @@ def _ends(row: LuckShareSummaryRow) -> tuple[float | None, float | None]:
     return float(row["interval_low"]), float(row["interval_high"])
 
 
-def _share_rows(rows: Sequence[LuckShareSummaryRow]) -> list[dict[str, Any]]:
-    return [{**row, "low": _ends(row)[0], "high": _ends(row)[1]} for row in rows]
-
-
 def _example(case: Case) -> dict[str, Any] | None:
     """Return one table of rewards: of the first deciding run, at its first step, the luckiest task."""
     if not case.study.has(TABLES):

@@ -11,6 +11,7 @@ from toolkit.decisions.case import Case
 from toolkit.decisions.rulebook import rulebook_of
 from toolkit.errors import RuleError
 from toolkit.prereg.chain import CHAIN
+from toolkit.prereg.checks import ADDITIONS
 from toolkit.prereg.chronology import Chronology
 from toolkit.prereg.record import EVIDENCE, FROZEN
 from toolkit.prereg.registration import Registration
@@ -78,6 +79,7 @@ def _context(
         "files": _files(registration),
         "slug": slug(registration.name),
         "tokens": _tokens(registration, verification),
+        "later": _later(registration, verification),
         "rules": _rules(registration, cases),
         "restated": registration.record.is_restated,
     }
@@ -149,6 +151,15 @@ def _tokens(registration: Registration, verification: Verification | None) -> li
             }
         )
     return tokens
+
+
+def _later(registration: Registration, verification: Verification | None) -> list[tuple[str, str, str]]:
+    """Return whose tokens there are for what was added later: outcome of the step, authority, entry."""
+    if registration.record.is_restated or verification is None:
+        return []
+    outcome = next((check.outcome for check in verification.checks if check.step == ADDITIONS), "unknown")
+    added = (entry for entry in registration.entries if entry.id)
+    return [(outcome, authority.name, e.id) for e in added for authority in registration.trust_in(e)]
 
 
 def _rules(registration: Registration, cases: Sequence[Case]) -> list[dict[str, Any]]:

@@ -1,28 +1,26 @@
 /** Pointer and keyboard over a chart: its marks say in words what they are, and it says the one that is pointed at. */
 
-/** Let a figure say its marks: it begins when a reader first points at it or tabs to it. */
+const told = document.createElement("output");
+told.className = "told";
+
+/** Let a figure or a table say its marks: it begins when a reader first points at it or tabs to it. */
 export function tell(figure: HTMLElement): void {
-  const shown = [...figure.querySelectorAll<SVGSVGElement>("svg.drawing")].find((svg) => svg.clientWidth > 0);
-  if (!shown) return;
-  const marks = [...shown.querySelectorAll<SVGGElement>(".mark")];
-  const told = figure.appendChild(document.createElement("output"));
-  told.className = "told";
-  told.hidden = true;
+  const shown = [...figure.querySelectorAll("svg")].filter((svg) => svg.getBoundingClientRect().width > 0);
+  const marks = shown.flatMap((svg) => [...svg.querySelectorAll<SVGElement>(".mark")]);
   let current = -1;
 
   const say = (at: number) => {
     marks[current]?.classList.remove("told");
     current = at;
     const mark = marks[at];
-    told.hidden = !mark;
-    if (!mark) return;
+    if (!mark) return told.remove();
+    document.body.append(told);
     mark.classList.add("told");
     told.textContent = mark.getAttribute("aria-label");
-    const [box, frame] = [mark.getBoundingClientRect(), figure.getBoundingClientRect()];
-    const middle = box.left + box.width / 2 - frame.left - told.offsetWidth / 2;
-    const left = Math.max(0, Math.min(middle, frame.width - told.offsetWidth));
-    told.style.left = `${left}px`;
-    told.style.top = `${box.top - frame.top - told.offsetHeight - 8}px`;
+    const { left, width, top } = mark.getBoundingClientRect();
+    const middle = left + width / 2 - told.offsetWidth / 2;
+    told.style.left = `${Math.max(0, Math.min(middle, document.body.clientWidth - told.offsetWidth))}px`;
+    told.style.top = `${top - told.offsetHeight - 8}px`;
   };
   const nearest = (event: PointerEvent) => {
     let [best, found] = [24, -1];
@@ -35,10 +33,10 @@ export function tell(figure: HTMLElement): void {
     }
     return found;
   };
-  shown.addEventListener("pointermove", (event) => say(nearest(event)));
-  shown.addEventListener("pointerleave", () => say(-1));
-  shown.addEventListener("blur", () => say(-1));
-  shown.addEventListener("keydown", (event) => {
+  figure.addEventListener("pointermove", (event) => say(nearest(event)));
+  figure.addEventListener("pointerleave", () => say(-1));
+  figure.addEventListener("focusout", () => say(-1));
+  figure.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     if (event.key === "Escape") say(-1);
     if (!step || !marks.length) return;

@@ -54,7 +54,7 @@ export async function hashes(files: Files): Promise<Map<string, string>> {
 /** Verify every token of a registration: those of its freeze, and those of what was added later. */
 export async function verifyTokens(registration: string): Promise<Verified[]> {
   if (!(globalThis.crypto as Crypto | undefined)?.subtle) {
-    return [{ authority: "every authority", ok: null, says: "This browser verifies nothing on a page without https.", notChecked: "Everything." }];
+    return [{ authority: "every authority", ok: null, says: "A browser verifies nothing on a page without https.", notChecked: "" }];
   }
   const files = await filesOf(registration);
   const known = await hashes(files);

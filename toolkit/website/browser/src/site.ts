@@ -12,8 +12,8 @@ function save(name: string, type: string, content: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-for (const figure of document.querySelectorAll<HTMLElement>("figure.chart")) {
-  for (const svg of figure.querySelectorAll("svg.drawing")) svg.setAttribute("tabindex", "0");
+for (const figure of document.querySelectorAll<HTMLElement>("figure:has(.mark), table:has(.mark)")) {
+  for (const svg of figure.querySelectorAll("figure > svg")) svg.setAttribute("tabindex", "0"); // a table's numbers are in its cells
   const begin = () => {
     for (const event of ["pointerover", "focusin"]) figure.removeEventListener(event, begin);
     tell(figure);

@@ -15,11 +15,9 @@ globalThis.toolkitTokens = { verifyToken };
 
 const MARKS = { true: ["verified", "good"], false: ["refused", "bad"], null: ["not known", "mixed"] } as const;
 
-function row({ authority, ok, says, notChecked }: Verified): HTMLElement {
+function row(ok: boolean | null, says: string): HTMLElement {
   const [word, kind] = MARKS[`${ok}`];
-  const mark = make("span", { class: `verdict ${kind}`, text: word });
-  const children: Node[] = [mark, ` ${authority}. ${says} `].map((part) => (part instanceof Node ? part : new Text(part)));
-  return make("li", { children: [...children, make("small", { text: notChecked })] });
+  return make("li", { children: [make("span", { class: `verdict ${kind}`, text: word }), new Text(` ${says}`)] });
 }
 
 async function tick(section: HTMLElement, registration: string): Promise<void> {
@@ -27,12 +25,14 @@ async function tick(section: HTMLElement, registration: string): Promise<void> {
   const state = element("[role=status]", HTMLElement, section);
   try {
     const answers = await verifyTokens(registration);
-    list.replaceChildren(...answers.map(row));
     const good = answers.filter((one) => one.ok).length;
-    state.textContent = `Verified on this page just now, by your browser: ${good} of ${answers.length} tokens.`;
+    list.replaceChildren(...answers.map((one) => row(one.ok, one.says)));
+    state.textContent = `Your browser verified ${good} of ${answers.length} tokens just now.`;
+    const left = new Set(answers.map((one) => one.notChecked).filter(Boolean));
+    if (left.size) element(".unchecked small", HTMLElement, section).textContent = [...left].join(" ");
   } catch (error) {
-    state.textContent = `Your browser could not verify the tokens: ${error instanceof Error ? error.message : error}.`;
-    list.replaceChildren(row({ authority: "The files of this registration", ok: false, says: state.textContent, notChecked: "" }));
+    list.replaceChildren(row(false, error instanceof Error ? error.message : String(error)));
+    state.textContent = "Your browser could not verify the tokens.";
   }
 }
 
