@@ -38,9 +38,9 @@ def texts(drawing: str, look: str) -> list[ET.Element]:
 
 def across(drawing: str) -> list[tuple[float, float]]:
     """Return what the axis along the bottom says: numbers, and where they stand."""
-    ticks = [t for t in texts(drawing, "tick") if t.get("text-anchor") == "middle"]
-    read = [(str(t.text).replace("\N{MINUS SIGN}", "-").rstrip("%"), float(t.get("x", ""))) for t in ticks]
-    return [(float(words), x) for words, x in read]
+    ticks = [str(t.text) for t in texts(drawing, "tick") if t.get("text-anchor") == "middle"]
+    lines = re.findall(r'd="M([\d.]+) [^"]*" class="grid"', drawing)
+    return [(float(words), float(x)) for words, x in zip(ticks, lines, strict=True)]
 
 
 def dots(drawing: str) -> list[tuple[float, float]]:

@@ -9,7 +9,7 @@ from toolkit.website.charts.forest import ForestRow, Whole
 from toolkit.website.charts.points import drawn_dot
 from toolkit.website.charts.scale import Axis, Scale, spanned, tick_texts
 
-WIDTH, HEIGHT = 260, 30
+WIDTH, HEIGHT = 190, 30
 HEAD = 18
 
 
