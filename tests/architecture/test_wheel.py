@@ -57,7 +57,7 @@ def test_the_wheel_holds_package_registers_and_registration_and_no_tests(wheel: 
         "toolkit/website/templates/home.html",
         "toolkit/website/assets/style.css",
         "toolkit/website/assets/site.js",
-        "toolkit/website/assets/charts.js",
+        "toolkit/website/assets/charts.css",
         "toolkit/exhibits/templates/theory.html",
         "toolkit/exhibits/assets/theory.js",
         "toolkit/_shipped/prereg/paired-rollouts/rules.toml",

@@ -49,6 +49,38 @@ def test_a_hypothesis_is_decided_again_as_recorded(
     assert watch.wrong == []
 
 
+def test_a_what_if_says_that_it_is_none_of_the_registered_and_leaves_the_verdict_alone(
+    open_page: OpenPage, site: Served, watch: Watch
+) -> None:
+    page = open_page()
+    watch.on(page)
+    page.goto(site.url("embedded/H2a.html"))
+    page.get_by_text("What if? (not registered").click()
+    before = page.locator(".whatif tbody").inner_text()
+    page.get_by_label("mean: 0.03").fill("0.001")
+    page.get_by_label("without seed 0").check()
+    after = page.locator(".whatif tbody")
+    assert after.inner_text() != before
+    assert "-0.00117" in after.inner_text()  # the mean of seeds 1 and 2
+    assert "not registered" in page.locator(".whatif .note").inner_text()
+    assert page.locator(".whatif .verdict").count() == 0
+    assert page.locator('[data-shown="verdict"]').inner_text() == "miss"
+    assert watch.wrong == []
+
+
+def test_the_rows_of_an_endpoint_are_listed_when_they_are_asked_for(
+    open_page: OpenPage, site: Served
+) -> None:
+    page = open_page()
+    page.goto(site.url("embedded/H2a.html"))
+    page.locator(".proof[data-state=good]").wait_for()
+    details = page.locator("details[data-endpoint=c2_auc]")
+    assert details.locator("tbody tr").count() == 0
+    details.locator("summary").click()
+    details.locator("tbody tr").first.wait_for()
+    assert details.locator("tbody tr").count() == int(details.locator("[data-rows]").inner_text()) == 36
+
+
 def test_the_sliders_show_the_bandit_of_the_command_line(
     open_page: OpenPage, site: Served, watch: Watch
 ) -> None:

@@ -18,10 +18,12 @@ def with_contents(text: str, name: str) -> str:
         name: of the page; the front page is its own list.
     """
     headings = [(id_, " ".join(_BESIDE.sub("", words).split())) for id_, words in _HEADING.findall(text)]
+    if len(headings) < _LONG:
+        return text
     linked = _HEADING.sub(
         r'<h2 id="\1">\2 <a class="self" href="#\1" aria-label="Link to this section"></a></h2>', text
     )
-    if len(headings) < _LONG or name == "index.html":
+    if name == "index.html":
         return linked
     entries = "".join(f'<li><a href="#{id_}">{words}</a></li>' for id_, words in headings)
     contents = (

@@ -25,6 +25,7 @@ from tests.unit.website.numbers import (
 )
 from tests.unit.website.reading import made_by
 from toolkit.cli.site_material import material as material_of
+from toolkit.decisions.endpoints import Endpoint
 from toolkit.places import Home
 from toolkit.registers.study import Study
 from toolkit.website.material import Material
@@ -81,7 +82,7 @@ def test_a_rules_page_shows_its_decision(material: Material, decided: Callable[[
             assert numbers(text(title)) == [
                 number for seed, value in expected.items() for number in (*numbers(seed), value)
             ]
-        check_seeds(shown, document, counts)
+        check_seeds(shown, document, counts, {e.id: e for e, _ in page.context["seeds"]})
         check_differences(shown, document)
 
 
@@ -110,24 +111,23 @@ def check_criterion(row: dict[str, Element], criterion: dict[str, Any]) -> None:
             assert numbers(value) == known
 
 
-def check_seeds(shown: Element, document: dict[str, Any], counts: list[dict[str, Any]]) -> None:
-    """Hold seeds' values to the decision, and the rows read to the register, with the episodes in them."""
+def check_seeds(
+    shown: Element, document: dict[str, Any], counts: list[dict[str, Any]], endpoints: dict[str, Endpoint]
+) -> None:
+    """Hold seeds' values to the decision, and the episodes of each run to the register."""
     estimates = [document["estimate"], *document.get("secondary", ())]
     known = {estimate["endpoint"]: estimate.get("by_seed", {}) for estimate in estimates if estimate}
-    read = {}
-    for details in section(shown, "rows").iter("details"):
-        rows = read[text(details.find("summary/small"))] = table(details, "Rows")
-        for row in rows if rows and "episodes" in rows[0] else ():
-            cells = {heading: text(cell) for heading, cell in row.items()}
-            assert any(cells.items() <= {key: str(count[key]) for key in count}.items() for count in counts)
     for row in shown.iter("tr"):
         endpoint, _, seed = row.get("id", "").partition("-seed-")
         if value := known.get(endpoint, {}).get(seed):
             assert numbers(text(row[1])) == [near(value, 5)]
         for link in row.iter("a") if seed else ():
             name, _, episodes = text(link).partition(": ")
+            read = endpoints[endpoint]
             rows = [
-                numbers(text(one["episodes"]))[0] for one in read[endpoint] if text(one["run_id"]) == name
+                count["episodes"]
+                for count in counts
+                if {"run_id": name, **read.where}.items() <= count.items() and count["step"] in read.steps
             ]
             assert numbers(episodes.partition(" ")[0]) == [sum(rows)]
 

@@ -1,7 +1,7 @@
 // Bundles each entry. PKI.js and asn1js write their classes so that no bundler can tell the unused ones from the
 // others; a class that is the value of a call marked pure can be left out.
 
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 
 const CLASS = /^(var \w+ = )(class [\s\S]*?^\});$/gm;
@@ -24,6 +24,17 @@ const bundle = (folder, entries, outdir) =>
     legalComments: "none",
     outdir,
     plugins: [droppable],
+    metafile: true,
   });
-await bundle("src", ["site", "decide", "query", "episodes", "search", "tokens", "parquet"], "../assets");
+const whole = await bundle("src", ["site", "decide", "query", "episodes", "search", "tokens", "parquet"], "../assets");
 await bundle("../../exhibits/browser", ["theory", "world"], "../../exhibits/assets");
+
+// Whoever passes the bundles on passes their authors' licences on.
+const inputs = Object.values(whole.metafile.outputs).flatMap((output) => Object.keys(output.inputs));
+const packages = [...new Set(inputs.map((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1]).filter(Boolean))].sort();
+const licences = packages.map((name) => {
+  const folder = `node_modules/${name}`;
+  const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
+  return `${name}\n\n${readFileSync(`${folder}/${file}`, "utf8").trim()}\n`;
+});
+writeFileSync("../assets/licences.txt", licences.join("\n\n"));

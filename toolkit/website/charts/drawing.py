@@ -9,8 +9,8 @@ from importlib.resources import files
 
 from toolkit.website.charts import svg
 
-WIDE, NARROW, SMALL = 720, 350, 300
-"""Widths of a drawing, in pixels: alone on a page, on a phone, beside others."""
+WIDE, NARROW = 720, 350
+"""Widths of a drawing, in pixels: alone on a page; on a phone, or beside others."""
 
 Draw = Callable[[float], tuple[float, Sequence[str]]]
 """From the width of a drawing to its height and its parts."""
@@ -78,8 +78,8 @@ def drawn(
         draw: draws it at a width.
         small: it stands beside others, and is narrow enough as it is.
     """
-    wide = _drawing(title, SMALL if small else WIDE, draw, "" if small else " wide")
-    narrow = "" if small else _drawing(title, NARROW, draw, " narrow")
+    wide = _drawing(title, NARROW if small else WIDE, draw, "" if small else " wide")
+    narrow = "" if small else svg.unsaid(_drawing(title, NARROW, draw, " narrow"))
     return Chart(title, caption, about, tuple(columns), wide, narrow)
 
 

@@ -9,6 +9,8 @@ from toolkit.website.charts.scale import Axis
 from toolkit.website.charts.theme import OTHERS
 
 TOLD = 3
+FEW = 3
+"""Sets up to which a drawing as wide as a phone shows all that there is."""
 COLUMNS = ("set", "step", "successes", "episodes")
 SHAPES = ("circle", "square", "triangle", "diamond")  # after all colours, the next shape
 
@@ -39,7 +41,8 @@ def success_by_step(points: tuple[Point, ...], run: str) -> Chart | None:
     steps = tuple(sorted({float(point[1]) for point in points}))
     frame = Frame(Axis("step"), Axis("true success", "percent"), steps, bounds=(0, 1))
     once = tuple(name for name, line in sets.items() if len(line) == 1)
-    return drawn(_finding(sets), _caption(sets, run, once), COLUMNS, lines(held, frame))
+    small = len(sets) <= FEW
+    return drawn(_finding(sets), _caption(sets, run, once), COLUMNS, lines(held, frame), small=small)
 
 
 def _rate(point: Point) -> float:
@@ -54,12 +57,10 @@ def _spot(point: Point) -> Spot:
 
 def _caption(lines: dict[str, list[Point]], run: str, once: tuple[str, ...]) -> str:
     told = "; ".join(f"{name}: {_told(line)}" for name, line in lines.items())
-    caption = (
-        f"True success of {run}. {told}. Names have the colours of their points, to which thin lines lead. "
-    )
+    caption = f"True success of {run}. {told}. "
     if once and len(once) < len(lines):
         caption += "Sets played once are single points. "
-    return f"{caption}Rates of one run's own counts; no interval is drawn of them."
+    return f"{caption}One run's own counts: no interval is drawn."
 
 
 def _told(line: list[Point]) -> str:

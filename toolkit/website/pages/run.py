@@ -100,7 +100,7 @@ def pages(material: Material) -> Iterator[Page]:
                 f"Run {name[:80]} ({case.study.name})",
                 f"study {case.study.name}",
                 context,
-                ("episodes",) if context["registers"]["files"] else (),
+                ("episodes",) if context["carried"] else (),
             )
 
 
@@ -188,10 +188,11 @@ def _context(
         "luck": [[_shown(row.get(column)) for column in SHARES] for row in rows["luck_share_summary"]],
         "luck_columns": [column.replace("_", " ") for column in SHARES],
         "files": files,
+        "carried": {file.table for file in files if file.is_carried},
         "registers": {
             "study": study.name,
             "run": name,
-            "files": {file.table: file.entry for file in files if file.is_carried},
+            "files": {f.table: f.entry for f in files if f.is_carried and f.table not in OF_ALL_RUNS},
         },
         "has_episodes": study.has("episodes"),
         "file": episodes,

@@ -52,7 +52,7 @@ export function disagreements(
 }
 
 /** Whether a test reads an interval: its numbers then differ with the seed. */
-export function restsOnChance(document: Document, names: readonly string[]): boolean {
+function restsOnChance(document: Document, names: readonly string[]): boolean {
   return names.some((name) => Object.hasOwn(document.intervals, name));
 }
 

@@ -15,7 +15,6 @@ export interface Cell {
 }
 
 export interface Book {
-  title: string;
   roles: string[];
   cells: Cell[];
   /** Rule → its words, which decide nothing. */
@@ -45,7 +44,6 @@ export function readBook(rules: string, amendments: readonly string[]): Book {
   const common = { ...table(frozen["interval_method"]), ...table(frozen["interval_conventions"]) };
   const scaling = matrix.some((cell) => "scale_rewards" in cell) ? "group" : "";
   return {
-    title: text(frozen["title"]),
     roles: frozen["deciding_roles"] as string[],
     cells: matrix.map((cell) => ({
       ...(cell as unknown as Cell),

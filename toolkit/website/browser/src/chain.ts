@@ -159,7 +159,7 @@ export class Chain {
       hold(`The hash shown of ${shown.dataset["hash"]}`, this.hashShown(manifest, shown.dataset["hash"] ?? ""), shown.textContent);
     const { name, sha256: frozen } = manifest.registration;
     return good(
-      `MANIFEST.json (SHA-256 ${short((await sha256(bytes(text))) ?? "")}) keeps its seal, and names the registration ${name}, frozen as ${short(frozen)}. ` +
+      `MANIFEST.json (SHA-256 ${short((await sha256(bytes(text))) ?? "")}) keeps its seal, and names the registration ${name} as frozen (${short(frozen)}). ` +
         "No token covers it: that these rows are what ran, only another run shows.",
     );
   }

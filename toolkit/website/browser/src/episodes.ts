@@ -5,12 +5,12 @@
 
 import { block, load, make } from "./page";
 import { Player } from "./player";
-import { type RegisterFile, type Row, columnsOf, rows, shown } from "./registers";
+import { type RegisterFile, type Row, catalogue, columnsOf, rows, shown } from "./registers";
 
 interface Source {
   study: string;
   run: string;
-  /** By table the file with the run's rows. */
+  /** By table the run's own file; of a table with one file for all runs the manifest says which. */
   files: Record<string, RegisterFile>;
 }
 
@@ -291,9 +291,9 @@ function whenOpened(details: HTMLDetailsElement, fill: (place: HTMLElement) => P
 const source = block<Source>("#registers");
 for (const details of document.querySelectorAll<HTMLDetailsElement>("details[data-rows]")) {
   const name = details.dataset["rows"] ?? "";
-  const entry = source.files[name];
-  if (!entry) continue;
   whenOpened(details, async (place) => {
+    const entry = source.files[name] ?? (await catalogue(source.study))[name]?.files[0];
+    if (!entry) throw new Error(`the site does not carry the table ${name}`);
     const read = await columnsOf(source.study, entry);
     const all = rows(read).filter((row) => !("run_id" in row) || row["run_id"] === source.run);
     if (name === "episodes") new List(place, source, all, read.checked);

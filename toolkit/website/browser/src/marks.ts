@@ -28,7 +28,7 @@ export function tell(figure: HTMLElement): void {
       const { left, right, top, bottom } = mark.getBoundingClientRect();
       const dx = Math.max(left - event.clientX, 0, event.clientX - right);
       const dy = Math.max(top - event.clientY, 0, event.clientY - bottom);
-      const away = Math.hypot(dx, dy) + (mark.querySelector(".line") ? 8 : 0);
+      const away = Math.hypot(dx, dy) + (mark.matches(".line") ? 8 : 0);
       if (away < best) [best, found] = [away, at];
     }
     return found;

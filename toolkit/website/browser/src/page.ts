@@ -27,8 +27,7 @@ export function make<K extends keyof HTMLElementTagNameMap>(
 /** What stands in a cell of a table. */
 export type Cell = string | Node;
 
-/** What stands in a cell, as a node. */
-export function asNode(cell: Cell): Node {
+function asNode(cell: Cell): Node {
   return typeof cell === "string" ? document.createTextNode(cell) : cell;
 }
 

@@ -1,17 +1,12 @@
-/** What was reached here beside what is recorded, for a reader to compare line by line. */
+/** What was reached with intervals resampled here, beside what is recorded. */
 
-import { type Disagreement, restsOnChance, truthWord } from "./agreement";
-import { type Document, type Evidence, type IntervalSpec, named, readValue } from "./evidence";
+import type { Disagreement } from "./agreement";
+import { type Document, type Evidence, type IntervalSpec, named } from "./evidence";
 import { Fraction } from "./fraction";
 import { ERRORS, type Interval, agree, apart, asRecorded } from "./interval";
-import { type Cell, asNode, make, tableOf } from "./page";
+import { type Cell, make, tableOf } from "./page";
 import type { Outcome } from "./redecision";
-import { Missing, Series, type Value } from "./value";
-
-const LARGEST_COUNT = 1_000_000n;
-const GOOD = ["pass", "met", "holds"];
-const BAD = ["miss", "missed", "does not hold"];
-const MIXED = ["partially_met", "superseded"];
+import { Missing } from "./value";
 
 /** What was reached here. */
 export interface Reached {
@@ -21,7 +16,7 @@ export interface Reached {
   disagreements: readonly Disagreement[];
 }
 
-/** The result in a sentence, whether all of it is as recorded, and the tables behind it. */
+/** The result in a sentence, whether all of it is as recorded, and the intervals behind it. */
 export function report(document: Document, reached: Reached): { words: string; agrees: boolean; content: Node[] } {
   const recorded = named(document.recorded, document.rule);
   const agrees = reached.disagreements.length === 0;
@@ -32,11 +27,7 @@ export function report(document: Document, reached: Reached): { words: string; a
     ...disagreement(reached),
     ...notes("Close call here", reached.outcome.closeCalls),
     ...notes("Close call recorded", recorded.close_calls),
-    ...criteria(document, reached),
-    ...readings(document, reached),
-    ...estimate(document, reached),
     ...intervals(document, reached),
-    ...tests(document),
     ...read(reached),
   ];
   return { words, agrees, content };
@@ -50,47 +41,6 @@ function disagreement({ disagreements }: Reached): Node[] {
     : "Random numbers do not explain this. Please report it, with the address of this page.";
   const heading = make("p", { children: [make("strong", { text: "What is reached here is not what is recorded." })] });
   return [make("div", { class: "disagrees", children: [heading, make("ul", { children: items }), make("p", { text: why })] })];
-}
-
-function criteria(document: Document, { outcome }: Reached): Node[] {
-  const recorded = named(document.recorded, document.rule);
-  const rows = outcome.criteria.map(({ criterion, value, holds }, i) => {
-    const there = recorded.criteria[i];
-    const name = make("span", { text: criterion.text });
-    const test = make("code", { text: criterion.test });
-    const reading = criterion.reading ? make("small", { text: ` (reading: ${criterion.reading}) ` }) : "";
-    const cell = make("span", { children: [name, ...(reading ? [reading] : []), make("br"), test] });
-    if (restsOnChance(document, criterion.names)) cell.append(make("br"), make("small", { text: "rests on an interval" }));
-    if (holds instanceof Missing) cell.append(make("br"), make("small", { text: `missing: ${holds.reasons.join("; ")}` }));
-    return [
-      cell,
-      shown(value),
-      shown(there ? readValue(there.value) : null),
-      tag(truthWord(holds)),
-      tag(truthWord(there ? readValue(there.holds) : null)),
-    ];
-  });
-  return [
-    make("h3", { text: "Criteria" }),
-    tableOf(["Criterion", "Value here", "Value recorded", "Here", "Recorded"], rows, "Criteria, here and recorded"),
-  ];
-}
-
-function readings(document: Document, { outcome }: Reached): Node[] {
-  const recorded = named(document.recorded, document.rule);
-  const names = Object.keys(outcome.readings);
-  if (!names.length) return [];
-  const rows = names.map((name) => [name, tag(outcome.readings[name] ?? ""), tag(recorded.readings[name] ?? "")]);
-  return [make("h3", { text: "Readings" }), tableOf(["Reading", "Here", "Recorded"], rows, "Readings, here and recorded")];
-}
-
-function estimate(document: Document, { outcome }: Reached): Node[] {
-  const rule = named(document.rules, document.rule);
-  if (!rule.estimate) return [];
-  const { title } = document.statistics[rule.estimate] ?? named(document.endpoints, rule.estimate);
-  const there = readValue(named(document.recorded, document.rule).estimate);
-  const rows = [[title, shown(outcome.estimate), shown(there)]];
-  return [make("h3", { text: "Estimate" }), tableOf(["Mean", "Here", "Recorded"], rows, "Estimate, here and recorded")];
 }
 
 function intervals(document: Document, reached: Reached): Node[] {
@@ -127,18 +77,6 @@ function made({ method, resamples, resampled, crossing }: IntervalSpec): string 
   return resamples ? `${method}, ${resamples} resamples${of}` : method;
 }
 
-function tests(document: Document): Node[] {
-  const rows = Object.entries(document.tests).map(([name, { made, p, adjusted }]) => {
-    return [`${name}: ${made}`, shown(readValue(p)), shown(readValue(adjusted)), "not made again: taken as recorded"];
-  });
-  if (!rows.length) return [];
-  const label = "Tests of significance, as recorded";
-  return [
-    make("h3", { text: "Tests of significance" }),
-    tableOf(["Test", "p recorded", "Adjusted, recorded", "Agreement"], rows, label),
-  ];
-}
-
 function compared(here: Interval, spec: IntervalSpec): string {
   const far = Math.max(...apart(here, spec));
   const words = agree(here, spec) ? "agree" : "DISAGREE";
@@ -170,30 +108,9 @@ function notes(label: string, calls: readonly string[]): Node[] {
   );
 }
 
-function shown(value: Value | null): Cell {
-  if (value === null || typeof value === "boolean") return "–";
-  if (value instanceof Missing) return "unknown";
-  if (value instanceof Series) {
-    const members = value.items.map(([key, member]) =>
-      make("span", {
-        class: "member",
-        children: [make("span", { class: "key", text: key }), document.createTextNode(" "), asNode(shown(member))],
-      }),
-    );
-    return make("span", { children: members });
-  }
-  const decimal = value.toNumber().toFixed(5);
-  return value.below <= LARGEST_COUNT && value.below > 1n ? `${decimal} (${value})` : decimal;
-}
-
 function signed(value: Fraction): string {
   const number = value.toNumber();
   return `${number < 0 ? "" : "+"}${number.toFixed(5)}`;
-}
-
-function tag(word: string): Node {
-  const kind = GOOD.includes(word) ? "good" : BAD.includes(word) ? "bad" : MIXED.includes(word) ? "mixed" : "plain";
-  return make("span", { class: `verdict ${kind}`, text: plain(word) });
 }
 
 function plain(word: string): string {

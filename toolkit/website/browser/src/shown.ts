@@ -122,7 +122,7 @@ function number(what: string, value: Value | null, shown: string): void {
 }
 
 /** Whether a text is what a number is printed as: to fixed decimals, or to about six digits without zeros behind them. */
-export function isPrinted(value: Fraction, text: string): boolean {
+function isPrinted(value: Fraction, text: string): boolean {
   const plain = text.replace(/^\+/, "").replaceAll(",", "").replace("−", "-");
   let found: Fraction;
   try {
