@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from toolkit.website.charts import svg
@@ -83,15 +84,15 @@ def points(lanes: Sequence[Lane], references: Sequence[Reference], axis: Axis) -
         heights = [head + _height(lane, scale, least) for lane in lanes]
         bottom = top + sum(heights)
         parts = across(scale, axis, top, bottom)
-        for reference in references:
-            parts.append(
-                svg.line(scale.at(reference.at), top, scale.at(reference.at), bottom, reference.look)
-            )
+        places = list(zip(accumulate(heights, initial=top), heights, strict=False))
+        # Where names stand above their rows, no line crosses them.
+        spans = [(top, bottom)] if is_wide else [(y + head, y + height) for y, height in places]
+        for line in references:
+            at = scale.at(line.at)
+            parts += [svg.line(at, start, at, end, line.look) for start, end in spans]
         parts += _named(names, scale, width)
-        y = top
-        for lane, height in zip(lanes, heights, strict=True):
-            parts += _lane(lane, scale, (y, height), width, is_wide=is_wide)
-            y += height
+        for lane, place in zip(lanes, places, strict=True):
+            parts += _lane(lane, scale, place, width, is_wide=is_wide)
         return bottom + BELOW, parts
 
     return draw
