@@ -146,7 +146,7 @@ def test_titles_and_captions_say_what_is_drawn(
 
 def test_drawings_need_no_script_and_keep_the_page_small(pages: dict[str, Page]) -> None:
     page = rendered(pages[PAGE], drawn=True)
-    assert page.count('<svg class="drawing') == 2 + len(NUMBER)  # and true success, wide and narrow
+    assert page.count('<svg class="drawing') == 1 + len(NUMBER)  # and true success
     assert list(check_budgets({PAGE: page.encode()})) == []
     without = rendered(pages[f"rows/runs/{OTHER}.html"], drawn=True)
     assert len(page) - len(without) < 2000 * LAST

@@ -44,7 +44,7 @@ def cells(rows: Sequence[ForestRow]) -> Cells:
 
 
 def _head(scale: Scale) -> str:
-    ticks = scale.ticks(58)
+    ticks = scale.ticks(42)
     parts = [
         svg.text(words, min(max(scale.at(tick), 14), WIDTH - 14), 12, "tick", "middle")
         for tick, words in zip(ticks, tick_texts(ticks, "signed"), strict=True)

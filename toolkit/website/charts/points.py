@@ -86,7 +86,7 @@ def points(lanes: Sequence[Lane], references: Sequence[Reference], axis: Axis) -
         parts = across(scale, axis, top, bottom)
         places = list(zip(accumulate(heights, initial=top), heights, strict=False))
         # Where names stand above their rows, no line crosses them.
-        spans = [(top, bottom)] if is_wide else [(y + head, y + height) for y, height in places]
+        spans = [(top, bottom)] if is_wide else [(y + head + 3, y + height) for y, height in places]
         for line in references:
             at = scale.at(line.at)
             parts += [svg.line(at, start, at, end, line.look) for start, end in spans]
