@@ -18,7 +18,7 @@ _FIGURE = re.compile(
     r"(.*?)</p>)?(<svg.*?)</figure>",
     re.DOTALL,
 )
-_MARK = re.compile(r'<g class="mark[^"]*" role="img" aria-label="([^"]*)"(?: data-row="([^"]*)")?>')
+_MARK = re.compile(r'<(?!span)\w+ [^>]*\bclass="mark\b[^>]*>')
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,8 @@ def figures(page: str) -> Iterator[Figure]:
         AssertionError: a mark stands elsewhere, or cannot be read.
     """
     found = [
-        Figure(
-            tuple(html.unescape(columns).split(",")),
-            html.unescape(about or ""),
-            tuple(tuple(_marks(drawing)) for drawing in drawings.split("</svg>") if "<svg" in drawing),
-        )
-        for columns, about, drawings in _FIGURE.findall(page)
+        Figure(tuple(html.unescape(columns).split(",")), html.unescape(about or ""), _drawings(drawn))
+        for columns, about, drawn in _FIGURE.findall(page)
     ]
     cells = re.findall(r'<svg class="drawing cell".*?</svg>', page, re.DOTALL)
     if of_cells := tuple(mark for cell in cells for mark in _marks(cell)):
@@ -64,15 +60,24 @@ def figures(page: str) -> Iterator[Figure]:
     if of_plain := tuple(mark for drawing in plain for mark in _marks(drawing)):
         found.append(Figure(SENTENCE, "", (of_plain,)))
     read = sum(len(drawing) for figure in found for drawing in figure.drawings)
-    assert read == len(re.findall(r'<g class="mark\b', page))
+    assert read == len(_MARK.findall(page))
     yield from found
 
 
+def _drawings(drawn: str) -> tuple[tuple[Mark, ...], ...]:
+    """Return the marks of a figure's drawings; the narrow one has the wide one's rows."""
+    wide, *narrow = (tuple(_marks(drawing)) for drawing in drawn.split("</svg>") if "<svg" in drawing)
+    for other in narrow:
+        assert [mark.says for mark in other] == [mark.says for mark in wide]
+    return (wide, *(wide for _ in narrow))
+
+
 def _marks(drawing: str) -> Iterator[Mark]:
-    for says, rows in _MARK.findall(drawing):
-        said = html.unescape(says).replace("\N{MINUS SIGN}", "-")
-        read = csv.reader(html.unescape(rows).split("\n")) if rows else [[said]]
-        yield Mark(said, tuple(map(tuple, read)))
+    for tag in _MARK.findall(drawing):
+        held = {name: html.unescape(value) for name, value in re.findall(r'([\w-]+)="([^"]*)"', tag)}
+        says = held["aria-label"].replace("\N{MINUS SIGN}", "-")
+        read = csv.reader(held["data-row"].split("\n")) if "data-row" in held else [[says]]
+        yield Mark(says, tuple(map(tuple, read)))
 
 
 def normal(cell: object) -> str:

@@ -57,7 +57,8 @@ def expected(case: Case, page: Page, drawn: Sequence[Figure]) -> Expected:  # no
             return _rule(case, next(d for d in case.decide_all() if d.rule == context["d"]["rule"]))
         case "study.html":
             hypotheses = [d for d in case.decide_all() if d.kind == "hypothesis" and d.estimate]
-            return [*_forest(case), *[found for d in hypotheses for found in _estimate(d)][:FIRST]]
+            drawings = [found for d in hypotheses for found in _estimate(d)][:FIRST]
+            return [*_forest(case), *_pictures(case, set(case.book.pictures)), *drawings]
         case "home.html":
             said = [("sentence", list(designs(study, drawn)))]
             return [*_forest(case), *_pictures(case, set(case.book.pictures)), *said]
@@ -174,7 +175,7 @@ def _pictures(case: Case, names: set[str]) -> Expected:
             (k, p.name, *p.predicted, v, *_ends(case.engine.interval(p.interval) if p.interval else None))
             for k, (p, v) in enumerate(there, 1)
         ]
-        found += [("number", points)] if points and name in names else []
+        found += [("number", points * len(picture.across))] if points and name in names else []
     return found
 
 

@@ -117,10 +117,10 @@ def test_every_drawn_number_is_the_register_s(pages: dict[str, Page], recorded: 
 def test_the_rows_beside_the_drawings_are_read_from_the_registers_own_file(
     pages: dict[str, Page], folder: Path
 ) -> None:
-    shown = pages[PAGE].context["registers"]["files"]["steps"]
+    (shown,) = (file for file in pages[PAGE].context["files"] if file.table == "steps")
     (file,) = (folder / "steps").glob("*.parquet")
-    assert shown["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
-    assert shown["rows"] == LAST
+    assert shown.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert shown.rows == LAST
     assert '<details data-rows="steps">' in rendered(pages[PAGE])
 
 

@@ -9,7 +9,7 @@ from toolkit.website.charts.forest import ForestRow, Whole
 from toolkit.website.charts.points import drawn_dot
 from toolkit.website.charts.scale import Axis, Scale, spanned, tick_texts
 
-WIDTH, HEIGHT = 260, 30
+WIDTH, HEIGHT = 190, 30
 HEAD = 18
 
 
@@ -44,7 +44,7 @@ def cells(rows: Sequence[ForestRow]) -> Cells:
 
 
 def _head(scale: Scale) -> str:
-    ticks = scale.ticks(58)
+    ticks = scale.ticks(42)
     parts = [
         svg.text(words, min(max(scale.at(tick), 14), WIDTH - 14), 12, "tick", "middle")
         for tick, words in zip(ticks, tick_texts(ticks, "signed"), strict=True)

@@ -89,6 +89,7 @@ def lines(drawn: Sequence[Line], frame: Frame) -> Draw:
         inset = 6.0
         x = Scale(min(xs), max(xs) if max(xs) > min(xs) else min(xs) + 1, left + inset, width - room - inset)
         parts = [*upwards(y, frame.up, left, width - room), *_steps(frame, x, bottom)]
+        parts.append(svg.text(svg.cut(frame.up.title, width), 0, 12, "soft"))
         if frame.band:
             there = [(x.at(at), y.at(low)) for at, low, _ in frame.band]
             back = [(x.at(at), y.at(high)) for at, _, high in reversed(frame.band)]
@@ -111,7 +112,7 @@ def _bounded(scale: Scale, bounds: tuple[float, float]) -> Scale:
 
 def _steps(frame: Frame, x: Scale, bottom: float) -> list[str]:
     if frame.ticks is None:
-        ticks = round_numbers(x.low, x.high, max(2, int((x.end - x.start) / 80)))
+        ticks = round_numbers(x.low, x.high, max(2, int((x.end - x.start) / 55)))
         words = tick_texts(ticks, frame.across.form)
     else:
         ticks = _thinned(frame.ticks, x)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from toolkit.website.charts import svg
@@ -9,8 +10,9 @@ from toolkit.website.charts.drawing import WIDE, Draw
 from toolkit.website.charts.marks import apart, swarm
 from toolkit.website.charts.scale import Axis, Scale, across, spanned
 
-ROW, HEADED = 26, 40
-"""Height of a row whose name stands beside it, and of one whose name stands above it, in pixels."""
+ROW, DENSE, HEAD = 26, 18, 14
+"""Height of a row, of one among many, and of a name that stands above its row, in pixels."""
+MANY = 16
 STACKED = 9
 """From dot to dot where several with intervals share a row."""
 NAMES, NOTES = 240, 190
@@ -77,18 +79,20 @@ def points(lanes: Sequence[Lane], references: Sequence[Reference], axis: Axis) -
         )
         names = [r for r in references if r.name]
         top = 22.0 if names else 6.0
-        heights = [_height(lane, scale, is_wide=is_wide) for lane in lanes]
+        least = ROW if len(lanes) <= MANY else DENSE
+        head = 0 if is_wide else HEAD
+        heights = [head + _height(lane, scale, least) for lane in lanes]
         bottom = top + sum(heights)
         parts = across(scale, axis, top, bottom)
-        for reference in references:
-            parts.append(
-                svg.line(scale.at(reference.at), top, scale.at(reference.at), bottom, reference.look)
-            )
+        places = list(zip(accumulate(heights, initial=top), heights, strict=False))
+        # Where names stand above their rows, no line crosses them.
+        spans = [(top, bottom)] if is_wide else [(y + head + 3, y + height) for y, height in places]
+        for line in references:
+            at = scale.at(line.at)
+            parts += [svg.line(at, start, at, end, line.look) for start, end in spans]
         parts += _named(names, scale, width)
-        y = top
-        for lane, height in zip(lanes, heights, strict=True):
-            parts += _lane(lane, scale, (y, height), width, is_wide=is_wide)
-            y += height
+        for lane, place in zip(lanes, places, strict=True):
+            parts += _lane(lane, scale, place, width, is_wide=is_wide)
         return bottom + BELOW, parts
 
     return draw
@@ -108,14 +112,14 @@ def _offsets(lane: Lane, scale: Scale) -> list[float]:
     return [10.0 * off for off in swarm([scale.at(dot.value) for dot in lane.dots], 10)]
 
 
-def _height(lane: Lane, scale: Scale, *, is_wide: bool) -> float:
+def _height(lane: Lane, scale: Scale, least: float) -> float:
     reach = max((abs(off) for off in _offsets(lane, scale)), default=0.0)
-    return max(ROW, 2 * reach + 16) + (0 if is_wide else HEADED - ROW)
+    return max(least, 2 * reach + 16)
 
 
 def _lane(lane: Lane, scale: Scale, place: tuple[float, float], width: float, *, is_wide: bool) -> list[str]:
     top, height = place
-    head = 0 if is_wide else HEADED - ROW
+    head = 0 if is_wide else HEAD
     middle = top + head + (height - head) / 2
     if is_wide:
         parts = [svg.text(svg.cut(lane.name, scale.start - 10), scale.start - 10, middle + 4, None, "end")]

@@ -66,7 +66,7 @@ def ratios(what: str, ratios: tuple[Ratio, ...], interval: str) -> Chart | None:
         )
         for r in ordered
     ]
-    axis = Axis("ratio, paired over independent", is_ratio=True)
+    axis = Axis("ratio", is_ratio=True)
     draw = points(lanes, [Reference(1, "even", "1")], axis)
     return drawn(_finding(ratios), _caption(what, ratios, interval), COLUMNS, draw, about=what)
 

@@ -3,13 +3,26 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from toolkit.website.charts import svg
 from toolkit.website.charts.marks import MINUS
 
 FEW = 3
 ROUND = (1, 2, 5)
+FINE = (
+    (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9),
+    (1, 1.5, 2, 3, 4, 5, 7),
+    ROUND,
+    (1, 3),
+    (1,),
+)
+"""Leading digits of ticks where equal factors are equally far apart: the finest that leave room are taken."""
 LOW_ENOUGH = 1e-9
+BESIDE = 8
+"""How far words of an axis may reach beyond its ends."""
+CLOSE = 34
+"""From tick to tick, where they are closest."""
 
 
 @dataclass(frozen=True)
@@ -48,15 +61,19 @@ class Scale:
         low, high, value = (math.log(n) if self.is_ratio else n for n in (self.low, self.high, value))
         return self.start + (self.end - self.start) * (value - low) / (high - low)
 
-    def ticks(self, apart: float = 70) -> list[float]:
+    def ticks(self, apart: float = 60) -> list[float]:
         """Return round numbers that stand about so many pixels apart, upwards."""
-        most = max(2, int(abs(self.end - self.start) / apart))
-        if self.is_ratio:
-            decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-            found = [m * 10.0**n for n in decades for m in ROUND if self.low <= m * 10.0**n <= self.high]
-            if FEW <= len(found) <= most + 1:
+        decades = (
+            range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+            if self.is_ratio
+            else ()
+        )
+        for digits in FINE if decades else ():
+            found = [m * 10.0**n for n in decades for m in digits if self.low <= m * 10.0**n <= self.high]
+            gaps = [abs(self.at(b) - self.at(a)) for a, b in pairwise(found)]
+            if len(found) >= FEW and min(gaps) >= CLOSE:
                 return found
-        return round_numbers(self.low, self.high, most)
+        return round_numbers(self.low, self.high, max(2, int(abs(self.end - self.start) / apart)))
 
 
 def round_numbers(low: float, high: float, most: int) -> list[float]:
@@ -104,20 +121,20 @@ def across(scale: Scale, axis: Axis, top: float, bottom: float) -> list[str]:
     """Return an axis along the bottom, with its lines upwards."""
     ticks = scale.ticks()
     parts = [svg.line(scale.at(tick), top, scale.at(tick), bottom, "grid") for tick in ticks]
-    parts += [
-        svg.text(words, scale.at(tick), bottom + 16, "tick", "middle")
-        for tick, words in zip(ticks, tick_texts(ticks, axis.form), strict=True)
-    ]
+    for tick, words in zip(ticks, tick_texts(ticks, axis.form), strict=True):
+        half = svg.width_of(words, 11) / 2 - BESIDE
+        at = min(max(scale.at(tick), scale.start + half), scale.end - half)
+        parts.append(svg.text(words, at, bottom + 16, "tick", "middle"))
     title = svg.cut(axis.title, abs(scale.end - scale.start) * 1.15)
     return [*parts, svg.text(title, (scale.start + scale.end) / 2, bottom + 35, "soft", "middle")]
 
 
 def upwards(scale: Scale, axis: Axis, left: float, right: float) -> list[str]:
-    """Return an axis along the left, with its lines across and its title on top."""
+    """Return an axis along the left, with its lines across; its title stands on top, where there is room."""
     ticks = scale.ticks(45)
     parts = [svg.line(left, scale.at(tick), right, scale.at(tick), "grid") for tick in ticks]
     parts += [
         svg.text(words, left - 7, scale.at(tick) + 4, "tick", "end")
         for tick, words in zip(ticks, tick_texts(ticks, axis.form), strict=True)
     ]
-    return [*parts, svg.text(svg.cut(axis.title, right), 0, 12, "soft")] if axis.title else parts
+    return parts

@@ -89,19 +89,24 @@ def _utc(text: str) -> str:
 
 def _labels(marks: Sequence[Mark], x: Scale, y: float, width: float) -> list[str]:
     """Return the names above the marks of a lane; names that would run into each other stand as one."""
-    placed: list[tuple[float, str]] = []
-    for place, label in [(x.at(_seconds(at)), label) for _, label, at, _, _ in marks if label]:
-        before, held = placed[-1] if placed else (float("-inf"), "")
-        if place - before < (svg.width_of(held) + svg.width_of(label)) / 2 + GAP:
-            placed[-1] = (before, f"{held}, {label}")
-        else:
-            placed.append((place, label))
-    parts = []
-    for place, label in placed:
-        shown = svg.cut(label, width - 10)
-        half = svg.width_of(shown) / 2
-        parts.append(svg.text(shown, min(max(place, half + 2), width - half - 2), y, "soft", "middle"))
-    return parts
+    placed: list[tuple[float, float, str]] = []  # from, to, words
+    for at, label in ((x.at(_seconds(at)), label) for _, label, at, _, _ in marks if label):
+        start, end, words = _room(at, label, width)
+        while placed and start < placed[-1][1] + GAP:
+            before, until, held = placed.pop()
+            start, end, words = _room((before + until) / 2, f"{held}, {words}", width)
+        placed.append((start, end, words))
+    return [
+        svg.text(svg.cut(words, width), (start + end) / 2, y, "soft", "middle")
+        for start, end, words in placed
+    ]
+
+
+def _room(at: float, words: str, width: float) -> tuple[float, float, str]:
+    """Return where words about a place begin and end, moved so that they stay in the drawing."""
+    half = min(svg.width_of(words), width - 4) / 2
+    middle = min(max(at, half + 2), width - half - 2)
+    return middle - half, middle + half, words
 
 
 def _span(marks: Sequence[Mark]) -> tuple[float, float]:
