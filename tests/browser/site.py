@@ -27,7 +27,6 @@ document.addEventListener("DOMContentLoaded", () => {
 });
 """
 # Whether scripts have drawn a page's first chart again.
-DRAWN = "() => !document.querySelector('figure.chart svg').wasBuilt"
 OpenPage = Callable[..., Page]
 """Opens a page: width, height, and whatever a browser's context takes."""
 KIND = re.compile(rb'<body data-kind="([\w-]+)"')
