@@ -158,7 +158,7 @@ def test_a_studys_page_shows_its_decisions_and_counts(
 
 def test_the_front_page_shows_outcomes(material: Material, decided: Callable[[str], Decided]) -> None:
     (page,) = home.pages(only(material, "published"))
-    assert "H2a" in check_outcomes(tree(page), "Outcomes of published", decided("published"))
+    assert "H2a" in check_outcomes(tree(page), "Hypotheses of published", decided("published"))
 
 
 def test_a_runs_page_shows_its_counts(material: Material) -> None:
