@@ -5,7 +5,7 @@ import gzip
 import pytest
 from playwright.sync_api import Response
 
-from tests.browser.site import DRAWN, OpenPage, Served, Watch
+from tests.browser.site import OpenPage, Served, Watch
 from toolkit.website.checking import HOME_WITH_SCRIPTS, HOME_WITHOUT_SCRIPTS
 
 
@@ -23,7 +23,7 @@ def test_a_page_loads_without_a_word_of_complaint_and_asks_nobody_else(
 
 @pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("opened", [pytest.param("served", marks=pytest.mark.slow), "from a folder"])
-def test_charts_are_drawn_again_by_scripts_without_a_complaint(
+def test_charts_say_the_mark_that_is_pointed_at_without_a_complaint(
     open_page: OpenPage, site: Served, opened: str, quick: bool
 ) -> None:
     root = site.address if opened == "served" else site.folder.as_uri()
@@ -31,10 +31,13 @@ def test_charts_are_drawn_again_by_scripts_without_a_complaint(
     watch = Watch(root).on(page)
     for name in list(site.kinds(quick=quick).values())[:: 2 if quick else 1]:
         page.goto(f"{root.removesuffix('/')}/{name}")
-        figures = page.locator("figure.chart:has(.specification)")
-        if figures.count() and figures.first.is_visible():
-            figures.first.scroll_into_view_if_needed()
-            page.wait_for_function(DRAWN)
+        mark = page.locator("figure.chart svg:visible .mark").first
+        if mark.count():
+            mark.scroll_into_view_if_needed()
+            mark.hover(force=True)
+            assert page.locator("output.told").text_content() in page.locator(".mark").evaluate_all(
+                "marks => marks.map(mark => mark.getAttribute('aria-label'))"
+            )
         page.evaluate("scrollTo(0, document.body.scrollHeight)")
     page.wait_for_load_state("networkidle")
     assert watch.wrong == []

@@ -1,7 +1,7 @@
-"""A page as a tree: its tables by their headings, the marks of its drawings by their labels."""
+"""A page as a tree, its tables by their headings."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from html.parser import HTMLParser
 from typing import Any
 from xml.etree.ElementTree import Element, TreeBuilder
@@ -80,14 +80,6 @@ def table(page: Element, label: str) -> list[dict[str, Element]]:
         cells = (list(row) for row in region.findall("table/tbody/tr") if len(row) == len(headings))
         rows += [dict(zip(headings, row, strict=True)) for row in cells]
     return rows
-
-
-def marks(page: Element) -> Iterator[dict[str, str]]:
-    """Yield what every mark of every drawing says of itself."""
-    for part in page.iter():
-        label = part.get("aria-label", "").replace("\N{MINUS SIGN}", "-")
-        if ": " in label:
-            yield dict(pair.partition(": ")[::2] for pair in label.split("; "))
 
 
 def near(number: float, digits: int) -> Any:

@@ -14,7 +14,6 @@ from tests.unit.website.numbers import (
     NONE,
     check_outcomes,
     classed,
-    marks,
     near,
     numbers,
     section,
@@ -71,8 +70,8 @@ def test_a_rules_page_shows_its_decision(material: Material, decided: Callable[[
         if document["estimate"] and document["estimate"]["mean"] is not None:
             shows_estimate(text(classed(lead, "num")[0]), document)
             estimate = section(shown, "estimate").findall("p")[0]
-            assert numbers(text(classed(estimate, "num")[0])) == [document["estimate"]["mean"]]
-            shows_estimate(text(estimate).partition(": mean ")[2], document, 5)
+            assert numbers(text(classed(estimate, "num")[0])) == [near(document["estimate"]["mean"], 4)]
+            shows_estimate(text(estimate).partition(": mean ")[2], document)
         for row, criterion in zip(table(shown, "Criteria"), document["criteria"], strict=True):
             check_criterion(row, criterion)
         for title, secondary in zip(
@@ -83,7 +82,6 @@ def test_a_rules_page_shows_its_decision(material: Material, decided: Callable[[
                 number for seed, value in expected.items() for number in (*numbers(seed), value)
             ]
         check_seeds(shown, document, counts, {e.id: e for e, _ in page.context["seeds"]})
-        check_differences(shown, document)
 
 
 def check_criterion(row: dict[str, Element], criterion: dict[str, Any]) -> None:
@@ -132,19 +130,6 @@ def check_seeds(
             assert numbers(episodes.partition(" ")[0]) == [sum(rows)]
 
 
-def check_differences(shown: Element, document: dict[str, Any]) -> None:
-    """Hold the drawing of a difference by seeds to the decision."""
-    drawn = [mark for mark in marks(shown) if mark.get("row", "").startswith(("seed ", "mean"))]
-    for mark in drawn:
-        if "low" in mark:
-            ends = [document["interval"]["low"], document["interval"]["high"]]
-            assert [float(mark["low"]), float(mark["high"])] == [near(end, 4) for end in ends]
-        elif "title" not in mark:
-            by_seed = document["estimate"]["by_seed"] | {"mean": document["estimate"]["mean"]}
-            assert float(next(iter(mark.values()))) == by_seed[mark["row"].removeprefix("seed ")]
-    assert bool(drawn) == bool(document["interval"])
-
-
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_studys_page_shows_its_decisions_and_counts(
     material: Material, decided: Callable[[str], Decided], name: str
@@ -171,24 +156,9 @@ def test_a_studys_page_shows_its_decisions_and_counts(
     assert rows == {known: str(entry.rows) for known, entry in one.manifest.tables.items()}
 
 
-def test_the_front_page_shows_outcomes_and_draws_intervals(
-    material: Material, decided: Callable[[str], Decided]
-) -> None:
+def test_the_front_page_shows_outcomes(material: Material, decided: Callable[[str], Decided]) -> None:
     (page,) = home.pages(only(material, "published"))
-    shown, decisions = tree(page, drawn=True), decided("published")
-    assert "H2a" in check_outcomes(shown, "Outcomes of published", decisions)
-    drawn = [mark for mark in marks(shown) if mark.get("rule") in decisions]
-    for mark in drawn:
-        document, number = decisions[mark["rule"]], next(iter(mark.values()))
-        if "high" in mark:
-            ends = [near(document["interval"][key], 4) for key in ("low", "high")]
-            assert [float(number), float(mark["high"])] == ends
-        elif "value" in mark:
-            assert float(number) == document["estimate"]["mean"]
-        elif "at" in mark:  # a threshold, or a bound
-            assert float(number) in [end for one in document["criteria"] for end in numbers(one["test"])]
-    for part in ("high", "value", "at"):
-        assert {mark["rule"] for mark in drawn if part in mark} == {"H2a", "H2b", "H3", "H5"}
+    assert "H2a" in check_outcomes(tree(page), "Hypotheses of published", decided("published"))
 
 
 def test_a_runs_page_shows_its_counts(material: Material) -> None:
