@@ -167,9 +167,10 @@ def choose_of_runs(study: Study) -> dict[str, tuple[ReplayedEpisode, ...] | str]
     seeds: dict[tuple[str, str], set[int]] = {}
     for run in study.rows("runs"):
         seeds.setdefault((run["condition"], run["arm"]), set()).add(run["seed"])
+    early = {cell: sorted(of_cell)[:SEEDS] for cell, of_cell in seeds.items()}
     chosen: dict[str, tuple[ReplayedEpisode, ...] | str] = {}
     for run in study.rows("runs"):
-        is_early = run["seed"] in sorted(seeds[run["condition"], run["arm"]])[:SEEDS]
+        is_early = run["seed"] in early[run["condition"], run["arm"]]
         chosen[run["run_id"]] = _why_none(study, run, is_early=is_early) or _of_run(study, run)
     return chosen
 
@@ -191,10 +192,11 @@ def _why_none(study: Study, run: RunRow, *, is_early: bool) -> str:
 def _of_run(study: Study, run: RunRow) -> tuple[ReplayedEpisode, ...]:
     replayer = Replayer(study, run["run_id"])
     table = table_of_run(study, "episodes", run["run_id"])
-    places = table.select(("phase", "regime", "step")).to_pylist()
-    last = max((place["phase"] != PHASE, place["step"]) for place in places)
-    at = [n for n, place in enumerate(places) if (place["phase"] != PHASE, place["step"]) == last]
-    at = [n for n in at if places[n]["regime"] == replayer.specification.at_noise] or at
+    phases, regimes, steps = (table[name].to_pylist() for name in ("phase", "regime", "step"))
+    order = [(phase != PHASE, step) for phase, step in zip(phases, steps, strict=True)]
+    last = max(set(order))
+    at = [n for n, when in enumerate(order) if when == last]
+    at = [n for n in at if regimes[n] == replayer.specification.at_noise] or at
     rows: list[Any] = to_rows(table.take(at))
     wanted = (
         next((row for row in rows if row["true_success"]), None),
