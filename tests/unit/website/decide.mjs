@@ -30,7 +30,8 @@ globalThis.document = {
   createElement: () => new Script(),
   head: { append },
 };
-runInThisContext(readFileSync(process.argv[2], "utf8"));
+for (const script of [process.argv[2].replace(/[^/]+$/, "parquet.js"), process.argv[2]])
+  runInThisContext(readFileSync(script, "utf8"));
 const { Chain, redecide, parse, evaluate, readValue, writeValue } = globalThis.toolkitDecide;
 
 function merged(there, change) {

@@ -30,7 +30,7 @@ def write(folder: Path, text: str) -> Path:
 def test_ordered_studies_come_first(tmp_path: Path) -> None:
     assert read_front(tmp_path) is None
     front = read_front(write(tmp_path, WORDS))
-    assert front == Front("A title", "A question?", ("published",), ("theory",))
+    assert front == Front("A title", "A question?", ("published",), exhibits=("theory",))
     assert sorted(["another", "published"], key=front.place) == ["published", "another"]
     assert read_front(write(tmp_path, 'title = "t"\nquestion = "q"')) == Front("t", "q")
 

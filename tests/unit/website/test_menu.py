@@ -27,7 +27,7 @@ def test_the_menu_of_a_runs_page_is_small(case: Case, monkeypatch: pytest.Monkey
     )
     page = next(iter(made_by(Material((case,)), run).values()))
     menu = rendered(page).partition('<nav aria-label="Sections">')[2].partition("</nav>")[0]
-    assert "small-lm" in menu
+    assert "Data" in menu
     assert len(menu) < MOST_BYTES
 
 

@@ -33,7 +33,7 @@ def test_columns_come_with_their_meaning_and_words_once(case: Case) -> None:
     (column,) = [entry for entry in found if entry[:2] == ["Column", "evaluations.successes"]]
     known = TABLES["evaluations"].column("successes")
     assert known is not None
-    assert column[2:] == [known.meaning, "data.html#published-evaluations"]
+    assert column[2:] == [known.meaning, "data.html#table-evaluations"]
     words = [tuple(entry[1:3]) for entry in found if entry[0] == "Word"]
     assert len(words) == len(set(words))
 

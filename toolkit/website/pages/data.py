@@ -94,7 +94,8 @@ def _table(study: Study, table: Table) -> dict[str, Any]:
 def _described(name: str, studies: Sequence[Study]) -> dict[str, Any]:
     """Return a table of the schema with the columns that any study has, and which study leaves out which."""
     held = {s.name: s.table(name).column_names for s in studies if s.has(name)}
-    columns = [c for c in TABLES[name].columns if any(c.name in names for names in held.values())]
+    known = {c.name: c for s in studies if s.has(name) for c in s.table(name).columns}
+    columns = [known[c.name] for c in TABLES[name].columns if c.name in known]
     left_out = {s: [c.name for c in columns if c.name not in names] for s, names in held.items()}
     return {
         "table": TABLES[name],
