@@ -68,6 +68,7 @@ def test_a_runs_rows_and_settings_are_read_from_its_registers_where_somebody_ope
     page.locator("details[data-rows=groups] tbody tr").first.wait_for()
     assert page.locator("details[data-rows=groups] tbody tr").count() == 50
     assert {url.rpartition("/data/")[2] for url in asked if "/data/" in url} == {
+        "embedded.js",  # the manifest, which says where the file of all runs lies
         "embedded/runs/train-00000-of-00001.js",
         "embedded/groups/c2-paired-s1.js",
     }

@@ -26,7 +26,7 @@ def content() -> dict[str, bytes]:
     registrations = tuple(load_registration(CHECKOUT / "prereg" / name) for name in names)
     material = Material((), registrations=registrations)
     pages = {name: text.encode() for name, text in pages_of(material, maker).items()}
-    return {**pages, **frozen_file_content(material), **_assets()}
+    return {**pages, **frozen_file_content(material), **_assets(material)}
 
 
 def opened(open_page: OpenPage, folder: Path, files: dict[str, bytes], name: str = "embedded") -> Page:

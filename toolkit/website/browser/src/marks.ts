@@ -48,7 +48,8 @@ export function tell(figure: HTMLElement): void {
 /** A figure's rows as CSV, each once although it is drawn for two widths. */
 export function rowsOf(figure: HTMLElement): string {
   const marks = figure.querySelectorAll("svg.drawing:first-of-type .mark[data-row]");
-  return [figure.dataset["columns"] ?? "", ...[...marks].map((mark) => mark.getAttribute("data-row"))].join("\n");
+  const rows = new Set([...marks].map((mark) => mark.getAttribute("data-row"))); // panels share them
+  return [figure.dataset["columns"] ?? "", ...rows].join("\n");
 }
 
 /** Its drawing as a file of its own, with the colours of the page as it is. */
