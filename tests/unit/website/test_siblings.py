@@ -29,14 +29,14 @@ def test_a_page_of_one_study_leads_to_that_of_the_other(pages: dict[str, Read], 
 
 
 def test_a_page_says_which_study_it_is_of_and_which_the_link_leads_to(pages: dict[str, Read]) -> None:
-    said = "of study embedded. The same of: study published (published figures)."
+    said = "of study embedded. The same page for: study published (published figures)."
     assert said in pages["embedded/probe.html"].text
 
 
 def test_a_registration_leads_to_the_others_and_names_their_studies(pages: dict[str, Read]) -> None:
     page = pages["registrations/embedded.html"]
     assert "../registrations/paired-rollouts.html" in page.links
-    assert "embedded (study embedded). The same of: paired-rollouts (study published)." in page.text
+    assert "embedded (study embedded). The same page for: paired-rollouts (study published)." in page.text
 
 
 def test_a_page_that_the_site_lacks_is_not_linked(both: Material) -> None:

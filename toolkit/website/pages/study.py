@@ -135,7 +135,7 @@ def _cell(case: Case, cell: Cell, runs: Sequence[RunRow], shared: Mapping[str, F
         "by_arm": {
             arm: [(r["seed"], r["run_id"], page.run_page(case.study.name, r["run_id"])) for r in of_arm]
             for arm in cell.arms
-            if (of_arm := [run for run in runs_there if run["arm"] == arm])
+            if (of_arm := sorted((r for r in runs_there if r["arm"] == arm), key=lambda r: r["seed"]))
         },
         "of": len(cell.arms) * len(cell.seeds),
         "absent": [f"{arm} {seed}" for arm in cell.arms for seed in cell.seeds if (arm, seed) not in there],
