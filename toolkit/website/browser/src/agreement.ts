@@ -2,7 +2,7 @@
 
 import { type Document, named, readValue, writeValue } from "./evidence";
 import { Fraction } from "./fraction";
-import { type Interval, agree } from "./interval";
+import { type Intervals, agree } from "./interval";
 import type { Outcome } from "./redecision";
 import { Missing, type Value } from "./value";
 
@@ -13,11 +13,7 @@ export interface Disagreement {
 }
 
 /** Where they differ; nothing where they agree. */
-export function disagreements(
-  document: Document,
-  outcome: Outcome,
-  intervals: ReadonlyMap<string, Interval | Missing>,
-): Disagreement[] {
+export function disagreements(document: Document, outcome: Outcome, intervals: Intervals): Disagreement[] {
   const recorded = named(document.recorded, document.rule);
   const calls = [...outcome.closeCalls, ...recorded.close_calls];
   const found: Disagreement[] = [];

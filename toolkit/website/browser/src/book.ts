@@ -60,7 +60,7 @@ export function readBook(rules: string, amendments: readonly string[]): Book {
 }
 
 /** Every name that a rule's tests mention, those of the rules it rests on included. */
-export function namesOf(book: Pick<Book, "rules">, rule: string): Set<string> {
+function namesOf(book: Book, rule: string): Set<string> {
   const names = new Set<string>();
   const waiting = [rule];
   for (let next; (next = waiting.pop()) !== undefined; )

@@ -3,13 +3,13 @@
 import { Fraction } from "./fraction";
 import { Missing, Series, type Value } from "./value";
 
-export interface Absent {
+interface Absent {
   missing: string[];
   not_run: boolean;
 }
 
 /** A number as text, true or false, what is missing, members in order, or nothing. */
-export type Written = string | boolean | null | Absent | { unit: string; members: [string, Written][] };
+type Written = string | boolean | null | Absent | { unit: string; members: [string, Written][] };
 
 export interface Criterion {
   id: string;
@@ -77,7 +77,7 @@ export interface Statistic {
 }
 
 /** A test of significance: its p-values are taken as recorded. */
-export interface Tested {
+interface Tested {
   made: string;
   p: Written;
   /** Null where it is in no family. */
@@ -159,10 +159,7 @@ export function readValue(written: Written): Value | null {
   if (written === null || typeof written === "boolean") return written;
   if (typeof written === "string") return Fraction.read(written);
   if ("missing" in written) return new Missing(written.missing, written.not_run);
-  return new Series(
-    written.unit,
-    written.members.map(([key, member]) => [key, readValue(member) as Fraction]),
-  );
+  return new Series(written.unit, written.members.map(([key, member]) => [key, readValue(member) as Fraction]));
 }
 
 /** A value as the document writes it. */
