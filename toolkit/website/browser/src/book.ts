@@ -59,38 +59,20 @@ export function readBook(rules: string, amendments: readonly string[]): Book {
   };
 }
 
-/** Every name that a rule's tests mention, those of the rules it rests on included. */
-function namesOf(book: Book, rule: string): Set<string> {
-  const names = new Set<string>();
-  const waiting = [rule];
-  for (let next; (next = waiting.pop()) !== undefined; )
-    for (const name of book.rules[next]?.criteria.flatMap((criterion) => criterion.names) ?? []) {
-      if (!names.has(name) && name in book.rules) waiting.push(name);
-      names.add(name);
-    }
-  return names;
-}
-
-/** The part of a book that a rule is decided on, in the book's order. */
+/** The part of a book that a rule is decided on, in the book's order: what it names, and what that names in turn. */
 export function partFor(book: Book, rule: string): Pick<Book, "rules" | "endpoints" | "statistics" | "intervals"> {
   if (!(rule in book.rules)) throw new Error(`the registration has no rule ${rule}`);
-  const names = namesOf(book, rule).add(rule);
-  for (const { estimate, interval } of [...names].flatMap((name) => book.rules[name] ?? [])) names.add(estimate).add(interval);
-  const waiting = [...names];
-  const add = (name: string) => names.has(name) || (names.add(name), waiting.push(name));
-  for (let name; (name = waiting.pop()) !== undefined; ) {
-    const of = book.intervals[name]?.endpoint;
-    if (of) add(of);
+  const names = new Set([rule]);
+  for (const name of names) { // those added on the way included
+    const { criteria = [], estimate = "", interval = "" } = book.rules[name] ?? {};
     const formula = book.statistics[name]?.formula;
-    if (formula) for (const part of namesIn(parse(formula))) add(part);
+    const parts = formula ? namesIn(parse(formula)) : [];
+    const named = [...criteria.flatMap((criterion) => criterion.names), estimate, interval, book.intervals[name]?.endpoint ?? ""];
+    for (const other of [...named, ...parts]) names.add(other);
   }
   const only = <T>(part: Record<string, T>) => Object.fromEntries(Object.entries(part).filter(([name]) => names.has(name)));
-  return {
-    rules: only(book.rules),
-    endpoints: only(book.endpoints),
-    statistics: only(book.statistics),
-    intervals: only(book.intervals),
-  };
+  const { rules, endpoints, statistics, intervals } = book;
+  return { rules: only(rules), endpoints: only(endpoints), statistics: only(statistics), intervals: only(intervals) };
 }
 
 /** Where a run stands, in words. */
@@ -131,7 +113,6 @@ function readEndpoint(content: Table, frozen: Table, scaling: string): Endpoint 
     return { trajectory, step: Number(step) };
   });
   const endpoint: Endpoint = {
-    title: text(content["title"]),
     register: text(content["register"]),
     outcome:
       count === undefined
@@ -149,7 +130,6 @@ function readEndpoint(content: Table, frozen: Table, scaling: string): Endpoint 
     over_steps: text(content["over_steps"]) as Endpoint["over_steps"],
     threshold: (content["threshold"] as string | undefined) ?? null,
     checkpoints,
-    unit: text(content["unit"]),
     low: (content["range"] as string[])[0] ?? "",
     high: (content["range"] as string[])[1] ?? "",
     tasks,

@@ -42,7 +42,6 @@ export interface Place {
 }
 
 export interface Endpoint {
-  title: string;
   register: string;
   has_register: boolean;
   /** Why it cannot be measured, where that is more than a table that is not there. */
@@ -63,7 +62,6 @@ export interface Endpoint {
   over_steps: "auc" | "auc_gain" | "mean" | "steps_to_threshold" | "";
   threshold: string | null;
   checkpoints: { trajectory: string; step: number }[];
-  unit: string;
   low: string;
   high: string;
   tasks: number;
@@ -72,13 +70,11 @@ export interface Endpoint {
 
 /** A number made of endpoints, by a formula of the language. */
 export interface Statistic {
-  title: string;
   formula: string;
 }
 
 /** A test of significance: its p-values are taken as recorded. */
 interface Tested {
-  made: string;
   p: Written;
   /** Null where it is in no family. */
   adjusted: Written;
@@ -89,8 +85,6 @@ export interface Ends {
   high: string;
   low_error: string | null;
   high_error: string | null;
-  source: string;
-  origin: string;
 }
 
 export interface IntervalSpec {

@@ -199,14 +199,12 @@ async function decode(held: Opened, names: string[]): Promise<void> {
     utf8: true,
     onChunk: ({ columnName, columnData, rowStart }) => {
       const values = found.get(columnName);
-      const exact = decimals.get(columnName) ?? same;
+      const exact = decimals.get(columnName) ?? ((value: Value) => value);
       for (let at = 0; values && at < columnData.length; at += 1) values[rowStart + at] = exact(columnData[at] ?? null);
     },
   });
   for (const [name, values] of found) held.columns.set(name, values);
 }
-
-const same = (value: Value): Value => value;
 
 /** A value as text. */
 export function shown(value: Value): string {

@@ -104,9 +104,7 @@ function read({ evidence, intervals }: Reached): Node[] {
 }
 
 function notes(label: string, calls: readonly string[]): Node[] {
-  return calls.map((call) =>
-    make("p", { class: "note", children: [make("strong", { text: `${label}: ` }), `${call}.`] }),
-  );
+  return calls.map((call) => make("p", { class: "note", children: [make("strong", { text: `${label}: ` }), `${call}.`] }));
 }
 
 function signed(value: Fraction): string {

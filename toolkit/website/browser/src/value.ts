@@ -24,10 +24,8 @@ export class Series<M extends Member = Member> {
   }
 
   map(change: (value: M) => Member): Series {
-    return new Series(
-      this.unit,
-      this.items.map(([key, value]) => [key, value instanceof Missing ? value : change(value)] as const),
-    );
+    const changed = this.items.map(([key, value]) => [key, value instanceof Missing ? value : change(value)] as const);
+    return new Series(this.unit, changed);
   }
 }
 

@@ -34,8 +34,8 @@ export class Workbench {
 
   constructor(private readonly evidence: Evidence) {
     const form = make("form", { class: "decide-form" });
-    const sampled = Object.values(evidence.document.intervals).filter((i) => "origin" in i.recorded && i.recorded.low_error);
-    const [first] = sampled;
+    const specs = Object.values(evidence.document.intervals);
+    const first = specs.find(({ recorded }) => "low" in recorded && recorded.low_error);
     if (first) form.append(...this.fields(first.rng_seed, first.resamples));
     this.button.type = "submit";
     this.stop.hidden = true;
