@@ -1,7 +1,7 @@
 /** What is registered, as the frozen rules and their amendments say it. */
 
-import { type TomlTable, parse as parseToml } from "smol-toml";
-import type { Criterion, Endpoint, IntervalSpec, Rule, Statistic } from "./evidence";
+import { parse as parseToml } from "smol-toml";
+import type { Criterion, Declared, Endpoint, IntervalSpec, Rule, Statistic } from "./evidence";
 import { namesIn, parse } from "./expression";
 
 /** Runs of one line of the registered matrix. */
@@ -14,17 +14,11 @@ export interface Cell {
   fixed: Record<string, unknown>;
 }
 
-export interface Book {
+export interface Book extends Declared {
   roles: string[];
   cells: Cell[];
   /** Rule → its words, which decide nothing. */
   texts: Record<string, string>;
-  rules: Record<string, Rule>;
-  endpoints: Record<string, Endpoint>;
-  statistics: Record<string, Statistic>;
-  intervals: Record<string, IntervalSpec>;
-  /** Tests of significance: their p-values are not made here. */
-  tests: Record<string, { endpoint: string }>;
 }
 
 type Table = Record<string, unknown>;
@@ -34,11 +28,11 @@ const PERCENTILE = "percentile bootstrap";
 /** Read the rules; an amendment adds what it declares, and its rules take the place of those before. */
 export function readBook(rules: string, amendments: readonly string[]): Book {
   const frozen = parseToml(rules) as Table;
-  const parts = [frozen, ...amendments.map((text) => parseToml(text) as TomlTable)];
-  const of = <T>(name: string, read: (content: Table, name: string) => T): Record<string, T> =>
-    Object.fromEntries(
-      parts.flatMap((part) => Object.entries(table(part[name])).map(([id, content]) => [id, read(table(content), id)])),
-    );
+  const parts = [frozen, ...amendments.map((text) => parseToml(text) as Table)];
+  const of = <T>(name: string, read: (content: Table) => T): Record<string, T> => {
+    const declared = parts.flatMap((part) => Object.entries(table(part[name])));
+    return Object.fromEntries(declared.map(([id, content]) => [id, read(table(content))]));
+  };
   const matrix = (frozen["matrix"] ?? []) as Table[];
   const training = table(frozen["training"]);
   const common = { ...table(frozen["interval_method"]), ...table(frozen["interval_conventions"]) };
@@ -55,12 +49,11 @@ export function readBook(rules: string, amendments: readonly string[]): Book {
     endpoints: of("endpoints", (content) => readEndpoint(content, frozen, scaling)),
     statistics: of("statistics", (content) => content as unknown as Statistic),
     intervals: of("intervals", (content) => readInterval({ ...common, ...content })),
-    tests: of("tests", (content) => ({ endpoint: text(content["endpoint"]) })),
   };
 }
 
 /** The part of a book that a rule is decided on, in the book's order: what it names, and what that names in turn. */
-export function partFor(book: Book, rule: string): Pick<Book, "rules" | "endpoints" | "statistics" | "intervals"> {
+export function partFor(book: Book, rule: string): Declared {
   if (!(rule in book.rules)) throw new Error(`the registration has no rule ${rule}`);
   const names = new Set([rule]);
   for (const name of names) { // those added on the way included

@@ -26,11 +26,11 @@ function show(list: HTMLElement, name: StepName, { state, says }: Step): void {
   element(".says", HTMLElement, item).textContent = says;
 }
 
-/** Let every list of a page fill itself on opening. */
-function fillRows(page: ParentNode, { document: of, rows }: Evidence): void {
-  for (const details of page.querySelectorAll<HTMLDetailsElement>("details[data-endpoint]")) {
+/** Let every list of rows fill itself when a reader opens it. */
+function fillRows({ document: { endpoints }, rows }: Evidence): void {
+  for (const details of document.querySelectorAll<HTMLDetailsElement>("details[data-endpoint]")) {
     const name = details.dataset["endpoint"] ?? "";
-    const endpoint = of.endpoints[name];
+    const endpoint = endpoints[name];
     const holder = details.querySelector(".rows-here");
     if (!endpoint || !holder) continue;
     const fill = () => {
@@ -66,7 +66,7 @@ async function start(section: HTMLElement): Promise<void> {
   element("a", HTMLElement, summary).textContent = `${words}.`;
   if (of("bad").includes("files") || of("bad").includes("registration")) return;
   const { evidence } = await chain.read();
-  fillRows(document, evidence);
+  fillRows(evidence);
   const widgets = [new Workbench(evidence).element, make("div", { children: [new WhatIf(evidence).element] })];
   element(".decide-place", HTMLElement, section).replaceChildren(...widgets);
 }

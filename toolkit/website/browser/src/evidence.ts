@@ -122,13 +122,16 @@ export interface Said {
   recorded: Record<string, Recorded>;
 }
 
-/** A rule with all that it is decided on but rows. */
-export interface Document extends Pick<Said, "study" | "rule" | "tests" | "recorded" | "resampled"> {
+/** What a registration declares, by name. */
+export interface Declared {
   rules: Record<string, Rule>;
   endpoints: Record<string, Endpoint>;
   statistics: Record<string, Statistic>;
   intervals: Record<string, IntervalSpec>;
 }
+
+/** A rule with all that it is decided on but rows. */
+export type Document = Declared & Pick<Said, "study" | "rule" | "tests" | "recorded" | "resampled">;
 
 export type Row = Record<string, unknown>;
 
