@@ -44,7 +44,7 @@ def site_of(folder: Path, *cases: Case, added: str = "") -> Path:
         }
         if added:
             held["amendments/A9.toml"] = added.encode()
-            held["LATER.chain"] += b"link  hash  amendments/A9.toml\n"
+            held["LATER.chain"] += b"%b  %b  amendments/A9.toml\n" % (b"0" * 64, b"0" * 64)
         name = f"registrations/{case.registration.name}"
         files = {path: base64.b64encode(raw).decode() for path, raw in held.items()}
         content[f"data/{name}.js"] = script(name, files)

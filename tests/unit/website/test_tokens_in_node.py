@@ -161,9 +161,9 @@ def flipped(content: bytes, at: int = -1) -> bytes:
     ("place", "said"),
     [
         ("evidence/freeze.demonstration-a.tsr", "its signature does not match"),
-        ("rules.toml", "rules.toml is not the registered file"),
-        ("trust.toml", "trust.toml is not the registered file"),
-        ("amendments/A1.toml", "amendments/A1.toml is not the registered file"),
+        ("rules.toml", "SHA-256 of rules.toml: expected"),
+        ("trust.toml", "SHA-256 of trust.toml: expected"),
+        ("amendments/A1.toml", "SHA-256 of amendments/A1.toml: expected"),
     ],
 )
 def test_a_changed_byte_of_a_registration_is_found(

@@ -1,7 +1,7 @@
 /** The draw box: an event's draw, and what it means in every regime. */
 
 import { type Draw, type Rules, draw, fault, retryAfter } from "./draw";
-import { block, element, make } from "../../website/browser/src/page";
+import { block, bodyOf, element, make, messageOf, tableOf } from "../../website/browser/src/page";
 
 const GRADER = "grader";
 
@@ -35,7 +35,7 @@ export function mountDraw(container: HTMLElement): void {
       if (mine !== asked) return;
       output.replaceChildren();
       status.classList.add("wrong");
-      status.textContent = error instanceof Error ? error.message : String(error);
+      status.textContent = messageOf(error);
     }
   };
   form.addEventListener("input", () => void show());
@@ -99,19 +99,10 @@ function flips(rules: Rules, drawn: Draw): HTMLElement {
 }
 
 function table(rows: string[][]): HTMLElement {
-  const cell = (kind: "th" | "td", text: string, scope: string): HTMLElement => {
-    const made = make(kind, { text });
-    if (scope) made.setAttribute("scope", scope);
-    return made;
-  };
-  const head = make("tr", { children: ["Regime", "Noise", "It meets", "What happens"].map((text) => cell("th", text, "col")) });
-  const body = rows.map((row) =>
-    make("tr", { children: row.map((text, at) => (at ? cell("td", text, "") : cell("th", text, "row"))) }),
-  );
-  const made = make("table", { children: [make("thead", { children: [head] }), make("tbody", { children: body })] });
-  const holder = make("div", { class: "scroll", children: [made] });
-  holder.tabIndex = 0;
-  holder.setAttribute("role", "region");
-  holder.setAttribute("aria-label", "What the draw means");
-  return holder;
+  const named = rows.map(([regime = "", ...rest]) => {
+    const head = make("th", { text: regime });
+    head.scope = "row";
+    return [head, ...rest];
+  });
+  return tableOf(["Regime", "Noise", "It meets", "What happens"], bodyOf(named), "What the draw means");
 }

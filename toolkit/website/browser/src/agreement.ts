@@ -2,7 +2,7 @@
 
 import { type Document, named, readValue, writeValue } from "./evidence";
 import { Fraction } from "./fraction";
-import { type Interval, agree } from "./interval";
+import { type Intervals, agree } from "./interval";
 import type { Outcome } from "./redecision";
 import { Missing, type Value } from "./value";
 
@@ -13,11 +13,7 @@ export interface Disagreement {
 }
 
 /** Where they differ; nothing where they agree. */
-export function disagreements(
-  document: Document,
-  outcome: Outcome,
-  intervals: ReadonlyMap<string, Interval | Missing>,
-): Disagreement[] {
+export function disagreements(document: Document, outcome: Outcome, intervals: Intervals): Disagreement[] {
   const recorded = named(document.recorded, document.rule);
   const calls = [...outcome.closeCalls, ...recorded.close_calls];
   const found: Disagreement[] = [];
@@ -30,7 +26,8 @@ export function disagreements(
     const starts = [`${there.id} `, ...here.criterion.names.map((name) => `${name}: `)];
     const isClose = calls.some((call) => starts.some((start) => call.startsWith(start)));
     hold(`Criterion ${there.id}`, truthWord(here.holds), truthWord(readValue(there.holds)), isClose);
-    if (!restsOnChance(document, here.criterion.names))
+    // Where a test reads an interval, its numbers differ with the seed.
+    if (!here.criterion.names.some((name) => Object.hasOwn(document.intervals, name)))
       hold(`The value of ${there.id}`, text(here.value), text(readValue(there.value)), false);
   });
   // A verdict is turned by chance where each criterion that was turned is, and one was.
@@ -49,11 +46,6 @@ export function disagreements(
       found.push({ text: `The interval ${name} ${explained}`, byChance: false });
   }
   return found;
-}
-
-/** Whether a test reads an interval: its numbers then differ with the seed. */
-function restsOnChance(document: Document, names: readonly string[]): boolean {
-  return names.some((name) => Object.hasOwn(document.intervals, name));
 }
 
 /** A truth, in words. */

@@ -1,7 +1,7 @@
 /** What is registered, as the frozen rules and their amendments say it. */
 
-import { type TomlTable, parse as parseToml } from "smol-toml";
-import type { Criterion, Endpoint, IntervalSpec, Rule, Statistic } from "./evidence";
+import { parse as parseToml } from "smol-toml";
+import type { Criterion, Declared, Endpoint, IntervalSpec, Rule, Statistic } from "./evidence";
 import { namesIn, parse } from "./expression";
 
 /** Runs of one line of the registered matrix. */
@@ -14,17 +14,11 @@ export interface Cell {
   fixed: Record<string, unknown>;
 }
 
-export interface Book {
+export interface Book extends Declared {
   roles: string[];
   cells: Cell[];
   /** Rule → its words, which decide nothing. */
   texts: Record<string, string>;
-  rules: Record<string, Rule>;
-  endpoints: Record<string, Endpoint>;
-  statistics: Record<string, Statistic>;
-  intervals: Record<string, IntervalSpec>;
-  /** Tests of significance: their p-values are not made here. */
-  tests: Record<string, { endpoint: string }>;
 }
 
 type Table = Record<string, unknown>;
@@ -34,11 +28,11 @@ const PERCENTILE = "percentile bootstrap";
 /** Read the rules; an amendment adds what it declares, and its rules take the place of those before. */
 export function readBook(rules: string, amendments: readonly string[]): Book {
   const frozen = parseToml(rules) as Table;
-  const parts = [frozen, ...amendments.map((text) => parseToml(text) as TomlTable)];
-  const of = <T>(name: string, read: (content: Table, name: string) => T): Record<string, T> =>
-    Object.fromEntries(
-      parts.flatMap((part) => Object.entries(table(part[name])).map(([id, content]) => [id, read(table(content), id)])),
-    );
+  const parts = [frozen, ...amendments.map((text) => parseToml(text) as Table)];
+  const of = <T>(name: string, read: (content: Table) => T): Record<string, T> => {
+    const declared = parts.flatMap((part) => Object.entries(table(part[name])));
+    return Object.fromEntries(declared.map(([id, content]) => [id, read(table(content))]));
+  };
   const matrix = (frozen["matrix"] ?? []) as Table[];
   const training = table(frozen["training"]);
   const common = { ...table(frozen["interval_method"]), ...table(frozen["interval_conventions"]) };
@@ -55,42 +49,23 @@ export function readBook(rules: string, amendments: readonly string[]): Book {
     endpoints: of("endpoints", (content) => readEndpoint(content, frozen, scaling)),
     statistics: of("statistics", (content) => content as unknown as Statistic),
     intervals: of("intervals", (content) => readInterval({ ...common, ...content })),
-    tests: of("tests", (content) => ({ endpoint: text(content["endpoint"]) })),
   };
 }
 
-/** Every name that a rule's tests mention, those of the rules it rests on included. */
-export function namesOf(book: Pick<Book, "rules">, rule: string): Set<string> {
-  const names = new Set<string>();
-  const waiting = [rule];
-  for (let next; (next = waiting.pop()) !== undefined; )
-    for (const name of book.rules[next]?.criteria.flatMap((criterion) => criterion.names) ?? []) {
-      if (!names.has(name) && name in book.rules) waiting.push(name);
-      names.add(name);
-    }
-  return names;
-}
-
-/** The part of a book that a rule is decided on, in the book's order. */
-export function partFor(book: Book, rule: string): Pick<Book, "rules" | "endpoints" | "statistics" | "intervals"> {
+/** The part of a book that a rule is decided on, in the book's order: what it names, and what that names in turn. */
+export function partFor(book: Book, rule: string): Declared {
   if (!(rule in book.rules)) throw new Error(`the registration has no rule ${rule}`);
-  const names = namesOf(book, rule).add(rule);
-  for (const { estimate, interval } of [...names].flatMap((name) => book.rules[name] ?? [])) names.add(estimate).add(interval);
-  const waiting = [...names];
-  const add = (name: string) => names.has(name) || (names.add(name), waiting.push(name));
-  for (let name; (name = waiting.pop()) !== undefined; ) {
-    const of = book.intervals[name]?.endpoint;
-    if (of) add(of);
+  const names = new Set([rule]);
+  for (const name of names) { // those added on the way included
+    const { criteria = [], estimate = "", interval = "" } = book.rules[name] ?? {};
     const formula = book.statistics[name]?.formula;
-    if (formula) for (const part of namesIn(parse(formula))) add(part);
+    const parts = formula ? namesIn(parse(formula)) : [];
+    const named = [...criteria.flatMap((criterion) => criterion.names), estimate, interval, book.intervals[name]?.endpoint ?? ""];
+    for (const other of [...named, ...parts]) names.add(other);
   }
   const only = <T>(part: Record<string, T>) => Object.fromEntries(Object.entries(part).filter(([name]) => names.has(name)));
-  return {
-    rules: only(book.rules),
-    endpoints: only(book.endpoints),
-    statistics: only(book.statistics),
-    intervals: only(book.intervals),
-  };
+  const { rules, endpoints, statistics, intervals } = book;
+  return { rules: only(rules), endpoints: only(endpoints), statistics: only(statistics), intervals: only(intervals) };
 }
 
 /** Where a run stands, in words. */
@@ -131,7 +106,6 @@ function readEndpoint(content: Table, frozen: Table, scaling: string): Endpoint 
     return { trajectory, step: Number(step) };
   });
   const endpoint: Endpoint = {
-    title: text(content["title"]),
     register: text(content["register"]),
     outcome:
       count === undefined
@@ -149,7 +123,6 @@ function readEndpoint(content: Table, frozen: Table, scaling: string): Endpoint 
     over_steps: text(content["over_steps"]) as Endpoint["over_steps"],
     threshold: (content["threshold"] as string | undefined) ?? null,
     checkpoints,
-    unit: text(content["unit"]),
     low: (content["range"] as string[])[0] ?? "",
     high: (content["range"] as string[])[1] ?? "",
     tasks,

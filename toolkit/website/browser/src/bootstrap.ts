@@ -23,7 +23,7 @@ export interface Resampled {
   level: number;
 }
 
-export interface Resampling {
+interface Resampling {
   crossing: "crossed" | "nested";
   level: number;
   resamples: number;
@@ -108,7 +108,7 @@ function dot(a: Float64Array, b: Float64Array): number {
 }
 
 /** The ends, and their errors from the slope of the order statistics around them; the means are sorted in place. */
-export function percentiles(means: Float64Array, level: number): Resampled {
+function percentiles(means: Float64Array, level: number): Resampled {
   means.sort();
   const last = means.length - 1;
   const at = (place: number) => means[Math.min(Math.max(place, 0), last)] as number;
@@ -123,14 +123,7 @@ export function percentiles(means: Float64Array, level: number): Resampled {
     return (one / Math.max(above - below, 1)) * (at(above) - at(below));
   };
   const [low, high] = [(1 - level) / 2, (1 + level) / 2];
-  return {
-    low: end(low),
-    high: end(high),
-    lowError: error(low),
-    highError: error(high),
-    means,
-    level,
-  };
+  return { low: end(low), high: end(high), lowError: error(low), highError: error(high), means, level };
 }
 
 /** Ranks between each end and that of `others` other resamples, in standard errors of the difference of two ranks. */

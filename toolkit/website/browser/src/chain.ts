@@ -1,16 +1,16 @@
 /** The chain from a verdict to what was timestamped: five steps, each computed in the reader's browser. */
 
-import type { Disagreement } from "./agreement";
 import { disagreements } from "./agreement";
-import type { Book } from "./book";
+import { type Book, readBook } from "./book";
+import { canHash, sha256, utf8 } from "./bytes";
 import { type Evidence, type Said, readValue } from "./evidence";
 import { Fraction } from "./fraction";
 import { intervalsOf } from "./interval";
-import { load } from "./page";
+import { count, load, messageOf, spelt } from "./page";
 import { evidenceOf, rowsRead } from "./reading";
 import { Redecision } from "./redecision";
-import { catalogue, columnsOf, manifestText, rows, sha256, table } from "./registers";
-import { Mismatch, type Reference, Registration, bytes, hold } from "./registration";
+import { type Manifest, catalogue, columnsOf, manifestText, rows, table } from "./registers";
+import { FROZEN, Mismatch, Registration, hold } from "./registration";
 import { holdShown, holdWords } from "./shown";
 import { Missing } from "./value";
 
@@ -23,11 +23,11 @@ export interface Step {
   says: string;
 }
 
-interface Manifest {
-  registration: Reference;
-  seal: string;
-  tables: Record<string, { row_sha256: string; files: string[] }>;
-  files: Record<string, { sha256: string; bytes: number; rows: number | null }>;
+/** What a page's steps read. */
+interface Read {
+  registration: Registration;
+  book: Book;
+  evidence: Evidence;
 }
 
 // Nothing here follows from the study's seeds, so that its rows are not part of what a study says.
@@ -36,29 +36,27 @@ const UNHASHED = "open: this browser hashes nothing on a page from this address;
 
 /** The chain of one page; what a step reads, later ones use. */
 export class Chain {
-  private evidence?: Promise<{ evidence: Evidence; book: Book }>;
+  private known?: Promise<Read>;
 
-  constructor(
-    private readonly said: Said,
-    private readonly page: ParentNode,
-  ) {}
+  constructor(private readonly said: Said, private readonly page: ParentNode) {}
 
   /** What the rule is decided on; read once. */
-  read(): Promise<{ evidence: Evidence; book: Book }> {
-    this.evidence ??= (async () => {
-      const book = (await Registration.load(this.said.registration.name)).book();
-      return { evidence: await evidenceOf(this.said, book), book };
+  read(): Promise<Read> {
+    this.known ??= (async () => {
+      const registration = await Registration.load(this.said.registration.name);
+      const book = readBook(registration.text("rules.toml"), registration.amendments());
+      return { registration, book, evidence: await evidenceOf(this.said, book) };
     })();
-    return this.evidence;
+    return this.known;
   }
 
   /** Take a step; what it throws is what it found wrong. */
   async take(name: StepName): Promise<Step> {
-    if (name !== "rows" && name !== "tokens" && (await sha256(bytes(""))) === null) return { state: "open", says: UNHASHED };
+    if (name !== "rows" && name !== "tokens" && !canHash()) return { state: "open", says: UNHASHED };
     try {
       return await this[name]();
     } catch (error) {
-      return { state: "bad", says: `${error instanceof Error ? error.message : error}.` };
+      return { state: "bad", says: `${messageOf(error)}.` };
     }
   }
 
@@ -88,7 +86,7 @@ export class Chain {
     const decided = new Redecision(evidence, intervals);
     const outcome = decided.decide(document.rule);
     const found = Object.keys(document.rules).flatMap((rule) =>
-      disagreements({ ...document, rule }, decided.decide(rule), intervals).map(({ text }: Disagreement) => `${rule}: ${text}`),
+      disagreements({ ...document, rule }, decided.decide(rule), intervals).map(({ text }) => `${rule}: ${text}`),
     );
     if (found.length) throw new Error(`Decided here from the rows, it is not what this page records. ${found.join("; ")}`);
     const shown = holdShown(this.page, evidence, decided, intervals);
@@ -99,14 +97,15 @@ export class Chain {
     const number = new Set(Object.entries(document.endpoints).flatMap(([name, of]) => rowsRead(name, of, evidence.rows))).size;
     const open = taken.length ? ` Taken as recorded, in no register: ${taken.join(", ")}.` : "";
     return good(
-      `Decided again from ${count(number, "row")}, in exact fractions: ${outcome.verdict.replaceAll("_", " ")}. ` +
+      `Decided again from ${count(number, "row")}, in exact fractions: ${spelt(outcome.verdict)}. ` +
         `${count(shown, "value")} that this page shows ${shown === 1 ? "is" : "are"} what came out${recorded.words}.${open}`,
     );
   }
 
   /** Hold what the page records against the registers of decisions and of published intervals, where there are any. */
   private async register(evidence: Evidence): Promise<{ words: string; intervals: Set<string> }> {
-    const { study, document } = { study: this.said.study, document: evidence.document };
+    const { document } = evidence;
+    const { study } = document;
     const tables = await catalogue(study);
     const intervals = new Set<string>();
     const hasEnds = (name: string, row: Record<string, unknown>) => {
@@ -149,37 +148,34 @@ export class Chain {
     hold("The registration that the manifest names", manifest.registration.name, this.said.registration.name);
     hold("The frozen files that the manifest names", manifest.registration.sha256, this.said.registration.sha256);
     const said = ["study", "evidence", "schema_version", "registration", "words"].map((name) => [name, rest[name]]);
-    const tables = Object.entries(manifest.tables).filter(([name]) => name !== OF_LAUNCHES);
-    const logical = await hashOf({
-      ...Object.fromEntries(said),
-      tables: Object.fromEntries(tables.map(([name, { row_sha256 }]) => [name, row_sha256])),
-    });
+    const tables = Object.entries(manifest.tables).map(([name, { row_sha256 }]) => [name, row_sha256] as const);
+    const ofRows = Object.fromEntries(tables.filter(([name]) => name !== OF_LAUNCHES));
+    const logical = await hashOf({ ...Object.fromEntries(said), tables: ofRows });
     hold("What the study's rows say, as a hash", logical, this.said.rows_sha256);
-    for (const shown of this.page.querySelectorAll<HTMLElement>("[data-hash]"))
-      hold(`The hash shown of ${shown.dataset["hash"]}`, this.hashShown(manifest, shown.dataset["hash"] ?? ""), shown.textContent);
     const { name, sha256: frozen } = manifest.registration;
+    const hashes: Record<string, string> = { ...Object.fromEntries(tables), rows: this.said.rows_sha256, registration: frozen };
+    for (const shown of this.page.querySelectorAll<HTMLElement>("[data-hash]"))
+      hold(`The hash shown of ${shown.dataset["hash"]}`, hashes[shown.dataset["hash"] ?? ""], shown.textContent);
     return good(
-      `MANIFEST.json (SHA-256 ${short((await sha256(bytes(text))) ?? "")}) keeps its seal, and names the registration ${name} as frozen (${short(frozen)}). ` +
+      `MANIFEST.json (SHA-256 ${short(await sha256(utf8(text)))}) keeps its seal, and names the registration ${name} as frozen (${short(frozen)}). ` +
         "No token covers it: that these rows are what ran, only another run shows.",
     );
   }
 
-  private hashShown(manifest: Manifest, name: string): string | undefined {
-    const of: Record<string, string | undefined> = {
-      rows: this.said.rows_sha256,
-      registration: manifest.registration.sha256,
-    };
-    return name in of ? of[name] : manifest.tables[name]?.row_sha256;
-  }
-
   /** 4. The registration's files are the frozen ones, and the page shows their words. */
   private async registration(): Promise<Step> {
-    const { registration: reference } = await this.manifestRead();
-    const { evidence, book } = await this.read();
-    const number = await (await Registration.load(this.said.registration.name)).check(reference);
+    const { name, sha256: frozen, amendments } = (await this.manifestRead()).registration;
+    const { registration, evidence, book } = await this.read();
+    await registration.holds(FROZEN, frozen);
+    const listed = await registration.check();
+    for (const [id, recorded] of Object.entries(amendments)) await registration.holds(`amendments/${id}.toml`, recorded);
+    const record = registration.toml<Record<string, unknown>>("record.toml");
+    // Rules that restate a document frozen elsewhere have the hash of that one in their record.
+    if (record["document_place"] === FROZEN) hold("The hash in record.toml", frozen, record["document_sha256"]);
+    const number = listed.frozen + listed.later.length + 2; // and the two lists
     const words = holdWords(this.page, evidence.document, book);
     return good(
-      `${count(number, "file")} of the registration ${reference.name} hashed here, each as frozen or chained after the freeze; ` +
+      `${count(number, "file")} of the registration ${name} hashed here, each as frozen or chained after the freeze; ` +
         `the rule was decided as they say, and ${count(words, "text")} of this page ${words === 1 ? "is" : "are"} theirs.`,
     );
   }
@@ -208,19 +204,15 @@ function good(says: string): Step {
   return { state: "good", says };
 }
 
-function count(number: number, what: string): string {
-  return `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
-}
-
 function short(hash: string): string {
   return `${hash.slice(0, 12)}…`;
 }
 
 /** The SHA-256 of a document's canonical JSON: keys sorted, no spaces. */
-async function hashOf(document: unknown): Promise<string | null> {
+async function hashOf(document: unknown): Promise<string> {
   const sorted = (_: string, value: unknown): unknown =>
     value && typeof value === "object" && !Array.isArray(value)
       ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
       : value;
-  return sha256(bytes(JSON.stringify(document, sorted)));
+  return sha256(utf8(JSON.stringify(document, sorted)));
 }

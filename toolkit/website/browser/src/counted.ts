@@ -2,6 +2,7 @@
 
 import type { Differences } from "./bootstrap";
 import type { Endpoint, Rows } from "./evidence";
+import { greatest } from "./fraction";
 import { stepWeights, rowAt } from "./measure";
 import { catalogue, columnsOf } from "./registers";
 import { Missing } from "./value";
@@ -101,9 +102,4 @@ function differences(endpoint: Endpoint, found: Map<string, Tasks>): Differences
 /** A run at a step, as a key. */
 export function place(run: unknown, step: unknown): string {
   return `${step} ${run}`;
-}
-
-function greatest(a: bigint, b: bigint): bigint {
-  while (b !== 0n) [a, b] = [b, a % b];
-  return a;
 }

@@ -1,22 +1,13 @@
 /** On a rule's page: takes the steps of the chain on opening, and decides again as the reader wishes. */
 
-import { disagreements } from "./agreement";
 import { Chain, STEPS, type Step, type StepName } from "./chain";
 import { evaluate } from "./evaluation";
 import { type Evidence, type Said, readValue, writeValue } from "./evidence";
 import { parse } from "./expression";
-import { type Choice, intervalsOf } from "./interval";
-import { block, element, make } from "./page";
-import { Redecision } from "./redecision";
-import { fillRows } from "./rowlists";
+import { block, bodyOf, element, make, tableOf } from "./page";
+import { columnsFor, rowsRead } from "./reading";
 import { WhatIf } from "./whatif";
-import { Workbench } from "./workbench";
-
-async function redecide(evidence: Evidence, choice: Choice, pause?: (done: number) => Promise<void>) {
-  const intervals = await intervalsOf(evidence, choice, pause);
-  const outcome = new Redecision(evidence, intervals).decide(evidence.document.rule);
-  return { evidence, outcome, intervals, disagreements: disagreements(evidence.document, outcome, intervals) };
-}
+import { Workbench, redecide } from "./workbench";
 
 declare global {
   /** What this page decides with, for whoever wants to check it: a test, or a reader at the console. */
@@ -24,6 +15,8 @@ declare global {
 }
 globalThis.toolkitDecide = { Chain, redecide, parse, evaluate, readValue, writeValue };
 
+// Columns that say which row it is.
+const KEY = ["arm", "seed", "run_id", "trajectory", "step"];
 const WORDS = { good: "✓", bad: "✗", open: "○" };
 
 function show(list: HTMLElement, name: StepName, { state, says }: Step): void {
@@ -31,6 +24,25 @@ function show(list: HTMLElement, name: StepName, { state, says }: Step): void {
   item.dataset["state"] = state;
   element(".mark", HTMLElement, item).textContent = WORDS[state];
   element(".says", HTMLElement, item).textContent = says;
+}
+
+/** Let every list of rows fill itself when a reader opens it. */
+function fillRows({ document: { endpoints }, rows }: Evidence): void {
+  for (const details of document.querySelectorAll<HTMLDetailsElement>("details[data-endpoint]")) {
+    const name = details.dataset["endpoint"] ?? "";
+    const endpoint = endpoints[name];
+    const holder = details.querySelector(".rows-here");
+    if (!endpoint || !holder) continue;
+    const fill = () => {
+      if (!details.open || holder.hasChildNodes()) return;
+      const read = rowsRead(name, endpoint, rows);
+      const columns = [...KEY, ...columnsFor(endpoint)].filter((column) => read.some((row) => column in row));
+      const cells = read.map((row) => columns.map((column) => make("span", { class: "num", text: `${row[column] ?? "–"}` })));
+      holder.append(tableOf(columns, bodyOf(cells), `Rows of ${name}`));
+    };
+    details.addEventListener("toggle", fill);
+    fill();
+  }
 }
 
 async function start(section: HTMLElement): Promise<void> {
@@ -54,9 +66,9 @@ async function start(section: HTMLElement): Promise<void> {
   element("a", HTMLElement, summary).textContent = `${words}.`;
   if (of("bad").includes("files") || of("bad").includes("registration")) return;
   const { evidence } = await chain.read();
-  fillRows(document, evidence);
-  const bench = new Workbench(evidence.document, (choice, pause) => redecide(evidence, choice, pause));
-  element(".decide-place", HTMLElement, section).replaceChildren(bench.element, make("div", { children: [new WhatIf(evidence).element] }));
+  fillRows(evidence);
+  const widgets = [new Workbench(evidence).element, make("div", { children: [new WhatIf(evidence).element] })];
+  element(".decide-place", HTMLElement, section).replaceChildren(...widgets);
 }
 
 if (typeof document !== "undefined")

@@ -3,9 +3,9 @@
  * the address keeps, and some of them call by call.
  */
 
-import { block, load, make } from "./page";
+import { block, bodyOf, button, count, load, make, messageOf, rowOf, spelt as words, tableOf } from "./page";
 import { Player } from "./player";
-import { type RegisterFile, type Row, catalogue, columnsOf, rows, shown } from "./registers";
+import { type RegisterFile, type Row, catalogue, columnsOf, leftBy, rows, shown } from "./registers";
 
 interface Source {
   study: string;
@@ -18,12 +18,12 @@ interface Source {
 const PLACE = ["phase", "pool", "regime", "step", "task", "schedule"] as const;
 const WORDS = ["phase", "pool", "regime", "step"] as const;
 const FAULT = /^(transient|rate_limit|outage|stale_read|truncation|timeout_after_commit|field_dropout)$/;
+const HEADS = ["set", "step", "task", "schedule", "outcome", "calls", "faults that landed", "play it again"];
 const AT_ONCE = 50;
 
 type Filters = Map<string, string>;
 
 const text = (value: unknown): string => (value === null || value === undefined ? "" : String(value));
-const words = (name: string): string => name.replaceAll("_", " ");
 
 function outcome(row: Row): string {
   if (row["true_success"] !== true) return "failed";
@@ -65,7 +65,10 @@ class List {
   private readonly fields = new Map<string, HTMLSelectElement | HTMLInputElement>();
   private readonly status = make("p", { class: "status" });
   private readonly body = make("tbody");
-  private readonly more = make("button", { text: `Show ${AT_ONCE} more` });
+  private readonly more = button(`Show ${AT_ONCE} more`, () => {
+    this.shown += AT_ONCE;
+    this.draw();
+  });
 
   constructor(
     private readonly place: HTMLElement,
@@ -74,12 +77,7 @@ class List {
     private readonly checked: boolean,
   ) {
     this.status.setAttribute("role", "status");
-    this.more.type = "button";
-    this.more.addEventListener("click", () => {
-      this.shown += AT_ONCE;
-      this.draw();
-    });
-    place.replaceChildren(this.form(), this.status, this.table(), this.more);
+    place.replaceChildren(this.form(), this.status, tableOf(HEADS, this.body, "Episodes", "rows"), this.more);
     addEventListener("hashchange", () => this.follow());
     this.follow();
   }
@@ -130,21 +128,13 @@ class List {
     return make("label", { text: `${name} `, children: [field] });
   }
 
-  private table(): HTMLElement {
-    const heads = ["set", "step", "task", "schedule", "outcome", "calls", "faults that landed", "play it again"];
-    const head = make("tr", { children: heads.map((words) => make("th", { text: words })) });
-    for (const cell of head.children) cell.setAttribute("scope", "col");
-    const table = make("table", { class: "rows", children: [make("thead", { children: [head] }), this.body] });
-    return scrolling(table, "Episodes");
-  }
-
   private draw(): void {
     const found = this.all.filter((row) => matches(row, this.filters));
     const won = found.filter((row) => row["true_success"] === true).length;
     const set = [...this.filters].filter(([, value]) => value).map(([name, value]) => `${name} ${value}`);
     const which = set.length ? `: ${set.join(", ")}` : " in all";
     const trust = this.checked ? "" : " This browser could not hold the file against the manifest.";
-    this.status.textContent = `${found.length} ${found.length === 1 ? "episode" : "episodes"} of ${this.source.run.slice(0, 120)}${which}; ${won} succeeded.${trust}`;
+    this.status.textContent = `${count(found.length, "episode")} of ${this.source.run.slice(0, 120)}${which}; ${won} succeeded.${trust}`;
     this.body.replaceChildren(...found.slice(0, this.shown).map((row) => this.line(row)));
     this.more.hidden = found.length <= this.shown;
   }
@@ -162,8 +152,7 @@ class List {
     const seed = text(row["schedule_seed"]);
     if (seed) cells[3]?.setAttribute("title", `schedule seed ${seed}`);
     const folded = [make("summary", { text: "command" }), make("code", { text: command(this.source, row) })];
-    cells.push(make("td", { children: [make("details", { children: folded })] }));
-    return make("tr", { children: cells });
+    return rowOf([...cells, make("details", { children: folded })]);
   }
 }
 
@@ -186,20 +175,15 @@ function described(row: Row): HTMLElement[] {
 function listed(name: string, all: Row[]): HTMLElement[] {
   if (all.length === 1) return described(all[0]!);
   const columns = Object.keys(all[0] ?? {}).filter((column) => all.some((row) => row[column] !== null));
-  const head = make("tr", { children: columns.map((column) => make("th", { text: words(column) })) });
-  for (const cell of head.children) cell.setAttribute("scope", "col");
-  const body = make("tbody");
-  const table = make("table", { class: "rows", children: [make("thead", { children: [head] }), body] });
-  const more = make("button", { text: `Show ${AT_ONCE} more` });
+  const body = bodyOf([]);
   const draw = (): void => {
     const next = all.slice(body.children.length, body.children.length + AT_ONCE);
-    body.append(...next.map((row) => make("tr", { children: columns.map((column) => make("td", { text: shown(row[column] ?? null) })) })));
+    body.append(...next.map((row) => rowOf(columns.map((column) => shown(row[column] ?? null)))));
     more.hidden = body.children.length >= all.length;
   };
-  more.type = "button";
-  more.addEventListener("click", draw);
+  const more = button(`Show ${AT_ONCE} more`, draw);
   draw();
-  return [scrolling(table, name), more];
+  return [tableOf(columns.map(words), body, name, "rows"), more];
 }
 
 /** The calls of played episodes, as the player steps through them. */
@@ -211,7 +195,7 @@ function sides(played: Played[], source: Source): HTMLElement {
       const calls = episode.calls.map((call) => {
         const event = call.fault ? words(call.fault) : call.blocked_by ? `blocked by the ${words(call.blocked_by)} before` : "no fault";
         const free = call.charged ? "" : ", free of charge";
-        const said = make("p", { children: [make("code", { class: "tool", text: call.tool }), new Text(` ${call.arguments}`)] });
+        const said = make("p", { children: [make("code", { class: "tool", text: call.tool }), ` ${call.arguments}`] });
         const children = [
           said,
           make("p", { class: "event", text: `${call.key ? `${call.key}: ` : ""}${event}${free}` }),
@@ -265,14 +249,6 @@ interface Played {
   calls: { tool: string; arguments: string; key: string; fault: string; blocked_by: string; charged: boolean; answer: string }[];
 }
 
-function scrolling(table: HTMLElement, name: string): HTMLElement {
-  const scroll = make("div", { class: "scroll", children: [table] });
-  scroll.tabIndex = 0;
-  scroll.setAttribute("role", "region");
-  scroll.setAttribute("aria-label", name);
-  return scroll;
-}
-
 /** Once somebody opens a part of the page, fill it. */
 function whenOpened(details: HTMLDetailsElement, fill: (place: HTMLElement) => Promise<void>): void {
   const place = make("div");
@@ -281,7 +257,7 @@ function whenOpened(details: HTMLDetailsElement, fill: (place: HTMLElement) => P
     details.append(place);
     place.replaceChildren(make("p", { text: "Reading the register's file …" }));
     fill(place).catch((error: unknown) => {
-      place.replaceChildren(make("p", { class: "note", text: `This cannot be shown here: ${error instanceof Error ? error.message : String(error)}.` }));
+      place.replaceChildren(make("p", { class: "note", text: `This cannot be shown here: ${messageOf(error)}.` }));
     });
   };
   details.addEventListener("toggle", once);
@@ -310,7 +286,7 @@ for (const details of document.querySelectorAll<HTMLDetailsElement>("details[dat
   whenOpened(details, async (place) => {
     const key = `${source.study}/played/${source.run}`;
     await load(`data/${source.study}/played/${details.dataset["played"]}.js`);
-    place.replaceChildren(sides((globalThis as unknown as { toolkitRegisters: Record<string, Played[]> }).toolkitRegisters[key] ?? [], source));
+    place.replaceChildren(sides(await leftBy<Played[]>(key), source));
     new Player(place);
   });
 }

@@ -8,7 +8,7 @@ import { absent, all, any, majority, not, present, together } from "./value";
 export type Role = "value" | "lower" | "upper" | "p" | "adjusted" | "passes";
 
 const NAMED: readonly string[] = ["lower", "upper", "p", "adjusted", "passes"] satisfies Role[];
-export type Resolve = (role: Role, name: string) => Value;
+type Resolve = (role: Role, name: string) => Value;
 
 // Far beyond any endpoint, and still a double.
 const LARGEST = Fraction.of(10n ** 100n);
@@ -51,10 +51,7 @@ export function evaluate(expression: Expression, resolve: Resolve): Value {
       if (NAMED.includes(operator) && inside.length === 1 && first?.kind === "name")
         return resolve(operator as Role, first.name);
       if (operator === "equivalent" || operator === "non_inferior") return evaluate(expanded(expression), resolve);
-      return call(
-        operator,
-        inside.map((part) => evaluate(part, resolve)),
-      );
+      return call(operator, inside.map((part) => evaluate(part, resolve)));
     }
   }
 }
@@ -133,10 +130,7 @@ function eachNumber(value: Value | undefined, change: (x: Fraction) => Fraction 
 function binary(operator: string, left: Value, right: Value): Value {
   if (left instanceof Series && right instanceof Series) {
     checkMembers(left, right);
-    return new Series(
-      left.unit,
-      left.items.map(([key, a], i) => [key, pair(operator, a, right.values[i] as Member)]),
-    );
+    return new Series(left.unit, left.items.map(([key, a], i) => [key, pair(operator, a, right.values[i] as Member)]));
   }
   if (left instanceof Series)
     return new Series(left.unit, left.items.map(([key, a]) => [key, pair(operator, a, right as Member)]));

@@ -3,13 +3,13 @@
 import { Fraction } from "./fraction";
 import { Missing, Series, type Value } from "./value";
 
-export interface Absent {
+interface Absent {
   missing: string[];
   not_run: boolean;
 }
 
 /** A number as text, true or false, what is missing, members in order, or nothing. */
-export type Written = string | boolean | null | Absent | { unit: string; members: [string, Written][] };
+type Written = string | boolean | null | Absent | { unit: string; members: [string, Written][] };
 
 export interface Criterion {
   id: string;
@@ -42,7 +42,6 @@ export interface Place {
 }
 
 export interface Endpoint {
-  title: string;
   register: string;
   has_register: boolean;
   /** Why it cannot be measured, where that is more than a table that is not there. */
@@ -63,7 +62,6 @@ export interface Endpoint {
   over_steps: "auc" | "auc_gain" | "mean" | "steps_to_threshold" | "";
   threshold: string | null;
   checkpoints: { trajectory: string; step: number }[];
-  unit: string;
   low: string;
   high: string;
   tasks: number;
@@ -72,13 +70,11 @@ export interface Endpoint {
 
 /** A number made of endpoints, by a formula of the language. */
 export interface Statistic {
-  title: string;
   formula: string;
 }
 
 /** A test of significance: its p-values are taken as recorded. */
-export interface Tested {
-  made: string;
+interface Tested {
   p: Written;
   /** Null where it is in no family. */
   adjusted: Written;
@@ -89,8 +85,6 @@ export interface Ends {
   high: string;
   low_error: string | null;
   high_error: string | null;
-  source: string;
-  origin: string;
 }
 
 export interface IntervalSpec {
@@ -128,13 +122,16 @@ export interface Said {
   recorded: Record<string, Recorded>;
 }
 
-/** A rule with all that it is decided on but rows. */
-export interface Document extends Pick<Said, "study" | "rule" | "tests" | "recorded" | "resampled"> {
+/** What a registration declares, by name. */
+export interface Declared {
   rules: Record<string, Rule>;
   endpoints: Record<string, Endpoint>;
   statistics: Record<string, Statistic>;
   intervals: Record<string, IntervalSpec>;
 }
+
+/** A rule with all that it is decided on but rows. */
+export type Document = Declared & Pick<Said, "study" | "rule" | "tests" | "recorded" | "resampled">;
 
 export type Row = Record<string, unknown>;
 
@@ -159,10 +156,7 @@ export function readValue(written: Written): Value | null {
   if (written === null || typeof written === "boolean") return written;
   if (typeof written === "string") return Fraction.read(written);
   if ("missing" in written) return new Missing(written.missing, written.not_run);
-  return new Series(
-    written.unit,
-    written.members.map(([key, member]) => [key, readValue(member) as Fraction]),
-  );
+  return new Series(written.unit, written.members.map(([key, member]) => [key, readValue(member) as Fraction]));
 }
 
 /** A value as the document writes it. */

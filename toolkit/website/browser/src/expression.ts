@@ -15,7 +15,7 @@ export type Expression =
   | { kind: "call"; operator: string; inside: Expression[] }
   | { kind: "binary"; operator: string; left: Expression; right: Expression };
 
-export const COMPARISONS = [">=", "<=", ">", "<", "="];
+const COMPARISONS = [">=", "<=", ">", "<", "="];
 const LONGEST = 2000;
 const MOST_TOKENS = 200;
 const DEEPEST = 40;
@@ -91,10 +91,7 @@ function tokens(text: string): Token[] {
 class Parser {
   private next = 0;
 
-  constructor(
-    private readonly tokens: Token[],
-    private readonly text: string,
-  ) {}
+  constructor(private readonly tokens: Token[], private readonly text: string) {}
 
   test(depth: number): Expression {
     const left = this.sum(depth);

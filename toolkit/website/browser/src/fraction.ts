@@ -2,17 +2,15 @@
 
 const WRITTEN = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?(?:\/(\d+))?$/;
 
-function greatest(a: bigint, b: bigint): bigint {
+/** The greatest common divisor. */
+export function greatest(a: bigint, b: bigint): bigint {
   while (b !== 0n) [a, b] = [b, a % b];
   return a;
 }
 
 export class Fraction {
   /** Above and below the line; below is positive. */
-  private constructor(
-    readonly above: bigint,
-    readonly below: bigint,
-  ) {}
+  private constructor(readonly above: bigint, readonly below: bigint) {}
 
   static of(above: bigint | number, below: bigint | number = 1): Fraction {
     let [a, b] = [BigInt(above), BigInt(below)];

@@ -2,7 +2,7 @@
 
 import { type Resampled, bootstrap, ranksApart } from "./bootstrap";
 import { type Counted, countEpisodes, episodesOf } from "./counted";
-import { type Ends, type Evidence, type IntervalSpec, named } from "./evidence";
+import { type Evidence, type IntervalSpec, named } from "./evidence";
 import { Fraction } from "./fraction";
 import { Missing } from "./value";
 
@@ -15,36 +15,30 @@ export interface Interval {
   from: { counted: Counted; resampled: Resampled; seed: bigint } | null;
 }
 
+/** Intervals by name, or why there are none. */
+export type Intervals = ReadonlyMap<string, Interval | Missing>;
+
 /** A choice of the reader; what is left out is as registered. */
 export interface Choice {
   seed?: bigint;
   resamples?: number;
 }
 
-type Pause = (done: number) => Promise<void>;
+export type Pause = (done: number) => Promise<void>;
 
 // Beyond this many standard errors, chance is no explanation of a difference (once in 16,000 times).
 export const ERRORS = 4;
 
 /** The intervals that a rule rests on, by name: resampled where there is a choice, and as recorded otherwise. */
-export async function intervalsOf(
-  evidence: Evidence,
-  choice?: Choice,
-  pause?: Pause,
-): Promise<Map<string, Interval | Missing>> {
+export async function intervalsOf(evidence: Evidence, choice?: Choice, pause?: Pause): Promise<Intervals> {
   const made = new Map<string, Interval | Missing>();
   const counted = new Map<string, Counted>();
   const specs = Object.entries(evidence.document.intervals);
   for (const [at, [name, spec]] of specs.entries()) {
-    if ("missing" in spec.recorded) {
-      made.set(name, new Missing(spec.recorded.missing, spec.recorded.not_run));
-      continue;
-    }
+    const recorded = asRecorded(spec);
+    made.set(name, recorded);
     // An interval of seeds alone, or of tasks alone, is not made here.
-    if (!choice || !evidence.document.resampled.includes(name) || !spec.crossing) {
-      made.set(name, asRecorded(spec.recorded));
-      continue;
-    }
+    if (!choice || recorded instanceof Missing || !evidence.document.resampled.includes(name) || !spec.crossing) continue;
     const endpoint = named(evidence.document.endpoints, spec.endpoint);
     const whole =
       counted.get(spec.endpoint) ??
@@ -61,15 +55,11 @@ export async function intervalsOf(
 }
 
 /** An interval as it was recorded. */
-export function asRecorded(ends: Ends): Interval {
-  const errors = [ends.low_error, ends.high_error].map((error) => (error === null ? null : Fraction.read(error)));
-  const [low, high] = errors;
-  return {
-    low: Fraction.read(ends.low),
-    high: Fraction.read(ends.high),
-    errors: low && high ? [low, high] : null,
-    from: null,
-  };
+export function asRecorded({ recorded }: IntervalSpec): Interval | Missing {
+  if ("missing" in recorded) return new Missing(recorded.missing, recorded.not_run);
+  const [low, high] = [recorded.low_error, recorded.high_error];
+  const errors = low === null || high === null ? null : ([Fraction.read(low), Fraction.read(high)] as const);
+  return { low: Fraction.read(recorded.low), high: Fraction.read(recorded.high), errors, from: null };
 }
 
 /**
@@ -77,9 +67,9 @@ export function asRecorded(ends: Ends): Interval {
  * the resamples, as few episodes have few sums: a step from one to the next is no distance.
  */
 export function apart(here: Interval, spec: IntervalSpec): [number, number] {
-  if (!here.from || "missing" in spec.recorded) return [0, 0];
-  const { low, high } = asRecorded(spec.recorded);
-  return ranksApart(here.from.resampled, [low.toNumber(), high.toNumber()], spec.resamples);
+  const there = asRecorded(spec);
+  if (!here.from || there instanceof Missing) return [0, 0];
+  return ranksApart(here.from.resampled, [there.low.toNumber(), there.high.toNumber()], spec.resamples);
 }
 
 /** Whether an interval made here agrees with the recorded one within their Monte Carlo errors. */

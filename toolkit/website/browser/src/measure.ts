@@ -1,6 +1,6 @@
 /** From the rows of a register to the value of an endpoint, exactly. */
 
-import type { Endpoint, Place, Row, Rows } from "./evidence";
+import type { Endpoint, Row, Rows } from "./evidence";
 import { Fraction, mean, sum } from "./fraction";
 import { Missing, type Scalar, Series, present, together } from "./value";
 
@@ -33,7 +33,8 @@ export function rowAt(id: string, endpoint: Endpoint, registers: Rows, run: stri
 function measured(id: string, endpoint: Endpoint, registers: Rows): Scalar | Series<Scalar> {
   if (!endpoint.has_register) {
     const absent = new Missing([endpoint.lacks ?? `the study has no register '${endpoint.register}'`]);
-    return isSeries(endpoint) ? new Series(endpoint.by, endpoint.members.map((m) => [m, absent])) : absent;
+    const isSeries = ["seed", "run", "checkpoint"].includes(endpoint.by);
+    return isSeries ? new Series(endpoint.by, endpoint.members.map((m) => [m, absent])) : absent;
   }
   const rows = table(id, endpoint, registers);
   if (endpoint.by === "row") return number(id, endpoint, rows, singleStep(endpoint));
@@ -42,22 +43,15 @@ function measured(id: string, endpoint: Endpoint, registers: Rows): Scalar | Ser
     return new Series("checkpoint", endpoint.members.map((member, i) => [member, values[i] as Scalar]));
   }
   const apart = otherTasks(endpoint, rows);
-  const runs = endpoint.runs.map((place) => (place.run === undefined ? absence(place) : (apart ?? place.run)));
+  const runs = endpoint.runs.map(({ run, missing = [], not_run }) => (run ? (apart ?? run) : new Missing(missing, not_run)));
   if (endpoint.by === "pooled") return pooled(id, endpoint, rows, runs);
   const levels = runs.map((run) => level(id, endpoint, rows, run));
   if (endpoint.by === "seed")
-    return new Series(
-      "seed",
-      endpoint.seeds.map((seed) => [`${seed}`, contrast(endpoint, levels, seed)]),
-    );
+    return new Series("seed", endpoint.seeds.map((seed) => [`${seed}`, contrast(endpoint, levels, seed)]));
   return new Series(
     "run",
     runs.map((run, i) => [typeof run === "string" ? run : (endpoint.members[i] ?? ""), levels[i] as Scalar]),
   );
-}
-
-function isSeries(endpoint: Endpoint): boolean {
-  return ["seed", "run", "checkpoint"].includes(endpoint.by);
 }
 
 function table(id: string, endpoint: Endpoint, registers: Rows): readonly Row[] {
@@ -87,13 +81,14 @@ export function having(rows: readonly Row[], wanted: Row): readonly Row[] {
   return index.get(keyOf(wanted, names)) ?? [];
 }
 
+/** What rows are asked to have, as an error says it. */
+export function inWords(wanted: Row): string {
+  return Object.entries(wanted).map(([name, value]) => `${name}=${value}`).join(", ");
+}
+
 /** Values as one text: wide whole numbers come as BigInt, and mean the same. */
 function keyOf(row: Row, names: readonly string[]): string {
   return names.map((name) => String(row[name])).join("\u0000");
-}
-
-function absence(place: Place): Missing {
-  return new Missing(place.missing ?? [], place.not_run ?? false);
 }
 
 /** The first arm minus the second, or the only arm, of one seed. */
@@ -161,9 +156,7 @@ function number(id: string, endpoint: Endpoint, rows: readonly Row[], place: Row
 function oneRow(endpoint: Endpoint, rows: readonly Row[], place: Row): Row | Missing {
   const wanted: Row = { ...endpoint.where, ...place };
   const matching = having(rows, wanted);
-  const where = Object.entries(wanted)
-    .map(([name, value]) => `${name}=${value}`)
-    .join(", ");
+  const where = inWords(wanted);
   const [row] = matching;
   if (!row) return new Missing([`${endpoint.register} has no row with ${where}`]);
   if (matching.length > 1) throw new Error(`${endpoint.register} has ${matching.length} rows with ${where}`);
@@ -207,8 +200,7 @@ function counts(endpoint: Endpoint, row: Row): [Fraction, Fraction] | Missing {
 function cell(endpoint: Endpoint, row: Row, column: string): Scalar {
   const value = row[column] ?? null; // a study may have left the column out
   if (value === null) {
-    const where = Object.entries(endpoint.where).map(([name, is]) => `${name}=${is}`);
-    return new Missing([`${endpoint.register}.${column} of ${row["run_id"] || where.join(", ")} was not published`]);
+    return new Missing([`${endpoint.register}.${column} of ${row["run_id"] || inWords(endpoint.where)} was not published`]);
   }
   return Fraction.stored(value as number | bigint | string);
 }

@@ -15,7 +15,7 @@ export function block<T>(selector: string, within: ParentNode = document): T {
 /** A new element with classes and text; text is always text, never markup. */
 export function make<K extends keyof HTMLElementTagNameMap>(
   tag: K,
-  options: { text?: string; class?: string; children?: Node[] } = {},
+  options: { text?: string; class?: string; children?: Cell[] } = {},
 ): HTMLElementTagNameMap[K] {
   const made = document.createElement(tag);
   if (options.class) made.className = options.class;
@@ -24,30 +24,58 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** What stands in a cell of a table. */
+/** A button that does something. */
+export function button(text: string, act: () => void): HTMLButtonElement {
+  const made = make("button", { text });
+  made.type = "button";
+  made.addEventListener("click", act);
+  return made;
+}
+
+/** What stands in a cell of a table: a text, a node, or the cell itself. */
 export type Cell = string | Node;
 
-function asNode(cell: Cell): Node {
-  return typeof cell === "string" ? document.createTextNode(cell) : cell;
+export function rowOf(cells: readonly Cell[]): HTMLTableRowElement {
+  const made = cells.map((cell) => (cell instanceof HTMLTableCellElement ? cell : make("td", { children: [cell] })));
+  return make("tr", { children: made });
 }
 
 /** A table that scrolls by itself. */
-export function tableOf(head: readonly string[], rows: readonly (readonly Cell[])[], label: string): Node {
-  const header = make("tr");
-  for (const text of head) {
-    const cell = make("th", { text });
-    cell.scope = "col";
-    header.append(cell);
-  }
-  const body = rows.map((row) => make("tr", { children: row.map((cell) => make("td", { children: [asNode(cell)] })) }));
-  const whole = make("table", {
-    children: [make("thead", { children: [header] }), make("tbody", { children: body })],
-  });
-  const scroll = make("div", { class: "scroll", children: [whole] });
+export function tableOf(head: readonly string[], body: HTMLTableSectionElement, label: string, kind = ""): HTMLElement {
+  const header = head.map((text) => make("th", { text }));
+  for (const cell of header) cell.scope = "col";
+  const children = [make("thead", { children: [make("tr", { children: header })] }), body];
+  const scroll = make("div", { class: "scroll", children: [make("table", { class: kind, children })] });
   scroll.tabIndex = 0;
-  scroll.setAttribute("role", "region");
-  scroll.setAttribute("aria-label", label);
+  scroll.role = "region";
+  scroll.ariaLabel = label;
   return scroll;
+}
+
+export function bodyOf(rows: readonly (readonly Cell[])[]): HTMLTableSectionElement {
+  return make("tbody", { children: rows.map(rowOf) });
+}
+
+/** Hand a text to the reader as a file. */
+export function save(name: string, type: string, content: string): void {
+  const link = make("a");
+  link.download = name;
+  link.href = URL.createObjectURL(new Blob([content], { type }));
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+export function count(number: number, what: string): string {
+  return `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
+}
+
+/** A name of the registers in words. */
+export function spelt(name: string): string {
+  return name.replaceAll("_", " ");
 }
 
 /** The way from this page to the root of the site, as an absolute address: it works from a folder, too. */

@@ -1,17 +1,8 @@
 /** Recorded episodes, stepped through call by call; of several side by side, what they share is marked. */
 
-import { make } from "./page";
+import { button, make, spelt } from "./page";
 
 const PACE = 1200;
-
-/** What stays on one line of the controls, however narrow the page. */
-function together(...children: HTMLElement[]): HTMLElement {
-  const whole = make("span", { class: "together", children });
-  whole.style.display = "inline-flex";
-  whole.style.alignItems = "center";
-  whole.style.gap = "0.6rem";
-  return whole;
-}
 
 /** Episodes of a page, `details.pair`, each with one or more sides, shown up to a step. */
 export class Player {
@@ -20,7 +11,7 @@ export class Player {
   private readonly pairs: HTMLDetailsElement[];
   private readonly choice = make("select");
   private readonly slider = make("input");
-  private readonly play = make("button", { text: "Play" });
+  private readonly play = button("Play", () => this.toggle());
   private readonly status = make("p", { class: "status" });
   private chosen: HTMLDetailsElement | undefined;
 
@@ -39,14 +30,8 @@ export class Player {
   }
 
   private controls(): HTMLElement {
-    const button = (text: string, act: () => void): HTMLButtonElement => {
-      const made = make("button", { text });
-      made.type = "button";
-      made.addEventListener("click", act);
-      return made;
-    };
-    this.play.type = "button";
-    this.play.addEventListener("click", () => this.toggle());
+    // What stays on one line, however narrow the page.
+    const together = (...children: HTMLElement[]) => make("span", { class: "together", children });
     return make("div", {
       class: "controls",
       children: [
@@ -98,7 +83,7 @@ export class Player {
     const arms = [...(this.chosen?.querySelectorAll<HTMLElement>(".side") ?? [])].map((side) => side.dataset["arm"] ?? "");
     const said = lists.map((calls, side) => {
       const tool = calls[this.step - 1]?.querySelector(".tool")?.textContent;
-      return `${arms[side]?.replaceAll("_", " ")}: ${tool ?? "has ended"}`;
+      return `${spelt(arms[side] ?? "")}: ${tool ?? "has ended"}`;
     });
     const same = keys.length > 1 && keys[0] !== null && keys.every((key) => key === keys[0]);
     return `Call ${this.step} of ${this.last}. ${said.join("; ")}.${same ? " Both ask for the same event, and meet the same draw." : ""}`;

@@ -1,18 +1,14 @@
 /** The SQL box: a question to a study's registers, answered in the reader's browser. */
 
 import { explained } from "./explained";
-import { block, element, make } from "./page";
-import { type RegisterFile, type RegisterTable, catalogue, columnsOf, file, isLoaded, rows, shown, table } from "./registers";
+import { block, bodyOf, button, count, element, make, messageOf, save, tableOf } from "./page";
+import type { RegisterFile, RegisterTable, Value } from "./registers";
+import { catalogue, columnsOf, file, isLoaded, rows, shown, table } from "./registers";
 import { type Answer, ask, csv } from "./sql";
-
-interface Example {
-  title: string;
-  sql: string;
-}
 
 interface Asked {
   study: string;
-  examples: Example[];
+  examples: { title: string; sql: string }[];
   left_out: string[];
 }
 
@@ -29,7 +25,7 @@ function start(): void {
   const run = element("button[type=submit]", HTMLButtonElement, box);
   const go = element("button.go", HTMLButtonElement, box);
   const stop = element("button.stop", HTMLButtonElement, box);
-  const save = element("button.save", HTMLButtonElement, box);
+  const saving = element("button.save", HTMLButtonElement, box);
   const status = element("[role=status]", HTMLElement, box);
   const output = element(".answer-rows", HTMLElement, box);
   const offered = element(".choices", HTMLElement, box);
@@ -66,15 +62,12 @@ function start(): void {
   const choose = (): void => {
     const examples = asked.find((entry) => entry.study === study.value)?.examples ?? [];
     offered.replaceChildren(
-      ...examples.map((example) => {
-        const button = make("button", { text: example.title });
-        button.type = "button";
-        button.addEventListener("click", () => {
-          text.value = example.sql;
+      ...examples.map(({ title, sql }) =>
+        button(title, () => {
+          text.value = sql;
           void answer();
-        });
-        return button;
-      }),
+        }),
+      ),
     );
   };
 
@@ -88,7 +81,7 @@ function start(): void {
     answered = null;
     run.disabled = true;
     stop.hidden = false;
-    save.hidden = true;
+    saving.hidden = true;
     output.replaceChildren();
     say("Reading …");
     const sql = text.value;
@@ -105,7 +98,7 @@ function start(): void {
       if (stopping !== mine) return;
       answered = got;
       output.replaceChildren(drawn(got));
-      save.hidden = got.rows.length === 0;
+      saving.hidden = got.rows.length === 0;
       const some = got.rows.length > SHOWN_ROWS ? `, the first ${SHOWN_ROWS} shown` : "";
       const proven = got.checked
         ? "each file's SHA-256 is the manifest's"
@@ -118,7 +111,7 @@ function start(): void {
     } catch (error) {
       const leftOut = asked.find((entry) => entry.study === name)?.left_out ?? [];
       const held = { study: name, tables: Object.keys(tables), leftOut };
-      if (stopping === mine) say(explained(error instanceof Error ? error.message : String(error), sql, held), true);
+      if (stopping === mine) say(explained(messageOf(error), sql, held), true);
     } finally {
       if (stopping === mine) {
         run.disabled = false;
@@ -159,8 +152,8 @@ function start(): void {
     stopping.abort();
     say("Stopping …");
   });
-  save.addEventListener("click", () => {
-    if (answered) download(`${study.value}.csv`, csv(answered));
+  saving.addEventListener("click", () => {
+    if (answered) save(`${study.value}.csv`, "text/csv", csv(answered));
   });
   window.addEventListener("hashchange", recall);
   if (!recall()) choose();
@@ -172,48 +165,15 @@ function remember(study: string, sql: string): void {
   if (hash !== location.hash) history.replaceState(null, "", hash);
 }
 
-function count(number: number, what: string): string {
-  return `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
-}
-
 /** The first rows of an answer as a table; values are text. */
 function drawn(answer: Answer): HTMLElement {
-  const head = make("tr", {
-    children: answer.columns.map((column) => {
-      const cell = make("th", { text: column });
-      cell.scope = "col";
-      return cell;
-    }),
-  });
-  const body = answer.rows.slice(0, SHOWN_ROWS).map((row) =>
-    make("tr", {
-      children: row.map((value) => {
-        const said = shown(value);
-        const short = said.length > LONGEST_CELL ? `${said.slice(0, LONGEST_CELL)}…` : said;
-        const isNumber = typeof value === "number" || typeof value === "bigint";
-        return make("td", { text: short, class: isNumber ? "num" : value === null ? "null" : "" });
-      }),
-    }),
-  );
-  const whole = make("table", {
-    class: "rows",
-    children: [make("thead", { children: [head] }), make("tbody", { children: body })],
-  });
-  const holder = make("div", { class: "scroll", children: [whole] });
-  holder.tabIndex = 0;
-  holder.setAttribute("role", "region");
-  holder.setAttribute("aria-label", "Answer");
-  return holder;
-}
-
-/** Hand a text to the reader as a file. */
-function download(name: string, content: string): void {
-  const address = URL.createObjectURL(new Blob([content], { type: "text/csv" }));
-  const link = make("a");
-  link.href = address;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+  const cell = (value: Value): HTMLElement => {
+    const said = shown(value);
+    const text = said.length > LONGEST_CELL ? `${said.slice(0, LONGEST_CELL)}…` : said;
+    const isNumber = typeof value === "number" || typeof value === "bigint";
+    return make("td", { text, class: isNumber ? "num" : value === null ? "null" : "" });
+  };
+  return tableOf(answer.columns, bodyOf(answer.rows.slice(0, SHOWN_ROWS).map((row) => row.map(cell))), "Answer", "rows");
 }
 
 /** For tests: the same functions, without a page. */

@@ -4,7 +4,7 @@ import { type Book, type Cell, described, partFor } from "./book";
 import { episodesOf, place } from "./counted";
 import type { Document, Endpoint, Evidence, Place, Row, Said } from "./evidence";
 import { Fraction } from "./fraction";
-import { having } from "./measure";
+import { having, inWords } from "./measure";
 import { catalogue, rows, table } from "./registers";
 
 // What a complete evaluation says of its tasks, beside the columns that an endpoint names.
@@ -101,7 +101,6 @@ function isFixed(value: unknown, expected: unknown): boolean {
 /** The rows that the episodes of some tasks alone would give, or what is missing for them. */
 async function rowsOfSome(study: string, endpoint: Endpoint, whole: readonly Row[]): Promise<Row[] | string> {
   const wanted = Object.entries(endpoint.attributes).sort();
-  const words = wanted.map(([name, value]) => `${name}=${value}`).join(", ");
   const pool = endpoint.where["pool"] ?? "";
   const listed = having(rows(await table(study, "task_pools", ["pool", "index", "attributes"])), { pool });
   const tasks = new Set<number>();
@@ -110,7 +109,7 @@ async function rowsOfSome(study: string, endpoint: Endpoint, whole: readonly Row
     if (wanted.every(([name, value]) => said[name] === value)) tasks.add(Number(index));
   }
   if (tasks.size !== endpoint.tasks)
-    return `expected ${endpoint.tasks} tasks with ${words} in pool ${pool}, found ${tasks.size}`;
+    return `expected ${endpoint.tasks} tasks with ${inWords(Object.fromEntries(wanted))} in pool ${pool}, found ${tasks.size}`;
   const counted = await episodesOf(study, endpoint);
   const { outcome } = endpoint;
   if (!("count" in outcome)) throw new Error("episodes of some tasks are counted");

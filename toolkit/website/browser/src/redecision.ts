@@ -4,11 +4,11 @@ import { type Role, evaluate } from "./evaluation";
 import { type Criterion, type Evidence, type Rule, named, readValue } from "./evidence";
 import { type Expression, comparedWith, parse, subject } from "./expression";
 import { Fraction, mean } from "./fraction";
-import type { Interval } from "./interval";
+import type { Interval, Intervals } from "./interval";
 import { measure } from "./measure";
 import { Missing, type Scalar, Series, type Truth, type Value, absent, all, present, together } from "./value";
 
-export interface CriterionReached {
+interface CriterionReached {
   criterion: Criterion;
   value: Value | null;
   /** What it is compared with, where that is measured, too. */
@@ -32,16 +32,11 @@ export interface Outcome {
 // As the recorded decision: a normal deviate lies further out about once in 370 times.
 const CLOSE_ERRORS = Fraction.of(3);
 
-type Intervals = ReadonlyMap<string, Interval | Missing>;
-
 export class Redecision {
   private readonly measured = new Map<string, Scalar | Series<Scalar>>();
   private readonly decided = new Map<string, Outcome>();
 
-  constructor(
-    private readonly evidence: Evidence,
-    private readonly intervals: Intervals,
-  ) {}
+  constructor(private readonly evidence: Evidence, private readonly intervals: Intervals) {}
 
   /** Decide a rule of the page; those that it names are decided first. */
   decide(name: string): Outcome {

@@ -10,6 +10,7 @@
  */
 
 import type { FileMetaData } from "hyparquet";
+import { canHash, fromBase64, sha256 } from "./bytes";
 import { load } from "./page";
 import type { Parquet } from "./parquet";
 
@@ -58,7 +59,10 @@ async function reader(): Promise<Parquet> {
 const opened = new Map<string, Promise<Opened>>();
 
 /** What the scripts of the registers leave: a study's own by its name, a file in base64 by study and path. */
-const left = (): Record<string, unknown> => ((globalThis as Record<string, unknown>)["toolkitRegisters"] ??= {}) as Record<string, unknown>;
+declare global {
+  var toolkitRegisters: Record<string, unknown> | undefined;
+}
+const left = (): Record<string, unknown> => (globalThis.toolkitRegisters ??= {});
 
 /** What a study's script holds: its manifest, byte for byte, and what that cannot say. */
 interface Left {
@@ -72,8 +76,12 @@ interface Left {
   largest_file: number;
 }
 
-interface Manifest {
-  tables: Record<string, { rows: number; columns: string[]; files: string[] }>;
+/** A study's manifest. */
+export interface Manifest {
+  /** The registration's frozen list and its amendments, as hashes. */
+  registration: { name: string; sha256: string; amendments: Record<string, string> };
+  seal: string;
+  tables: Record<string, { rows: number; columns: string[]; files: string[]; row_sha256: string }>;
   files: Record<string, { sha256: string; bytes: number; rows: number }>;
 }
 
@@ -100,9 +108,9 @@ export async function catalogue(study: string): Promise<Record<string, RegisterT
   return tables;
 }
 
-/** What the script of a study or a registration leaves under a name. */
+/** What the script of a study, a registration or a file leaves under its name. */
 export async function leftBy<T>(name: string): Promise<T> {
-  if (!(name in left())) await load(`data/${name}.js`);
+  if (!(name in left())) await load(`data/${name.replace(/\.parquet$/, "")}.js`);
   return left()[name] as T;
 }
 
@@ -163,16 +171,16 @@ export const isLoaded = (study: string, entry: RegisterFile): boolean => opened.
 
 async function open(name: string, entry: RegisterFile): Promise<Opened> {
   const key = entry.at ?? name;
-  if (!(key in left())) await load(`data/${key.replace(/\.parquet$/, "")}.js`);
-  const text = left()[key];
+  const text = await leftBy<unknown>(key);
   if (typeof text !== "string") throw new Error(`${key} is not in the script that should carry it`);
   delete left()[key];
-  const bytes = bytesOf(text);
-  const found = await sha256(bytes);
-  if (found !== null && found !== entry.sha256) {
+  const bytes = fromBase64(text);
+  const checked = canHash();
+  const found = checked ? await sha256(bytes) : entry.sha256;
+  if (found !== entry.sha256) {
     throw new Error(`${key} is not the file that the manifest names: expected SHA-256 ${entry.sha256}, found ${found}`);
   }
-  return { bytes: bytes.buffer, metadata: (await reader()).parquetMetadata(bytes.buffer), checked: found !== null, columns: new Map() };
+  return { bytes: bytes.buffer, metadata: (await reader()).parquetMetadata(bytes.buffer), checked, columns: new Map() };
 }
 
 async function decode(held: Opened, names: string[]): Promise<void> {
@@ -191,25 +199,11 @@ async function decode(held: Opened, names: string[]): Promise<void> {
     utf8: true,
     onChunk: ({ columnName, columnData, rowStart }) => {
       const values = found.get(columnName);
-      const exact = decimals.get(columnName) ?? same;
+      const exact = decimals.get(columnName) ?? ((value: Value) => value);
       for (let at = 0; values && at < columnData.length; at += 1) values[rowStart + at] = exact(columnData[at] ?? null);
     },
   });
   for (const [name, values] of found) held.columns.set(name, values);
-}
-
-const same = (value: Value): Value => value;
-
-/** The bytes that a text in base64 stands for. */
-export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
-}
-
-/** SHA-256 in hexadecimal; null where the browser offers none, as on a plain http address. */
-export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string | null> {
-  const subtle = (globalThis.crypto as Crypto | undefined)?.subtle as SubtleCrypto | undefined;
-  if (!subtle) return null;
-  return Array.from(new Uint8Array(await subtle.digest("SHA-256", bytes)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** A value as text. */

@@ -1,15 +1,12 @@
 /** A registration's files, each held against the hash that the freeze, or the chain of later files, gives it. */
 
-import { parse as parseToml } from "smol-toml";
-import { type Book, readBook } from "./book";
-import { bytesOf, leftBy, sha256 } from "./registers";
+import { parse } from "smol-toml";
+import { type Bytes, fromBase64, sha256, utf8 } from "./bytes";
+import { leftBy } from "./registers";
 
-/** The registration that a study's manifest names. */
-export interface Reference {
-  name: string;
-  sha256: string;
-  amendments: Record<string, string>;
-}
+export const FROZEN = "FROZEN.sha256";
+const CHAIN = "LATER.chain";
+const LINE = /^([0-9a-f]{64}) {2}(?:([0-9a-f]{64}) {2})?(.+)$/;
 
 /** What is not as it was said to be, with both sides. */
 export class Mismatch extends Error {
@@ -24,61 +21,61 @@ export function hold(what: string, expected: unknown, found: unknown): void {
 }
 
 export class Registration {
-  private constructor(private readonly files: Record<string, string>) {}
+  private constructor(readonly files: ReadonlyMap<string, Bytes>) {}
 
+  /** All files of a registration that this site carries, by their place in it. */
   static async load(name: string): Promise<Registration> {
-    return new Registration(await leftBy<Record<string, string>>(`registrations/${name}`));
+    const held = Object.entries(await leftBy<Record<string, string>>(`registrations/${name}`));
+    return new Registration(new Map(held.map(([place, text]) => [place, fromBase64(text)])));
   }
 
-  /** The book that its rules and amendments make, whether or not their hashes were looked at. */
-  book(): Book {
-    return readBook(this.text("rules.toml"), this.amendments().map((name) => this.text(name)));
-  }
-
-  /** Hash every file; throws at the first that is not the recorded one, and returns how many there are. */
-  async check({ sha256: frozen, amendments }: Reference): Promise<number> {
-    await this.holds("FROZEN.sha256", frozen);
-    const listed = lines(this.text("FROZEN.sha256"));
-    for (const [recorded = "", name = ""] of listed) await this.holds(name, recorded);
-    const later = lines(this.text("LATER.chain"));
-    let link = frozen;
-    for (const [next, recorded = "", name = ""] of later) {
-      link = (await sha256(bytes(`${link}\n${recorded}  ${name}\n`))) ?? "";
-      hold(`The link of ${name} in LATER.chain`, link, next);
-      await this.holds(name, recorded);
+  /** Hash every listed file; throws at the first that differs. Returns the chain's text up to each later file, too. */
+  async check(): Promise<{ frozen: number; later: { name: string; chain: string }[] }> {
+    const frozen = this.lines(FROZEN);
+    for (const { first, name } of frozen) await this.holds(name, first);
+    let [link, chain] = [await sha256(this.bytes(FROZEN)), ""];
+    const later = [];
+    for (const { first, second, name, line } of this.lines(CHAIN)) {
+      link = await sha256(utf8(`${link}\n${second}  ${name}\n`));
+      hold(`The link of ${name} in ${CHAIN}`, link, first);
+      await this.holds(name, second);
+      chain += `${line}\n`;
+      later.push({ name, chain });
     }
-    for (const [id, recorded] of Object.entries(amendments)) await this.holds(`amendments/${id}.toml`, recorded);
-    const record = parseToml(this.text("record.toml"));
-    // Rules that restate a document frozen elsewhere have the hash of that one in their record.
-    if (record["document_place"] === "FROZEN.sha256") hold("The hash in record.toml", frozen, record["document_sha256"]);
-    return listed.length + later.length + 2;
+    return { frozen: frozen.length, later };
   }
 
-  private amendments(): string[] {
-    const chain = "LATER.chain" in this.files ? lines(this.text("LATER.chain")) : [];
-    return chain.map(([, , name = ""]) => name).filter((name) => name.startsWith("amendments/"));
+  /** The texts of its amendments, in their order, whether or not their hashes were looked at. */
+  amendments(): string[] {
+    const later = this.files.has(CHAIN) ? this.lines(CHAIN) : [];
+    return later.filter(({ name }) => name.startsWith("amendments/")).map(({ name }) => this.text(name));
   }
 
-  private async holds(name: string, recorded: string): Promise<void> {
+  /** Hold a file against a hash. */
+  async holds(name: string, recorded: string): Promise<void> {
     hold(`SHA-256 of ${name}`, recorded, await sha256(this.bytes(name)));
   }
 
-  private text(name: string): string {
+  toml<T>(name: string): T {
+    return parse(this.text(name)) as T;
+  }
+
+  text(name: string): string {
     return new TextDecoder().decode(this.bytes(name));
   }
 
-  private bytes(name: string): Uint8Array<ArrayBuffer> {
-    const held = this.files[name];
-    if (held === undefined) throw new Error(`the registration has no file ${name}`);
-    return bytesOf(held);
+  private bytes(name: string): Bytes {
+    const held = this.files.get(name);
+    if (!held) throw new Error(`the registration has no file ${name} on this site`);
+    return held;
   }
-}
 
-/** A text as UTF-8. */
-export function bytes(text: string): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(text) as Uint8Array<ArrayBuffer>;
-}
-
-function lines(text: string): string[][] {
-  return text.split("\n").filter(Boolean).map((line) => line.split("  "));
+  private lines(list: string) {
+    const kept = this.text(list).split("\n").filter(Boolean);
+    return kept.map((line) => {
+      const [, first, second = "", name] = LINE.exec(line) ?? [];
+      if (!first || !name) throw new Error(`${list} has a line that it cannot have`);
+      return { first, second, name, line };
+    });
+  }
 }

@@ -1,10 +1,10 @@
 /** What was reached with intervals resampled here, beside what is recorded. */
 
 import type { Disagreement } from "./agreement";
-import { type Document, type Evidence, type IntervalSpec, named } from "./evidence";
+import { type Evidence, type IntervalSpec, named } from "./evidence";
 import { Fraction } from "./fraction";
-import { ERRORS, type Interval, agree, apart, asRecorded } from "./interval";
-import { type Cell, make, tableOf } from "./page";
+import { ERRORS, type Interval, type Intervals, agree, apart, asRecorded } from "./interval";
+import { type Cell, bodyOf, make, spelt, tableOf } from "./page";
 import type { Outcome } from "./redecision";
 import { Missing } from "./value";
 
@@ -12,22 +12,23 @@ import { Missing } from "./value";
 export interface Reached {
   evidence: Evidence;
   outcome: Outcome;
-  intervals: ReadonlyMap<string, Interval | Missing>;
+  intervals: Intervals;
   disagreements: readonly Disagreement[];
 }
 
 /** The result in a sentence, whether all of it is as recorded, and the intervals behind it. */
-export function report(document: Document, reached: Reached): { words: string; agrees: boolean; content: Node[] } {
+export function report(reached: Reached): { words: string; agrees: boolean; content: Node[] } {
+  const { document } = reached.evidence;
   const recorded = named(document.recorded, document.rule);
   const agrees = reached.disagreements.length === 0;
   const words =
-    `Reached here: ${plain(reached.outcome.verdict)}. Recorded: ${plain(recorded.verdict)}. ` +
+    `Reached here: ${spelt(reached.outcome.verdict)}. Recorded: ${spelt(recorded.verdict)}. ` +
     (agrees ? "They agree, in every criterion." : "THEY DISAGREE: see below.");
   const content = [
     ...disagreement(reached),
     ...notes("Close call here", reached.outcome.closeCalls),
     ...notes("Close call recorded", recorded.close_calls),
-    ...intervals(document, reached),
+    ...intervals(reached),
     ...read(reached),
   ];
   return { words, agrees, content };
@@ -43,21 +44,21 @@ function disagreement({ disagreements }: Reached): Node[] {
   return [make("div", { class: "disagrees", children: [heading, make("ul", { children: items }), make("p", { text: why })] })];
 }
 
-function intervals(document: Document, reached: Reached): Node[] {
+function intervals({ evidence: { document }, intervals }: Reached): Node[] {
   const rows: Cell[][] = [];
   for (const [name, spec] of Object.entries(document.intervals)) {
-    const here = reached.intervals.get(name);
-    if (!here || here instanceof Missing || "missing" in spec.recorded) {
+    const here = intervals.get(name);
+    const there = asRecorded(spec);
+    if (!here || here instanceof Missing || there instanceof Missing) {
       rows.push([name, here instanceof Missing ? here.reasons.join("; ") : "–", "–", "–"]);
       continue;
     }
-    const there = asRecorded(spec.recorded);
     const level = `${name}, ${Fraction.read(spec.level).toNumber() * 100}%`;
     const verdict = here.from ? compared(here, spec) : "not resampled: taken as recorded";
     rows.push([level, ends(here), ends(there), verdict]);
   }
   if (!rows.length) return [];
-  const drawn = [...reached.intervals.values()].find((one): one is Interval => !(one instanceof Missing) && !!one.from);
+  const drawn = [...intervals.values()].find((one): one is Interval => !(one instanceof Missing) && !!one.from);
   const unit = Object.values(document.intervals).map(made)[0] ?? "";
   const note = drawn?.from
     ? `Registered: ${unit}. Drawn here: ${drawn.from.resampled.means.length.toLocaleString("en")} resamples from seed ${drawn.from.seed}, ` +
@@ -66,7 +67,7 @@ function intervals(document: Document, reached: Reached): Node[] {
     : `Registered: ${unit}.`;
   return [
     make("h3", { text: "Intervals" }),
-    tableOf(["Interval", "Here", "Recorded", "Agreement"], rows, "Intervals, here and recorded"),
+    tableOf(["Interval", "Here", "Recorded", "Agreement"], bodyOf(rows), "Intervals, here and recorded"),
     make("p", { class: "note", text: note }),
   ];
 }
@@ -103,16 +104,10 @@ function read({ evidence, intervals }: Reached): Node[] {
 }
 
 function notes(label: string, calls: readonly string[]): Node[] {
-  return calls.map((call) =>
-    make("p", { class: "note", children: [make("strong", { text: `${label}: ` }), document.createTextNode(`${call}.`)] }),
-  );
+  return calls.map((call) => make("p", { class: "note", children: [make("strong", { text: `${label}: ` }), `${call}.`] }));
 }
 
 function signed(value: Fraction): string {
   const number = value.toNumber();
   return `${number < 0 ? "" : "+"}${number.toFixed(5)}`;
-}
-
-function plain(word: string): string {
-  return word.replaceAll("_", " ");
 }

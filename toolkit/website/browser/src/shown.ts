@@ -4,7 +4,8 @@ import { truthWord } from "./agreement";
 import type { Book } from "./book";
 import type { Document, Evidence } from "./evidence";
 import { Fraction } from "./fraction";
-import type { Interval } from "./interval";
+import type { Intervals } from "./interval";
+import { spelt } from "./page";
 import { rowsRead } from "./reading";
 import type { Redecision } from "./redecision";
 import { Mismatch, hold } from "./registration";
@@ -18,7 +19,7 @@ export function holdShown(
   page: ParentNode,
   { document, rows }: Evidence,
   decided: Redecision,
-  intervals: ReadonlyMap<string, Interval | Missing>,
+  intervals: Intervals,
 ): number {
   const outcome = decided.decide(document.rule);
   let count = 0;
@@ -28,7 +29,7 @@ export function holdShown(
     marked.forEach((element) => compare(said(element), element));
     count += marked.length;
   };
-  const word = (what: string, name: string | null, shown: string) => hold(what, name?.replaceAll("_", " ") ?? "", shown);
+  const word = (what: string, name: string | null, shown: string) => hold(what, spelt(name ?? ""), shown);
   each('[data-shown="verdict"]', (shown) => word("The verdict shown", outcome.verdict, shown), true);
   each('[data-shown="original"]', (shown) => word("The original verdict shown", outcome.originalVerdict, shown));
   each('[data-shown="evidence"]', (shown) => {
@@ -138,7 +139,7 @@ function isPrinted(value: Fraction, text: string): boolean {
   return apart.times(Fraction.of(200_000)).compare(size.compare(one) < 0 ? one : size) <= 0;
 }
 
-function ends(document: Document, intervals: ReadonlyMap<string, Interval | Missing>, shown: string): void {
+function ends(document: Document, intervals: Intervals, shown: string): void {
   const name = document.rules[document.rule]?.interval ?? "";
   const interval = intervals.get(name);
   const parts = /([\d.]+)% \[(\S+), (\S+)\]/.exec(shown);

@@ -1,15 +1,25 @@
-/** On every page: charts say their marks to pointer and keyboard, and are saved as a table or a picture. */
+/** On every page: the search box and the menu of its head; charts say their marks, and are saved as a table or a picture. */
 
 import { pictureOf, rowsOf, tell } from "./marks";
-import "./header";
-import { make } from "./page";
+import { button, load, save } from "./page";
 
-function save(name: string, type: string, content: string): void {
-  const link = document.createElement("a");
-  link.download = name;
-  link.href = URL.createObjectURL(new Blob([content], { type }));
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+// A search box, whose search is loaded when it is first used, and a menu that folds itself.
+const box = document.querySelector<HTMLInputElement>(".search input");
+box?.form?.addEventListener("submit", (event) => event.preventDefault());
+box?.addEventListener("focus", () => load("search-index.js").then(() => load("search.js")), { once: true });
+
+document.addEventListener("keydown", (event) => {
+  const writes = event.target instanceof Element && event.target.closest("input, textarea, select");
+  if (event.key !== "/" || writes || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  box?.focus();
+});
+
+const menu = document.querySelector<HTMLDetailsElement>("header.top details");
+for (const type of ["click", "focusin"]) {
+  document.addEventListener(type, (event) => {
+    if (menu && event.target instanceof Node && !menu.contains(event.target)) menu.open = false;
+  });
 }
 
 for (const figure of document.querySelectorAll<HTMLElement>("figure:has(.mark), table:has(.mark)")) {
@@ -20,13 +30,9 @@ for (const figure of document.querySelectorAll<HTMLElement>("figure:has(.mark), 
   };
   for (const event of ["pointerover", "focusin"]) figure.addEventListener(event, begin);
   const files = figure.querySelector(".chart-files");
-  for (const [words, type, content] of [
-    ["CSV", "text/csv", rowsOf],
-    ["SVG", "image/svg+xml", pictureOf],
-  ] as const) {
-    const button = make("button", { text: words });
-    button.title = `Save this figure as ${words}`;
-    button.addEventListener("click", () => save(`${figure.id}.${words.toLowerCase()}`, type, content(figure)));
-    files?.append(button);
+  for (const [words, type, content] of [["CSV", "text/csv", rowsOf], ["SVG", "image/svg+xml", pictureOf]] as const) {
+    const saving = button(words, () => save(`${figure.id}.${words.toLowerCase()}`, type, content(figure)));
+    saving.title = `Save this figure as ${words}`;
+    files?.append(saving);
   }
 }

@@ -4,7 +4,7 @@ import { type AsyncCells, type AsyncDataSource, type AsyncRow, type ExprNode, ex
 import { type Columns, type RegisterFile, type RegisterTable, type Value, shown } from "./registers";
 
 /** Reads columns of one file of a table. */
-export type Reader = (entry: RegisterFile, columns: string[]) => Promise<Columns>;
+type Reader = (entry: RegisterFile, columns: string[]) => Promise<Columns>;
 
 export interface Answer {
   columns: string[];
@@ -17,10 +17,7 @@ export interface Answer {
 }
 
 /** Whether files of so many bytes may be loaded; rejects where they may not. */
-export type Allow = (files: RegisterFile[]) => Promise<void>;
-
-/** How far a query has come. */
-export type Progress = (read: number, found: number) => void;
+type Allow = (files: RegisterFile[]) => Promise<void>;
 
 const SLICE_MS = 30; // a page that does nothing longer than this still answers to keys and scrolling
 const LOOK = 512; // values between two looks at the clock
@@ -32,7 +29,7 @@ const AHEAD = 8; // files that are loaded while one is read
  * @param query the SQL text.
  * @param tables the study's tables, by name.
  * @param read reads columns of a file.
- * @param progress told of rows read and found, a few times a second.
+ * @param progress told of rows read, a few times a second.
  * @param signal stops the query.
  * @param allow asked before the files of a table are read.
  */
@@ -40,12 +37,12 @@ export async function ask(
   query: string,
   tables: Record<string, RegisterTable>,
   read: Reader,
-  progress: Progress = () => undefined,
+  progress: (read: number) => void = () => undefined,
   signal: AbortSignal = new AbortController().signal,
   allow: Allow = () => Promise.resolve(),
 ): Promise<Answer> {
   const answer: Answer = { columns: [], rows: [], rowsRead: 0, filesRead: 0, checked: true };
-  const pace = pacer(() => progress(answer.rowsRead, answer.rows.length), signal);
+  const pace = pacer(() => progress(answer.rowsRead), signal);
   const sources = Object.fromEntries(
     Object.entries(tables).map(([name, entry]) => [name, source(entry, read, answer, pace, allow)]),
   );

@@ -24,17 +24,14 @@ export interface Material {
 }
 
 /** What came of it: false means refused, null that nothing can be said. */
-export interface Judged {
+interface Judged {
   ok: boolean | null;
   reason: string;
   time: Date | null;
 }
 
 class Refused extends Error {
-  constructor(
-    message: string,
-    readonly ok: false | null = false,
-  ) {
+  constructor(message: string, readonly ok: false | null = false) {
     super(message);
   }
 }

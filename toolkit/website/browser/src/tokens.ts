@@ -1,8 +1,9 @@
 /** On a registration's page: verifies its tokens here, and says of a file whether it is a registered one. */
 
-import { hex, sha } from "./bytes";
-import { element, make } from "./page";
-import { filesOf, hashes, type Verified, verifyTokens } from "./registered";
+import { type Verified, verifyTokens } from "./authorities";
+import { sha256 } from "./bytes";
+import { element, make, messageOf } from "./page";
+import { Registration } from "./registration";
 import { verifyToken } from "./timestamp";
 
 declare global {
@@ -17,7 +18,7 @@ const MARKS = { true: ["verified", "good"], false: ["refused", "bad"], null: ["n
 
 function row(ok: boolean | null, says: string): HTMLElement {
   const [word, kind] = MARKS[`${ok}`];
-  return make("li", { children: [make("span", { class: `verdict ${kind}`, text: word }), new Text(` ${says}`)] });
+  return make("li", { children: [make("span", { class: `verdict ${kind}`, text: word }), ` ${says}`] });
 }
 
 async function tick(section: HTMLElement, registration: string): Promise<void> {
@@ -31,22 +32,23 @@ async function tick(section: HTMLElement, registration: string): Promise<void> {
     const left = new Set(answers.map((one) => one.notChecked).filter(Boolean));
     if (left.size) element(".unchecked small", HTMLElement, section).textContent = [...left].join(" ");
   } catch (error) {
-    list.replaceChildren(row(false, error instanceof Error ? error.message : String(error)));
+    list.replaceChildren(row(false, messageOf(error)));
     state.textContent = "Your browser could not verify the tokens.";
   }
 }
 
 /** What can be said of a file that somebody holds. */
 async function compare(file: File, registration: string, document: string): Promise<[boolean, string]> {
-  const found = hex(await sha("SHA-256", new Uint8Array(await file.arrayBuffer())));
-  const known = await hashes(await filesOf(registration));
-  const same = [...known].filter(([, hash]) => hash === found).map(([name]) => name);
+  const found = await sha256(new Uint8Array(await file.arrayBuffer()));
+  const { files } = await Registration.load(registration);
+  const known = await Promise.all([...files].map(async ([name, bytes]) => [name, await sha256(bytes)] as const));
+  const same = known.filter(([, hash]) => hash === found).map(([name]) => name);
   if (found === document && !same.length) same.push("the document that was frozen");
   const told = `SHA-256 ${found}`;
   if (same.length) return [true, `${file.name} is, byte for byte, ${same.join(" and ")} of this registration (${told}).`];
-  const namesake = [...known].find(([name]) => name.split("/").pop() === file.name);
+  const namesake = known.find(([name]) => name.split("/").pop() === file.name);
   if (namesake) return [false, `${file.name} is not the registered ${namesake[0]}: its ${told}, expected ${namesake[1]}.`];
-  return [false, `${file.name} is none of the ${known.size} registered files (${told}).`];
+  return [false, `${file.name} is none of the ${known.length} registered files (${told}).`];
 }
 
 function takeFiles(section: HTMLElement, registration: string): void {

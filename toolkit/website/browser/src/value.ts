@@ -17,20 +17,15 @@ export type Member = Fraction | boolean | Missing;
 
 /** Values by member, in order. */
 export class Series<M extends Member = Member> {
-  constructor(
-    readonly unit: string,
-    readonly items: readonly (readonly [string, M])[],
-  ) {}
+  constructor(readonly unit: string, readonly items: readonly (readonly [string, M])[]) {}
 
   get values(): readonly M[] {
     return this.items.map(([, value]) => value);
   }
 
   map(change: (value: M) => Member): Series {
-    return new Series(
-      this.unit,
-      this.items.map(([key, value]) => [key, value instanceof Missing ? value : change(value)] as const),
-    );
+    const changed = this.items.map(([key, value]) => [key, value instanceof Missing ? value : change(value)] as const);
+    return new Series(this.unit, changed);
   }
 }
 
@@ -43,10 +38,7 @@ export function absent(values: readonly unknown[]): Missing[] {
 /** Several missing values as one; it was not run only if none of them was. */
 export function together(missing: readonly Missing[]): Missing {
   const reasons = new Set(missing.flatMap((one) => one.reasons));
-  return new Missing(
-    [...reasons],
-    missing.every((one) => one.notRun),
-  );
+  return new Missing([...reasons], missing.every((one) => one.notRun));
 }
 
 /** All values, or what is missing of them. */

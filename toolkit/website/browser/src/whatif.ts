@@ -3,7 +3,7 @@
 import { truthWord } from "./agreement";
 import { type Document, type Evidence, named } from "./evidence";
 import { asRecorded } from "./interval";
-import { make, tableOf } from "./page";
+import { bodyOf, make, messageOf, tableOf } from "./page";
 import { Redecision } from "./redecision";
 import { Fraction } from "./fraction";
 import { Missing, Series, type Value } from "./value";
@@ -52,22 +52,17 @@ export class WhatIf {
     if (!form.checkValidity()) return;
     const { rows } = this.evidence;
     const document = this.changed();
-    const intervals = new Map(
-      Object.entries(document.intervals).map(([name, { recorded }]) => [
-        name,
-        "missing" in recorded ? new Missing(recorded.missing, recorded.not_run) : asRecorded(recorded),
-      ]),
-    );
+    const intervals = new Map(Object.entries(document.intervals).map(([name, spec]) => [name, asRecorded(spec)]));
     try {
       const { criteria, estimate } = new Redecision({ document, rows }, intervals).decide(document.rule);
       const lines = criteria.map(({ criterion, value, holds }) => [criterion.test, shown(value), truthWord(holds)]);
       if (estimate) lines.push(["estimate", shown(estimate), ""]);
       this.result.replaceChildren(
         make("p", { class: "note", text: `${LABEL}. Its rules and its data are not those of the verdict above.` }),
-        tableOf(["Test", "Value", "Would hold"], lines, LABEL),
+        tableOf(["Test", "Value", "Would hold"], bodyOf(lines), LABEL),
       );
     } catch (error) {
-      this.result.replaceChildren(make("p", { class: "note", text: `${error instanceof Error ? error.message : error}.` }));
+      this.result.replaceChildren(make("p", { class: "note", text: `${messageOf(error)}.` }));
     }
   }
 

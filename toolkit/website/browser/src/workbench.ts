@@ -1,11 +1,11 @@
 /** The widget: a seed, a number of resamples, a button, and what comes of it. */
 
-import type { Document } from "./evidence";
-import type { Choice } from "./interval";
-import { make } from "./page";
+import { disagreements } from "./agreement";
+import type { Evidence } from "./evidence";
+import { type Choice, type Pause, intervalsOf } from "./interval";
+import { button, make, messageOf } from "./page";
+import { Redecision } from "./redecision";
 import { type Reached, report } from "./report";
-
-export type Decide = (choice: Choice, pause: (done: number) => Promise<void>) => Promise<Reached>;
 
 const FEWEST = 100;
 const MOST = 1_000_000;
@@ -13,10 +13,18 @@ const LARGEST_SEED = 2n ** 64n - 1n;
 
 class Stopped extends Error {}
 
+/** Decide again with intervals resampled here. */
+export async function redecide(evidence: Evidence, choice: Choice, pause?: Pause): Promise<Reached> {
+  const { document } = evidence;
+  const intervals = await intervalsOf(evidence, choice, pause);
+  const outcome = new Redecision(evidence, intervals).decide(document.rule);
+  return { evidence, outcome, intervals, disagreements: disagreements(document, outcome, intervals) };
+}
+
 export class Workbench {
   readonly element = make("div", { class: "workbench" });
   private readonly button = make("button", { text: "Decide it again here" });
-  private readonly stop = make("button", { text: "Stop" });
+  private readonly stop = button("Stop", () => (this.isStopped = true));
   private readonly bar = make("progress");
   private readonly said = make("p", { class: "decide-status" });
   private readonly result = make("div", { class: "decide-result" });
@@ -24,18 +32,13 @@ export class Workbench {
   private readonly resamples = make("input");
   private isStopped = false;
 
-  constructor(
-    private readonly carried: Document,
-    private readonly decide: Decide,
-  ) {
+  constructor(private readonly evidence: Evidence) {
     const form = make("form", { class: "decide-form" });
-    const sampled = Object.values(carried.intervals).filter((i) => "origin" in i.recorded && i.recorded.low_error);
-    const [first] = sampled;
+    const specs = Object.values(evidence.document.intervals);
+    const first = specs.find(({ recorded }) => "low" in recorded && recorded.low_error);
     if (first) form.append(...this.fields(first.rng_seed, first.resamples));
     this.button.type = "submit";
-    this.stop.type = "button";
     this.stop.hidden = true;
-    this.stop.addEventListener("click", () => (this.isStopped = true));
     this.bar.max = 1;
     this.bar.hidden = true;
     this.bar.setAttribute("aria-label", "Share of the resamples drawn");
@@ -76,14 +79,14 @@ export class Workbench {
   private async run(): Promise<void> {
     this.working(true);
     try {
-      const reached = await this.decide(this.choice(), (done) => this.pause(done));
-      const { words, agrees, content } = report(this.carried, reached);
+      const reached = await redecide(this.evidence, this.choice(), (done) => this.pause(done));
+      const { words, agrees, content } = report(reached);
       this.say(words, agrees ? "agrees" : "disagrees");
       this.result.replaceChildren(...content);
     } catch (error) {
       this.result.replaceChildren();
       if (error instanceof Stopped) this.say("Stopped.", "stopped");
-      else this.say(`It cannot be decided here: ${error instanceof Error ? error.message : error}.`, "failed");
+      else this.say(`It cannot be decided here: ${messageOf(error)}.`, "failed");
     } finally {
       this.working(false);
     }
