@@ -15,6 +15,7 @@ from toolkit.decisions.values import Missing, Series, Value, exact_text, fixed
 # A fraction longer than this says nothing to a reader.
 LONGEST = 10
 MOST_MEMBERS = 5
+RATIO = "ratio"
 _FLIPPED = {">=": "<=", "<=": ">=", ">": "<", "<": ">"}
 _REGION = {">": "above", ">=": "at or above", "<": "below", "<=": "at or below"}
 
@@ -58,7 +59,7 @@ def interval_says(decision: Decision) -> str:
     """Return what an interval shows, in the terms of the tests that read it; empty where there is none.
 
     An interval that a test holds against numbers is inside or outside of these; of any other it is said
-    whether it includes zero, or the threshold.
+    whether it includes zero, or 1 where it is of a ratio, and the threshold.
     """
     interval = decision.interval
     if not isinstance(interval, Interval):
@@ -67,11 +68,15 @@ def interval_says(decision: Decision) -> str:
     if held:
         inside = all(COMPARE[operator](end, bound) for end, operator, bound in held)
         return f"{'' if inside else 'not '}{_region(held)}"
-    includes = ["zero"] if interval.low <= 0 <= interval.high else []
+    # Of a statistic that is a ratio, 1 says that there is no difference.
+    estimate = decision.estimate
+    is_ratio = estimate and estimate.unit == RATIO and estimate.endpoint in decision.statistics
+    none = Fraction(1 if is_ratio else 0)
+    includes = [_plain(none)] if interval.low <= none <= interval.high else []
     threshold = decision.threshold
     if threshold and interval.low <= threshold <= interval.high:
         includes.append(f"the threshold {_plain(threshold)}")
-    return f"includes {' and '.join(includes)}" if includes else "excludes zero"
+    return f"includes {' and '.join(includes)}" if includes else f"excludes {_plain(none)}"
 
 
 def interval_bounds(decision: Decision) -> tuple[Fraction, ...]:

@@ -71,6 +71,7 @@ export interface Endpoint {
 /** A number made of endpoints, by a formula of the language. */
 export interface Statistic {
   formula: string;
+  unit: string;
 }
 
 /** A test of significance: its p-values are taken as recorded. */

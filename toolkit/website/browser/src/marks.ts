@@ -49,7 +49,7 @@ export function tell(figure: HTMLElement): void {
 export function rowsOf(figure: HTMLElement): string {
   const marks = figure.querySelectorAll("svg.drawing:first-of-type .mark[data-row]");
   const rows = new Set([...marks].map((mark) => mark.getAttribute("data-row"))); // panels share them
-  return [figure.dataset["columns"] ?? "", ...rows].join("\n");
+  return [figure.dataset["columns"] ?? "", ...rows, ""].join("\n");
 }
 
 /** Its drawing as a file of its own, with the colours of the page as it is. */

@@ -16,7 +16,7 @@ const REGION: Record<string, string> = { ">": "above", ">=": "at or above", "<":
 const plain = (value: Fraction) => (value.compare(ZERO) === 0 ? "zero" : String(value.toNumber()));
 
 /** Whether it is inside of what binding tests ask; where none does, whether it includes zero or the threshold. */
-export function intervalSays(rule: Rule, interval: Interval): string {
+export function intervalSays(rule: Rule, interval: Interval, unit: string): string {
   const held = bounds(rule);
   if (held.length) {
     const inside = held.every(({ end, operator, bound }) => {
@@ -27,9 +27,10 @@ export function intervalSays(rule: Rule, interval: Interval): string {
   }
   const includes = (value: Fraction) => interval.low.compare(value) <= 0 && value.compare(interval.high) <= 0;
   const threshold = rule.threshold === null ? ZERO : Fraction.read(rule.threshold);
-  const named = includes(ZERO) ? ["zero"] : [];
+  const none = unit === "ratio" ? Fraction.of(1) : ZERO;
+  const named = includes(none) ? [plain(none)] : [];
   if (threshold.compare(ZERO) !== 0 && includes(threshold)) named.push(`the threshold ${plain(threshold)}`);
-  return named.length ? `includes ${named.join(" and ")}` : "excludes zero";
+  return named.length ? `includes ${named.join(" and ")}` : `excludes ${plain(none)}`;
 }
 
 /** How binding criteria hold the interval's ends against numbers; nothing where these make no region. */

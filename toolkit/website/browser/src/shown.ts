@@ -35,7 +35,7 @@ export function holdShown(
   each('[data-shown="evidence"]', (shown) => {
     const rule = document.rules[document.rule];
     const interval = rule && intervals.get(rule.interval);
-    const says = !interval || interval instanceof Missing ? "" : intervalSays(rule, interval);
+    const says = !interval || interval instanceof Missing ? "" : intervalSays(rule, interval, document.statistics[rule.estimate]?.unit ?? "");
     hold("What the interval shows", says, shown);
   });
   each('[data-shown="estimate"]', (shown) => number("The estimate shown", outcome.estimate, shown));

@@ -8,7 +8,8 @@ import { Redecision } from "./redecision";
 import { Fraction } from "./fraction";
 import { Missing, Series, type Value } from "./value";
 
-const NUMBER = /(?<![\w.])\d+(?:\.\d+)?/g;
+// A minus after an operator, a comma or a bracket belongs to its number.
+const NUMBER = /(?<![\w.])(?:(?<=[(,<>=]\s*)-)?\d+(?:\.\d+)?/g;
 const LABEL = "not registered – exploratory";
 
 export class WhatIf {
@@ -24,11 +25,11 @@ export class WhatIf {
     const form = make("form", { class: "decide-form" });
     for (const seed of new Set(Object.values(document.endpoints).flatMap(({ by, seeds }) => (by === "seed" ? seeds : []))))
       this.dropped.set(`${seed}`, this.field(form, "checkbox", `without seed ${seed}`));
-    for (const { id, test } of rule.criteria)
+    for (const { id, test, text } of rule.criteria)
       for (const [at, [number]] of [...test.matchAll(NUMBER)].entries()) {
-        const field = this.field(form, "text", `${id}: ${number}`);
+        const field = this.field(form, "text", `${text}: ${number}`);
         field.value = number;
-        field.pattern = "[0-9]+([.][0-9]+)?";
+        field.pattern = "-?[0-9]+([.][0-9]+)?";
         this.tests.set(`${id} ${at}`, field);
       }
     const readings = Object.keys(rule.readings);
@@ -49,16 +50,16 @@ export class WhatIf {
   }
 
   private decide(form: HTMLFormElement): void {
-    if (!form.checkValidity()) return;
+    if (!form.checkValidity()) return this.result.replaceChildren(make("p", { class: "note", text: "A threshold is a number, as 0.03 or -0.03." }));
     const { rows } = this.evidence;
     const document = this.changed();
     const intervals = new Map(Object.entries(document.intervals).map(([name, spec]) => [name, asRecorded(spec)]));
     try {
-      const { criteria, estimate } = new Redecision({ document, rows }, intervals).decide(document.rule);
+      const { criteria, estimate, verdict } = new Redecision({ document, rows }, intervals).decide(document.rule);
       const lines = criteria.map(({ criterion, value, holds }) => [criterion.test, shown(value), truthWord(holds)]);
       if (estimate) lines.push(["estimate", shown(estimate), ""]);
       this.result.replaceChildren(
-        make("p", { class: "note", text: `${LABEL}. Its rules and its data are not those of the verdict above.` }),
+        make("p", { class: "note", text: `${LABEL}. It would be: ${verdict.replaceAll("_", " ")}. Its rules and its data are not those of the verdict above.` }),
         tableOf(["Test", "Value", "Would hold"], bodyOf(lines), LABEL),
       );
     } catch (error) {
