@@ -86,7 +86,7 @@ def predicted_and_seen(scene: Scene, study: str) -> Chart | None:
     ]
     draw = scatter(panels, Axis(scene.up, is_ratio=True), list(colour_of.items()))
     columns = ("number", "place", *(predictor.name for predictor in scene.across), "seen", "low", "high")
-    return drawn(scene.title, _caption(scene, study), columns, draw, about=f"Study {study}: {scene.up}")
+    return drawn(scene.title, _caption(scene), columns, draw, about=f"Study {study}: {scene.up}")
 
 
 def _ends(point: Point) -> tuple[object, ...]:
@@ -101,11 +101,9 @@ def sentence(scene: Scene, point: Point) -> str:
     return f"{point.name}: {words}; seen {_number(point.seen)}{bar}"
 
 
-def _caption(scene: Scene, study: str) -> str:
-    each = "; ".join(f"{number} {sentence(scene, point)}" for number, point in enumerate(scene.points, 1))
-    wells = [marks.capital(predictor.how_well) for predictor in scene.across if predictor.how_well]
+def _caption(scene: Scene) -> str:
+    sentences = [marks.capital(predictor.how_well) for predictor in scene.across if predictor.how_well]
     made = next((point.bar.made for point in scene.points if point.bar), "")
-    sentences = [f"Study {study}", each, *wells]
     sentences += [f"Bars: intervals, {made}"] if made else []
     sentences += ["Dashed: seen as predicted", "Solid line: no difference between the designs"]
     sentences += [f"Not drawn, as nothing was seen: {marks.listed(scene.lacking)}"] if scene.lacking else []
