@@ -31,7 +31,7 @@ def anova(table: list[list[bool]]) -> float:
 
 
 def test_the_table_shown_is_that_of_the_luckiest_task(embedded: Case, page: Page) -> None:
-    shown = page.context["table"]
+    shown = page.context["example"]
     assert shown["run"] == "c2-paired-s0"  # the first that was registered
     rows = ask(
         embedded.study,

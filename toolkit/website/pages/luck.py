@@ -42,7 +42,7 @@ def pages(material: Material) -> Iterator[Page]:
                 "has_shares": bool(shares),
                 "charts": _charts(shares, is_summary=study.is_summary),
                 "shares": [{**row, **dict(zip(("low", "high"), _ends(row), strict=True))} for row in shares],
-                "table": _example(case),
+                "example": _example(case),
                 "arms": _by_arm(study.rows(GROUPS), runs) if study.has(GROUPS) else [],
                 "groups": _group_rows(study, runs) if study.has(GROUPS) else [],
             },
