@@ -63,15 +63,12 @@ def _order(point: CurvePoint) -> tuple[bool, str, str, int]:
 
 
 def _spot(point: CurvePoint) -> Spot:
-    says = f"{point.arm.replace('_', ' ')}, {point.series}, step {point.step}: {_percent(point.success)}"
+    says = f"{point.arm.replace('_', ' ')}, {point.series}, step {point.step}: "
+    says += f"{fixed(100 * point.success, 2)}%"
     if point.episodes is not None:
         says += f", {point.successes} of {point.episodes}"
     row = (point.arm, point.series, point.step, point.success, *cells(point.successes, point.episodes))
     return Spot(point.step, float(point.success), says, (row,))
-
-
-def _percent(rate: Fraction) -> str:
-    return f"{fixed(100 * rate, 2)}%"
 
 
 def finding(points: Sequence[CurvePoint]) -> str:

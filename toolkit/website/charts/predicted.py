@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import cycle
 
+from toolkit.decisions.values import fixed
 from toolkit.website.charts import marks
 from toolkit.website.charts.drawing import Chart, drawn
 from toolkit.website.charts.scale import Axis
@@ -96,9 +97,9 @@ def _ends(point: Point) -> tuple[object, ...]:
 def sentence(scene: Scene, point: Point) -> str:
     """Return what a point says: its place, what was predicted, what was seen."""
     pairs = zip(scene.across, point.predicted, strict=True)
-    words = ", ".join(f"{predictor.name} {_number(x)}" for predictor, x in pairs)
-    bar = f", {point.bar.name} [{_number(point.bar.low)}, {_number(point.bar.high)}]" if point.bar else ""
-    return f"{point.name}: {words}; seen {_number(point.seen)}{bar}"
+    words = ", ".join(f"{predictor.name} {fixed(x, 3)}" for predictor, x in pairs)
+    bar = f", {point.bar.name} [{fixed(point.bar.low, 3)}, {fixed(point.bar.high, 3)}]" if point.bar else ""
+    return f"{point.name}: {words}; seen {fixed(point.seen, 3)}{bar}"
 
 
 def _caption(scene: Scene) -> str:
@@ -108,7 +109,3 @@ def _caption(scene: Scene) -> str:
     sentences += ["Dashed: seen as predicted", "Solid line: no difference between the designs"]
     sentences += [f"Not drawn, as nothing was seen: {marks.listed(scene.lacking)}"] if scene.lacking else []
     return ". ".join(sentences) + "."
-
-
-def _number(value: Fraction) -> str:
-    return f"{float(value):.3f}"

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from toolkit.decisions.case import Case
 from toolkit.decisions.plan import place_of
 from toolkit.registers.columns import PHASES
-from toolkit.registers.row_types import EvaluationRow, LaunchRow, RunRow, StepRow
+from toolkit.registers.row_types import EvaluationRow, LaunchRow, RunRow
 from toolkit.registers.study import Study
 from toolkit.website.charts.run import success_by_step
 from toolkit.website.charts.steps import Step, training_steps
@@ -240,25 +240,16 @@ def _points(evaluations: Sequence[EvaluationRow]) -> tuple[tuple[str, int, int, 
     return tuple((name(row), row["step"], row["successes"], row["episodes"]) for row in drawn)
 
 
-def _steps(rows: Sequence[StepRow], launches: Sequence[LaunchRow]) -> dict[str, Any]:
+def _steps(rows: Sequence[Row], launches: Sequence[LaunchRow]) -> dict[str, Any]:
     """Return what a page shows of training steps: charts; the rows are read where somebody asks for them."""
     seconds = _seconds(launches)
-    figures: list[Row] = [
-        {**row, **dict(zip(("seconds", "generation"), seconds.get(row["step"], (None, None)), strict=True))}
-        for row in sorted(rows, key=lambda row: row["step"])
-    ]
     steps = tuple(
         Step(
-            step=row["step"],
-            loss=row["loss"],
-            grad_norm=row["grad_norm"],
-            entropy=row["entropy"],
-            clipped=row["clipped"],
-            weights=(row.get(MEAN), row.get(LEAST), row.get(GREATEST)),
-            seconds=row["seconds"],
-            generation=row["generation"],
+            *(row["step"], row["loss"], row["grad_norm"], row["entropy"], row["clipped"]),
+            (row.get(MEAN), row.get(LEAST), row.get(GREATEST)),
+            *seconds.get(row["step"], (None, None)),
         )
-        for row in figures
+        for row in sorted(rows, key=lambda row: row["step"])
     )
     return {"step_charts": training_steps(steps) if steps else [], "steps": len(steps)}
 
