@@ -1,6 +1,6 @@
 """Everything dated about a registration, in one order: tokens, additions, runs, and a study's own records."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
@@ -74,14 +74,8 @@ def _tokens(registration: Registration, verification: Verification | None) -> It
 
 
 def _recorded(name: str, at: datetime) -> Dated:
-    return Dated(
-        at,
-        SECOND,
-        "token",
-        name,
-        f"token of {name}",
-        "the author's record; no verified token shows it",
-    )
+    source = "the author's record; no verified token shows it"
+    return Dated(at, SECOND, "token", name, f"token of {name}", source)
 
 
 def _additions(registration: Registration, verification: Verification | None) -> Iterator[Dated]:
@@ -115,17 +109,15 @@ def _runs(case: Case) -> Iterator[Dated]:
             and isinstance(launched := run["launched_at"], datetime)
         )
         if launches:
-            runs = "run" if len(launches) == 1 else "runs"
-            told = (
-                f"{len(launches)} deciding {runs}"
-                if deciding
-                else f"{len(launches)} {runs} beside the deciding ones"
-            )
-            span = ", first launch to last" if len(launches) > 1 else ", its launch"
+            runs, span = ("runs", "first launch to last") if len(launches) > 1 else ("run", "its launch")
+            which = f"deciding {runs}" if deciding else f"{runs} beside the deciding ones"
+            told = f"{len(launches)} {which}"
             source = f"study {study.name}, by the clocks of its machines"
             kind = f"runs of {study.name}" if deciding else f"other runs of {study.name}"
             last = launches[-1] if len(launches) > 1 else None
-            yield Dated(launches[0], SECOND, kind, told, f"{told} of {study.name}{span}", source, until=last)
+            yield Dated(
+                launches[0], SECOND, kind, told, f"{told} of {study.name}, {span}", source, until=last
+            )
 
 
 def _records(study: Study) -> Iterator[Dated]:
@@ -135,8 +127,3 @@ def _records(study: Study) -> Iterator[Dated]:
         what = f"{event['event']}: {event['detail']}" if event["detail"] else event["event"]
         source = f"study {study.name}: {event['source']}"
         yield Dated(event["occurred_at"], event["precision"], event["kind"], "", what, source)
-
-
-def undated(registration: Registration) -> Sequence[str]:
-    """Return the ids of deviations whose day no record gives."""
-    return [deviation.id for deviation in registration.deviations if deviation.dated is None]

@@ -103,7 +103,7 @@ def forest_row(decision: Decision) -> ForestRow:
         decision.verdict,
         estimate.unit if estimate else "",
         estimate.mean if estimate and not isinstance(estimate.mean, Missing) else None,
-        _bar(decision),
+        _bar(decision.interval),
         decision.threshold,
         interval_bounds(decision),
         interval_says(decision),
@@ -131,7 +131,10 @@ def _scene(case: Decided, picture: Picture) -> Scene:
         tuple(Predictor(p.name, _how_well(case, p.statistic)) for p in picture.across),
         picture.up,
         tuple(
-            Point(point.name, point.kind, point.predicted, value, _bar_of(case, point.interval))
+            Point(
+                *(point.name, point.kind, point.predicted, value),
+                _bar(case.engine.interval(point.interval) if point.interval else None),
+            )
             for point in picture.points
             if isinstance(value := seen[point.name], Fraction)
         ),
@@ -145,10 +148,6 @@ def _how_well(case: Decided, statistic: str) -> str:
     if not isinstance(value, Fraction):
         return ""
     return f"{case.book.statistics[statistic].title}: {signed(value, 2)}"
-
-
-def _bar_of(case: Decided, interval: str) -> Bar | None:
-    return _drawn_interval(case.engine.interval(interval)) if interval else None
 
 
 def _is_end(endpoint: Endpoint) -> bool:
@@ -185,18 +184,14 @@ def spread_of(case: Decided, decision: Decision) -> Spread | None:
         present,
         len(items) - len(present),
         None if isinstance(estimate.mean, Missing) else estimate.mean,
-        _bar(decision),
+        _bar(decision.interval),
         decision.threshold,
         interval_bounds(decision),
         interval_says(decision),
     )
 
 
-def _bar(decision: Decision) -> Bar | None:
-    return _drawn_interval(decision.interval)
-
-
-def _drawn_interval(interval: Interval | Missing | None) -> Bar | None:
+def _bar(interval: Interval | Missing | None) -> Bar | None:
     if not isinstance(interval, Interval):
         return None
     return Bar(interval.level, interval.low, interval.high, f"{interval.origin} ({interval.method})")

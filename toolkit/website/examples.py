@@ -16,8 +16,6 @@ EPISODE_COLUMNS = (
     *("phase", "pool", "regime", "step", "task", "schedule"),
     *("true_success", "score", "observed_reward", "calls", "ended"),
 )
-
-
 SUCCESS = (
     "Success by regime, arm and step",
     (
@@ -27,8 +25,6 @@ SUCCESS = (
         "GROUP BY condition, pool, regime, arm, step\nORDER BY condition, pool, regime, arm, step"
     ),
 )
-
-
 SCORES = (
     "Mean score by regime, arm and step",
     (
@@ -38,8 +34,6 @@ SCORES = (
         "GROUP BY condition, pool, regime, arm, step\nORDER BY condition, pool, regime, arm, step"
     ),
 )
-
-
 FLIPS = (
     "Flips that look like signal",
     (

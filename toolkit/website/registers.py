@@ -48,6 +48,19 @@ def carries(study: Study, table: str, file: str) -> bool:
     return not study.table(table).is_blob and study.manifest.files[file].bytes <= LARGEST_FILE
 
 
+def rows_by_run(study: Study, table: str) -> Mapping[str, list[Any]]:
+    """Return the rows of a table by run, read once; nothing of a table that a study lacks."""
+
+    def read() -> dict[str, list[Any]]:
+        by_run: dict[str, list[Any]] = {}
+        for row in study.rows(table) if study.has(table) else ():
+            by_run.setdefault(row["run_id"], []).append(row)
+        return by_run
+
+    found: dict[str, list[Any]] = study.kept(f"{table} by run", read)
+    return found
+
+
 def catalogue_script(study: str) -> str:
     """Return the name of the script that holds a study's manifest, and what that cannot say."""
     return f"{FOLDER}/{study}.js"

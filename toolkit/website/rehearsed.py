@@ -37,9 +37,12 @@ def rehearsal_page(done: Rehearsed, standing: str) -> str:
         done: the rehearsal.
         standing: that it decides nothing, in words.
     """
-    charts = {decision.rule: rule_charts(done, decision, ()) for decision in done.decisions}
     rules = [
-        {"d": decision_view(made), "charts": charts[made.rule], "power": done.powers.get(made.rule, ())}
+        {
+            "d": decision_view(made),
+            "charts": rule_charts(done, made, ()),
+            "power": done.powers.get(made.rule, ()),
+        }
         for made in done.decisions
     ]
     assets = files("toolkit.website") / "assets"

@@ -1,5 +1,6 @@
 """From the material of the site to every page's text."""
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
@@ -7,21 +8,19 @@ import toolkit
 from toolkit.errors import UsageError
 from toolkit.website.environment import environment
 from toolkit.website.front import Front
-from toolkit.website.headings import with_contents
 from toolkit.website.material import Material
-from toolkit.website.page import (
-    POLICY,
-    Entry,
-    Link,
-    Page,
-    registration_page,
-    study_page,
-)
+from toolkit.website.page import POLICY, Entry, Link, Page, registration_page, study_page
 from toolkit.website.pages import data, home, luck, probe, registration, rule, run, study
 from toolkit.website.search import SCRIPT, search_script
 
 VERSIONS = "versions.html"
 MAKERS = (home, rule, registration, study, probe, luck, data, run)
+# A page of fewer sections is seen at a glance.
+_LONG = 4
+# Templates alone write headings with an id: everything else on a page was escaped.
+_HEADING = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>', re.DOTALL)
+_BESIDE = re.compile(r"<(small|span)\b.*?</\1>|<[^>]+>", re.DOTALL)
+_BEFORE = "</h1>"
 
 
 def render(material: Material, progress: Callable[[str], None], frozen: str = "") -> dict[str, str]:
@@ -61,6 +60,29 @@ def render(material: Material, progress: Callable[[str], None], frozen: str = ""
         text = template.render(**shared, page=page, root=page.root, **page.context)
         texts[page.name] = with_contents(text, page.name)
     return {**texts, SCRIPT: search_script(pages)}
+
+
+def with_contents(text: str, name: str) -> str:
+    """Return a page whose headings can be linked to, with a list of its contents below its title.
+
+    Args:
+        text: of the page, rendered.
+        name: of the page; the front page is its own list.
+    """
+    headings = [(id_, " ".join(_BESIDE.sub("", words).split())) for id_, words in _HEADING.findall(text)]
+    if len(headings) < _LONG:
+        return text
+    linked = _HEADING.sub(
+        r'<h2 id="\1">\2 <a class="self" href="#\1" aria-label="Link to this section"></a></h2>', text
+    )
+    if name == "index.html":
+        return linked
+    entries = "".join(f'<li><a href="#{id_}">{words}</a></li>' for id_, words in headings)
+    contents = (
+        '\n<nav class="contents" aria-label="On this page"><details><summary>On this page</summary>'
+        f"<ol>{entries}</ol></details></nav>"
+    )
+    return linked.replace(_BEFORE, _BEFORE + contents, 1)
 
 
 def all_pages(material: Material) -> Iterator[Page]:

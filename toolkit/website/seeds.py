@@ -9,7 +9,7 @@ from toolkit.decisions.endpoints import Endpoint
 from toolkit.decisions.subgroup import rows_of
 from toolkit.decisions.values import Missing, Series
 from toolkit.website.page import counts_of, run_page
-from toolkit.website.registers import carried
+from toolkit.website.registers import carried, rows_by_run
 
 EVALUATIONS = "evaluations"
 # What an endpoint says of its evaluation set and what the list of a run's episodes can be filtered by.
@@ -103,21 +103,14 @@ def _lists_episodes(case: Case) -> bool:
 def _episodes(case: Case, endpoint: Endpoint, run: str) -> int | None:
     if endpoint.register != EVALUATIONS or not case.study.has(EVALUATIONS):
         return None
-    by_run = case.study.kept("evaluations by run", lambda: _by_run(case))
+    rows = rows_by_run(case.study, EVALUATIONS).get(run, [])
     if endpoint.attributes:
         made = rows_of(endpoint, case.study)
-        by_run = {run: [] if isinstance(made, Missing) else [row for row in made if row["run_id"] == run]}
+        rows = [] if isinstance(made, Missing) else [row for row in made if row["run_id"] == run]
     counted = [
         row["episodes"]
-        for row in by_run.get(run, ())
+        for row in rows
         if row["step"] in endpoint.steps
         and all(row.get(name) == value for name, value in endpoint.where.items())
     ]
     return sum(counted) if counted else None
-
-
-def _by_run(case: Case) -> dict[str, list[dict[str, object]]]:
-    rows: dict[str, list[dict[str, object]]] = {}
-    for row in case.study.rows(EVALUATIONS):
-        rows.setdefault(row["run_id"], []).append(row)
-    return rows

@@ -6,15 +6,7 @@ from dataclasses import dataclass
 from toolkit.decisions.case import Case
 from toolkit.prereg.registration import Registration
 from toolkit.website.material import Material
-from toolkit.website.page import registration_page, rule_page
-
-
-@dataclass(frozen=True)
-class Sibling:
-    """The same page of another study: what it is of, in words, and its name."""
-
-    words: str
-    target: str
+from toolkit.website.page import Link, registration_page, rule_page
 
 
 @dataclass(frozen=True)
@@ -29,7 +21,7 @@ class Siblings:
 
     what: str
     here: str
-    elsewhere: tuple[Sibling, ...]
+    elsewhere: tuple[Link, ...]
 
 
 def of_study(material: Material, case: Case, what: str, page: Callable[[str], str]) -> Siblings:
@@ -42,7 +34,7 @@ def of_study(material: Material, case: Case, what: str, page: Callable[[str], st
         page: names a study's page.
     """
     others = [other for other in material.cases if other.study.name != case.study.name]
-    return Siblings(what, _named(case), tuple(Sibling(_named(o), page(o.study.name)) for o in others))
+    return Siblings(what, _named(case), tuple(Link(_named(o), page(o.study.name)) for o in others))
 
 
 def of_rule(material: Material, case: Case, rule: str) -> Siblings:
@@ -55,14 +47,14 @@ def of_rule(material: Material, case: Case, rule: str) -> Siblings:
         and rule in other.book.rules
         and other.book.rules[rule].title == title
     ]
-    elsewhere = tuple(Sibling(_named(other), rule_page(other.study.name, rule)) for other in same)
+    elsewhere = tuple(Link(_named(other), rule_page(other.study.name, rule)) for other in same)
     return Siblings(f"rule {rule}", _named(case), elsewhere)
 
 
 def of_registration(registrations: Sequence[Registration], name: str, material: Material) -> Siblings:
     """Return the pages of the other registrations."""
     others = [other.name for other in registrations if other.name != name]
-    elsewhere = tuple(Sibling(_registered(other, material), registration_page(other)) for other in others)
+    elsewhere = tuple(Link(_registered(other, material), registration_page(other)) for other in others)
     return Siblings("registration", _registered(name, material), elsewhere)
 
 

@@ -8,7 +8,7 @@ from toolkit.decisions.decision import CriterionResult, Decision
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.reasons import interval_says
 from toolkit.decisions.values import Series, Value, printed
-from toolkit.website.charts.cells import cells
+from toolkit.website.charts.forest import cells
 from toolkit.website.drawings import forest_row
 from toolkit.website.page import rule_page
 

@@ -22,9 +22,11 @@ def test_a_probe_ratio_has_the_interval_that_the_study_holds(embedded: Case) -> 
         "SELECT low, high FROM probe_intervals WHERE trajectory = 'c2-paired-s2' AND step = 100 "
         "AND scored = 'all' AND noise = 'outcome' AND estimator = 'MC' AND figure = 'trace_ratio'",
     ).rows
-    captions = [chart.caption for chart in charts(embedded, "H1b")]
-    assert any(f"c2-paired-s2@100 0.603 [{low:.3f}, {high:.3f}]" in caption for caption in captions)
-    assert all("95% intervals computed from the probe's evidence, tasks resampled" in c for c in captions)
+    drawn = charts(embedded, "H1b")
+    assert any(f"c2-paired-s2@100: 0.603 [{low:.3f}, {high:.3f}]" in chart.svg for chart in drawn)
+    assert all(
+        "95% intervals computed from the probe's evidence, tasks resampled" in c.caption for c in drawn
+    )
 
 
 def test_a_probe_ratio_that_some_resample_does_not_define_says_why_it_has_no_interval(embedded: Case) -> None:
@@ -33,9 +35,9 @@ def test_a_probe_ratio_that_some_resample_does_not_define_says_why_it_has_no_int
         for rows in report(embedded.study).figures.values()
         for row in rows
     ]
-    captions = [chart.caption for chart in rule_charts(embedded, embedded.decide("H1b"), figures)]
-    assert any("c2-paired-s2@100 0.603" in caption for caption in captions)
-    assert all("some resample of these tasks does not define the figure" in caption for caption in captions)
+    drawn = rule_charts(embedded, embedded.decide("H1b"), figures)
+    assert any('c2-paired-s2@100: 0.603"' in chart.svg for chart in drawn)
+    assert all("some resample of these tasks does not define the figure" in chart.caption for chart in drawn)
 
 
 def test_coordinates_are_not_mixed(embedded: Case) -> None:
@@ -44,7 +46,7 @@ def test_coordinates_are_not_mixed(embedded: Case) -> None:
         "SELECT low, high FROM probe_intervals WHERE trajectory = 'base' AND scored = 'actions' "
         "AND noise = 'outcome' AND estimator = 'MC' AND figure = 'trace_ratio'",
     ).rows
-    assert any(f"[{low:.3f}, {high:.3f}]" in chart.caption for chart in charts(embedded, "B1"))
+    assert any(f"[{low:.3f}, {high:.3f}]" in chart.svg for chart in charts(embedded, "B1"))
 
 
 def test_luck_shares_have_the_intervals_that_were_published(case: Case) -> None:
@@ -54,7 +56,7 @@ def test_luck_shares_have_the_intervals_that_were_published(case: Case) -> None:
         "SELECT interval_low, interval_high FROM luck_share_summary "
         "WHERE run_id = 't1-c2-paired-s1' AND step = 0",
     ).rows
-    assert f"t1-c2-paired-s1 0.380 [{float(low):.3f}, {float(high):.3f}]" in shares.caption
+    assert f"t1-c2-paired-s1: 0.380 [{float(low):.3f}, {float(high):.3f}]" in shares.svg
     assert "as published, tasks resampled" in shares.caption
 
 

@@ -1,7 +1,7 @@
 """Links to the sections of a page, and its list of contents."""
 
 from tests.unit.website.reading import Read
-from toolkit.website.headings import with_contents
+from toolkit.website.render import with_contents
 
 SECTIONS = "".join(
     f'<h2 id="s{n}">Part <em>{n}</em> &amp; more <span class="what">beside</span></h2>' for n in range(4)

@@ -31,7 +31,7 @@ def anova(table: list[list[bool]]) -> float:
 
 
 def test_the_table_shown_is_that_of_the_luckiest_task(embedded: Case, page: Page) -> None:
-    shown = page.context["table"]
+    shown = page.context["example"]
     assert shown["run"] == "c2-paired-s0"  # the first that was registered
     rows = ask(
         embedded.study,
@@ -43,8 +43,8 @@ def test_the_table_shown_is_that_of_the_luckiest_task(embedded: Case, page: Page
         tables.setdefault(task, []).append(list(rewards))
     shares = {task: anova(table) for task, table in tables.items()}
     assert shown["task"] == max(shares, key=lambda task: shares[task])
-    assert f"Luck share {max(shares.values()):.2f}" in shown["chart"].caption
-    sums = re.findall(r"schedule \d+ (\d) of 8", shown["chart"].caption)
+    assert f"Luck share {max(shares.values()):.2f}" in shown["chart"].about
+    sums = re.findall(r">(\d) of 8<", shown["chart"].wide)
     assert [int(shown_sum) for shown_sum in sums] == [sum(row) for row in tables[shown["task"]]]
 
 

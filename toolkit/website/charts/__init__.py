@@ -1,1 +1,1 @@
-"""Charts: Altair, one theme, inline SVG that needs no script."""
+"""Charts: one theme, inline SVG that needs no script."""

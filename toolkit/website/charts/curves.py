@@ -54,13 +54,7 @@ def learning_curves(
         tuple(float(rate) for rate in within or ()),
         bounds=(0, 1),
     )
-    return drawn(
-        finding(points),
-        caption(points, what, measure),
-        COLUMNS,
-        lines(held, frame),
-        about=f"{what}: {measure}",
-    )
+    return drawn(finding(points), caption(points), COLUMNS, lines(held, frame), about=f"{what}: {measure}")
 
 
 def _order(point: CurvePoint) -> tuple[bool, str, str, int]:
@@ -69,15 +63,12 @@ def _order(point: CurvePoint) -> tuple[bool, str, str, int]:
 
 
 def _spot(point: CurvePoint) -> Spot:
-    says = f"{point.arm.replace('_', ' ')}, {point.series}, step {point.step}: {_percent(point.success)}"
+    says = f"{point.arm.replace('_', ' ')}, {point.series}, step {point.step}: "
+    says += f"{fixed(100 * point.success, 2)}%"
     if point.episodes is not None:
         says += f", {point.successes} of {point.episodes}"
     row = (point.arm, point.series, point.step, point.success, *cells(point.successes, point.episodes))
     return Spot(point.step, float(point.success), says, (row,))
-
-
-def _percent(rate: Fraction) -> str:
-    return f"{fixed(100 * rate, 2)}%"
 
 
 def finding(points: Sequence[CurvePoint]) -> str:
@@ -99,23 +90,13 @@ def finding(points: Sequence[CurvePoint]) -> str:
     return capital(f"{lacking}: no mean, for runs are missing")
 
 
-def caption(points: Sequence[CurvePoint], what: str, measure: str) -> str:
-    """Return the drawing in words."""
-    arms = [arm.replace("_", " ") for arm in colours(point.arm for point in points)]
-    steps = sorted({point.step for point in points})
-    text = f"{what}: {measure}, steps {steps[0]} to {steps[-1]}, {listed(arms)}. "
+def caption(points: Sequence[CurvePoint]) -> str:
+    """Return what the lines stand for."""
     names = {point.series for point in points}
-    text += f"Thin lines are {_seeds(points)} seeds" + (", bold lines their means" if MEAN in names else "")
+    text = f"Thin lines are {_seeds(points)} seeds" + (", bold lines their means" if MEAN in names else "")
     if REPLICATION in names:
         text += "; the dashed line is a replication that decides nothing"
-    means = {(p.arm, p.step): float(p.success) for p in points if p.series == MEAN}
-    text += ". " + " ".join(
-        f"Mean of {arm.replace('_', ' ')}: "
-        + ", ".join(f"{means[arm, step]:.1%} at {step}" for step in steps if (arm, step) in means)
-        + "."
-        for arm in dict.fromkeys(arm for arm, _ in means)
-    )
-    return f"{text.strip()} Single steps have no interval: none is registered for them."
+    return f"{text}. Single steps have no interval: none is registered for them."
 
 
 def _seeds(points: Sequence[CurvePoint]) -> str:

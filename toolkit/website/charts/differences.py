@@ -101,24 +101,17 @@ def finding(spread: Spread) -> str:
 
 
 def caption(spread: Spread) -> str:
-    """Return the drawing in words."""
-    text = ", ".join(f"{spread.member} {name} {marks.signed(value)}" for name, value in spread.members)
-    text = f"{spread.title}. Dots: {text}."
-    if spread.absent:
-        text += f" {spread.absent} without a value, so that there is no mean."
-    if spread.mean is not None:
-        text += f" Diamond: mean {marks.signed(spread.mean)}."
+    """Return what the marks do not say: how the interval was made, and what the lines stand for."""
+    parts = [f"{spread.absent} without a value, so that there is no mean."] if spread.absent else []
     if spread.bar:
-        text += f" Bar: {spread.bar.words} of the mean, {spread.bar.made}."
+        parts.append(f"Bar: {spread.bar.words} of the mean, {spread.bar.made}.")
     else:
-        text += " No interval was registered or can be had for it."
-    text += " Solid line: zero."
+        parts.append("No interval was registered or can be had for it.")
     if spread.threshold is not None and spread.threshold not in spread.bounds:
-        text += f" Dashed line: registered threshold {marks.plain(spread.threshold, '+g')}."
-    dashed = [marks.plain(bound) for bound in spread.bounds if bound]
-    text += f" Dashed line{'s' if len(dashed) > 1 else ''}: {marks.listed(dashed)}." if dashed else ""
-    text += f" The interval is {spread.says}." if spread.bounds else ""
-    return text
+        parts.append(f"Dashed line: registered threshold {marks.plain(spread.threshold, '+g')}.")
+    if dashed := [marks.plain(bound) for bound in spread.bounds if bound]:
+        parts.append(f"Dashed line{'s' if len(dashed) > 1 else ''}: {marks.listed(dashed)}.")
+    return " ".join(parts)
 
 
 def _axis(spread: Spread) -> str:

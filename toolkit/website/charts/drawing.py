@@ -22,7 +22,7 @@ class Chart:
 
     Args:
         title: states the finding.
-        caption: what it shows, in words: every mark, and the unit of resampling of every interval.
+        caption: what no mark says: the meaning of lines, and the unit of resampling of every interval.
         about: what is measured, under the title.
         columns: what its marks carry, in the order of their rows.
         wide, narrow: its drawings; `narrow` is empty where the other is narrow enough.
@@ -38,7 +38,8 @@ class Chart:
     @cached_property
     def id(self) -> str:
         """Its id on a page, the same as long as it shows the same."""
-        return f"figure-{sha256((self.title + self.caption + self.wide).encode()).hexdigest()[:8]}"
+        shown = f"{self.title}{self.about}{self.caption}{self.wide}"
+        return f"figure-{sha256(shown.encode()).hexdigest()[:8]}"
 
     @property
     def svg(self) -> str:
@@ -72,7 +73,7 @@ def drawn(
 
     Args:
         title: states the finding.
-        caption: what it shows, in words.
+        caption: what no mark says.
         columns: what its marks carry.
         about: what is measured.
         draw: draws it at a width.

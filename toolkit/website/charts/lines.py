@@ -9,7 +9,7 @@ from toolkit.website.charts.drawing import WIDE, Draw
 from toolkit.website.charts.marks import held
 from toolkit.website.charts.scale import Axis, Scale, round_numbers, spanned, tick_texts, upwards
 
-HEIGHT, LOW = 260, 130
+HEIGHT = 260
 LINE_OF_TEXT = 15
 NAMES = 190
 TICK = 36
@@ -34,7 +34,7 @@ class Line:
         spots: its points, from left to right.
         look: its colour, and how it is drawn: `thin`, `dashed`, or bold where neither is said.
         says: what the whole line says; where it is given, no point says anything by itself.
-        dots: whether points are drawn: `all`, `none`, or `alone`, those that no line reaches.
+        dots: whether points are drawn: `all`, or `none`.
         shape: of its dots.
     """
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from toolkit.website.charts import svg
 from toolkit.website.charts.drawing import Chart, drawn
-from toolkit.website.charts.marks import capital, cells, with_interval
+from toolkit.website.charts.marks import cells, with_interval
 from toolkit.website.charts.points import Dot, Lane, points
 from toolkit.website.charts.scale import Axis
 from toolkit.website.charts.theme import colours
@@ -32,15 +32,12 @@ class Luck:
     low: float | None
     high: float | None
 
-    @property
-    def words(self) -> str:
-        """The share and its interval."""
-        return f"{self.run} at step {self.step}: {with_interval(self.value, self.low, self.high)}"
-
     def dot(self, look: str) -> Dot:
         """Return the share as it is drawn."""
         row = (self.run, self.arm, self.step, self.value, *cells(self.low, self.high))
-        return Dot(self.value, self.low, self.high, f"luck share of {self.words}", (row,), look)
+        says = f"luck share of {self.run} at step {self.step}: "
+        says += with_interval(self.value, self.low, self.high)
+        return Dot(self.value, self.low, self.high, says, (row,), look)
 
 
 def luck_shares(what: str, shares: tuple[Luck, ...], interval: str) -> Chart | None:
@@ -67,12 +64,7 @@ def luck_shares(what: str, shares: tuple[Luck, ...], interval: str) -> Chart | N
                     else f"{len(lane)} runs"
                 )
                 lanes.append(Lane(name, tuple(share.dot(look) for share in lane), note))
-    caption = f"{what}: luck share by step and arm, a dot a run. "
-    for step in steps:
-        of = [share.value for share in shares if share.step == step]
-        many = f"{len(of)} runs, {min(of):.3f} to {max(of):.3f}" if len(of) > 1 else f"1 run, {of[0]:.3f}"
-        caption += f"Step {step}: {many}. "
-    caption += f"{capital(interval)}. Above 0 even without luck: what lies below zero is cut off."
+    caption = f"A dot a run; {interval}. Above 0 even without luck: what lies below zero is cut off."
     draw = points(lanes, (), Axis("luck share λ"))
     return drawn(_finding(shares), caption, COLUMNS, draw, about=f"{what}: luck share λ by step")
 
@@ -93,8 +85,7 @@ def reward_table(
     sums = [f"{sum(row)} of {len(row)}" for row in rewards]
     all_or_none = sum(len(set(row)) == 1 for row in rewards)
     title = f"{all_or_none} of {len(rewards)} schedules decide every rollout alike"
-    each = "; ".join(f"schedule {number} {told}" for number, told in zip(schedules, sums, strict=True))
-    caption = f"{where}. Squares marked 1 are rewards, those marked 0 none. By row: {each}. {share}."
+    caption = "Squares marked 1 are rewards, those marked 0 none."
 
     def draw(width: float) -> tuple[float, list[str]]:
         cell = min(CELL, (width - NAMES - SUMS) / len(rewards[0]))

@@ -94,11 +94,7 @@ def members(
     references += [
         Reference(bound, "first", f"{marks.short(name or '')} {bound:.3f}") for bound, name in bases.items()
     ]
-    caption = (
-        f"{what.title}. "
-        + "; ".join(f"{dot.name} {dot.words}" for dot in dots)
-        + f". {marks.capital(interval)}."
-    )
+    caption = f"{marks.capital(interval)}."
     if what.unit == RATIO:
         caption += " Dashed line: 1, where both sides are equal."
     for bound in _bounds(what, compared):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import cycle
 
+from toolkit.decisions.values import fixed
 from toolkit.website.charts import marks
 from toolkit.website.charts.drawing import Chart, drawn
 from toolkit.website.charts.scale import Axis
@@ -86,7 +87,7 @@ def predicted_and_seen(scene: Scene, study: str) -> Chart | None:
     ]
     draw = scatter(panels, Axis(scene.up, is_ratio=True), list(colour_of.items()))
     columns = ("number", "place", *(predictor.name for predictor in scene.across), "seen", "low", "high")
-    return drawn(scene.title, _caption(scene, study), columns, draw, about=f"Study {study}: {scene.up}")
+    return drawn(scene.title, _caption(scene), columns, draw, about=f"Study {study}: {scene.up}")
 
 
 def _ends(point: Point) -> tuple[object, ...]:
@@ -96,21 +97,15 @@ def _ends(point: Point) -> tuple[object, ...]:
 def sentence(scene: Scene, point: Point) -> str:
     """Return what a point says: its place, what was predicted, what was seen."""
     pairs = zip(scene.across, point.predicted, strict=True)
-    words = ", ".join(f"{predictor.name} {_number(x)}" for predictor, x in pairs)
-    bar = f", {point.bar.name} [{_number(point.bar.low)}, {_number(point.bar.high)}]" if point.bar else ""
-    return f"{point.name}: {words}; seen {_number(point.seen)}{bar}"
+    words = ", ".join(f"{predictor.name} {fixed(x, 3)}" for predictor, x in pairs)
+    bar = f", {point.bar.name} [{fixed(point.bar.low, 3)}, {fixed(point.bar.high, 3)}]" if point.bar else ""
+    return f"{point.name}: {words}; seen {fixed(point.seen, 3)}{bar}"
 
 
-def _caption(scene: Scene, study: str) -> str:
-    each = "; ".join(f"{number} {sentence(scene, point)}" for number, point in enumerate(scene.points, 1))
-    wells = [marks.capital(predictor.how_well) for predictor in scene.across if predictor.how_well]
+def _caption(scene: Scene) -> str:
+    sentences = [marks.capital(predictor.how_well) for predictor in scene.across if predictor.how_well]
     made = next((point.bar.made for point in scene.points if point.bar), "")
-    sentences = [f"Study {study}", each, *wells]
     sentences += [f"Bars: intervals, {made}"] if made else []
     sentences += ["Dashed: seen as predicted", "Solid line: no difference between the designs"]
     sentences += [f"Not drawn, as nothing was seen: {marks.listed(scene.lacking)}"] if scene.lacking else []
     return ". ".join(sentences) + "."
-
-
-def _number(value: Fraction) -> str:
-    return f"{float(value):.3f}"

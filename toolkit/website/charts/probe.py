@@ -11,7 +11,6 @@ from toolkit.website.charts.scale import Axis
 from toolkit.website.charts.scatter import Panel, Spot, scatter
 from toolkit.website.charts.theme import ACCENT, OTHERS
 
-SAID = 12  # points that a caption lists one by one
 COLUMNS = ("trajectory", "step", "ratio", "low", "high")
 
 
@@ -30,11 +29,6 @@ class Ratio:
     value: float
     low: float | None
     high: float | None
-
-    @property
-    def words(self) -> str:
-        """The ratio and its interval."""
-        return f"{self.trajectory}@{self.step} {marks.with_interval(self.value, self.low, self.high)}"
 
     def dot(self, look: str) -> Dot:
         """Return the ratio as it is drawn."""
@@ -66,9 +60,9 @@ def ratios(what: str, ratios: tuple[Ratio, ...], interval: str) -> Chart | None:
         )
         for r in ordered
     ]
-    axis = Axis("ratio", is_ratio=True)
-    draw = points(lanes, [Reference(1, "even", "1")], axis)
-    return drawn(_finding(ratios), _caption(what, ratios, interval), COLUMNS, draw, about=what)
+    caption = f"{marks.capital(interval)}. Dashed line: 1, where pairing changes nothing."
+    draw = points(lanes, [Reference(1, "even", "1")], Axis("ratio", is_ratio=True))
+    return drawn(_finding(ratios), caption, COLUMNS, draw, about=what)
 
 
 def condition_by_task(where: str, unit: str, sides: tuple[tuple[str, float, float], ...]) -> Chart | None:
@@ -100,8 +94,8 @@ def condition_by_task(where: str, unit: str, sides: tuple[tuple[str, float, floa
     title += f", equal for {equal_ones}" if equal_ones else ""
     caption = (
         f"Both sides of the exact condition at {where}, a dot a task: L upwards, R to the right. Dashed "
-        f"line: both equal; below it pairing lowers the trace. {title}. Single tasks have no interval; that "
-        "of the ratio over all tasks resamples tasks."
+        "line: both equal; below it pairing lowers the trace. Single tasks have no interval; that of the "
+        "ratio over all tasks resamples tasks."
     )
     draw = scatter([Panel(Axis(f"R ({unit})"), "", spots)], Axis(f"L ({unit})"))
     about = f"{where}, clean rollouts, task by task"
@@ -111,22 +105,6 @@ def condition_by_task(where: str, unit: str, sides: tuple[tuple[str, float, floa
 def _five(value: float) -> str:
     """Return a number with five digits, in full."""
     return f"{float(f'{value:.5g}'):g}"
-
-
-def _caption(what: str, points: Sequence[Ratio], interval: str) -> str:
-    if len(points) <= SAID:
-        each = "; ".join(point.words for point in points)
-    else:
-        of: dict[str, list[Ratio]] = {}
-        for point in points:
-            of.setdefault(point.trajectory, []).append(point)
-        each = "; ".join(
-            f"{name}, {len(held)} checkpoint{'s' if len(held) > 1 else ''}, "
-            f"{min(p.value for p in held):.3f} to {max(p.value for p in held):.3f}"
-            for name, held in of.items()
-        )
-        each += " (each in the table)"
-    return f"{what}. {each}. {marks.capital(interval)}. Dashed line: 1, where pairing changes nothing."
 
 
 def _finding(points: Sequence[Ratio]) -> str:

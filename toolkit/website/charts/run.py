@@ -40,9 +40,10 @@ def success_by_step(points: tuple[Point, ...], run: str) -> Chart | None:
     ]
     steps = tuple(sorted({float(point[1]) for point in points}))
     frame = Frame(Axis("step"), Axis("true success", "percent"), steps, bounds=(0, 1))
-    once = tuple(name for name, line in sets.items() if len(line) == 1)
-    small = len(sets) <= FEW
-    return drawn(_finding(sets), _caption(sets, run, once), COLUMNS, lines(held, frame), small=small)
+    once = sum(len(line) == 1 for line in sets.values())
+    alone = "Sets played once are single points. " if 0 < once < len(sets) else ""
+    caption = f"True success of {run}. {alone}One run's own counts: no interval is drawn."
+    return drawn(_finding(sets), caption, COLUMNS, lines(held, frame), small=len(sets) <= FEW)
 
 
 def _rate(point: Point) -> float:
@@ -53,22 +54,6 @@ def _spot(point: Point) -> Spot:
     name, step, successes, episodes = point
     says = f"{name}, step {step}: {successes} of {episodes}, {_rate(point):.1%}"
     return Spot(step, _rate(point), says, (point,))
-
-
-def _caption(lines: dict[str, list[Point]], run: str, once: tuple[str, ...]) -> str:
-    told = "; ".join(f"{name}: {_told(line)}" for name, line in lines.items())
-    caption = f"True success of {run}. {told}. "
-    if once and len(once) < len(lines):
-        caption += "Sets played once are single points. "
-    return f"{caption}One run's own counts: no interval is drawn."
-
-
-def _told(line: list[Point]) -> str:
-    _, first, successes, episodes = line[0]
-    if len(line) == 1:
-        return f"{successes} of {episodes} at step {first}"
-    _, last, later, of = line[-1]
-    return f"{successes} of {episodes} at step {first}, {later} of {of} at step {last}"
 
 
 def _finding(lines: dict[str, list[Point]]) -> str:

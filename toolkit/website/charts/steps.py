@@ -60,13 +60,12 @@ class _Panel:
 
 def training_steps(steps: tuple[Step, ...]) -> list[Chart]:
     """Draw the figures of a run's steps, upwards: each that has a number."""
-    of = {name: tuple(getattr(step, name) for step in steps) for name in ("loss", "grad_norm", "entropy")}
     weights, seconds = [step.weights for step in steps], tuple(step.seconds for step in steps)
     playing = tuple((None if s.generation is None else 0.0, s.generation) for s in steps)
     panels = (
-        _Panel("Loss", of["loss"], from_zero=False),
-        _Panel("Gradient norm", of["grad_norm"]),
-        _Panel("Entropy, nats a token", of["entropy"]),
+        _Panel("Loss", tuple(step.loss for step in steps), from_zero=False),
+        _Panel("Gradient norm", tuple(step.grad_norm for step in steps)),
+        _Panel("Entropy, nats a token", tuple(step.entropy for step in steps)),
         _Panel("Share of tokens clipped", tuple(step.clipped for step in steps)),
         _Panel(
             "Importance weight, mean",

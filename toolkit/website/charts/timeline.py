@@ -35,8 +35,8 @@ def timeline(marks: tuple[Mark, ...], frozen: str, title: str, caption: str) -> 
     def draw(width: float) -> tuple[float, list[str]]:
         is_wide = width >= WIDE
         left = max(svg.width_of(lane) for lane in lanes) + 14 if is_wide else 8
-        start, end = _span(marks)
-        start, end = min(start, _seconds(frozen)), max(end, _seconds(frozen))
+        moments = [_seconds(frozen), *(_seconds(at) for mark in marks for at in mark[2:4] if at)]
+        start, end = min(moments), max(moments)
         x = Scale(start, max(end, start + 1), left, width - 12)
         lane_height = LANE if is_wide else LANE + 16
         top, bottom = 24.0, 24.0 + lane_height * len(lanes)
@@ -62,7 +62,8 @@ def _mark(mark: Mark, x: Scale, y: float) -> str:
     shapes = [svg.dot(x.at(_seconds(at)), y)]
     if until:
         shapes.insert(0, svg.line(x.at(_seconds(at)), y, x.at(_seconds(until)), y, "bar"))
-    return svg.mark(_said(at, until, what), [mark], *shapes, look=ACCENT)
+    says = f"{_utc(at)}{f' to {_utc(until)}' if until else ''}: {what}"
+    return svg.mark(says, [mark], *shapes, look=ACCENT)
 
 
 def _ticks(x: Scale, top: float, bottom: float) -> list[str]:
@@ -75,10 +76,6 @@ def _ticks(x: Scale, top: float, bottom: float) -> list[str]:
         words = f"{datetime.fromtimestamp(number * step, UTC):{form}}"
         parts += [svg.line(at, top, at, bottom, "grid"), svg.text(words, at, bottom + 16, "tick", "middle")]
     return parts
-
-
-def _said(at: str, until: str, what: str) -> str:
-    return f"{_utc(at)}{f' to {_utc(until)}' if until else ''}: {what}"
 
 
 def _utc(text: str) -> str:
@@ -107,12 +104,6 @@ def _room(at: float, words: str, width: float) -> tuple[float, float, str]:
     half = min(svg.width_of(words), width - 4) / 2
     middle = min(max(at, half + 2), width - half - 2)
     return middle - half, middle + half, words
-
-
-def _span(marks: Sequence[Mark]) -> tuple[float, float]:
-    return min(_seconds(at) for _, _, at, *_ in marks), max(
-        _seconds(until or at) for _, _, at, until, _ in marks
-    )
 
 
 def _seconds(text: str) -> float:

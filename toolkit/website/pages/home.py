@@ -10,7 +10,7 @@ from toolkit.prereg.verification import PROMISE
 from toolkit.website.drawings import pictures
 from toolkit.website.material import Material
 from toolkit.website.page import Page
-from toolkit.website.views import decision_view, outcome_tables, standing_view
+from toolkit.website.views import outcome_tables, standing_view
 
 
 def pages(material: Material) -> Iterator[Page]:
@@ -52,6 +52,6 @@ def _card(case: Case, material: Material) -> dict[str, Any]:
         "study": case.study.name,
         "title": case.registration.title,
         "findings": [f for f in at(material.findings, "front") if f.study == case.study.name],
-        "verdicts": Counter(decision_view(d)["verdict"] for d in case.decide_all()).most_common(),
+        "verdicts": Counter(d.verdict for d in case.decide_all()).most_common(),
         "standing": case.standing.name,
     }

@@ -42,7 +42,7 @@ def pages(material: Material) -> Iterator[Page]:
                 "has_shares": bool(shares),
                 "charts": _charts(shares, is_summary=study.is_summary),
                 "shares": [{**row, **dict(zip(("low", "high"), _ends(row), strict=True))} for row in shares],
-                "table": _example(case),
+                "example": _example(case),
                 "arms": _by_arm(study.rows(GROUPS), runs) if study.has(GROUPS) else [],
                 "groups": _group_rows(study, runs) if study.has(GROUPS) else [],
             },
@@ -59,13 +59,12 @@ def _charts(rows: Sequence[LuckShareSummaryRow], *, is_summary: bool) -> list[Ch
         shares = tuple(
             Luck(r["run_id"], str(r["arm"]), r["step"], float(r["luck_share"]), *_ends(r)) for r in of
         )
-        what = f"Condition {condition}"
         interval = f"bars: 95% intervals {origin}, tasks resampled"
-        if any(share.low is None for share in shares):
-            interval += "; a dot without a bar has none"
-        if not any(share.low is not None for share in shares):
+        if all(share.low is None for share in shares):
             interval = "no intervals: the study holds none for these runs"
-        if chart := luck_shares(what, shares, interval):
+        elif any(share.low is None for share in shares):
+            interval += "; a dot without a bar has none"
+        if chart := luck_shares(f"Condition {condition}", shares, interval):
             drawn.append(chart)
     return drawn
 

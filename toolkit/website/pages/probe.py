@@ -69,7 +69,8 @@ def pages(material: Material) -> Iterator[Page]:
                 "measured": case.study.has(SUMMARY),
             }
             if case.study.has(SUMMARY):
-                context |= _measured(case, _figures(material, case))
+                held = case.study.rows(FIGURES) if case.study.has(FIGURES) else ()
+                context |= _measured(case, material.probe_figures.get(case.study.name, held))
             yield Page(
                 probe_page(case.study.name),
                 "probe.html",
@@ -77,12 +78,6 @@ def pages(material: Material) -> Iterator[Page]:
                 "probe",
                 context,
             )
-
-
-def _figures(material: Material, case: Case) -> Sequence[ProbeIntervalRow]:
-    if case.study.name in material.probe_figures:
-        return material.probe_figures[case.study.name]
-    return case.study.rows(FIGURES) if case.study.has(FIGURES) else ()
 
 
 def _measured(case: Case, figures: Sequence[ProbeIntervalRow]) -> dict[str, Any]:

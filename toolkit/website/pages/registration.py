@@ -18,7 +18,7 @@ from toolkit.prereg.registration import Registration
 from toolkit.prereg.verification import PROMISE, Verification
 from toolkit.website.charts.drawing import Chart
 from toolkit.website.charts.timeline import timeline
-from toolkit.website.chronicle import DAY, Dated, chronicle, undated
+from toolkit.website.chronicle import DAY, Dated, chronicle
 from toolkit.website.frozen_files import download, every_registration, frozen_files
 from toolkit.website.material import Material
 from toolkit.website.page import Page, registration_page, rule_page, slug
@@ -72,7 +72,7 @@ def _context(
         "studies": [case.study.name for case in cases],
         "steps": steps_of(verification),
         "dated": dated,
-        "undated": undated(registration),
+        "undated": [d.id for d in registration.deviations if d.dated is None],
         "orders": [(order, [d for d in touching if d.study == order.study]) for order in orders],
         "elsewhere": [d.id for d in registration.deviations if d.id not in {t.id for t in touching}],
         "chart_drawn": _chart(registration, verification, dated, touching),
@@ -205,16 +205,12 @@ def _chart(
         (d.kind.replace("_", " "), d.label, d.at.isoformat(), d.until.isoformat() if d.until else "", d.what)
         for d in dated
     )
-    days = (
-        " Where only a day is known, its first moment is drawn."
-        if any(d.precision == DAY for d in dated)
-        else ""
-    )
     caption = (
-        f"Chronology of {registration.name}: {len(dated)} dated entries, a lane a kind; a bar spans first to "
-        f"last launch; the dashed line is {moment(frozen)}, by which it was frozen, accuracy included.{days} "
-        "Every entry is in the table below."
+        f"A lane a kind; a bar spans first to last launch; the dashed line is {moment(frozen)}, by which "
+        f"{registration.name} was frozen, accuracy included."
     )
+    if any(d.precision == DAY for d in dated):
+        caption += " Where only a day is known, its first moment is drawn."
     return timeline(marks, frozen.isoformat(), _finding(registration, orders, touching), caption)
 
 
@@ -224,12 +220,8 @@ def _finding(registration: Registration, orders: Sequence[Chronology], touching:
     for order in orders:
         before = len(order.disclosed_exceptions) + len(order.undisclosed)
         all_runs = len(order.runs_after) + before + len(order.unknown)
-        which = (
-            f"all {all_runs}"
-            if len(order.runs_after) == all_runs
-            else f"{len(order.runs_after)} of {all_runs}"
-        )
-        told.append(f"{which} deciding runs of {order.study}")
+        which = "all" if len(order.runs_after) == all_runs else f"{len(order.runs_after)} of"
+        told.append(f"{which} {all_runs} deciding runs of {order.study}")
     if not told:
         return f"{registration.name} was frozen; no run under it is here"
     proven = (

@@ -11,14 +11,14 @@ from urllib.parse import urlencode
 from toolkit.decisions.case import Case
 from toolkit.decisions.plan import place_of
 from toolkit.registers.columns import PHASES
-from toolkit.registers.row_types import EvaluationRow, LaunchRow, RunRow, StepRow
+from toolkit.registers.row_types import EvaluationRow, LaunchRow, RunRow
 from toolkit.registers.study import Study
 from toolkit.website.charts.run import success_by_step
 from toolkit.website.charts.steps import Step, training_steps
 from toolkit.website.examples import quoted
 from toolkit.website.material import Material
 from toolkit.website.page import Page, counts_of, rule_page, run_page, slug
-from toolkit.website.registers import carries
+from toolkit.website.registers import carries, rows_by_run
 
 Row = dict[str, Any]
 TABLES = ("evaluations", "luck_share_summary", "groups_summary", "launches", "steps")
@@ -81,7 +81,8 @@ class Reader:
 def pages(material: Material) -> Iterator[Page]:
     """Yield a page for every run of every study."""
     for case in material.cases:
-        tables, files, readers = _tables(case.study), files_by_run(case.study), _readers(case)
+        tables = {table: rows_by_run(case.study, table) for table in TABLES}
+        files, readers = files_by_run(case.study), _readers(case)
         runs = case.study.rows("runs")
         partners: dict[Any, list[RunRow]] = defaultdict(list)
         for run in runs:
@@ -91,7 +92,8 @@ def pages(material: Material) -> Iterator[Page]:
             name = run["run_id"]
             rows = {table: by_run.get(name, []) for table, by_run in tables.items()}
             context = _context(case, run, rows, files.get(name, []), readers.get(name, []))
-            context["partners"] = _partners(case.study.name, run, partners[_pair(run)])
+            others = [(r["run_id"], r["arm"]) for r in partners[_pair(run)] if r is not run]
+            context["partners"] = [(*other, run_page(case.study.name, other[0])) for other in others]
             context["played"], context["chosen"] = played.get(name, ""), material.played_how
             context["script_name"] = slug(name)
             yield Page(
@@ -102,18 +104,6 @@ def pages(material: Material) -> Iterator[Page]:
                 context,
                 ("episodes",) if context["carried"] else (),
             )
-
-
-def _tables(study: Study) -> dict[str, Mapping[str, list[Any]]]:
-    """Return a study's rows by table and run, each table read once."""
-    return {name: _by_run(study.rows(name) if study.has(name) else ()) for name in TABLES}
-
-
-def _by_run(rows: Iterable[Row]) -> Mapping[str, list[Any]]:
-    by_run: dict[str, list[Any]] = defaultdict(list)
-    for row in rows:
-        by_run[row["run_id"]].append(row)
-    return by_run
 
 
 def files_by_run(study: Study) -> Mapping[str, list[File]]:
@@ -209,15 +199,6 @@ def _pair(run: RunRow) -> tuple[object, ...]:
     return *place_of(run)[:2], run["seed"]
 
 
-def _partners(study: str, run: RunRow, runs: Sequence[RunRow]) -> list[tuple[str, str, str]]:
-    """Return the other runs of a pair: name, arm, page."""
-    return [
-        (other["run_id"], other["arm"], run_page(study, other["run_id"]))
-        for other in runs
-        if other is not run
-    ]
-
-
 def _sets(evaluations: Sequence[Row], *, linked: bool) -> list[Row]:
     """Return evaluation sets in the order of the rows, each with its own rows."""
     sets: dict[tuple[str, ...], list[Row]] = {}
@@ -259,25 +240,16 @@ def _points(evaluations: Sequence[EvaluationRow]) -> tuple[tuple[str, int, int, 
     return tuple((name(row), row["step"], row["successes"], row["episodes"]) for row in drawn)
 
 
-def _steps(rows: Sequence[StepRow], launches: Sequence[LaunchRow]) -> dict[str, Any]:
+def _steps(rows: Sequence[Row], launches: Sequence[LaunchRow]) -> dict[str, Any]:
     """Return what a page shows of training steps: charts; the rows are read where somebody asks for them."""
     seconds = _seconds(launches)
-    figures: list[Row] = [
-        {**row, **dict(zip(("seconds", "generation"), seconds.get(row["step"], (None, None)), strict=True))}
-        for row in sorted(rows, key=lambda row: row["step"])
-    ]
     steps = tuple(
         Step(
-            step=row["step"],
-            loss=row["loss"],
-            grad_norm=row["grad_norm"],
-            entropy=row["entropy"],
-            clipped=row["clipped"],
-            weights=(row.get(MEAN), row.get(LEAST), row.get(GREATEST)),
-            seconds=row["seconds"],
-            generation=row["generation"],
+            *(row["step"], row["loss"], row["grad_norm"], row["entropy"], row["clipped"]),
+            (row.get(MEAN), row.get(LEAST), row.get(GREATEST)),
+            *seconds.get(row["step"], (None, None)),
         )
-        for row in figures
+        for row in sorted(rows, key=lambda row: row["step"])
     )
     return {"step_charts": training_steps(steps) if steps else [], "steps": len(steps)}
 

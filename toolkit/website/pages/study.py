@@ -1,6 +1,7 @@
 """A page a study: what was registered to run, what ran, what came of it, and what is missing."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from toolkit.decisions.case import Case
@@ -110,13 +111,8 @@ def _context(case: Case) -> dict[str, Any]:
 
 def _charts(case: Case) -> list[Chart]:
     """Return the estimates by seed of the first hypotheses that have one."""
-    drawn: list[Chart] = []
-    for decision in case.decide_all():
-        if decision.kind == "hypothesis" and decision.estimate and len(drawn) < CHARTS:
-            chart = estimate_chart(case, decision)
-            if chart is not None:
-                drawn.append(chart)
-    return drawn
+    drawn = (estimate_chart(case, d) for d in case.decide_all() if d.kind == "hypothesis")
+    return list(islice((chart for chart in drawn if chart), CHARTS))
 
 
 def _cell(case: Case, cell: Cell, runs: Sequence[RunRow], shared: Mapping[str, Fixed]) -> dict[str, Any]:
