@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from toolkit.decisions.values import rounded
 from toolkit.website.charts.differences import Spread, finding
 from toolkit.website.charts.marks import marked
 
@@ -18,24 +19,24 @@ def seed_differences(spread: Spread) -> alt.LayerChart:
     """Return an estimate as a chart: a dot a member, the mean with its interval, zero and the bounds."""
     import altair as alt
 
-    dots = [{"row": f"{spread.member} {name}", "value": float(value)} for name, value in spread.members]
+    dots = [{"row": f"{spread.member} {name}", "value": rounded(value)} for name, value in spread.members]
     order = [*(str(dot["row"]) for dot in dots), MEAN]
     y = alt.Y("row:N", sort=order, title=None)
     x = alt.X("value:Q", title=spread.unit)
 
     def rule(at: float, colour: str) -> Any:
-        return alt.Chart(alt.Data(values=[{"value": at}])).mark_rule(color=colour).encode(x=x)
+        return alt.Chart(alt.Data(values=[{"at": at}])).mark_rule(color=colour).encode(x="at:Q")
 
     layers = [rule(0.0, "black")]
     layers += [rule(float(bound), BOUND) for bound in marked(spread.threshold, spread.bounds)]
     layers.append(
         alt.Chart(alt.Data(values=dots))
         .mark_circle(size=80, color=MEMBER)
-        .encode(x=x, y=y, tooltip=["row:N", alt.Tooltip("value:Q", format="+.5f")])
+        .encode(x=x, y=y, tooltip=["row:N", "value:Q"])
     )
     if spread.mean is not None:
         ends = {"low": float(spread.bar.low), "high": float(spread.bar.high)} if spread.bar else {}
-        mean = alt.Chart(alt.Data(values=[{"row": MEAN, "value": float(spread.mean), **ends}]))
+        mean = alt.Chart(alt.Data(values=[{"row": MEAN, "value": rounded(spread.mean), **ends}]))
         if ends:
             layers.append(
                 mean.mark_rule(strokeWidth=4, color=COLOUR, opacity=0.5).encode(x="low:Q", x2="high:Q", y=y)
