@@ -31,11 +31,6 @@ class Evidence:
     document: dict[str, Any]
     fixed: tuple[str, ...]
 
-    @property
-    def resampled(self) -> bool:
-        """Whether an interval can be resampled from the page."""
-        return bool(self.document["resampled"])
-
 
 def evidence_of(case: Case, decision: Decision) -> Evidence:
     """Return what a rule page says to its script.

@@ -36,7 +36,7 @@ function fillRows({ document: { endpoints }, rows }: Evidence): void {
     const fill = () => {
       if (!details.open || holder.hasChildNodes()) return;
       const read = rowsRead(name, endpoint, rows);
-      const columns = [...KEY, ...columnsFor(endpoint)].filter((column) => read.some((row) => column in row));
+      const columns = [...new Set([...KEY, ...columnsFor(endpoint)])].filter((column) => read.some((row) => column in row));
       const cells = read.map((row) => columns.map((column) => make("span", { class: "num", text: `${row[column] ?? "–"}` })));
       holder.append(tableOf(columns, bodyOf(cells), `Rows of ${name}`));
     };

@@ -16,6 +16,11 @@ document.addEventListener("keydown", (event) => {
 });
 
 const menu = document.querySelector<HTMLDetailsElement>("header.top details");
+menu?.addEventListener("keydown", ({ key }) => {
+  if (key !== "Escape") return;
+  menu.open = false;
+  menu.querySelector("summary")?.focus();
+});
 for (const type of ["click", "focusin"]) {
   document.addEventListener(type, (event) => {
     if (menu && event.target instanceof Node && !menu.contains(event.target)) menu.open = false;
