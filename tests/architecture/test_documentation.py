@@ -223,7 +223,7 @@ def test_the_readmes_first_lines_say_what_the_registers_give(case: Case) -> None
 def test_the_readmes_picture_is_what_the_registers_give(case: Case) -> None:
     (picture,) = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", text_of("README.md"))
     drawn = (CHECKOUT / picture).read_text(encoding="utf-8")
-    (said,) = re.findall(r"<desc>(.*?)</desc>", drawn, re.DOTALL)
+    marks = {says.partition(",")[0]: says for says in re.findall(r'aria-label="([^"]+)" data-row', drawn)}
     for rule in ("H2a", "H2b", "H3", "H5"):
         decision = case.decide(rule)
         interval = decision.interval
@@ -231,7 +231,8 @@ def test_the_readmes_picture_is_what_the_registers_give(case: Case) -> None:
             f"{float(end):+.4f}".replace("-", "\N{MINUS SIGN}") for end in (interval.low, interval.high)
         )
         level = f"{float(interval.level):.0%} interval [{low}, {high}]"
-        assert f"{rule} {decision.verdict}, {float(decision.estimate.mean):+.4f}, {level}" in said
+        assert f": {float(decision.estimate.mean):+.4f}, {level}, " in marks[rule]
+        assert marks[rule].endswith(f"; {decision.verdict}")
 
 
 def test_the_documents_show_agents_and_coverage_as_measured() -> None:
