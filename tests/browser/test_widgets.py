@@ -57,7 +57,7 @@ def test_a_what_if_says_that_it_is_none_of_the_registered_and_leaves_the_verdict
     page.goto(site.url("embedded/H2a.html"))
     page.get_by_text("What if? (not registered").click()
     before = page.locator(".whatif tbody").inner_text()
-    page.get_by_label("mean: 0.03").fill("0.001")
+    page.get_by_label("The mean AUC difference is at least 0.03: 0.03").fill("0.001")
     page.get_by_label("without seed 0").check()
     after = page.locator(".whatif tbody")
     assert after.inner_text() != before

@@ -1,5 +1,6 @@
 """An endpoint on the tasks that an attribute chooses: their episodes alone count, and nothing else does."""
 
+import json
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -11,6 +12,7 @@ from scipy import stats
 
 from tests.conftest import run
 from tests.unit.study.test_importing import ARMS, SEEDS, TASKS, episodes, write
+from tests.unit.website import test_decide_in_node as in_node
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import DamagedError, RuleError
 from toolkit.places import HOME_VARIABLE
@@ -197,14 +199,16 @@ def test_the_sql_of_an_endpoint_gives_the_counts_that_it_is_measured_on(project:
     assert won == expected
 
 
-def test_a_page_carries_the_counts_of_an_endpoint_on_some_tasks(project: Path) -> None:
+def test_a_page_decides_again_on_the_episodes_of_some_tasks(project: Path) -> None:
     begun(project)
     assert imported(project, log()).code == 0
     assert run("site", "build").code == 0
     (page,) = (project / "site").rglob("H2.html")
     text = page.read_text(encoding="utf-8")
-    assert "evaluations, tasks with difficulty=hard, for gap_hard" in text
     assert "difficulty=hard, 7 tasks" in text
+    said = json.loads(text.partition('class="decide-evidence">')[2].partition("</script>")[0])
+    (reached,) = in_node.decided(project / "site", {"said": said, "choice": {}})
+    assert (reached["verdict"], reached["disagreements"]) == (said["recorded"]["H2"]["verdict"], [])
 
 
 def test_what_is_missing_or_left_out_counts_by_the_tasks_that_are_meant(project: Path) -> None:

@@ -27,7 +27,7 @@ export class WhatIf {
       this.dropped.set(`${seed}`, this.field(form, "checkbox", `without seed ${seed}`));
     for (const { id, test, text } of rule.criteria)
       for (const [at, [number]] of [...test.matchAll(NUMBER)].entries()) {
-        const field = this.field(form, "text", `${text}: ${number}`);
+        const field = this.field(form, "text", `${text.replace(/\.$/, "")}: ${number}`);
         field.value = number;
         field.pattern = "-?[0-9]+([.][0-9]+)?";
         this.tests.set(`${id} ${at}`, field);
