@@ -73,6 +73,8 @@ def _rule_page(
     secondary = zip(decision.secondary, view["secondary"], strict=True)
     return {
         "d": view,
+        # A build checks every study whole, in this process or beside it, before it writes a page.
+        "hashes": [(read.config, case.study.sha256(read.config)) for read in decision.registers],
         "rule": case.book.rule(decision.rule),
         "estimate": decision.estimate,
         "secondary": [
