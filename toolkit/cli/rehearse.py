@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolkit.study.power.power import Power
 
 PAGES = "rehearsals"
-DRAWN_WITH = "altair"
+DRAWN_WITH = "jinja2"
 
 
 @click.command()
