@@ -265,7 +265,7 @@ def test_a_rule_on_statistics_is_decided_again_on_its_page(embedded: Case, tmp_p
     made = with_rules(embedded, amendment)
     decision = made.decide("S")
     evidence = evidence_of(made, decision)
-    assert not evidence.resampled
+    assert not evidence.document["resampled"]
     assert any("spread_95" in text for text in evidence.fixed)
     (found,) = decided(site_of(tmp_path, embedded, added=amendment), page(evidence))
     assert found["disagreements"] == []
@@ -289,7 +289,7 @@ def test_intervals_over_tasks_stand_as_computed_beside_one_that_the_page_makes(
     amendment = added(*declared, small.rule("S", *tests, more=named))
     made = with_rules(embedded, amendment)
     evidence = evidence_of(made, made.decide("S"))
-    assert evidence.resampled
+    assert evidence.document["resampled"]
     assert any(
         "c2_bca stands as computed" in text and "bca bootstrap, 10000" in text for text in evidence.fixed
     )

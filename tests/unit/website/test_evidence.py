@@ -56,7 +56,7 @@ def test_the_same_registers_give_the_same_bytes(embedded: Case) -> None:
 
 def test_a_published_interval_comes_without_episodes_and_says_why(case: Case) -> None:
     evidence = said(case, "H2a")
-    assert not evidence.resampled
+    assert not evidence.document["resampled"]
     assert evidence.fixed == (
         "The interval c2_auc_95 stands as published: the episodes behind it were not published.",
     )
