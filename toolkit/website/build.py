@@ -22,6 +22,7 @@ from toolkit.website.render import VERSIONS, render
 # A folder that the builder made carries this file; it deletes stale pages nowhere else.
 MARK = ".toolkit-site"
 PACKAGES = ("jinja2", "markdown_it")
+STYLE = "style.css"
 
 
 @dataclass(frozen=True)
@@ -105,12 +106,14 @@ def _pictures(material: Material) -> dict[str, bytes]:
 
 
 def _assets(material: Material) -> dict[str, bytes]:
-    """Return the style sheet and the browser's scripts, by name; exhibits' styles follow the site's."""
+    """Return the style sheet and the browser's scripts, by name; styles of charts and exhibits follow the site's."""
     found: dict[str, bytes] = {}
     for package in ("toolkit.website", *material.packages):
-        for entry in files(package).joinpath("assets").iterdir():
+        entries = files(package).joinpath("assets").iterdir()
+        for entry in sorted(entries, key=lambda entry: (entry.name != STYLE, entry.name)):
             if entry.is_file():
-                found[entry.name] = found.get(entry.name, b"") + entry.read_bytes()
+                name = STYLE if entry.name.endswith(".css") else entry.name
+                found[name] = found.get(name, b"") + entry.read_bytes()
     return found
 
 

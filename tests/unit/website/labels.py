@@ -65,11 +65,16 @@ def figures(page: str) -> Iterator[Figure]:
 
 
 def _drawings(drawn: str) -> tuple[tuple[Mark, ...], ...]:
-    """Return the marks of a figure's drawings; the narrow one has the wide one's rows."""
-    wide, *narrow = (tuple(_marks(drawing)) for drawing in drawn.split("</svg>") if "<svg" in drawing)
+    """Return the marks of a figure's drawings; a script gives those of the narrow one what the wide one's say."""
+    wide, *narrow = (drawing for drawing in drawn.split("</svg>") if "<svg" in drawing)
+    marks = tuple(_marks(wide))
     for other in narrow:
-        assert [mark.says for mark in other] == [mark.says for mark in wide]
-    return (wide, *(wide for _ in narrow))
+        assert _looks(other) == _looks(wide)
+    return (marks, *(marks for _ in narrow))
+
+
+def _looks(drawing: str) -> list[str]:
+    return [look for tag in _MARK.findall(drawing) for look in re.findall(r' class="([^"]*)"', tag)]
 
 
 def _marks(drawing: str) -> Iterator[Mark]:

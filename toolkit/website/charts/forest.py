@@ -162,11 +162,11 @@ def cells(rows: Sequence[ForestRow]) -> Cells:
 
 def _head(scale: Scale) -> str:
     ticks = scale.ticks(42)
-    parts = [
-        svg.text(words, min(max(scale.at(tick), 14), WIDTH - 14), 12, "tick", "middle")
+    named = [
+        (words, min(max(scale.at(tick), 14), WIDTH - 14), 12)
         for tick, words in zip(ticks, tick_texts(ticks, "signed"), strict=True)
     ]
-    return _drawing(parts, HEAD)
+    return _drawing([svg.texts(named, "tick", "middle")], HEAD)
 
 
 def _cell(one: Whole, scale: Scale) -> str:

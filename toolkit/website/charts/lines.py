@@ -117,8 +117,11 @@ def _steps(frame: Frame, x: Scale, bottom: float) -> list[str]:
     else:
         ticks = _thinned(frame.ticks, x)
         words = [f"{tick:g}" for tick in ticks]
-    parts = [svg.text(w, x.at(t), bottom + 16, "tick", "middle") for t, w in zip(ticks, words, strict=True)]
-    return [*parts, svg.text(frame.across.title, (x.start + x.end) / 2, bottom + 33, "soft", "middle")]
+    named = [(said, x.at(tick), bottom + 16) for tick, said in zip(ticks, words, strict=True)]
+    return [
+        svg.texts(named, "tick", "middle"),
+        svg.text(frame.across.title, (x.start + x.end) / 2, bottom + 33, "soft", "middle"),
+    ]
 
 
 def _thinned(steps: Sequence[float], x: Scale) -> list[float]:

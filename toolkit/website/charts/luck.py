@@ -104,7 +104,7 @@ def _square(schedule: int, rollout: int, reward: bool, corner: tuple[float, floa
     x, y = corner
     says = f"schedule {schedule}, rollout {rollout + 1}: {'success' if reward else 'failure'}"
     square = svg.tag("rect", x=x + 1, y=y + 1, width=cell - 2, height=cell - 2, class_="cell")
-    digit = svg.text(str(int(reward)), x + cell / 2, y + cell / 2 + 4, "digit", "middle")
+    digit = svg.text(str(int(reward)), x + cell / 2, y + cell / 2 + 4, "digit")
     row = (schedule, rollout + 1, int(reward))
     return svg.mark(says, [row], square, digit, look="won" if reward else "lost")
 

@@ -120,21 +120,25 @@ def _written(value: float, digits: int, form: str) -> str:
 def across(scale: Scale, axis: Axis, top: float, bottom: float) -> list[str]:
     """Return an axis along the bottom, with its lines upwards."""
     ticks = scale.ticks()
-    parts = [svg.line(scale.at(tick), top, scale.at(tick), bottom, "grid") for tick in ticks]
-    for tick, words in zip(ticks, tick_texts(ticks, axis.form), strict=True):
+    places = [scale.at(tick) for tick in ticks]
+    named = []
+    for place, words in zip(places, tick_texts(ticks, axis.form), strict=True):
         half = svg.width_of(words, 11) / 2 - BESIDE
-        at = min(max(scale.at(tick), scale.start + half), scale.end - half)
-        parts.append(svg.text(words, at, bottom + 16, "tick", "middle"))
+        named.append((words, min(max(place, scale.start + half), scale.end - half), bottom + 16))
     title = svg.cut(axis.title, abs(scale.end - scale.start) * 1.15)
-    return [*parts, svg.text(title, (scale.start + scale.end) / 2, bottom + 35, "soft", "middle")]
+    return [
+        svg.grid((x, top, x, bottom) for x in places),
+        svg.texts(named, "tick", "middle"),
+        svg.text(title, (scale.start + scale.end) / 2, bottom + 35, "soft", "middle"),
+    ]
 
 
 def upwards(scale: Scale, axis: Axis, left: float, right: float) -> list[str]:
     """Return an axis along the left, with its lines across; its title stands on top, where there is room."""
     ticks = scale.ticks(45)
-    parts = [svg.line(left, scale.at(tick), right, scale.at(tick), "grid") for tick in ticks]
-    parts += [
-        svg.text(words, left - 7, scale.at(tick) + 4, "tick", "end")
-        for tick, words in zip(ticks, tick_texts(ticks, axis.form), strict=True)
+    places = [scale.at(tick) for tick in ticks]
+    named = zip(tick_texts(ticks, axis.form), places, strict=True)
+    return [
+        svg.grid((left, y, right, y) for y in places),
+        svg.texts([(words, left - 7, y + 4) for words, y in named], "tick", "end"),
     ]
-    return parts

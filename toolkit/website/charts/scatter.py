@@ -107,5 +107,5 @@ def _spot(spot: Spot, x: Scale, y: Scale) -> str:
     if spot.low is not None and spot.high is not None:
         shapes.insert(0, svg.line(at, y.at(spot.low), at, y.at(spot.high), "bar"))
     if spot.name:
-        shapes.append(svg.text(spot.name, at, up + 3.5, "within", "middle"))
+        shapes.append(svg.text(spot.name, at, up + 3.5, "within"))
     return svg.mark(spot.says, spot.rows, *shapes, look=spot.look)

@@ -24,7 +24,14 @@ def tag(name: str, /, *children: str, **attributes: object) -> str:
 
 def line(x1: float, y1: float, x2: float, y2: float, look: str) -> str:
     """Return a straight line."""
-    return tag("path", d=f"M{_text(x1)} {_text(y1)}L{_text(x2)} {_text(y2)}", class_=look)
+    return grid([(x1, y1, x2, y2)], look)
+
+
+def grid(ways: Iterable[tuple[float, float, float, float]], look: str = "grid") -> str:
+    """Return straight lines, each from one place to another, as one element."""
+    return tag(
+        "path", d="".join(f"M{_text(a)} {_text(b)}L{_text(c)} {_text(d)}" for a, b, c, d in ways), class_=look
+    )
 
 
 def path(points: Sequence[tuple[float, float]], look: str, *, closed: bool = False) -> str:
@@ -35,7 +42,12 @@ def path(points: Sequence[tuple[float, float]], look: str, *, closed: bool = Fal
 
 def text(words: str, x: float, y: float, look: str | None = None, anchor: str | None = None) -> str:
     """Return words that begin at a place, or end or have their middle there."""
-    return tag("text", escape(words), x=x, y=y, class_=look, text_anchor=anchor)
+    return tag("text", escape(words), x=round(x), y=round(y), class_=look, text_anchor=anchor)
+
+
+def texts(words: Iterable[tuple[str, float, float]], look: str, anchor: str) -> str:
+    """Return words, each at its place, that look alike and end or have their middle there."""
+    return tag("g", *(text(*one) for one in words), class_=look, text_anchor=anchor)
 
 
 def dot(x: float, y: float, shape: str = "circle", size: float = 4.5) -> str:
@@ -67,8 +79,8 @@ def mark(sentence: str, rows: Iterable[Sequence[object]], *shapes: str, look: st
 
 
 def unsaid(drawing: str) -> str:
-    """Return a drawing whose marks do not carry their rows, as another drawing's do."""
-    return re.sub(r' data-row="[^"]*"', "", drawing)
+    """Return a drawing whose marks carry neither sentences nor rows: those of another drawing, in its order."""
+    return re.sub(r' role="img" aria-label="[^"]*" data-row="[^"]*"', "", drawing)
 
 
 def csv_lines(rows: Iterable[Sequence[object]]) -> str:

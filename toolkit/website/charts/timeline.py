@@ -70,12 +70,9 @@ def _ticks(x: Scale, top: float, bottom: float) -> list[str]:
     most = max(1.0, (x.end - x.start) / TICK)
     step = next((seconds for seconds in EVEN if (x.high - x.low) / seconds <= most), EVEN[-1])
     form = "%b %d" if step >= DAY else "%b %d %H:%M"
-    parts = []
-    for number in range(-int(-x.low // step), int(x.high // step) + 1):
-        at = x.at(number * step)
-        words = f"{datetime.fromtimestamp(number * step, UTC):{form}}"
-        parts += [svg.line(at, top, at, bottom, "grid"), svg.text(words, at, bottom + 16, "tick", "middle")]
-    return parts
+    moments = [number * step for number in range(-int(-x.low // step), int(x.high // step) + 1)]
+    named = [(f"{datetime.fromtimestamp(at, UTC):{form}}", x.at(at), bottom + 16) for at in moments]
+    return [svg.grid((at, top, at, bottom) for _, at, _ in named), svg.texts(named, "tick", "middle")]
 
 
 def _utc(text: str) -> str:

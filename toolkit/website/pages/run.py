@@ -70,10 +70,9 @@ class File:
 
 @dataclass(frozen=True)
 class Reader:
-    """A rule that reads a run: its name, title and page, and whether its verdict is that it was not run."""
+    """A rule that reads a run: its name and page, and whether its verdict is that it was not run."""
 
     rule: str
-    title: str
     target: str
     is_not_run: bool
 
@@ -144,7 +143,7 @@ def _readers(case: Case) -> Mapping[str, list[Reader]]:
             read |= read_by.get(endpoint_name, set())
         target = rule_page(case.study.name, decision.rule)
         for run in read:
-            reader = Reader(decision.rule, decision.title, target, decision.verdict == "not_run")
+            reader = Reader(decision.rule, target, decision.verdict == "not_run")
             readers[run].append(reader)
     return readers
 

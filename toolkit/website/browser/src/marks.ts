@@ -58,9 +58,9 @@ export function pictureOf(figure: HTMLElement): string {
   if (!svg) return "";
   const copy = svg.cloneNode(true) as SVGSVGElement;
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  const rules = [...document.styleSheets].find((sheet) => sheet.href?.endsWith("charts.css"));
+  const rules = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules].map((rule) => rule.cssText));
   const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
-  style.textContent = rules ? [...rules.cssRules].map((rule) => rule.cssText).join("\n") : "";
+  style.textContent = rules.filter((rule) => rule.includes(".drawing")).join("\n");
   copy.prepend(style);
   return new XMLSerializer().serializeToString(copy);
 }

@@ -34,6 +34,12 @@ for (const figure of document.querySelectorAll<HTMLElement>("figure:has(.mark), 
     tell(figure);
   };
   for (const event of ["pointerover", "focusin"]) figure.addEventListener(event, begin);
+  // The narrow drawing's marks say what those of the wide one do, in their order.
+  const said = figure.querySelectorAll("figure > svg.wide .mark");
+  for (const [at, mark] of figure.querySelectorAll("figure > svg.narrow .mark").entries()) {
+    mark.setAttribute("role", "img");
+    mark.setAttribute("aria-label", said[at]?.getAttribute("aria-label") ?? "");
+  }
   const files = figure.querySelector(".chart-files");
   for (const [words, type, content] of [["CSV", "text/csv", rowsOf], ["SVG", "image/svg+xml", pictureOf]] as const) {
     const saving = button(words, () => save(`${figure.id}.${words.toLowerCase()}`, type, content(figure)));
