@@ -15,6 +15,7 @@ from toolkit.places import Home
 from toolkit.prereg.verification import Verification
 from toolkit.registers.study import Study
 from toolkit.study.check.recorded import OF_ONE_RUN, choose_of_runs
+from toolkit.study.check.registered import open_case
 from toolkit.study.check.whole import check_whole
 from toolkit.study.probing.report import SUMMARY, report
 from toolkit.website.citation import read_citation
@@ -48,7 +49,7 @@ def material(
     wait: Callable[[], object] = lambda: None  # noqa: E731 - nothing to wait for
     if not cases:
         # Where none has runs, this refuses in the words of every other command.
-        cases = [api.open_case(study, home) for study in decidable] or api.load_cases((), home)
+        cases = [_opened(study, home) for study in decidable] or api.load_cases((), home)
         wait = _checked_beside(home, [case.study.name for case in cases], progress)
     if verifications is None:
         verifications = api.verify_frozen(home, decidable)
@@ -73,6 +74,11 @@ def material(
     )
 
 
+def _opened(study: Study, home: Home) -> Case:
+    """Open a study that is checked beside: to derive its summaries here, too, would double the time."""
+    return open_case(study, api.registered_by(study, home), is_checked=True)
+
+
 def _checked_beside(
     home: Home, names: Sequence[str], progress: Callable[[str], None]
 ) -> Callable[[], object]:
@@ -94,7 +100,7 @@ def _checked_beside(
 def _check(home: Home, names: Sequence[str]) -> None:
     for name in names:
         study = api.open_study(name, home)
-        check_whole(study, api.open_case(study, home), lambda _: None)
+        check_whole(study, api.open_case(study, home), lambda _: None, decides=False)
 
 
 def _probe_figures(cases: Sequence[Case]) -> dict[str, list[Any]]:

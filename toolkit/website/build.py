@@ -106,7 +106,7 @@ def _pictures(material: Material) -> dict[str, bytes]:
 
 
 def _assets(material: Material) -> dict[str, bytes]:
-    """Return the style sheet and the browser's scripts, by name; styles of charts and exhibits follow the site's."""
+    """Return the browser's scripts by name, and one style sheet: the site's, of charts and of exhibits."""
     found: dict[str, bytes] = {}
     for package in ("toolkit.website", *material.packages):
         entries = files(package).joinpath("assets").iterdir()

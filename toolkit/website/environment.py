@@ -32,6 +32,7 @@ def environment(packages: Iterable[str] = ()) -> jinja2.Environment:
     made = jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.PackageLoader(p) for p in ("toolkit.website", *packages)]),
         autoescape=True,
+        auto_reload=False,  # templates do not change under a build
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,

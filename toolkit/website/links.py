@@ -43,7 +43,8 @@ REFERRING = (
     *("href", "src", "srcset", "action", "formaction", "poster", "data", "cite", "background"),
     "xlink:href",
 )
-VOID = ("meta", "link", "br", "img", "hr", "input", "source", "wbr", "col")
+# Elements without an end, and those whose ends a build leaves out, as HTML allows.
+VOID = ("meta", "link", "br", "img", "hr", "input", "source", "wbr", "col", "td", "th", "tr")
 # Browsers take a block of another type for data, and never run it.
 DATA_BLOCKS = ("application/json",)
 

@@ -40,7 +40,9 @@ def table_bytes(study: Study, table: str) -> int:
 
 def carried(study: Study, table: str) -> bool:
     """Return whether the site carries every row of a table."""
-    return all(carries(study, table, file) for file in study.manifest.tables[table].files)
+    files = study.manifest.tables[table].files
+    found: bool = study.kept(f"{table} is carried", lambda: all(carries(study, table, f) for f in files))
+    return found
 
 
 def carries(study: Study, table: str, file: str) -> bool:

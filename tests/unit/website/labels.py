@@ -65,7 +65,7 @@ def figures(page: str) -> Iterator[Figure]:
 
 
 def _drawings(drawn: str) -> tuple[tuple[Mark, ...], ...]:
-    """Return the marks of a figure's drawings; a script gives those of the narrow one what the wide one's say."""
+    """Return the marks of each drawing; a script has the narrow one say what the wide one says."""
     wide, *narrow = (drawing for drawing in drawn.split("</svg>") if "<svg" in drawing)
     marks = tuple(_marks(wide))
     for other in narrow:

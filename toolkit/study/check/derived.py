@@ -48,10 +48,19 @@ class DerivedRegisters:
         study: the study.
         registration: the one that decides it; None where it belongs to none.
         book: its rules.
+        is_checked: whether `check_whole` holds them beside, and is waited for: nothing is derived here.
     """
 
-    def __init__(self, study: Study, registration: Registration | None, book: RuleBook | None) -> None:
+    def __init__(
+        self,
+        study: Study,
+        registration: Registration | None,
+        book: RuleBook | None,
+        *,
+        is_checked: bool = False,
+    ) -> None:
         self._study, self._registration, self._book = study, registration, book
+        self._is_checked = is_checked
         self._registered = RegisteredRuns(registration, book)
         self._rows: dict[str, list[Any]] = {}
         self._stored: dict[str, dict[str, list[Row]]] = {}
@@ -79,6 +88,8 @@ class DerivedRegisters:
             DamagedError: a row differs, which is named; or there are no rows that it could follow from.
         """
         sources = TABLES[table].follows
+        if self._is_checked:
+            return
         if self.is_summary:
             self._check_figures_only()
             self._check_transcribed(table)

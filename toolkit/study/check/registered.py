@@ -21,7 +21,13 @@ from toolkit.registers.study import Study
 from toolkit.study.check.derived import DerivedRegisters
 
 
-def open_case(study: Study, registration: Registration, trust_files: Sequence[Path] = ()) -> case.Case:
+def open_case(
+    study: Study,
+    registration: Registration,
+    trust_files: Sequence[Path] = (),
+    *,
+    is_checked: bool = False,
+) -> case.Case:
     """Put a study and its registration together, verified: only what came before the runs binds them.
 
     What is decided on are the study's rows, and its summaries as far as these rows give them.
@@ -30,6 +36,7 @@ def open_case(study: Study, registration: Registration, trust_files: Sequence[Pa
         study: the study.
         registration: the one that it names.
         trust_files: further authorities that the caller trusts.
+        is_checked: as of `DerivedRegisters`.
 
     Raises:
         DamagedError, RuleError: as `case.open_book`.
@@ -39,7 +46,7 @@ def open_case(study: Study, registration: Registration, trust_files: Sequence[Pa
     return case.open_case(
         study,
         registration,
-        DerivedRegisters(study, registration, rulebook_of(registration)),
+        DerivedRegisters(study, registration, rulebook_of(registration), is_checked=is_checked),
         standing=standing_of(verification),
         unbinding=verification.unbinding,
     )

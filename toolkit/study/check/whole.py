@@ -63,7 +63,9 @@ def number_of_steps(study: Study) -> int:
     return rows + summaries + 2 + (study.manifest.tables[CHECKPOINTS].rows if study.has(CHECKPOINTS) else 0)
 
 
-def check_whole(study: Study, case: Case | None, progress: Callable[[str], None]) -> dict[str, int]:
+def check_whole(
+    study: Study, case: Case | None, progress: Callable[[str], None], *, decides: bool = True
+) -> dict[str, int]:
     """Check a study from its bytes to what follows from its rows.
 
     1. Every file, table and row is as `verify_study` has it.
@@ -77,6 +79,7 @@ def check_whole(study: Study, case: Case | None, progress: Callable[[str], None]
         study: the study.
         case: the study with its registration; None where it belongs to none.
         progress: told what is being checked.
+        decides: whether step 5 is taken here; not where somebody else decides everything meanwhile.
 
     Returns:
         Rows a table.
@@ -110,8 +113,9 @@ def check_whole(study: Study, case: Case | None, progress: Callable[[str], None]
     check_tied(study, specified)
     if case is not None:
         _check_probe(study, case, specified.values(), progress)  # 4
-        progress("decisions")
-        case.engine.decide_all()  # 5
+        if decides:
+            progress("decisions")
+            case.engine.decide_all()  # 5
     return rows
 
 

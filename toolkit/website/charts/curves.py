@@ -9,7 +9,7 @@ from toolkit.decisions.measure import CurvePoint
 from toolkit.decisions.values import fixed
 from toolkit.website.charts.drawing import Chart, drawn
 from toolkit.website.charts.lines import Frame, Line, Spot, lines
-from toolkit.website.charts.marks import capital, cells, listed
+from toolkit.website.charts.marks import capital, listed
 from toolkit.website.charts.scale import Axis
 from toolkit.website.charts.theme import colours
 
@@ -67,7 +67,8 @@ def _spot(point: CurvePoint) -> Spot:
     says += f"{fixed(100 * point.success, 2)}%"
     if point.episodes is not None:
         says += f", {point.successes} of {point.episodes}"
-    row = (point.arm, point.series, point.step, point.success, *cells(point.successes, point.episodes))
+    counts = ("", "") if point.episodes is None else (point.successes, point.episodes)
+    row = (point.arm, point.series, point.step, point.success, *counts)
     return Spot(point.step, float(point.success), says, (row,))
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from toolkit.website.charts import svg
 from toolkit.website.charts.drawing import Chart, drawn
-from toolkit.website.charts.marks import cells, with_interval
-from toolkit.website.charts.points import Dot, Lane, points
+from toolkit.website.charts.marks import with_interval
+from toolkit.website.charts.points import Dot, Lane, measured, points
 from toolkit.website.charts.scale import Axis
 from toolkit.website.charts.theme import colours
 
@@ -32,13 +32,6 @@ class Luck:
     low: float | None
     high: float | None
 
-    def dot(self, look: str) -> Dot:
-        """Return the share as it is drawn."""
-        row = (self.run, self.arm, self.step, self.value, *cells(self.low, self.high))
-        says = f"luck share of {self.run} at step {self.step}: "
-        says += with_interval(self.value, self.low, self.high)
-        return Dot(self.value, self.low, self.high, says, (row,), look)
-
 
 def luck_shares(what: str, shares: tuple[Luck, ...], interval: str) -> Chart | None:
     """Draw luck shares by step and arm, a dot a run.
@@ -63,10 +56,15 @@ def luck_shares(what: str, shares: tuple[Luck, ...], interval: str) -> Chart | N
                     if len(lane) == 1
                     else f"{len(lane)} runs"
                 )
-                lanes.append(Lane(name, tuple(share.dot(look) for share in lane), note))
+                lanes.append(Lane(name, tuple(_dot(share, look) for share in lane), note))
     caption = f"A dot a run; {interval}. Above 0 even without luck: what lies below zero is cut off."
     draw = points(lanes, (), Axis("luck share λ"))
     return drawn(_finding(shares), caption, COLUMNS, draw, about=f"{what}: luck share λ by step")
+
+
+def _dot(of: Luck, look: str) -> Dot:
+    what = f"luck share of {of.run} at step {of.step}:"
+    return measured(what, (of.run, of.arm, of.step), of.value, (of.low, of.high), look)
 
 
 def reward_table(

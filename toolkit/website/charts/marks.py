@@ -46,11 +46,6 @@ def with_interval(value: float, low: float | None, high: float | None) -> str:
     return f"{value:.3f}" + ("" if low is None or high is None else f" [{low:.3f}, {high:.3f}]")
 
 
-def cells(*values: float | Fraction | None) -> tuple[float | Fraction | str, ...]:
-    """Return values as cells of a table: what is not there is empty."""
-    return tuple("" if value is None else value for value in values)
-
-
 def reaching_one(intervals: Sequence[tuple[float | None, float | None]]) -> str:
     """Return how many intervals reach one, to end a title; nothing where there are none."""
     whole = [(low, high) for low, high in intervals if low is not None and high is not None]

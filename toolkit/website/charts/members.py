@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from toolkit.website.charts import marks
 from toolkit.website.charts.drawing import Chart, drawn
-from toolkit.website.charts.points import Dot, Lane, Reference, points
+from toolkit.website.charts.points import Lane, Reference, measured, points
 from toolkit.website.charts.scale import Axis
 from toolkit.website.charts.theme import ACCENT
 
@@ -28,11 +28,6 @@ class Member:
     value: float
     low: float | None = None
     high: float | None = None
-
-    @property
-    def words(self) -> str:
-        """The value and its interval."""
-        return marks.with_interval(self.value, self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -87,7 +82,14 @@ def members(
     """
     if not dots:
         return None
-    lanes = [Lane(d.name, (_drawn(what, d),), d.words) for d in dots]
+    lanes = [
+        Lane(
+            d.name,
+            (measured(f"{what.member} {d.name}:", (d.name,), d.value, (d.low, d.high), ACCENT),),
+            marks.with_interval(d.value, d.low, d.high),
+        )
+        for d in dots
+    ]
     references = [Reference(1, "even", "1")] if what.unit == RATIO else []
     references += [Reference(bound, "limit", marks.plain(bound)) for bound in _bounds(what, compared)]
     bases = {c.bound: c.base for c in compared if c.base is not None}
@@ -109,12 +111,6 @@ def members(
         points(lanes, references, axis),
         about=marks.short(what.title, 160),
     )
-
-
-def _drawn(what: Measured, dot: Member) -> Dot:
-    row = (dot.name, dot.value, *marks.cells(dot.low, dot.high))
-    says = f"{what.member} {dot.name}: {dot.words}"
-    return Dot(dot.value, dot.low, dot.high, says, (row,), ACCENT)
 
 
 def finding(what: Measured, dots: Sequence[Member], compared: Sequence[Comparison] = ()) -> str:

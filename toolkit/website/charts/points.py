@@ -7,7 +7,7 @@ from typing import Any
 
 from toolkit.website.charts import svg
 from toolkit.website.charts.drawing import WIDE, Draw
-from toolkit.website.charts.marks import apart, swarm
+from toolkit.website.charts.marks import apart, swarm, with_interval
 from toolkit.website.charts.scale import Axis, Scale, across, spanned
 
 ROW, DENSE, HEAD = 26, 18, 14
@@ -18,6 +18,8 @@ STACKED = 9
 NAMES, NOTES = 240, 190
 LINE_OF_TEXT = 14
 BELOW = 44
+Ends = tuple[float | None, float | None]
+"""Of an interval; None where there is none."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,20 @@ class Dot:
     rows: tuple[tuple[Any, ...], ...]
     look: str
     shape: str = "circle"
+
+
+def measured(what: str, keys: tuple[Any, ...], value: float, ends: Ends, look: str) -> Dot:
+    """Return a value as it is drawn, with the ends of its interval where it has one.
+
+    Args:
+        what: whose value it is, in words.
+        keys: what it goes by in its row.
+        value: where it stands.
+        ends: of its interval.
+        look: its colour.
+    """
+    row = (*keys, value, *("" if end is None else end for end in ends))
+    return Dot(value, *ends, f"{what} {with_interval(value, *ends)}", (row,), look)
 
 
 @dataclass(frozen=True)

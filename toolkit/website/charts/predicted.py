@@ -72,12 +72,11 @@ def predicted_and_seen(scene: Scene, study: str) -> Chart | None:
                 Spot(
                     float(point.predicted[at]),
                     float(point.seen),
-                    float(point.bar.low) if point.bar else None,
-                    float(point.bar.high) if point.bar else None,
-                    str(number),
                     f"{number} {sentence(scene, point)}",
                     ((number, point.name, *point.predicted, point.seen, *_ends(point)),),
                     colour_of[point.kind],
+                    point.bar,
+                    str(number),
                 )
                 for number, point in enumerate(scene.points, 1)
             ),

@@ -6,7 +6,7 @@ from itertools import cycle
 
 from toolkit.website.charts import marks
 from toolkit.website.charts.drawing import Chart, drawn
-from toolkit.website.charts.points import Dot, Lane, Reference, points
+from toolkit.website.charts.points import Dot, Lane, Reference, measured, points
 from toolkit.website.charts.scale import Axis
 from toolkit.website.charts.scatter import Panel, Spot, scatter
 from toolkit.website.charts.theme import ACCENT, OTHERS
@@ -30,13 +30,6 @@ class Ratio:
     low: float | None
     high: float | None
 
-    def dot(self, look: str) -> Dot:
-        """Return the ratio as it is drawn."""
-        says = f"{self.trajectory} at step {self.step}: ratio "
-        says += marks.with_interval(self.value, self.low, self.high)
-        row = (self.trajectory, self.step, self.value, *marks.cells(self.low, self.high))
-        return Dot(self.value, self.low, self.high, says, (row,), look)
-
 
 def ratios(what: str, ratios: tuple[Ratio, ...], interval: str) -> Chart | None:
     """Draw a ratio along training against one, a row a checkpoint and a colour a trajectory.
@@ -55,7 +48,7 @@ def ratios(what: str, ratios: tuple[Ratio, ...], interval: str) -> Chart | None:
     lanes = [
         Lane(
             f"{marks.short(r.trajectory)}@{r.step}",
-            (r.dot(colour_of[r.trajectory]),),
+            (_dot(r, colour_of[r.trajectory]),),
             marks.with_interval(r.value, r.low, r.high),
         )
         for r in ordered
@@ -63,6 +56,11 @@ def ratios(what: str, ratios: tuple[Ratio, ...], interval: str) -> Chart | None:
     caption = f"{marks.capital(interval)}. Dashed line: 1, where pairing changes nothing."
     draw = points(lanes, [Reference(1, "even", "1")], Axis("ratio", is_ratio=True))
     return drawn(_finding(ratios), caption, COLUMNS, draw, about=what)
+
+
+def _dot(of: Ratio, look: str) -> Dot:
+    what = f"{of.trajectory} at step {of.step}: ratio"
+    return measured(what, (of.trajectory, of.step), of.value, (of.low, of.high), look)
 
 
 def condition_by_task(where: str, unit: str, sides: tuple[tuple[str, float, float], ...]) -> Chart | None:
@@ -76,16 +74,7 @@ def condition_by_task(where: str, unit: str, sides: tuple[tuple[str, float, floa
     if not sides:
         return None
     spots = tuple(
-        Spot(
-            r,
-            left,
-            None,
-            None,
-            "",
-            f"task {task}: L {_five(left)}, R {_five(r)} ({unit})",
-            ((task, left, r),),
-            ACCENT,
-        )
+        Spot(r, left, f"task {task}: L {_five(left)}, R {_five(r)} ({unit})", ((task, left, r),), ACCENT)
         for task, left, r in sides
     )
     below = sum(left < right for _, left, right in sides)

@@ -6,6 +6,7 @@ from typing import Any
 
 from toolkit.website.charts import svg
 from toolkit.website.charts.drawing import WIDE, Draw
+from toolkit.website.charts.marks import Bar
 from toolkit.website.charts.scale import Axis, Scale, across, spanned, upwards
 
 HEIGHT = 300
@@ -20,21 +21,20 @@ class Spot:
 
     Args:
         x, y: where it stands.
-        low, high: ends of its interval upwards; None where it has none.
-        name: written in the dot; empty where nothing is.
         says: what a reader is told who points at it.
         rows: the rows behind it, in the order of the chart's columns.
         look: its colour.
+        bar: its interval upwards.
+        name: written in the dot.
     """
 
     x: float
     y: float
-    low: float | None
-    high: float | None
-    name: str
     says: str
     rows: tuple[tuple[Any, ...], ...]
     look: str
+    bar: Bar | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,9 @@ def scatter(panels: Sequence[Panel], up: Axis, key: Sequence[tuple[str, str]] = 
         is_wide = width >= WIDE
         beside = len(panels) if is_wide else 1
         wide = min((width - GAP * (beside - 1)) / beside, 460)
-        ups = [v for p in panels for s in p.spots for v in (s.y, s.low, s.high) if v is not None]
+        spots = [spot for panel in panels for spot in panel.spots]
+        ups = [spot.y for spot in spots]
+        ups += [float(end) for spot in spots if spot.bar for end in (spot.bar.low, spot.bar.high)]
         ups += [1.0] if any(p.has_one for p in panels) else []
         parts, tall = [], HEAD + HEIGHT + BELOW
         for at, panel in enumerate(panels):
@@ -104,8 +106,8 @@ def _panel(
 def _spot(spot: Spot, x: Scale, y: Scale) -> str:
     at, up = x.at(spot.x), y.at(spot.y)
     shapes = [svg.dot(at, up, "circle", 8.5 if spot.name else 4)]
-    if spot.low is not None and spot.high is not None:
-        shapes.insert(0, svg.line(at, y.at(spot.low), at, y.at(spot.high), "bar"))
+    if spot.bar:
+        shapes.insert(0, svg.line(at, y.at(float(spot.bar.low)), at, y.at(float(spot.bar.high)), "bar"))
     if spot.name:
         shapes.append(svg.text(spot.name, at, up + 3.5, "within"))
     return svg.mark(spot.says, spot.rows, *shapes, look=spot.look)

@@ -15,7 +15,7 @@ SIZE = 12
 def tag(name: str, /, *children: str, **attributes: object) -> str:
     """Return an element; `class_` is the attribute `class`, `data_row` is `data-row`."""
     named = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(_text(value))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{_text(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
@@ -79,7 +79,7 @@ def mark(sentence: str, rows: Iterable[Sequence[object]], *shapes: str, look: st
 
 
 def unsaid(drawing: str) -> str:
-    """Return a drawing whose marks carry neither sentences nor rows: those of another drawing, in its order."""
+    """Return a drawing whose marks leave sentences and rows to those of another one, in its order."""
     return re.sub(r' role="img" aria-label="[^"]*" data-row="[^"]*"', "", drawing)
 
 
@@ -106,4 +106,4 @@ def cut(words: str, width: float, size: float = SIZE) -> str:
 
 
 def _text(value: object) -> str:
-    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
+    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else escape(str(value))
