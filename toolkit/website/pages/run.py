@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.plan import place_of
+from toolkit.decisions.values import fixed
 from toolkit.registers.columns import PHASES
 from toolkit.registers.row_types import EvaluationRow, LaunchRow, RunRow
 from toolkit.registers.study import Study
@@ -265,7 +266,9 @@ def _seconds(launches: Sequence[LaunchRow]) -> dict[int, tuple[float, float]]:
 
 
 def _shown(value: Any) -> Any:
-    return round(value, 4) if isinstance(value, float) else value
+    if isinstance(value, float):
+        return fixed(value, 4)
+    return value.replace("_", " ") if isinstance(value, str) else value
 
 
 _SAID = re.compile(r"Trajectory (\S{1,60}) is (.{1,400})", re.DOTALL)
