@@ -1,6 +1,9 @@
 """What the site is made of, put together from everything that a home holds."""
 
+import atexit
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -50,7 +53,7 @@ def material(
     if not cases:
         # Where none has runs, this refuses in the words of every other command.
         cases = [_opened(study, home) for study in decidable] or api.load_cases((), home)
-        wait = _checked_beside(home, [case.study.name for case in cases], progress)
+        wait = _checked_beside(home, [case.study for case in cases], progress)
     if verifications is None:
         verifications = api.verify_frozen(home, decidable)
     front = read_front(home.cards)
@@ -80,27 +83,43 @@ def _opened(study: Study, home: Home) -> Case:
 
 
 def _checked_beside(
-    home: Home, names: Sequence[str], progress: Callable[[str], None]
+    home: Home, studies: Sequence[Study], progress: Callable[[str], None]
 ) -> Callable[[], object]:
     """Begin to check studies whole in a process of its own, and return what waits for that.
 
-    It takes as long as to render their pages, which goes on meanwhile.
+    It begins with the largest one, while pages are rendered here; who waits takes from the smallest.
     """
-    pool = get_context("spawn").Pool(1)  # ends with this process, whatever stops that
-    checked = pool.apply_async(_check, (home, names))
-    pool.close()
+    pool = get_context("spawn").Pool(1)
+    atexit.register(pool.terminate)  # it ends with this process, whatever stops that
+    left = deque(study.name for study in sorted(studies, key=lambda study: -len(study.manifest.files)))
+    begun = []
+
+    def begin(_: object = None) -> None:
+        with suppress(IndexError):
+            begun.append(pool.apply_async(_check, (home, left.popleft()), callback=begin))
 
     def wait() -> None:
         progress("what is checked beside: files, rows and what follows from them")
-        checked.get()
+        for name in iter(lambda: _last(left), ""):
+            _check(home, name)
+        for checked in begun:
+            checked.get()
 
+    begin()
     return wait
 
 
-def _check(home: Home, names: Sequence[str]) -> None:
-    for name in names:
-        study = api.open_study(name, home)
-        check_whole(study, api.open_case(study, home), lambda _: None, decides=False)
+def _last(names: deque[str]) -> str:
+    """Take the last name; empty where the other process has taken all."""
+    try:
+        return names.pop()
+    except IndexError:
+        return ""
+
+
+def _check(home: Home, name: str) -> None:
+    study = api.open_study(name, home)
+    check_whole(study, api.open_case(study, home), lambda _: None, decides=False)
 
 
 def _probe_figures(cases: Sequence[Case]) -> dict[str, list[Any]]:
