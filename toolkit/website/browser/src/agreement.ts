@@ -55,7 +55,7 @@ export function truthWord(truth: Value | null | undefined): string {
 }
 
 function text(value: Value | null): string {
-  if (value instanceof Fraction) return value.toString();
+  if (value instanceof Fraction) return value.toFraction();
   if (value instanceof Missing) return "unknown"; // why, each says in its own words
   return JSON.stringify(writeValue(value));
 }

@@ -3,8 +3,6 @@
  * episodes are never pooled as independent samples.
  */
 
-import { Random } from "./random";
-
 /** Differences of seed pairs and tasks as whole numbers over one denominator, so that every sum is exact. */
 export interface Differences {
   /** A row a seed pair, a column a task. */
@@ -16,8 +14,7 @@ export interface Resampled {
   low: number;
   high: number;
   /** Monte Carlo standard errors of the ends. */
-  lowError: number;
-  highError: number;
+  errors: [number, number];
   /** The mean of each resample, sorted. */
   means: Float64Array;
   level: number;
@@ -30,6 +27,8 @@ interface Resampling {
   seed: bigint;
 }
 
+// One more than the largest number drawn.
+const RANGE = 2 ** 32;
 // Doubles hold every whole number up to here.
 const LARGEST_WHOLE = 2 ** 53;
 // Numbers added up between two looks at the clock: some ten milliseconds.
@@ -54,57 +53,35 @@ export async function bootstrap(
   const largest = numerators.reduce((most, row) => row.reduce((m, n) => Math.max(m, Math.abs(n)), most), 0);
   const size = seeds * tasks;
   if (largest * size >= LARGEST_WHOLE) throw new RangeError("the sums are too large to be exact");
-  const random = [new Random(how.seed, 1), new Random(how.seed, 2)] as const;
-  const draw = how.crossing === "crossed" ? crossed : nested;
+  const [ofSeeds, ofTasks] = [sfc32(how.seed, 1), sfc32(how.seed, 2)];
   const means = new Float64Array(how.resamples);
   const portion = Math.max(1, Math.floor(PORTION / (size + tasks)));
   for (let at = 0; at < how.resamples; at++) {
-    means[at] = draw(numerators, ...random) / (size * denominator);
+    // Crossed, one draw of tasks is shared by all drawn seeds; nested, they are drawn anew for each.
+    const shared = how.crossing === "crossed" ? occurrences(tasks, ofTasks) : null;
+    let total = 0;
+    occurrences(seeds, ofSeeds).forEach((often, seed) => {
+      const row = numerators[seed] as Float64Array;
+      if (shared && often) total += often * dot(row, shared);
+      else for (let i = 0; i < often; i++) total += dot(row, occurrences(tasks, ofTasks));
+    });
+    means[at] = total / (size * denominator);
     if (at % portion === portion - 1) await pause((at + 1) / how.resamples);
   }
   return percentiles(means, how.level);
 }
 
-/** One draw of tasks shared by all drawn seeds. */
-function crossed(numerators: Float64Array[], ofSeeds: Random, ofTasks: Random): number {
-  const [seeds, tasks] = [numerators.length, (numerators[0] as Float64Array).length];
-  const times = occurrences(seeds, ofSeeds);
-  const weights = occurrences(tasks, ofTasks);
-  let total = 0;
-  for (let seed = 0; seed < seeds; seed++) {
-    const often = times[seed] as number;
-    if (often) total += often * dot(numerators[seed] as Float64Array, weights);
-  }
-  return total;
-}
-
-/** Tasks drawn anew for every drawn seed. */
-function nested(numerators: Float64Array[], ofSeeds: Random, ofTasks: Random): number {
-  const [seeds, tasks] = [numerators.length, (numerators[0] as Float64Array).length];
-  let total = 0;
-  for (let slot = 0; slot < seeds; slot++)
-    total += dot(numerators[ofSeeds.below(seeds)] as Float64Array, occurrences(tasks, ofTasks));
-  return total;
-}
-
 /** How often each of `size` members occurs among as many draws with replacement. */
-function occurrences(size: number, random: Random): Float64Array {
+function occurrences(size: number, below: Below): Float64Array {
   const times = new Float64Array(size);
-  for (let i = 0; i < size; i++) times[random.below(size)]! += 1;
+  for (let i = 0; i < size; i++) times[below(size)]! += 1;
   return times;
 }
 
-/** The sum of products, four at a time: one addition does not wait for the one before it. */
 function dot(a: Float64Array, b: Float64Array): number {
-  let [first, second, third, fourth, i] = [0, 0, 0, 0, 0];
-  for (; i + 3 < a.length; i += 4) {
-    first += (a[i] as number) * (b[i] as number);
-    second += (a[i + 1] as number) * (b[i + 1] as number);
-    third += (a[i + 2] as number) * (b[i + 2] as number);
-    fourth += (a[i + 3] as number) * (b[i + 3] as number);
-  }
-  for (; i < a.length; i++) first += (a[i] as number) * (b[i] as number);
-  return first + second + third + fourth;
+  let total = 0;
+  for (let i = 0; i < a.length; i++) total += (a[i] as number) * (b[i] as number);
+  return total;
 }
 
 /** The ends, and their errors from the slope of the order statistics around them; the means are sorted in place. */
@@ -123,23 +100,49 @@ function percentiles(means: Float64Array, level: number): Resampled {
     return (one / Math.max(above - below, 1)) * (at(above) - at(below));
   };
   const [low, high] = [(1 - level) / 2, (1 + level) / 2];
-  return { low: end(low), high: end(high), lowError: error(low), highError: error(high), means, level };
+  return { low: end(low), high: end(high), errors: [error(low), error(high)], means, level };
 }
 
 /** Ranks between each end and that of `others` other resamples, in standard errors of the difference of two ranks. */
-export function ranksApart({ means, level }: Resampled, ends: [number, number], others: number): [number, number] {
-  const from = (tail: number, end: number) => {
+export function ranksApart({ means, level }: Resampled, ends: [number, number], others: number): number[] {
+  return ends.map((end, upper) => {
+    const tail = (1 + (upper ? level : -level)) / 2;
     const rank = tail * (means.length - 1);
     // An end lies on all the ranks of its value at once.
-    const [first, after] = [countBelow(means, (mean) => mean < end), countBelow(means, (mean) => mean <= end)];
+    const [first, after] = [means.filter((mean) => mean < end).length, means.filter((mean) => mean <= end).length];
     const ranks = Math.max(first - rank, rank - after, 0);
     return ranks / Math.sqrt(means.length * tail * (1 - tail) * (1 + means.length / others));
-  };
-  return [from((1 - level) / 2, ends[0]), from((1 + level) / 2, ends[1])];
+  });
 }
 
-/** How many sorted numbers come before the first that `isBefore` is not true of. */
-function countBelow(sorted: Float64Array, isBefore: (mean: number) => boolean): number {
-  const found = sorted.findIndex((mean) => !isBefore(mean));
-  return found < 0 ? sorted.length : found;
+/** Draws a whole number from 0 to below a size, each exactly as likely as every other. */
+type Below = (size: number) => number;
+
+/**
+ * Whole numbers drawn from an explicit seed: the generator sfc32 (Chris Doty-Humphrey's "small fast counter",
+ * 128 bits of state, 32 a step). It is not numpy's PCG64, with which recorded intervals were drawn: the same seed
+ * gives other resamples here, and ends that agree within their Monte Carlo errors only. Streams of one seed are
+ * independent of each other.
+ */
+function sfc32(seed: bigint, stream: number): Below {
+  let [a, b, c, counter] = [Number(seed & 0xffffffffn) | 0, Number((seed >> 32n) & 0xffffffffn) | 0, stream | 0, 1];
+  const next = () => {
+    const sum = (((a + b) | 0) + counter) | 0;
+    counter = (counter + 1) | 0;
+    a = b ^ (b >>> 9);
+    b = (c + (c << 3)) | 0;
+    c = (((c << 21) | (c >>> 11)) + sum) | 0;
+    return sum >>> 0;
+  };
+  for (let i = 0; i < 20; i++) next(); // until every bit of the state depends on every bit of the seed
+  return (size) => {
+    // The upper half of a product takes no division; the few drawn that would favour some numbers are drawn anew
+    // (Lemire, "Fast random integer generation in an interval", 2019). Products below 2^53 are exact.
+    for (;;) {
+      const product = next() * size;
+      const upper = Math.floor(product / RANGE);
+      const lower = product - upper * RANGE;
+      if (lower >= size || lower >= RANGE % size) return upper;
+    }
+  };
 }

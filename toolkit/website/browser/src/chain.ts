@@ -4,10 +4,11 @@ import { disagreements } from "./agreement";
 import { type Book, readBook } from "./book";
 import { canHash, sha256, utf8 } from "./bytes";
 import { type Evidence, type Said, readValue } from "./evidence";
-import { Fraction } from "./fraction";
+import { Fraction, exact, ofDouble } from "./fraction";
 import { intervalsOf } from "./interval";
 import { count, load, messageOf, spelt } from "./page";
-import { evidenceOf, rowsRead } from "./reading";
+import { rowsRead } from "./measure";
+import { evidenceOf } from "./reading";
 import { Redecision } from "./redecision";
 import { type Manifest, catalogue, columnsOf, manifestText, rows, table } from "./registers";
 import { FROZEN, Mismatch, Registration, hold } from "./registration";
@@ -112,16 +113,16 @@ export class Chain {
       const ends = this.said.intervals[name];
       if (!ends || "missing" in ends) return;
       for (const end of ["low", "high"] as const) {
-        const [here, there] = [Fraction.read(ends[end]), row[end] as number];
-        const same = here.compare(Fraction.stored(there)) === 0 || here.compare(Fraction.ofDouble(there)) === 0;
-        if (!same) throw new Mismatch(`The ${end} end of ${name} in the register`, there, here.toNumber());
+        const [here, there] = [exact(ends[end]), row[end] as number];
+        if (!here.equals(exact(there)) && !here.equals(ofDouble(there)))
+          throw new Mismatch(`The ${end} end of ${name} in the register`, there, here.valueOf());
       }
       intervals.add(name);
     };
     if (tables["intervals"])
       for (const row of rows(await table(study, "intervals")))
         for (const [name, spec] of Object.entries(document.intervals))
-          if (spec.endpoint === row["endpoint"] && Fraction.read(spec.level).compare(Fraction.stored(row["level"] as number)) === 0)
+          if (spec.endpoint === row["endpoint"] && exact(spec.level).equals(exact(row["level"] as number)))
             hasEnds(name, row);
     if (!tables["decisions"]) return { words: "", intervals };
     for (const row of rows(await table(study, "decisions"))) {
@@ -132,7 +133,7 @@ export class Chain {
       hold(`The verdict of ${name} in the register of decisions`, row["verdict"], recorded.verdict);
       hold(`The evidence of ${name} in the register of decisions`, row["evidence"], recorded.evidence);
       const estimate = readValue(recorded.estimate);
-      const value = estimate instanceof Fraction ? estimate.toNumber() : null;
+      const value = estimate instanceof Fraction ? estimate.valueOf() : null;
       if (Math.abs(Number(row["estimate"] ?? 0) - (value ?? 0)) > 1e-12 * Math.abs(value ?? 0))
         throw new Mismatch(`The estimate of ${name} in the register of decisions`, row["estimate"], value);
     }
@@ -165,7 +166,7 @@ export class Chain {
   /** 4. The registration's files are the frozen ones, and the page shows their words. */
   private async registration(): Promise<Step> {
     const { name, sha256: frozen, amendments } = (await this.manifestRead()).registration;
-    const { registration, evidence, book } = await this.read();
+    const { registration, evidence } = await this.read();
     await registration.holds(FROZEN, frozen);
     const listed = await registration.check();
     for (const [id, recorded] of Object.entries(amendments)) await registration.holds(`amendments/${id}.toml`, recorded);
@@ -173,7 +174,7 @@ export class Chain {
     // Rules that restate a document frozen elsewhere have the hash of that one in their record.
     if (record["document_place"] === FROZEN) hold("The hash in record.toml", frozen, record["document_sha256"]);
     const number = listed.frozen + listed.later.length + 2; // and the two lists
-    const words = holdWords(this.page, evidence.document, book);
+    const words = holdWords(this.page, evidence.document);
     return good(
       `${count(number, "file")} of the registration ${name} hashed here, each as frozen or chained after the freeze; ` +
         `the rule was decided as they say, and ${count(words, "text")} of this page ${words === 1 ? "is" : "are"} theirs.`,

@@ -5,9 +5,10 @@ import { evaluate } from "./evaluation";
 import { type Evidence, type Said, readValue, writeValue } from "./evidence";
 import { parse } from "./expression";
 import { block, bodyOf, element, make, tableOf } from "./page";
-import { columnsFor, rowsRead } from "./reading";
-import { WhatIf } from "./whatif";
-import { Workbench, redecide } from "./workbench";
+import { rowsRead } from "./measure";
+import { columnsFor } from "./reading";
+import { whatIf } from "./whatif";
+import { redecide, workbench } from "./workbench";
 
 declare global {
   /** What this page decides with, for whoever wants to check it: a test, or a reader at the console. */
@@ -57,17 +58,17 @@ async function start(section: HTMLElement): Promise<void> {
     taken.push([name, step]);
   }
   const of = (state: Step["state"]) => taken.filter(([, step]) => step.state === state).map(([name]) => name);
-  const [bad, open] = [of("bad"), of("open")];
+  const [good, bad, open] = [of("good"), of("bad"), of("open")];
   summary.dataset["state"] = bad.length ? "bad" : open.length ? "open" : "good";
   const rest = open.length ? `, open: ${open.join(", ")}` : "";
   const words = bad.length
     ? `Not as it should be: ${bad.join(", ")}`
-    : `Decided again here: ${of("good").length} of ${STEPS.length} steps hold${rest}`;
+    : `Decided again here: ${good.length} of ${STEPS.length} steps hold${rest}`;
   element("a", HTMLElement, summary).textContent = `${words}.`;
-  if (of("bad").includes("files") || of("bad").includes("registration")) return;
+  if (bad.includes("files") || bad.includes("registration")) return;
   const { evidence } = await chain.read();
   fillRows(evidence);
-  const widgets = [new Workbench(evidence).element, make("div", { children: [new WhatIf(evidence).element] })];
+  const widgets = [workbench(evidence), make("div", { children: [whatIf(evidence)] })];
   element(".decide-place", HTMLElement, section).replaceChildren(...widgets);
 }
 

@@ -1,6 +1,6 @@
 /** What a rule is decided on: the registration's words, the study's rows, and what was recorded. Exact numbers are text. */
 
-import { Fraction } from "./fraction";
+import { Fraction, exact } from "./fraction";
 import { Missing, Series, type Value } from "./value";
 
 interface Absent {
@@ -21,6 +21,8 @@ export interface Criterion {
 
 export interface Rule {
   kind: "hypothesis" | "prediction" | "gate";
+  /** Its words, which decide nothing. */
+  text: string;
   joint: boolean;
   superseded: string;
   binding: string;
@@ -43,10 +45,10 @@ export interface Place {
 
 export interface Endpoint {
   register: string;
-  has_register: boolean;
-  /** Why it cannot be measured, where that is more than a table that is not there. */
-  lacks?: string;
-  outcome: { count: string; of: string } | { figure: string; over: string | null };
+  /** Why it cannot be measured; empty where it can. */
+  lacks: string;
+  /** Columns of a quotient: of two counts or of two figures; of one figure over nothing. */
+  outcome: { above: string; below: string };
   where: Record<string, string>;
   expect: Record<string, number>;
   arms: string[];
@@ -57,10 +59,9 @@ export interface Endpoint {
   /** What the tasks are that it is measured on; on all of them where it is empty. */
   attributes: Record<string, string>;
   by: "seed" | "run" | "checkpoint" | "pooled" | "row";
-  members: string[];
   steps: number[];
   over_steps: "auc" | "auc_gain" | "mean" | "steps_to_threshold" | "";
-  threshold: string | null;
+  threshold?: string;
   checkpoints: { trajectory: string; step: number }[];
   low: string;
   high: string;
@@ -155,7 +156,7 @@ export function named<T>(table: Record<string, T>, name: string): T {
 /** A written value as a value. */
 export function readValue(written: Written): Value | null {
   if (written === null || typeof written === "boolean") return written;
-  if (typeof written === "string") return Fraction.read(written);
+  if (typeof written === "string") return exact(written);
   if ("missing" in written) return new Missing(written.missing, written.not_run);
   return new Series(written.unit, written.members.map(([key, member]) => [key, readValue(member) as Fraction]));
 }
@@ -163,7 +164,7 @@ export function readValue(written: Written): Value | null {
 /** A value as the document writes it. */
 export function writeValue(value: Value | null): Written {
   if (value === null || typeof value === "boolean") return value;
-  if (value instanceof Fraction) return value.toString();
+  if (value instanceof Fraction) return value.toFraction();
   if (value instanceof Missing) return { missing: [...value.reasons], not_run: value.notRun };
   return { unit: value.unit, members: value.items.map(([key, member]) => [key, writeValue(member)]) };
 }

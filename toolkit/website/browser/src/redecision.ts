@@ -3,8 +3,8 @@
 import { type Role, evaluate } from "./evaluation";
 import { type Criterion, type Evidence, type Rule, named, readValue } from "./evidence";
 import { type Expression, comparedWith, parse, subject } from "./expression";
-import { Fraction, mean } from "./fraction";
-import type { Interval, Intervals } from "./interval";
+import { ZERO, exact, fixed, mean } from "./fraction";
+import { type Intervals, includes } from "./interval";
 import { measure } from "./measure";
 import { Missing, type Scalar, Series, type Truth, type Value, absent, all, present, together } from "./value";
 
@@ -30,10 +30,10 @@ export interface Outcome {
 }
 
 // As the recorded decision: a normal deviate lies further out about once in 370 times.
-const CLOSE_ERRORS = Fraction.of(3);
+const CLOSE_ERRORS = 3;
 
 export class Redecision {
-  private readonly measured = new Map<string, Scalar | Series<Scalar>>();
+  private readonly measured = new Map<string, Scalar | Series>();
   private readonly decided = new Map<string, Outcome>();
 
   constructor(private readonly evidence: Evidence, private readonly intervals: Intervals) {}
@@ -66,7 +66,7 @@ export class Redecision {
     const holds = reached(expression);
     if (typeof holds !== "boolean" && !(holds instanceof Missing)) throw new Error(`no test: ${criterion.test}`);
     const [seen, other] = [subject(expression), comparedWith(expression)];
-    return { criterion, value: seen && reached(seen), against: other && reached(other), holds };
+    return { criterion, value: seen === null ? null : reached(seen), against: other === null ? null : reached(other), holds };
   }
 
   private resolve(role: Role, name: string, intervals: Intervals): Value {
@@ -81,15 +81,15 @@ export class Redecision {
   }
 
   /** The value of an endpoint or a statistic. */
-  value(name: string): Scalar | Series<Scalar> {
-    let value = this.measured.get(name);
-    if (value === undefined) {
-      const statistic = this.evidence.document.statistics[name];
-      value = statistic
-        ? (evaluate(parse(statistic.formula), (_, part) => this.value(part)) as Scalar)
-        : measure(name, named(this.evidence.document.endpoints, name), this.evidence.rows);
-      this.measured.set(name, value);
-    }
+  value(name: string): Scalar | Series {
+    const { statistics, endpoints } = this.evidence.document;
+    const formula = statistics[name]?.formula;
+    const value =
+      this.measured.get(name) ??
+      (formula
+        ? (evaluate(parse(formula), (_, part) => this.value(part)) as Scalar)
+        : measure(name, named(endpoints, name), this.evidence.rows));
+    this.measured.set(name, value);
     return value;
   }
 
@@ -97,16 +97,16 @@ export class Redecision {
   mean(name: string): Scalar {
     const value = this.value(name);
     if (!(value instanceof Series)) return value;
-    const members = present(value.values);
+    const members = present(value.values as Scalar[]);
     return members instanceof Missing ? members : mean(members);
   }
 
   private evidenceOf(rule: Rule, intervals: Intervals): string {
     const interval = rule.interval ? intervals.get(rule.interval) : undefined;
     if (!interval || interval instanceof Missing) return "not_estimated";
-    const includes = (number: Fraction) => interval.low.compare(number) <= 0 && number.compare(interval.high) <= 0;
-    if (includes(Fraction.of(0))) return "includes_zero";
-    return rule.threshold !== null && includes(Fraction.read(rule.threshold)) ? "includes_threshold" : "excludes_zero";
+    if (includes(interval, ZERO)) return "includes_zero";
+    const isBeyond = rule.threshold === null || !includes(interval, exact(rule.threshold));
+    return isBeyond ? "excludes_zero" : "includes_threshold";
   }
 
   /** What would be otherwise if an end of an interval lay three of its Monte Carlo errors elsewhere. */
@@ -134,18 +134,13 @@ export class Redecision {
 function moved(name: string, intervals: Intervals): [string, Intervals][] {
   const interval = intervals.get(name);
   if (!interval || interval instanceof Missing || !interval.errors) return [];
-  const [low, high] = interval.errors.map((error) => error.times(CLOSE_ERRORS)) as [Fraction, Fraction];
-  const described = (end: string, value: Fraction, error: Fraction) =>
-    `the ${end} end of ${name}, ${value.toNumber().toFixed(5)} with a Monte Carlo error of ${error.toNumber().toFixed(5)}`;
-  const with_ = (change: Partial<Interval>) => new Map([...intervals, [name, { ...interval, ...change }]]);
-  const lower = described("lower", interval.low, interval.errors[0]);
-  const upper = described("upper", interval.high, interval.errors[1]);
-  return [
-    [lower, with_({ low: interval.low.minus(low) })],
-    [lower, with_({ low: interval.low.plus(low) })],
-    [upper, with_({ high: interval.high.minus(high) })],
-    [upper, with_({ high: interval.high.plus(high) })],
-  ];
+  return interval.errors.flatMap((error, upper) => {
+    const side = upper ? "high" : "low";
+    const end = `the ${upper ? "upper" : "lower"} end of ${name}, ${fixed(interval[side])}`;
+    const other = (by: number) => new Map([...intervals, [name, { ...interval, [side]: interval[side].add(error.mul(by)) }]]);
+    const words = `${end} with a Monte Carlo error of ${fixed(error)}`;
+    return [-CLOSE_ERRORS, CLOSE_ERRORS].map((by): [string, Intervals] => [words, other(by)]);
+  });
 }
 
 /**

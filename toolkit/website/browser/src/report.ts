@@ -1,20 +1,11 @@
 /** What was reached with intervals resampled here, beside what is recorded. */
 
-import type { Disagreement } from "./agreement";
-import { type Evidence, type IntervalSpec, named } from "./evidence";
-import { Fraction } from "./fraction";
-import { ERRORS, type Interval, type Intervals, agree, apart, asRecorded } from "./interval";
+import { type IntervalSpec, named } from "./evidence";
+import { type Fraction, fixed } from "./fraction";
+import { ERRORS, type Interval, agree, apart, asRecorded } from "./interval";
 import { type Cell, bodyOf, make, spelt, tableOf } from "./page";
-import type { Outcome } from "./redecision";
 import { Missing } from "./value";
-
-/** What was reached here. */
-export interface Reached {
-  evidence: Evidence;
-  outcome: Outcome;
-  intervals: Intervals;
-  disagreements: readonly Disagreement[];
-}
+import type { Reached } from "./workbench";
 
 /** The result in a sentence, whether all of it is as recorded, and the intervals behind it. */
 export function report(reached: Reached): { words: string; agrees: boolean; content: Node[] } {
@@ -45,18 +36,14 @@ function disagreement({ disagreements }: Reached): Node[] {
 }
 
 function intervals({ evidence: { document }, intervals }: Reached): Node[] {
-  const rows: Cell[][] = [];
-  for (const [name, spec] of Object.entries(document.intervals)) {
+  const rows = Object.entries(document.intervals).map(([name, spec]): Cell[] => {
     const here = intervals.get(name);
     const there = asRecorded(spec);
-    if (!here || here instanceof Missing || there instanceof Missing) {
-      rows.push([name, here instanceof Missing ? here.reasons.join("; ") : "–", "–", "–"]);
-      continue;
-    }
-    const level = `${name}, ${Fraction.read(spec.level).toNumber() * 100}%`;
+    if (!here || here instanceof Missing || there instanceof Missing)
+      return [name, here instanceof Missing ? here.reasons.join("; ") : "–", "–", "–"];
     const verdict = here.from ? compared(here, spec) : "not resampled: taken as recorded";
-    rows.push([level, ends(here), ends(there), verdict]);
-  }
+    return [`${name}, ${Number(spec.level) * 100}%`, ends(here), ends(there), verdict];
+  });
   if (!rows.length) return [];
   const drawn = [...intervals.values()].find((one): one is Interval => !(one instanceof Missing) && !!one.from);
   const unit = Object.values(document.intervals).map(made)[0] ?? "";
@@ -86,28 +73,22 @@ function compared(here: Interval, spec: IntervalSpec): string {
 
 function ends({ low, high, errors }: Interval): Node {
   const end = (value: Fraction, error: Fraction | undefined) =>
-    `${signed(value)}${error ? ` ± ${error.toNumber().toFixed(5)}` : ""}`;
+    `${value.lt(0) ? "" : "+"}${fixed(value)}${error ? ` ± ${fixed(error)}` : ""}`;
   return make("span", { class: "num", text: `[${end(low, errors?.[0])}, ${end(high, errors?.[1])}]` });
 }
 
 /** What was read, and that episodes and rows say the same; where they do not, nothing is decided at all. */
 function read({ evidence, intervals }: Reached): Node[] {
   const rows = [...evidence.rows].map(([register, of]) => `${of.length.toLocaleString("en")} rows of ${register}`);
-  const counted = new Set([...intervals.values()].map((one) => (one instanceof Missing ? undefined : one.from?.counted)));
-  const played = [...counted].filter((one) => one !== undefined);
-  const words = played.map(
-    (one) =>
-      `${one.episodes.toLocaleString("en")} episodes of ${one.places.toLocaleString("en")} evaluations, ` +
-      `${one.successes.toLocaleString("en")} of them successes: their sums are the counts of the rows, each of them`,
+  const counted = new Set([...intervals.values()].flatMap((one) => (one instanceof Missing ? [] : (one.from?.counted ?? []))));
+  const words = [...counted].map(
+    ({ episodes, places, successes }) =>
+      `${episodes.toLocaleString("en")} episodes of ${places.toLocaleString("en")} evaluations, ` +
+      `${successes.toLocaleString("en")} of them successes: their sums are the counts of the rows, each of them`,
   );
   return [make("p", { text: `Read: ${[...rows, ...words].join("; ")}.` })];
 }
 
 function notes(label: string, calls: readonly string[]): Node[] {
   return calls.map((call) => make("p", { class: "note", children: [make("strong", { text: `${label}: ` }), `${call}.`] }));
-}
-
-function signed(value: Fraction): string {
-  const number = value.toNumber();
-  return `${number < 0 ? "" : "+"}${number.toFixed(5)}`;
 }

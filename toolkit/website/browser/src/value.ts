@@ -16,16 +16,19 @@ export type Truth = boolean | Missing;
 export type Member = Fraction | boolean | Missing;
 
 /** Values by member, in order. */
-export class Series<M extends Member = Member> {
-  constructor(readonly unit: string, readonly items: readonly (readonly [string, M])[]) {}
+export class Series {
+  constructor(readonly unit: string, readonly items: readonly (readonly [string, Member])[]) {}
 
-  get values(): readonly M[] {
+  get values(): readonly Member[] {
     return this.items.map(([, value]) => value);
   }
 
-  map(change: (value: M) => Member): Series {
-    const changed = this.items.map(([key, value]) => [key, value instanceof Missing ? value : change(value)] as const);
-    return new Series(this.unit, changed);
+  at(place: number): Member {
+    return this.items[place]?.[1] as Member;
+  }
+
+  map(change: (value: Member, place: number) => Member): Series {
+    return new Series(this.unit, this.items.map(([key, value], place) => [key, change(value, place)]));
   }
 }
 

@@ -1,17 +1,25 @@
-/** The widget: a seed, a number of resamples, a button, and what comes of it. */
+/** The widget that decides again: a seed, a number of resamples, a button, and what comes of it. */
 
-import { disagreements } from "./agreement";
-import type { Evidence } from "./evidence";
-import { type Choice, type Pause, intervalsOf } from "./interval";
-import { button, make, messageOf } from "./page";
-import { Redecision } from "./redecision";
-import { type Reached, report } from "./report";
+import { type Disagreement, disagreements } from "./agreement";
+import type { Evidence, IntervalSpec } from "./evidence";
+import { type Choice, type Intervals, type Pause, intervalsOf } from "./interval";
+import { button, labelled, make, messageOf } from "./page";
+import { type Outcome, Redecision } from "./redecision";
+import { report } from "./report";
 
 const FEWEST = 100;
 const MOST = 1_000_000;
 const LARGEST_SEED = 2n ** 64n - 1n;
 
 class Stopped extends Error {}
+
+/** What was reached here. */
+export interface Reached {
+  evidence: Evidence;
+  outcome: Outcome;
+  intervals: Intervals;
+  disagreements: readonly Disagreement[];
+}
 
 /** Decide again with intervals resampled here. */
 export async function redecide(evidence: Evidence, choice: Choice, pause?: Pause): Promise<Reached> {
@@ -21,95 +29,62 @@ export async function redecide(evidence: Evidence, choice: Choice, pause?: Pause
   return { evidence, outcome, intervals, disagreements: disagreements(document, outcome, intervals) };
 }
 
-export class Workbench {
-  readonly element = make("div", { class: "workbench" });
-  private readonly button = make("button", { text: "Decide it again here" });
-  private readonly stop = button("Stop", () => (this.isStopped = true));
-  private readonly bar = make("progress");
-  private readonly said = make("p", { class: "decide-status" });
-  private readonly result = make("div", { class: "decide-result" });
-  private readonly seed = make("input");
-  private readonly resamples = make("input");
-  private isStopped = false;
+export function workbench(evidence: Evidence): HTMLElement {
+  const isDrawn = ({ recorded }: IntervalSpec) => "low" in recorded && recorded.low_error;
+  const drawn = Object.values(evidence.document.intervals).find(isDrawn);
+  const { rng_seed: value, resamples: number } = drawn ?? { rng_seed: "0", resamples: FEWEST };
+  const ofSeed = { inputMode: "numeric", pattern: "[0-9]{1,20}", title: "A whole number from 0", autocomplete: "off" } as const;
+  const seed = make("input", { ...ofSeed, required: true, value });
+  const [min, max] = [`${Math.min(FEWEST, number)}`, `${Math.max(MOST, number)}`];
+  const resamples = make("input", { type: "number", required: true, min, max, value: `${number}` });
+  const fields = drawn ? [labelled("Seed", seed), labelled("Resamples", resamples)] : [];
+  const go = make("button", { text: "Decide it again here", type: "submit" });
+  let isStopped = false;
+  const stop = button("Stop", () => (isStopped = true));
+  const bar = make("progress", { max: 1, ariaLabel: "Share of the resamples drawn" });
+  const form = make("form", { class: "decide-form", children: [...fields, go, stop, bar] });
+  const said = make("p", { class: "decide-status", role: "status", ariaLive: "polite" });
+  const result = make("div", { class: "decide-result" });
+  const element = make("div", { class: "workbench", children: [form, said, result] });
 
-  constructor(private readonly evidence: Evidence) {
-    const form = make("form", { class: "decide-form" });
-    const specs = Object.values(evidence.document.intervals);
-    const first = specs.find(({ recorded }) => "low" in recorded && recorded.low_error);
-    if (first) form.append(...this.fields(first.rng_seed, first.resamples));
-    this.button.type = "submit";
-    this.stop.hidden = true;
-    this.bar.max = 1;
-    this.bar.hidden = true;
-    this.bar.setAttribute("aria-label", "Share of the resamples drawn");
-    this.said.setAttribute("role", "status");
-    this.said.setAttribute("aria-live", "polite");
-    form.append(this.button, this.stop, this.bar);
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      void this.run();
-    });
-    this.element.append(form, this.said, this.result);
-  }
-
-  private fields(seed: string, resamples: number): Node[] {
-    this.seed.inputMode = "numeric";
-    this.seed.pattern = "[0-9]{1,20}";
-    this.seed.required = true;
-    this.seed.value = seed;
-    this.seed.title = "A whole number from 0";
-    this.seed.autocomplete = "off";
-    this.resamples.type = "number";
-    this.resamples.min = `${Math.min(FEWEST, resamples)}`;
-    this.resamples.max = `${Math.max(MOST, resamples)}`;
-    this.resamples.required = true;
-    this.resamples.value = `${resamples}`;
-    return [
-      make("label", { children: [make("span", { text: "Seed" }), this.seed] }),
-      make("label", { children: [make("span", { text: "Resamples" }), this.resamples] }),
-    ];
-  }
-
-  private choice(): Choice {
-    if (!this.seed.value) return {};
-    const seed = BigInt(this.seed.value);
-    return { seed: seed > LARGEST_SEED ? LARGEST_SEED : seed, resamples: this.resamples.valueAsNumber };
-  }
-
-  private async run(): Promise<void> {
-    this.working(true);
-    try {
-      const reached = await redecide(this.evidence, this.choice(), (done) => this.pause(done));
-      const { words, agrees, content } = report(reached);
-      this.say(words, agrees ? "agrees" : "disagrees");
-      this.result.replaceChildren(...content);
-    } catch (error) {
-      this.result.replaceChildren();
-      if (error instanceof Stopped) this.say("Stopped.", "stopped");
-      else this.say(`It cannot be decided here: ${messageOf(error)}.`, "failed");
-    } finally {
-      this.working(false);
-    }
-  }
-
+  const say = (words: string, state: string) => {
+    said.textContent = words;
+    element.dataset["state"] = state;
+  };
+  const working = (is: boolean) => {
+    isStopped = false;
+    go.disabled = is;
+    bar.hidden = stop.hidden = !is;
+    bar.value = 0;
+    element.ariaBusy = `${is}`;
+  };
   /** Let the page breathe: draw what is done, and take a click on Stop. */
-  private async pause(done: number): Promise<void> {
-    this.bar.value = done;
+  const pause = async (done: number) => {
+    bar.value = done;
     await new Promise((resolve) => setTimeout(resolve));
-    if (this.isStopped) throw new Stopped();
-  }
-
-  private working(is: boolean): void {
-    this.isStopped = false;
-    this.button.disabled = is;
-    this.bar.hidden = this.stop.hidden = !is;
-    this.bar.value = 0;
-    this.element.setAttribute("aria-busy", `${is}`);
-    if (is) this.say("Deciding …", "working");
-  }
-
-  private say(words: string, state: string): void {
-    this.said.textContent = words;
-    this.element.dataset["state"] = state;
-  }
+    if (isStopped) throw new Stopped();
+  };
+  const run = async () => {
+    working(true);
+    say("Deciding …", "working");
+    const asked = drawn ? BigInt(seed.value) : 0n;
+    const chosen = { seed: asked > LARGEST_SEED ? LARGEST_SEED : asked, resamples: resamples.valueAsNumber };
+    try {
+      const { words, agrees, content } = report(await redecide(evidence, drawn ? chosen : {}, pause));
+      say(words, agrees ? "agrees" : "disagrees");
+      result.replaceChildren(...content);
+    } catch (error) {
+      result.replaceChildren();
+      if (error instanceof Stopped) say("Stopped.", "stopped");
+      else say(`It cannot be decided here: ${messageOf(error)}.`, "failed");
+    } finally {
+      working(false);
+    }
+  };
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void run();
+  });
+  working(false);
+  return element;
 }
