@@ -27,6 +27,8 @@ interface FreezeRecord {
   authorities: Authority[];
 }
 
+type Subject = Pick<Material, "document" | "digest">;
+
 const CERTIFICATES = /^evidence\/.*\.(?:pem|crt|cer)$/i;
 
 /** Verify every token of a registration: those of its freeze, and those of what was added later. */
@@ -38,16 +40,36 @@ export async function verifyTokens(name: string): Promise<Verified[]> {
   const { files } = registration;
   const { frozen, later } = await registration.check();
   const record = registration.toml<FreezeRecord>("record.toml");
-  const document = files.get(record.document_place);
-  const digest = { algorithm: "SHA-256", hex: record.document_sha256 };
-  const isOwn = record.document_place === FROZEN;
-  const what = isOwn ? `the list of the ${frozen} frozen files` : record.document;
   const trustedBy = (place: string) => registration.toml<{ authorities: Authority[] }>(place).authorities;
   const trusted = trustedBy("trust.toml");
+  const certificates = [...files].flatMap(([name, bytes]) => (CERTIFICATES.test(name) ? fromPem(bytes) : []));
+  const whom =
+    record.standing === "demonstration"
+      ? "it was made for the occasion, and proves nothing to others"
+      : "whether to trust it is yours to say";
+
+  const verify = async ({ name, roots }: Authority, place: string, subject: string, of: Subject): Promise<Verified> => {
+    const token = files.get(place);
+    const { ok, reason, time } = token
+      ? await verifyToken(token, { ...of, roots, certificates })
+      : { ok: null, reason: `its token (${place}) is not on this site`, time: null };
+    const when = time?.toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC");
+    const says = ok
+      ? `${name} signed that ${subject} existed on ${when}.`
+      : ok === false
+        ? `The token ${place} of ${name} does not hold: ${reason}.`
+        : `Nothing can be said of ${name}: ${reason}.`;
+    const notChecked = ok ? `Not checked here: ${UNCHECKED}. Nor the authority itself: ${whom}.` : "";
+    return { authority: name, ok, says, notChecked };
+  };
+
   const answers: Verified[] = [];
-  for (const { name, token_place: place = "" } of record.authorities) {
+  const isOwn = record.document_place === FROZEN;
+  const what = isOwn ? `the list of the ${frozen} frozen files` : record.document;
+  const digest = { algorithm: "SHA-256", hex: record.document_sha256 };
+  for (const { name, token_place = "" } of record.authorities) {
     const authority = trusted.find((one) => one.name === name) ?? { name, roots: [] };
-    answers.push(await verify(files, authority, place, { document, digest }, what, record.standing));
+    answers.push(await verify(authority, token_place, what, { document: files.get(record.document_place), digest }));
   }
   for (const { name, chain } of isOwn ? later : []) {
     const id = /^(?:amendments|deviations)\/(.+)\.toml$/.exec(name)?.[1];
@@ -55,35 +77,10 @@ export async function verifyTokens(name: string): Promise<Verified[]> {
     const own = `trust/${id}.toml`;
     for (const authority of files.has(own) ? trustedBy(own) : trusted) {
       const place = `evidence/${id}.${slug(authority.name)}.tsr`;
-      const subject = `${id}, and all that was registered before it`;
-      answers.push(await verify(files, authority, place, { document: utf8(chain) }, subject, record.standing));
+      answers.push(await verify(authority, place, `${id}, and all that was registered before it`, { document: utf8(chain) }));
     }
   }
   return answers;
-}
-
-async function verify(
-  files: Registration["files"],
-  authority: Authority,
-  place: string,
-  about: Pick<Material, "document" | "digest">,
-  subject: string,
-  standing: string,
-): Promise<Verified> {
-  const token = files.get(place);
-  const certificates = [...files].flatMap(([name, bytes]) => (CERTIFICATES.test(name) ? fromPem(bytes) : []));
-  const judged = token
-    ? await verifyToken(token, { ...about, roots: authority.roots, certificates })
-    : { ok: null, reason: `its token (${place}) is not on this site`, time: null };
-  const when = judged.time?.toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC");
-  const says = {
-    true: `${authority.name} signed that ${subject} existed on ${when}.`,
-    false: `The token ${place} of ${authority.name} does not hold: ${judged.reason}.`,
-    null: `Nothing can be said of ${authority.name}: ${judged.reason}.`,
-  }[`${judged.ok}`];
-  const whom = standing === "demonstration" ? "it was made for the occasion, and proves nothing to others" : "whether to trust it is yours to say";
-  const notChecked = judged.ok ? `Not checked here: ${UNCHECKED}. Nor the authority itself: ${whom}.` : "";
-  return { authority: authority.name, ok: judged.ok, says: says ?? "", notChecked };
 }
 
 /** The certificates of a file; one that is no PEM is a certificate itself. */

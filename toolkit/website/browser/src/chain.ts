@@ -3,7 +3,7 @@
 import { disagreements } from "./agreement";
 import { type Book, readBook } from "./book";
 import { canHash, sha256, utf8 } from "./bytes";
-import { type Evidence, type Said, readValue } from "./evidence";
+import { type Document, type Evidence, type Row, type Said, readValue } from "./evidence";
 import { Fraction, exact, ofDouble } from "./fraction";
 import { intervalsOf } from "./interval";
 import { count, load, messageOf, spelt } from "./page";
@@ -85,31 +85,31 @@ export class Chain {
     const { document } = evidence;
     const intervals = await intervalsOf(evidence);
     const decided = new Redecision(evidence, intervals);
-    const outcome = decided.decide(document.rule);
     const found = Object.keys(document.rules).flatMap((rule) =>
       disagreements({ ...document, rule }, decided.decide(rule), intervals).map(({ text }) => `${rule}: ${text}`),
     );
     if (found.length) throw new Error(`Decided here from the rows, it is not what this page records. ${found.join("; ")}`);
     const shown = holdShown(this.page, evidence, decided, intervals);
-    const recorded = await this.register(evidence);
-    const taken = Object.keys(document.tests).map((name) => `the p-value of ${name}`);
-    for (const [name, interval] of intervals)
-      if (!(interval instanceof Missing) && !recorded.intervals.has(name)) taken.push(`the interval ${name}`);
-    const number = new Set(Object.entries(document.endpoints).flatMap(([name, of]) => rowsRead(name, of, evidence.rows))).size;
+    const recorded = await this.register(document);
+    const unproven = [...intervals].filter(([name, one]) => !(one instanceof Missing) && !recorded.intervals.has(name));
+    const taken = [
+      ...Object.keys(document.tests).map((name) => `the p-value of ${name}`),
+      ...unproven.map(([name]) => `the interval ${name}`),
+    ];
+    const read = new Set(Object.entries(document.endpoints).flatMap(([name, of]) => rowsRead(name, of, evidence.rows)));
     const open = taken.length ? ` Taken as recorded, in no register: ${taken.join(", ")}.` : "";
     return good(
-      `Decided again from ${count(number, "row")}, in exact fractions: ${spelt(outcome.verdict)}. ` +
+      `Decided again from ${count(read.size, "row")}, in exact fractions: ${spelt(decided.decide(document.rule).verdict)}. ` +
         `${count(shown, "value")} that this page shows ${shown === 1 ? "is" : "are"} what came out${recorded.words}.${open}`,
     );
   }
 
   /** Hold what the page records against the registers of decisions and of published intervals, where there are any. */
-  private async register(evidence: Evidence): Promise<{ words: string; intervals: Set<string> }> {
-    const { document } = evidence;
-    const { study } = document;
+  private async register({ study, intervals, recorded }: Document): Promise<{ words: string; intervals: Set<string> }> {
     const tables = await catalogue(study);
-    const intervals = new Set<string>();
-    const hasEnds = (name: string, row: Record<string, unknown>) => {
+    const read = async (name: string) => (tables[name] ? rows(await table(study, name)) : []);
+    const held = new Set<string>();
+    const hasEnds = (name: string, row: Row) => {
       const ends = this.said.intervals[name];
       if (!ends || "missing" in ends) return;
       for (const end of ["low", "high"] as const) {
@@ -117,44 +117,41 @@ export class Chain {
         if (!here.equals(exact(there)) && !here.equals(ofDouble(there)))
           throw new Mismatch(`The ${end} end of ${name} in the register`, there, here.valueOf());
       }
-      intervals.add(name);
+      held.add(name);
     };
-    if (tables["intervals"])
-      for (const row of rows(await table(study, "intervals")))
-        for (const [name, spec] of Object.entries(document.intervals))
-          if (spec.endpoint === row["endpoint"] && exact(spec.level).equals(exact(row["level"] as number)))
-            hasEnds(name, row);
-    if (!tables["decisions"]) return { words: "", intervals };
-    for (const row of rows(await table(study, "decisions"))) {
-      const name = String(row["rule"]);
-      if (row["interval"] && String(row["interval"]) in document.intervals) hasEnds(String(row["interval"]), row);
-      const recorded = document.recorded[name];
-      if (!recorded) continue;
-      hold(`The verdict of ${name} in the register of decisions`, row["verdict"], recorded.verdict);
-      hold(`The evidence of ${name} in the register of decisions`, row["evidence"], recorded.evidence);
-      const estimate = readValue(recorded.estimate);
-      const value = estimate instanceof Fraction ? estimate.valueOf() : null;
-      if (Math.abs(Number(row["estimate"] ?? 0) - (value ?? 0)) > 1e-12 * Math.abs(value ?? 0))
+    for (const row of await read("intervals"))
+      for (const [name, { endpoint, level }] of Object.entries(intervals))
+        if (endpoint === row["endpoint"] && exact(level).equals(exact(row["level"] as number))) hasEnds(name, row);
+    for (const row of await read("decisions")) {
+      const [name, interval] = [String(row["rule"]), String(row["interval"])];
+      if (interval in intervals) hasEnds(interval, row);
+      const known = recorded[name];
+      if (!known) continue;
+      hold(`The verdict of ${name} in the register of decisions`, row["verdict"], known.verdict);
+      hold(`The evidence of ${name} in the register of decisions`, row["evidence"], known.evidence);
+      const estimate = readValue(known.estimate);
+      const value = estimate instanceof Fraction ? estimate.valueOf() : 0;
+      if (Math.abs(Number(row["estimate"] ?? 0) - value) > 1e-12 * Math.abs(value))
         throw new Mismatch(`The estimate of ${name} in the register of decisions`, row["estimate"], value);
     }
-    return { words: ", and what the register of decisions says", intervals };
+    return { words: tables["decisions"] ? ", and what the register of decisions says" : "", intervals: held };
   }
 
   /** 3. The manifest is whole, names the registration, and says of all rows what the page says. */
   private async manifest(): Promise<Step> {
     const text = await manifestText(this.said.study);
-    const manifest = await this.manifestRead();
-    const { seal, ...rest } = manifest as Manifest & Record<string, unknown>;
+    const { seal, ...rest } = (await this.manifestRead()) as Manifest & Record<string, unknown>;
+    const { registration, tables } = rest;
     hold("The manifest's seal", await hashOf(rest), seal);
-    hold("The registration that the manifest names", manifest.registration.name, this.said.registration.name);
-    hold("The frozen files that the manifest names", manifest.registration.sha256, this.said.registration.sha256);
+    hold("The registration that the manifest names", registration.name, this.said.registration.name);
+    hold("The frozen files that the manifest names", registration.sha256, this.said.registration.sha256);
     const said = ["study", "evidence", "schema_version", "registration", "words"].map((name) => [name, rest[name]]);
-    const tables = Object.entries(manifest.tables).map(([name, { row_sha256 }]) => [name, row_sha256] as const);
-    const ofRows = Object.fromEntries(tables.filter(([name]) => name !== OF_LAUNCHES));
-    const logical = await hashOf({ ...Object.fromEntries(said), tables: ofRows });
+    const ofRows = Object.fromEntries(Object.entries(tables).map(([name, { row_sha256 }]) => [name, row_sha256]));
+    const { [OF_LAUNCHES]: _, ...following } = ofRows;
+    const logical = await hashOf({ ...Object.fromEntries(said), tables: following });
     hold("What the study's rows say, as a hash", logical, this.said.rows_sha256);
-    const { name, sha256: frozen } = manifest.registration;
-    const hashes: Record<string, string> = { ...Object.fromEntries(tables), rows: this.said.rows_sha256, registration: frozen };
+    const { name, sha256: frozen } = registration;
+    const hashes: Record<string, string> = { ...ofRows, rows: this.said.rows_sha256, registration: frozen };
     for (const shown of this.page.querySelectorAll<HTMLElement>("[data-hash]"))
       hold(`The hash shown of ${shown.dataset["hash"]}`, hashes[shown.dataset["hash"] ?? ""], shown.textContent);
     return good(
@@ -183,11 +180,7 @@ export class Chain {
 
   /** 5. Timestamps cover the frozen files. */
   private async tokens(): Promise<Step> {
-    try {
-      await load("tokens.js");
-    } catch {
-      // A site need not have it.
-    }
+    await load("tokens.js").catch(() => {}); // a site need not have it
     const tokens = (await globalThis.verifyTokens?.(this.said.registration.name)) ?? [];
     const [wrong, held] = [tokens.find(({ ok }) => ok === false), tokens.filter(({ ok }) => ok)];
     if (wrong) return { state: "bad", says: wrong.says };

@@ -16,23 +16,22 @@ globalThis.toolkitTokens = { verifyToken };
 
 const MARKS = { true: ["verified", "good"], false: ["refused", "bad"], null: ["not known", "mixed"] } as const;
 
-function row(ok: boolean | null, says: string): HTMLElement {
-  const [word, kind] = MARKS[`${ok}`];
-  return make("li", { children: [make("span", { class: `verdict ${kind}`, text: word }), ` ${says}`] });
-}
-
 async function tick(section: HTMLElement, registration: string): Promise<void> {
   const list = element("ul", HTMLUListElement, section);
   const state = element("[role=status]", HTMLElement, section);
+  const row = ({ ok, says }: Pick<Verified, "ok" | "says">) => {
+    const [text, kind] = MARKS[`${ok}`];
+    return make("li", { children: [make("span", { class: `verdict ${kind}`, text }), ` ${says}`] });
+  };
   try {
     const answers = await verifyTokens(registration);
-    const good = answers.filter((one) => one.ok).length;
-    list.replaceChildren(...answers.map((one) => row(one.ok, one.says)));
+    const good = answers.filter(({ ok }) => ok).length;
+    list.replaceChildren(...answers.map(row));
     state.textContent = `Your browser verified ${good} of ${answers.length} tokens just now.`;
     const left = new Set(answers.map((one) => one.notChecked).filter(Boolean));
     if (left.size) element(".unchecked small", HTMLElement, section).textContent = [...left].join(" ");
   } catch (error) {
-    list.replaceChildren(row(false, messageOf(error)));
+    list.replaceChildren(row({ ok: false, says: messageOf(error) }));
     state.textContent = "Your browser could not verify the tokens.";
   }
 }
@@ -46,8 +45,8 @@ async function compare(file: File, registration: string, document: string): Prom
   if (found === document && !same.length) same.push("the document that was frozen");
   const told = `SHA-256 ${found}`;
   if (same.length) return [true, `${file.name} is, byte for byte, ${same.join(" and ")} of this registration (${told}).`];
-  const namesake = known.find(([name]) => name.split("/").pop() === file.name);
-  if (namesake) return [false, `${file.name} is not the registered ${namesake[0]}: its ${told}, expected ${namesake[1]}.`];
+  const [place, hash] = known.find(([name]) => name.split("/").pop() === file.name) ?? [];
+  if (place) return [false, `${file.name} is not the registered ${place}: its ${told}, expected ${hash}.`];
   return [false, `${file.name} is none of the ${known.length} registered files (${told}).`];
 }
 
@@ -56,8 +55,9 @@ function takeFiles(section: HTMLElement, registration: string): void {
   const input = element("input[type=file]", HTMLInputElement, section);
   const take = async (file: File | undefined) => {
     if (!file) return;
-    const [isOne, text] = await compare(file, registration, section.dataset["document"] ?? "");
-    answer.replaceChildren(make("span", { class: `verdict ${isOne ? "good" : "bad"}`, text: isOne ? "registered" : "not registered" }), ` ${text}`);
+    const [isOne, words] = await compare(file, registration, section.dataset["document"] ?? "");
+    const [text, kind] = isOne ? ["registered", "good"] : ["not registered", "bad"];
+    answer.replaceChildren(make("span", { class: `verdict ${kind}`, text }), ` ${words}`);
     section.scrollIntoView({ block: "nearest" });
   };
   const tried = (file: File | undefined) => take(file).catch((error: unknown) => (answer.textContent = String(error)));
