@@ -191,7 +191,9 @@ def test_times_are_read_as_utc(data: Path, published: Study) -> None:
 
 def test_one_file_of_a_table_gives_the_columns_asked_for(data: Path, embedded: Case) -> None:
     body = """
-        const found = await toolkitQuery.file("embedded", given, ["task", "calls"]);
+        const { episodes } = await toolkitQuery.catalogue("embedded");
+        const entry = episodes.files.find(({ file }) => file === given);
+        const found = await toolkitQuery.columnsOf("embedded", entry, ["task", "calls"]);
         return { rows: found.rows, names: Object.keys(found.columns), calls: found.columns.calls };
     """
     path = "episodes/c2-paired-s0.parquet"
@@ -253,7 +255,11 @@ def test_files_that_studies_share_are_read_where_they_are_carried(home: Home, tm
     for name in (catalogue_script("tiny-lm"), register_script("task-pools", pool)):
         scripts.append(tmp_path / name.replace("/", "-"))
         scripts[-1].write_bytes(files[name])
-    body = 'return (await toolkitQuery.file("tiny-lm", given, ["prompt"])).columns.prompt'
+    body = """
+        const { files } = (await toolkitQuery.catalogue("tiny-lm")).task_pools;
+        const entry = files.find(({ file }) => file === given);
+        return (await toolkitQuery.columnsOf("tiny-lm", entry, ["prompt"])).columns.prompt;
+    """
     found = in_node(body, pool, ASSETS / "query.js", *scripts)
     assert found == pq.read_table(tiny.folder / pool, columns=["prompt"])["prompt"].to_pylist()
 

@@ -75,21 +75,24 @@ export function spelt(name: string): string {
 export const root: string =
   typeof document === "undefined" ? "" : new URL(".", element("script[src$='site.js']", HTMLScriptElement).src).href;
 
-const loading = new Map<string, Promise<void>>();
+/** What is asked for once a name; what failed is tried again. */
+export function once<T>(known: Map<string, Promise<T>>, name: string, make: () => Promise<T>): Promise<T> {
+  const promise = known.get(name) ?? make();
+  known.set(name, promise);
+  promise.catch(() => known.delete(name));
+  return promise;
+}
+
+const loading = new Map<string, Promise<unknown>>();
 
 /** Load a script of this site once; a page opened from a folder may not fetch, but it may load scripts. */
-export function load(name: string): Promise<void> {
-  const known = loading.get(name);
-  if (known) return known;
-  const promise = new Promise<void>((resolve, reject) => {
-    const script = document.createElement("script");
-    script.onload = () => resolve();
-    script.onerror = () => reject(new Error(`${name} cannot be loaded`));
-    script.src = root + name;
-    document.head.append(script);
-  });
-  loading.set(name, promise);
-  return promise;
+export function load(name: string): Promise<unknown> {
+  const make = () =>
+    new Promise((onload, reject) => {
+      const onerror = () => reject(new Error(`${name} cannot be loaded`));
+      document.head.append(Object.assign(document.createElement("script"), { src: root + name, onload, onerror }));
+    });
+  return once(loading, name, make);
 }
 
 /** A field with its name. */

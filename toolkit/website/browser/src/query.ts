@@ -1,10 +1,9 @@
 /** The SQL box: a question to a study's registers, answered in the reader's browser. */
 
-import { explained } from "./explained";
 import { block, bodyOf, button, count, element, make, messageOf, save, tableOf } from "./page";
 import type { RegisterFile, RegisterTable, Value } from "./registers";
-import { catalogue, columnsOf, file, isLoaded, rows, shown, table } from "./registers";
-import { type Answer, ask, csv } from "./sql";
+import { catalogue, columnsOf, isLoaded, rows, shown, table } from "./registers";
+import { type Answer, ask, csv, explained } from "./sql";
 
 interface Asked {
   study: string;
@@ -59,43 +58,39 @@ function start(): void {
     say("Reading …");
   };
 
+  const entry = () => asked.find((one) => one.study === study.value);
   const choose = (): void => {
-    const examples = asked.find((entry) => entry.study === study.value)?.examples ?? [];
-    offered.replaceChildren(
-      ...examples.map(({ title, sql }) =>
-        button(title, () => {
-          text.value = sql;
-          void answer();
-        }),
-      ),
+    const choices = (entry()?.examples ?? []).map(({ title, sql }) =>
+      button(title, () => {
+        text.value = sql;
+        void answer();
+      }),
     );
+    offered.replaceChildren(...choices);
   };
 
   /** Run what the box holds. */
   async function answer(): Promise<void> {
     stopping.abort();
-    const mine = new AbortController();
-    stopping = mine;
+    const { signal } = (stopping = new AbortController());
     const began = performance.now();
-    const name = study.value;
+    const [name, sql, leftOut] = [study.value, text.value, entry()?.left_out ?? []];
     answered = null;
-    run.disabled = true;
+    run.disabled = saving.hidden = true;
     stop.hidden = false;
-    saving.hidden = true;
     output.replaceChildren();
     say("Reading …");
-    const sql = text.value;
-    remember(name, sql);
+    // Study and query stay in the address, so that it can be shared.
+    const hash = `#${new URLSearchParams({ study: name, sql })}`;
+    if (hash !== location.hash) history.replaceState(null, "", hash);
+    const isLast = () => stopping.signal === signal;
     let tables: Record<string, RegisterTable> = {};
     try {
       tables = await catalogue(name);
-      const told = (read: number): void => {
-        if (stopping === mine) say(`${count(read, "row")} read …`);
-      };
-      const got = await ask(sql, tables, (entry, columns) => columnsOf(name, entry, columns), told, mine.signal, (files) =>
-        allowed(name, files, mine.signal),
-      );
-      if (stopping !== mine) return;
+      const read = (entry: RegisterFile, columns: string[]) => columnsOf(name, entry, columns);
+      const told = (number: number) => void (isLast() && say(`${count(number, "row")} read …`));
+      const got = await ask(sql, tables, read, told, signal, (files) => allowed(name, files, signal));
+      if (!isLast()) return;
       answered = got;
       output.replaceChildren(drawn(got));
       saving.hidden = got.rows.length === 0;
@@ -104,16 +99,15 @@ function start(): void {
         ? "each file's SHA-256 is the manifest's"
         : "not checked: this browser hashes nothing on a page from this address";
       const seconds = ((performance.now() - began) / 1000).toFixed(2);
-      const read = got.filesRead
+      const source = got.filesRead
         ? `${count(got.rowsRead, "row")} of ${count(got.filesRead, "file")} read in ${seconds} s; ${proven}`
         : "No file was read: the manifest says it";
-      say(`${count(got.rows.length, "row")}${some}. ${read}.`);
+      say(`${count(got.rows.length, "row")}${some}. ${source}.`);
     } catch (error) {
-      const leftOut = asked.find((entry) => entry.study === name)?.left_out ?? [];
       const held = { study: name, tables: Object.keys(tables), leftOut };
-      if (stopping === mine) say(explained(messageOf(error), sql, held), true);
+      if (isLast()) say(explained(messageOf(error), sql, held), true);
     } finally {
-      if (stopping === mine) {
+      if (isLast()) {
         run.disabled = false;
         stop.hidden = true;
       }
@@ -125,8 +119,8 @@ function start(): void {
     const given = new URLSearchParams(location.hash.slice(1));
     const sql = given.get("sql");
     if (sql === null) return false;
-    const named = given.get("study");
-    if (named !== null && asked.some((entry) => entry.study === named)) study.value = named;
+    const named = given.get("study") ?? "";
+    if (asked.some((one) => one.study === named)) study.value = named;
     choose();
     text.value = sql;
     box.scrollIntoView();
@@ -139,14 +133,13 @@ function start(): void {
     void answer();
   });
   text.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-      event.preventDefault();
-      void answer();
-    }
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    void answer();
   });
   study.addEventListener("change", () => {
     choose();
-    text.value = asked.find((entry) => entry.study === study.value)?.examples[0]?.sql ?? "";
+    text.value = entry()?.examples[0]?.sql ?? "";
   });
   stop.addEventListener("click", () => {
     stopping.abort();
@@ -157,12 +150,6 @@ function start(): void {
   });
   window.addEventListener("hashchange", recall);
   if (!recall()) choose();
-}
-
-/** Keep study and query in the address, so that it can be shared. */
-function remember(study: string, sql: string): void {
-  const hash = `#${new URLSearchParams({ study, sql }).toString()}`;
-  if (hash !== location.hash) history.replaceState(null, "", hash);
 }
 
 /** The first rows of an answer as a table; values are text. */
@@ -177,5 +164,5 @@ function drawn(answer: Answer): HTMLElement {
 }
 
 /** For tests: the same functions, without a page. */
-(globalThis as Record<string, unknown>)["toolkitQuery"] = { ask, catalogue, columnsOf, csv, explained, file, rows, table };
+(globalThis as Record<string, unknown>)["toolkitQuery"] = { ask, catalogue, columnsOf, csv, explained, rows, table };
 if (typeof document !== "undefined") start();

@@ -59,7 +59,9 @@ export async function ask(
 }
 
 /** Give the page its turn where a slice of time is over: a promise then, and nothing otherwise. */
-function pacer(tell: () => void, signal: AbortSignal): () => Promise<void> | undefined {
+type Pace = () => Promise<void> | undefined;
+
+function pacer(tell: () => void, signal: AbortSignal): Pace {
   let until = performance.now() + SLICE_MS;
   let calls = 0;
   return () => {
@@ -77,7 +79,7 @@ function pacer(tell: () => void, signal: AbortSignal): () => Promise<void> | und
 }
 
 /** A table as the engine reads it: files one by one, those that a condition rules out never. */
-function source(entry: RegisterTable, read: Reader, answer: Answer, pace: () => Promise<void> | undefined, allow: Allow): AsyncDataSource {
+function source(entry: RegisterTable, read: Reader, answer: Answer, pace: Pace, allow: Allow): AsyncDataSource {
   return {
     numRows: entry.rows,
     columns: entry.columns,
@@ -99,13 +101,12 @@ function source(entry: RegisterTable, read: Reader, answer: Answer, pace: () => 
           delete parts[next];
           answer.filesRead += 1;
           answer.checked &&= part.checked;
-          const checks = conditions.map((test) => ({ values: part.columns[test.column] ?? [], holds: test.holds }));
           for (let at = 0; at < part.rows; at += 1) {
             answer.rowsRead += 1;
             const turn = pace();
             if (turn) await turn;
-            if (!checks.every(({ values, holds }) => holds(values[at] ?? null))) continue;
-            yield { columns, cells: cellsOf(part, columns, at, pace) };
+            if (conditions.every(({ column, holds }) => holds(part.columns[column]?.[at] ?? null)))
+              yield { columns, cells: cellsOf(part, columns, at, pace) };
           }
         }
       }
@@ -116,7 +117,7 @@ function source(entry: RegisterTable, read: Reader, answer: Answer, pace: () => 
 }
 
 /** The cells of a row. Reading one can take its turn, too: grouping and sorting read nothing else. */
-function cellsOf(part: Columns, columns: string[], at: number, pace: () => Promise<void> | undefined): AsyncCells {
+function cellsOf(part: Columns, columns: string[], at: number, pace: Pace): AsyncCells {
   const cells: AsyncCells = {};
   for (const column of columns) {
     const value = part.columns[column]?.[at] ?? null;
@@ -136,22 +137,21 @@ interface Test {
 
 /** The conditions of a WHERE that compare a column with one literal, or with a list of them, joined by AND. */
 function tests(where: ExprNode | undefined, columns: string[]): Test[] {
-  if (!where) return [];
-  if (where.type === "binary" && where.op === "AND") return [...tests(where.left, columns), ...tests(where.right, columns)];
-  if (where.type === "in valuelist" && where.expr.type === "identifier" && columns.includes(where.expr.name)) {
-    const literals = where.values.map((value) => (value.type === "literal" ? (value.value as Value) : undefined));
-    if (literals.some((literal) => typeof literal !== "string")) return [];
-    return [{ column: where.expr.name, holds: (value) => typeof value !== "string" || literals.includes(value) }];
-  }
-  if (where.type !== "binary" || (where.op !== "=" && where.op !== "==")) return [];
-  for (const [name, other] of [[where.left, where.right], [where.right, where.left]] as const) {
-    if (name.type === "identifier" && other.type === "literal" && columns.includes(name.name)) {
-      const literal = other.value as Value;
-      // Values of another type are left to the engine, which may convert them.
-      return [{ column: name.name, holds: (value) => typeof value !== typeof literal || value === literal || literal === null }];
-    }
-  }
-  return [];
+  if (where?.type === "binary" && where.op === "AND") return [where.left, where.right].flatMap((one) => tests(one, columns));
+  const sides: [ExprNode, ExprNode[]][] =
+    where?.type === "in valuelist"
+      ? [[where.expr, where.values]]
+      : where?.type === "binary" && (where.op === "=" || where.op === "==")
+        ? [[where.left, [where.right]], [where.right, [where.left]]]
+        : [];
+  return sides.flatMap(([name, values]) => {
+    if (name.type !== "identifier" || !columns.includes(name.name)) return [];
+    const literals = values.map((value) => (value.type === "literal" ? (value.value as Value) : null));
+    // What is no literal is left to the engine, and so are values of another type, which it may convert.
+    const holds = (value: Value) =>
+      literals.some((literal) => literal === null || typeof value !== typeof literal || value === literal);
+    return [{ column: name.name, holds }];
+  });
 }
 
 /** An answer as comma-separated values, quoted where they must be. */
@@ -161,4 +161,34 @@ export function csv(answer: Answer): string {
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return [answer.columns, ...answer.rows].map((row) => `${row.map(cell).join(",")}\r\n`).join("");
+}
+
+/** What a study has, as the box knows it. */
+export interface Held {
+  study: string;
+  /** Tables that travel with the site. */
+  tables: string[];
+  /** Tables of the study that do not. */
+  leftOut: string[];
+}
+
+const USING = /\bUSING\s*\(\s*([\w\s,"]+?)\s*\)/i;
+const NO_TABLE = /^Table "([^"]*)" not found(?! in)/; // "in": a name before a dot, which need not be a table
+
+/** Why the engine refuses a query, and what to write instead or where else to ask: its message, or a better one. */
+export function explained(message: string, sql: string, { study, tables, leftOut }: Held): string {
+  const missing = NO_TABLE.exec(message)?.[1];
+  const using = USING.exec(sql)?.[1];
+  if (missing === undefined && using !== undefined && message.startsWith("Expected ON")) {
+    const columns = using.split(",").map((name) => name.trim());
+    const on = columns.map((name) => `a.${name} = b.${name}`).join(" AND ");
+    return `This box does not know JOIN … USING (${columns.join(", ")}): name both tables and write JOIN … ON ${on}.`;
+  }
+  if (missing === undefined) return message;
+  const known = leftOut.find((name) => name.toLowerCase() === missing.toLowerCase());
+  if (known !== undefined) {
+    return `The table ${known} of ${study} stays with the registers, and does not travel with the site. This asks it: toolkit sql "SELECT * FROM ${known} LIMIT 10" --study ${study}`;
+  }
+  const elsewhere = leftOut.length ? `; not with the site: ${leftOut.join(", ")}` : "";
+  return `The study ${study} has no table ${missing}. It has ${tables.join(", ")}${elsewhere}.`;
 }
