@@ -1,19 +1,17 @@
 /** The chain from a verdict to what was timestamped: five steps, each computed in the reader's browser. */
 
-import { disagreements } from "./agreement";
 import { type Book, readBook } from "./book";
 import { canHash, sha256, utf8 } from "./bytes";
 import { type Document, type Evidence, type Row, type Said, readValue } from "./evidence";
-import { Fraction, exact, ofDouble } from "./fraction";
 import { intervalsOf } from "./interval";
 import { count, load, messageOf, spelt } from "./page";
 import { rowsRead } from "./measure";
 import { evidenceOf } from "./reading";
-import { Redecision } from "./redecision";
+import { Redecision, disagreements } from "./redecision";
 import { type Manifest, catalogue, columnsOf, manifestText, rows, table } from "./registers";
 import { FROZEN, Mismatch, Registration, hold } from "./registration";
 import { holdShown, holdWords } from "./shown";
-import { Missing } from "./value";
+import { Fraction, Missing, exact, ofDouble } from "./value";
 
 export const STEPS = ["files", "rows", "manifest", "registration", "tokens"] as const;
 export type StepName = (typeof STEPS)[number];

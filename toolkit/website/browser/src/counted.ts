@@ -1,11 +1,16 @@
 /** Episodes counted by run, step and task: what an interval resamples, held against the register's counts. */
 
-import type { Differences } from "./bootstrap";
 import type { Endpoint, Rows } from "./evidence";
-import { Fraction } from "./fraction";
 import { stepWeights, rowAt } from "./measure";
 import { catalogue, columnsOf } from "./registers";
-import { Missing } from "./value";
+import { Fraction, Missing } from "./value";
+
+/** Differences of seed pairs and tasks as whole numbers over one denominator, so that every sum is exact. */
+export interface Differences {
+  /** A row a seed pair, a column a task. */
+  numerators: Float64Array[];
+  denominator: number;
+}
 
 /** Task → its episodes, and what they add up to. */
 export type Tasks = Map<number, { episodes: number; successes: number }>;

@@ -1,9 +1,8 @@
 /** Evaluating an expression: exact numbers, Kleene truth, nothing missing ever counted as zero. */
 
 import { type Expression, expanded } from "./expression";
-import { Fraction, mean, sum } from "./fraction";
-import { type Member, Missing, type Scalar, Series, type Truth, type Value } from "./value";
-import { absent, all, any, majority, not, present, together } from "./value";
+import { Fraction, type Member, Missing, type Scalar, Series, type Truth, type Value } from "./value";
+import { absent, all, any, majority, mean, not, present, sum, together } from "./value";
 
 export type Role = "value" | "lower" | "upper" | "p" | "adjusted" | "passes";
 type Resolve = (role: Role, name: string) => Value;
@@ -71,7 +70,7 @@ function elementwise(change: (...numbers: [Fraction, Fraction]) => Member): (...
     const [first] = listed;
     if (first) {
       listed.forEach((other) => checkMembers(first, other));
-      return first.map((_, i) => apply(...values.map((value) => (value instanceof Series ? value.at(i) : value))) as Member);
+      return first.map((_, i) => apply(...values.map((value) => (value instanceof Series ? (value.values[i] as Member) : value))) as Member);
     }
     const missing = absent(values);
     return missing.length ? together(missing) : change(...(values.map(number) as [Fraction, Fraction]));

@@ -1,7 +1,6 @@
 /** What a rule is decided on: the registration's words, the study's rows, and what was recorded. Exact numbers are text. */
 
-import { Fraction, exact } from "./fraction";
-import { Missing, Series, type Value } from "./value";
+import { Fraction, Missing, Series, type Value, exact } from "./value";
 
 interface Absent {
   missing: string[];

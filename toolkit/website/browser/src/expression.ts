@@ -7,7 +7,7 @@
  *   atom     = number | name | operator "(" test { "," test } ")" | "(" test ")" | "-" atom
  */
 
-import { Fraction, ZERO } from "./fraction";
+import { Fraction, ZERO } from "./value";
 
 /** A number, a name, or an operator over others. */
 export type Expression = Fraction | string | Call;

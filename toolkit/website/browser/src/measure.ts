@@ -2,8 +2,7 @@
 
 import { described } from "./book";
 import type { Endpoint, Row, Rows } from "./evidence";
-import { Fraction, exact, mean, sum } from "./fraction";
-import { Missing, type Scalar, Series, absent, present, together } from "./value";
+import { Fraction, Missing, type Scalar, Series, absent, exact, mean, present, sum, together } from "./value";
 
 /** An endpoint's value; throws where rows contradict each other, or a value lies outside its declared range. */
 export function measure(id: string, endpoint: Endpoint, registers: Rows): Scalar | Series {

@@ -3,9 +3,9 @@
 import { type Book, type Cell, described, partFor } from "./book";
 import { episodesOf, place } from "./counted";
 import type { Document, Endpoint, Evidence, Place, Row, Said } from "./evidence";
-import { exact } from "./fraction";
 import { having, inWords } from "./measure";
 import { catalogue, rows, table } from "./registers";
+import { exact } from "./value";
 
 // What a complete evaluation says of its tasks, beside the columns that an endpoint names.
 const OF_SETS = ["arm", "seed", "run_id", "trajectory", "step", "tasks", "episodes_per_task", "task_set"];

@@ -1,12 +1,12 @@
-/** Deciding a rule again, from rows of the registers. */
+/** Deciding a rule again, from rows of the registers, and what was reached held against what is recorded. */
 
 import { type Role, evaluate } from "./evaluation";
-import { type Criterion, type Evidence, type Rule, named, readValue } from "./evidence";
+import { type Criterion, type Document, type Evidence, type Rule, named, readValue, writeValue } from "./evidence";
 import { type Expression, comparedWith, parse, subject } from "./expression";
-import { ZERO, exact, fixed, mean } from "./fraction";
-import { type Intervals, includes } from "./interval";
+import { type Intervals, agree, includes } from "./interval";
 import { measure } from "./measure";
-import { Missing, type Scalar, Series, type Truth, type Value, absent, all, present, together } from "./value";
+import { Fraction, Missing, type Scalar, Series, type Truth, type Value, ZERO } from "./value";
+import { absent, all, exact, fixed, mean, present, together } from "./value";
 
 interface CriterionReached {
   criterion: Criterion;
@@ -155,4 +155,58 @@ function verdict(rule: Rule, criteria: readonly CriterionReached[]): string {
   if (whole instanceof Missing) return whole.notRun ? "not_run" : "not_evaluable";
   const words = { hypothesis: ["pass", "miss"], prediction: ["met", "missed"], gate: [rule.open, rule.shut] };
   return words[rule.kind][whole ? 0 : 1] as string;
+}
+
+export interface Disagreement {
+  text: string;
+  /** Whether other random numbers explain it: it is among the close calls. */
+  byChance: boolean;
+}
+
+/** Where they differ; nothing where they agree. */
+export function disagreements(document: Document, outcome: Outcome, intervals: Intervals): Disagreement[] {
+  const recorded = named(document.recorded, document.rule);
+  const calls = [...outcome.closeCalls, ...recorded.close_calls];
+  const found: Disagreement[] = [];
+  const hold = (what: string, here: unknown, there: unknown, byChance: boolean) => {
+    if (here !== there) found.push({ text: `${what}: ${here} here, ${there} recorded`, byChance });
+  };
+  recorded.criteria.forEach((there, i) => {
+    const here = outcome.criteria[i];
+    if (!here) return;
+    const starts = [`${there.id} `, ...here.criterion.names.map((name) => `${name}: `)];
+    const isClose = calls.some((call) => starts.some((start) => call.startsWith(start)));
+    hold(`Criterion ${there.id}`, truthWord(here.holds), truthWord(readValue(there.holds)), isClose);
+    // Where a test reads an interval, its numbers differ with the seed.
+    if (!here.criterion.names.some((name) => Object.hasOwn(document.intervals, name)))
+      hold(`The value of ${there.id}`, text(here.value), text(readValue(there.value)), false);
+  });
+  // A verdict is turned by chance where each criterion that was turned is, and one was.
+  const turned = found.length > 0 && found.every(({ byChance }) => byChance);
+  hold("The verdict", outcome.verdict, recorded.verdict, turned);
+  hold("The original verdict", outcome.originalVerdict, recorded.original_verdict, turned);
+  for (const [reading, reached] of Object.entries(recorded.readings))
+    hold(`The reading ${reading}`, outcome.readings[reading], reached, turned);
+  const isClose = calls.some((call) => call.startsWith("the evidence could turn"));
+  hold("The evidence", outcome.evidence, recorded.evidence, isClose);
+  hold("The estimate", text(outcome.estimate), text(readValue(recorded.estimate)), false);
+  for (const [name, spec] of Object.entries(document.intervals)) {
+    const here = intervals.get(name);
+    const explained = "lies further from the recorded one than its Monte Carlo errors explain";
+    if (here && !(here instanceof Missing) && !agree(here, spec))
+      found.push({ text: `The interval ${name} ${explained}`, byChance: false });
+  }
+  return found;
+}
+
+/** A truth, in words. */
+export function truthWord(truth: Value | null | undefined): string {
+  if (truth instanceof Missing) return "unknown";
+  return truth === true ? "holds" : truth === false ? "does not hold" : "–";
+}
+
+function text(value: Value | null): string {
+  if (value instanceof Fraction) return value.toFraction();
+  if (value instanceof Missing) return "unknown"; // why, each says in its own words
+  return JSON.stringify(writeValue(value));
 }

@@ -1,15 +1,13 @@
 /** What a page shows, held against what was reached: every number, verdict and word that has a mark. */
 
-import { truthWord } from "./agreement";
 import { type Document, type Evidence, type Rule, named } from "./evidence";
 import { type Expression, called, expanded, parse } from "./expression";
-import { Fraction, ZERO, exact, sum } from "./fraction";
 import { type Interval, type Intervals, includes } from "./interval";
 import { rowsRead } from "./measure";
 import { spelt } from "./page";
-import type { Redecision } from "./redecision";
+import { type Redecision, truthWord } from "./redecision";
 import { Mismatch, hold } from "./registration";
-import { Missing, Series, type Value } from "./value";
+import { Fraction, Missing, Series, type Value, ZERO, exact, sum } from "./value";
 
 const NONE = "–";
 

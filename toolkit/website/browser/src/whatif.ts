@@ -1,12 +1,10 @@
 /** An exploratory what-if: another threshold, another reading, or without some seeds. It decides nothing. */
 
-import { truthWord } from "./agreement";
 import { type Document, type Evidence, named } from "./evidence";
-import { Fraction, fixed } from "./fraction";
 import { asRecorded } from "./interval";
 import { type Cell, bodyOf, labelled, make, messageOf, spelt, tableOf } from "./page";
-import { Redecision } from "./redecision";
-import { Missing, Series, type Value } from "./value";
+import { Redecision, truthWord } from "./redecision";
+import { Fraction, Missing, Series, type Value, fixed } from "./value";
 
 // A minus after an operator, a comma or a bracket belongs to its number.
 const NUMBER = /(?<![\w.])(?:(?<=[(,<>=]\s*)-)?\d+(?:\.\d+)?/g;
