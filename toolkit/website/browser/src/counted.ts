@@ -5,18 +5,13 @@ import { stepWeights, rowAt } from "./measure";
 import { catalogue, columnsOf } from "./registers";
 import { Fraction, Missing } from "./value";
 
-/** Differences of seed pairs and tasks as whole numbers over one denominator, so that every sum is exact. */
-export interface Differences {
-  /** A row a seed pair, a column a task. */
-  numerators: Float64Array[];
-  denominator: number;
-}
-
 /** Task → its episodes, and what they add up to. */
 export type Tasks = Map<number, { episodes: number; successes: number }>;
 
 export interface Counted {
-  differences: Differences;
+  /** Differences of seed pairs (a row each) and tasks as whole numbers over one denominator, so that every sum is exact. */
+  numerators: Float64Array[];
+  denominator: number;
   /** Episodes read, and successes among them. */
   episodes: number;
   successes: number;
@@ -87,8 +82,8 @@ export function countEpisodes(id: string, endpoint: Endpoint, found: Map<string,
       });
     }
   }
-  const differences = { numerators, denominator: scale.valueOf() * schedules };
-  return { differences, episodes, successes, places: runs.length * steps.length };
+  const denominator = scale.valueOf() * schedules;
+  return { numerators, denominator, episodes, successes, places: runs.length * steps.length };
 }
 
 /** A run at a step, as a key. */

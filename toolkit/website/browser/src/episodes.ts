@@ -3,7 +3,8 @@
  * the address keeps, and some of them call by call.
  */
 
-import { type Cell, block, button, count, load, make, messageOf, rowOf, spelt as words, tableOf } from "./page";
+import { canHash } from "./bytes";
+import { type Cell, block, button, count, load, make, messageOf, note, rowOf, spelt as words, tableOf } from "./page";
 import { Player } from "./player";
 import { type RegisterFile, type Row, catalogue, columnsOf, leftBy, rows, shown } from "./registers";
 
@@ -21,15 +22,7 @@ const FAULT = /^(transient|rate_limit|outage|stale_read|truncation|timeout_after
 const HEADS = ["set", "step", "task", "schedule", "outcome", "calls", "faults that landed", "play it again"];
 const AT_ONCE = 50;
 
-/** Names of filters and their words, as the address has them. */
-type Filters = Map<string, string>;
-
 const text = (value: unknown): string => (value === null || value === undefined ? "" : String(value));
-
-function outcome(row: Row): string {
-  if (!won(row)) return "failed";
-  return row["observed_reward"] === false ? "succeeded, graded a failure" : "succeeded";
-}
 
 function faults(row: Row): string {
   const met = Object.keys(row).filter((name) => FAULT.test(name) && Number(row[name]) > 0);
@@ -43,12 +36,13 @@ function command(source: Source, row: Row): string {
   return `toolkit episode replay --study ${quoted(source.study)} --run ${quoted(source.run)} ${place.join(" ")}`;
 }
 
-const won = (row: Row): boolean => row["true_success"] === true;
+const outcome = (row: Row): string => (row["true_success"] === true ? "succeeded" : "failed");
 
 /** What a filter compares with its word. */
-const said = (row: Row, name: string): string => (name === "outcome" ? (won(row) ? "succeeded" : "failed") : text(row[name]));
+const said = (row: Row, name: string): string => (name === "outcome" ? outcome(row) : text(row[name]));
 
-function fromAddress(): Filters {
+/** Names of filters and their words, as the address has them. */
+function fromAddress(): Map<string, string> {
   const given = new URLSearchParams(location.hash.slice(1));
   return new Map(FILTERS.flatMap((name) => (given.get(name) ? [[name, given.get(name) as string]] : [])));
 }
@@ -72,7 +66,7 @@ function paged(name: string, head: readonly string[], line: (row: Row) => HTMLEl
 }
 
 /** The run's episodes as a list to filter, whose filters the address keeps. */
-function list(place: HTMLElement, source: Source, all: Row[], checked: boolean): void {
+function list(place: HTMLElement, source: Source, all: Row[]): void {
   const status = make("p", { class: "status", role: "status" });
   const { parts, show } = paged("Episodes", HEADS, (row) => lineOf(row, source));
   const fields = FILTERS.map((name) => {
@@ -86,8 +80,8 @@ function list(place: HTMLElement, source: Source, all: Row[], checked: boolean):
     const filters = fields.flatMap(({ name, value }) => (value ? [[name, value] as const] : []));
     const found = all.filter((row) => filters.every(([name, value]) => said(row, name) === value));
     const which = filters.length ? `: ${filters.map((one) => one.join(" ")).join(", ")}` : " in all";
-    const trust = checked ? "" : " This browser could not hold the file against the manifest.";
-    const successes = `${found.filter(won).length} succeeded`;
+    const trust = canHash() ? "" : " This browser could not hold the file against the manifest.";
+    const successes = `${found.filter((row) => row["true_success"] === true).length} succeeded`;
     status.textContent = `${count(found.length, "episode")} of ${source.run.slice(0, 120)}${which}; ${successes}.${trust}`;
     show(found);
     return filters;
@@ -115,8 +109,9 @@ function lineOf(row: Row, source: Source): HTMLElement {
   const schedule = make("td", { text: text(row["schedule"]), title: seed && `schedule seed ${seed}` });
   const folded = [make("summary", { text: "command" }), make("code", { text: command(source, row) })];
   const [calls, met] = [text(row["calls"]) || "–", faults(row) || "–"];
+  const graded = `${outcome(row)}${row["true_success"] && row["observed_reward"] === false ? ", graded a failure" : ""}`;
   const replay = make("details", { children: folded });
-  return rowOf([set, text(row["step"]), text(row["task"]), schedule, outcome(row), calls, met, replay]);
+  return rowOf([set, text(row["step"]), text(row["task"]), schedule, graded, calls, met, replay]);
 }
 
 /** What a row says, and what it does not; the members of a JSON object stand for themselves. */
@@ -131,8 +126,7 @@ function described(row: Row): HTMLElement[] {
     make("dd", { text: typeof value === "object" ? JSON.stringify(value) : text(value) }),
   ]);
   const absent = Object.keys(row).filter((name) => row[name] === null).map(words);
-  const note = make("p", { class: "note", text: `Not recorded: ${absent.join(", ")}.` });
-  return [make("dl", { children: list }), ...(absent.length ? [note] : [])];
+  return [make("dl", { children: list }), ...(absent.length ? [note(`Not recorded: ${absent.join(", ")}.`)] : [])];
 }
 
 /** A list of rows as a table; a row alone as what it says. */
@@ -193,9 +187,8 @@ function whenOpened(details: HTMLDetailsElement, fill: (place: HTMLElement) => P
   const once = () => {
     if (!details.open || place.isConnected) return;
     details.append(place);
-    fill(place).catch((error: unknown) => {
-      place.replaceChildren(make("p", { class: "note", text: `This cannot be shown here: ${messageOf(error)}.` }));
-    });
+    const failed = (error: unknown) => note(`This cannot be shown here: ${messageOf(error)}.`);
+    fill(place).catch((error: unknown) => place.replaceChildren(failed(error)));
   };
   details.addEventListener("toggle", once);
   once();
@@ -207,9 +200,8 @@ for (const details of document.querySelectorAll<HTMLDetailsElement>("details[dat
   whenOpened(details, async (place) => {
     const entry = source.files[name] ?? (await catalogue(source.study))[name]?.files[0];
     if (!entry) throw new Error(`the site does not carry the table ${name}`);
-    const read = await columnsOf(source.study, entry);
-    const all = rows(read).filter((row) => !("run_id" in row) || row["run_id"] === source.run);
-    if (name === "episodes") list(place, source, all, read.checked);
+    const all = rows(await columnsOf(source.study, entry)).filter((row) => !("run_id" in row) || row["run_id"] === source.run);
+    if (name === "episodes") list(place, source, all);
     else place.replaceChildren(...listed(words(name), all));
   });
   if (name !== "episodes") continue;

@@ -68,20 +68,7 @@ export interface Endpoint {
   schedules: number;
 }
 
-/** A number made of endpoints, by a formula of the language. */
-export interface Statistic {
-  formula: string;
-  unit: string;
-}
-
-/** A test of significance: its p-values are taken as recorded. */
-interface Tested {
-  p: Written;
-  /** Null where it is in no family. */
-  adjusted: Written;
-}
-
-export interface Ends {
+interface Ends {
   low: string;
   high: string;
   low_error: string | null;
@@ -99,7 +86,7 @@ export interface IntervalSpec {
   recorded: Ends | Absent;
 }
 
-export interface Recorded {
+interface Recorded {
   verdict: string;
   original_verdict: string | null;
   evidence: string;
@@ -119,7 +106,8 @@ export interface Said {
   intervals: Record<string, Ends | Absent>;
   /** Intervals that episodes of the study can be resampled for. */
   resampled: string[];
-  tests: Record<string, Tested>;
+  /** Tests of significance, whose p-values are taken as recorded; adjusted is null in no family. */
+  tests: Record<string, { p: Written; adjusted: Written }>;
   recorded: Record<string, Recorded>;
 }
 
@@ -127,7 +115,8 @@ export interface Said {
 export interface Declared {
   rules: Record<string, Rule>;
   endpoints: Record<string, Endpoint>;
-  statistics: Record<string, Statistic>;
+  /** Numbers made of endpoints, by a formula of the language. */
+  statistics: Record<string, { formula: string; unit: string }>;
   intervals: Record<string, IntervalSpec>;
 }
 

@@ -83,24 +83,13 @@ export function expanded({ operator, inside }: Call): Call {
   return operator === "equivalent" ? call("all", low, call("<=", call("upper", interval), margin)) : low;
 }
 
-/** The sides of the one comparison that a test makes, of every member perhaps; nothing of a test of tests. */
-function compared(expression: Expression): Expression[] {
+/** What a test compares, of every member perhaps, and with what; nothing of a test of tests. */
+export function compared(expression: Expression): Expression[] {
   const { operator = "", inside = [] } = called(expression);
   if (["each", "majority", "not"].includes(operator)) return inside.slice(0, 1).flatMap(compared);
   if (["within", "between", "decreasing"].includes(operator)) return inside.slice(0, 1);
   if (operator === "non_inferior") return expanded({ operator, inside }).inside;
   return COMPARISONS.includes(operator) ? inside : [];
-}
-
-/** The part of a test whose number a reader wants to see, or null for a test of tests. */
-export function subject(expression: Expression): Expression | null {
-  return compared(expression)[0] ?? null;
-}
-
-/** What the subject of a test is compared with, where that is measured, too, and no number as written. */
-export function comparedWith(expression: Expression): Expression | null {
-  const [, other] = compared(expression);
-  return other !== undefined && namesIn(other).length ? other : null;
 }
 
 /** Every name that an expression mentions, in order. */

@@ -3,7 +3,7 @@
  * pairs and tasks. A task stands for all its schedules; episodes are never pooled as independent samples.
  */
 
-import { type Counted, type Differences, countEpisodes, episodesOf } from "./counted";
+import { type Counted, countEpisodes, episodesOf } from "./counted";
 import { type Evidence, type IntervalSpec, named } from "./evidence";
 import { type Fraction, Missing, exact, ofDouble } from "./value";
 
@@ -58,7 +58,7 @@ export async function intervalsOf(evidence: Evidence, choice?: Choice, pause?: P
     known.set(spec.endpoint, counted);
     const { seed = BigInt(spec.rng_seed), resamples = spec.resamples } = choice;
     const share: Pause = async (done) => pause?.((at + done) / specs.length);
-    const means = await resample(counted.differences, spec.crossing === "crossed", resamples, seed, share);
+    const means = await resample(counted, spec.crossing === "crossed", resamples, seed, share);
     const ends = tailsOf(spec).map((tail) => percentile(means, tail));
     const [[low, lower], [high, upper]] = ends as [[Fraction, Fraction], [Fraction, Fraction]];
     made.set(name, { low, high, errors: [lower, upper], from: { counted, means, seed } });
@@ -108,7 +108,7 @@ function tailsOf(spec: IntervalSpec): number[] {
 
 /** The mean of each resample, sorted. Crossed, one draw of tasks is shared by all drawn seeds. */
 async function resample(
-  { numerators, denominator }: Differences,
+  { numerators, denominator }: Counted,
   isCrossed: boolean,
   resamples: number,
   seed: bigint,

@@ -95,6 +95,10 @@ export function load(name: string): Promise<unknown> {
   return once(loading, name, make);
 }
 
+export function note(text: string): HTMLElement {
+  return make("p", { class: "note", text });
+}
+
 /** A field with its name. */
 export function labelled(text: string, field: HTMLElement): HTMLElement {
   return make("label", { children: [make("span", { text }), field] });

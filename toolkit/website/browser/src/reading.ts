@@ -54,6 +54,8 @@ function decidingRuns(endpoint: Endpoint, { cells, roles }: Book, runs: readonly
     cell.scale_rewards === run["scale_rewards"] &&
     cell.arms.includes(String(run["arm"])) &&
     cell.seeds.includes(Number(run["seed"]));
+  const isSame = (value: unknown, expected: unknown) =>
+    typeof value === "number" || typeof value === "bigint" ? exact(value).equals(String(expected)) : value === expected;
   const one = (arm: string, seed: number): Place => {
     const here = { condition, scale_rewards, arm, seed };
     const cell = cells.find((cell) => stands(cell, here));
@@ -67,16 +69,11 @@ function decidingRuns(endpoint: Endpoint, { cells, roles }: Book, runs: readonly
     const name = String(run["run_id"]);
     if (run["status"] !== "COMPLETE") return none([`${name} is not complete`]);
     const wrong = Object.entries(cell?.fixed ?? {})
-      .filter(([column, expected]) => !isFixed(run[column], expected))
+      .filter(([column, expected]) => !isSame(run[column], expected))
       .map(([column, expected]) => `${name} has ${column} ${run[column]}, and ${expected} is registered`);
     return wrong.length ? none(wrong) : { arm, seed, run: name };
   };
   return endpoint.arms.flatMap((arm) => endpoint.seeds.map((seed) => one(arm, seed)));
-}
-
-function isFixed(value: unknown, expected: unknown): boolean {
-  if (typeof value !== "number" && typeof value !== "bigint") return value === expected;
-  return exact(value).equals(exact(String(expected)));
 }
 
 /** The rows that the episodes of some tasks alone would give, or what is missing for them. */

@@ -2,7 +2,7 @@
 
 import { type Role, evaluate } from "./evaluation";
 import { type Criterion, type Document, type Evidence, type Rule, named, readValue, writeValue } from "./evidence";
-import { type Expression, comparedWith, parse, subject } from "./expression";
+import { type Expression, compared, namesIn, parse } from "./expression";
 import { type Intervals, agree, includes } from "./interval";
 import { measure } from "./measure";
 import { Fraction, Missing, type Scalar, Series, type Truth, type Value, ZERO } from "./value";
@@ -65,8 +65,9 @@ export class Redecision {
     const reached = (part: Expression) => evaluate(part, (role, name) => this.resolve(role, name, this.intervals));
     const holds = reached(expression);
     if (typeof holds !== "boolean" && !(holds instanceof Missing)) throw new Error(`no test: ${criterion.test}`);
-    const [seen, other] = [subject(expression), comparedWith(expression)];
-    return { criterion, value: seen === null ? null : reached(seen), against: other === null ? null : reached(other), holds };
+    const [seen, other] = compared(expression);
+    const against = other !== undefined && namesIn(other).length ? reached(other) : null;
+    return { criterion, value: seen === undefined ? null : reached(seen), against, holds };
   }
 
   private resolve(role: Role, name: string, intervals: Intervals): Value {

@@ -38,15 +38,12 @@ export interface RegisterTable {
 export interface Columns {
   rows: number;
   columns: Record<string, Value[]>;
-  /** Whether the bytes were held against the manifest: a browser hashes only pages from a folder, localhost, https. */
-  checked: boolean;
 }
 
 /** A file whose bytes are at hand, and what was decoded of it. */
 interface Opened {
   bytes: ArrayBuffer;
   metadata: FileMetaData;
-  checked: boolean;
   columns: Map<string, Value[]>;
 }
 
@@ -116,7 +113,7 @@ export async function table(study: string, name: string, columns?: string[]): Pr
   const asked = columns ?? known.columns;
   const parts = await Promise.all(known.files.map((entry) => columnsOf(study, entry, asked)));
   const joined = asked.map((column) => [column, parts.flatMap((part) => part.columns[column] ?? [])] as const);
-  return { rows: known.rows, columns: Object.fromEntries(joined), checked: parts.every((part) => part.checked) };
+  return { rows: known.rows, columns: Object.fromEntries(joined) };
 }
 
 /** Columns as rows. */
@@ -134,8 +131,7 @@ export async function columnsOf(study: string, entry: RegisterFile, named?: stri
   const names = named ?? (await reader()).parquetSchema(held.metadata).children.map((child) => child.element.name);
   const absent = names.filter((name) => !held.columns.has(name));
   if (absent.length) await decode(held, absent);
-  const columns = Object.fromEntries(names.map((name) => [name, held.columns.get(name) ?? []]));
-  return { rows: entry.rows, columns, checked: held.checked };
+  return { rows: entry.rows, columns: Object.fromEntries(names.map((name) => [name, held.columns.get(name) ?? []])) };
 }
 
 /** Whether a file's script was loaded. */
@@ -151,11 +147,10 @@ async function open(key: string, expected: string): Promise<Opened> {
   if (typeof text !== "string") throw new Error(`${key} is not in the script that should carry it`);
   delete left()[key];
   const bytes = fromBase64(text);
-  const checked = canHash();
-  const found = checked ? await sha256(bytes) : expected;
+  const found = canHash() ? await sha256(bytes) : expected;
   if (found !== expected)
     throw new Error(`${key} is not the file that the manifest names: expected SHA-256 ${expected}, found ${found}`);
-  return { bytes: bytes.buffer, metadata: (await reader()).parquetMetadata(bytes.buffer), checked, columns: new Map() };
+  return { bytes: bytes.buffer, metadata: (await reader()).parquetMetadata(bytes.buffer), columns: new Map() };
 }
 
 async function decode({ bytes: file, metadata, columns }: Opened, names: string[]): Promise<void> {

@@ -7,6 +7,8 @@ export { Fraction };
 
 export const ZERO = new Fraction(0);
 
+const WRITTEN = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?:\/\d+)?$/i;
+
 /** Why there is no value. */
 export class Missing {
   constructor(
@@ -36,6 +38,7 @@ export class Series {
 
 /** Read `71/1920`, `-0.03` or `1.5e-7`, exactly as written; a double counts as the shortest decimal that prints it. */
 export function exact(value: string | number | bigint): Fraction {
+  if (!WRITTEN.test(String(value))) throw new SyntaxError(`no number: ${value}`);
   const [digits = "", exponent = "0"] = String(value).split(/e/i);
   return new Fraction(digits).mul(new Fraction(10).pow(Number(exponent)));
 }

@@ -2,7 +2,7 @@
 
 import { type Document, type Evidence, named } from "./evidence";
 import { asRecorded } from "./interval";
-import { type Cell, bodyOf, labelled, make, messageOf, spelt, tableOf } from "./page";
+import { type Cell, bodyOf, labelled, make, messageOf, note, spelt, tableOf } from "./page";
 import { Redecision, truthWord } from "./redecision";
 import { Fraction, Missing, Series, type Value, fixed } from "./value";
 
@@ -61,10 +61,6 @@ export function whatIf({ document, rows }: Evidence): HTMLElement {
   form.addEventListener("submit", (event) => event.preventDefault());
   const summary = make("summary", { text: `What if? (${LABEL})` });
   return make("details", { class: "whatif", ontoggle: show, children: [summary, form, result] });
-}
-
-function note(text: string): HTMLElement {
-  return make("p", { class: "note", text });
 }
 
 /** A copy of the document without some seeds; an interval does not know of a seed that is left out. */

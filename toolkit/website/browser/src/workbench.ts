@@ -3,7 +3,7 @@
 import { type Evidence, type IntervalSpec, named } from "./evidence";
 import { type Choice, ERRORS, type Interval, type Intervals, type Pause } from "./interval";
 import { agree, apart, asRecorded, intervalsOf } from "./interval";
-import { type Cell, bodyOf, button, labelled, make, messageOf, spelt, tableOf } from "./page";
+import { type Cell, bodyOf, button, labelled, make, messageOf, note, spelt, tableOf } from "./page";
 import { type Disagreement, type Outcome, Redecision, disagreements } from "./redecision";
 import { type Fraction, Missing, fixed } from "./value";
 
@@ -123,13 +123,14 @@ function intervals({ evidence: { document }, intervals }: Reached): Node[] {
     const there = asRecorded(spec);
     if (!here || here instanceof Missing || there instanceof Missing)
       return [name, here instanceof Missing ? here.reasons.join("; ") : "–", "–", "–"];
-    const verdict = here.from ? compared(here, spec) : "not resampled: taken as recorded";
+    const far = `${agree(here, spec) ? "agree" : "DISAGREE"}: at most ${Math.max(...apart(here, spec)).toFixed(1)} standard errors apart`;
+    const verdict = here.from ? far : "not resampled: taken as recorded";
     return [`${name}, ${Number(spec.level) * 100}%`, ends(here), ends(there), verdict];
   });
   if (!rows.length) return [];
   const drawn = [...intervals.values()].find((one): one is Interval => !(one instanceof Missing) && !!one.from);
   const unit = Object.values(document.intervals).map(made)[0] ?? "";
-  const note = drawn?.from
+  const words = drawn?.from
     ? `Registered: ${unit}. Drawn here: ${drawn.from.means.length.toLocaleString("en")} resamples from seed ${drawn.from.seed}, ` +
       "with another random generator than the recorded ones, so that the ends cannot be the same to the last digit. " +
       `Behind ± stands the Monte Carlo standard error of an end. Ends agree if no more resamples lie between them than ${ERRORS} standard errors of that number.`
@@ -137,7 +138,7 @@ function intervals({ evidence: { document }, intervals }: Reached): Node[] {
   return [
     make("h3", { text: "Intervals" }),
     tableOf(["Interval", "Here", "Recorded", "Agreement"], bodyOf(rows), "Intervals, here and recorded"),
-    make("p", { class: "note", text: note }),
+    note(words),
   ];
 }
 
@@ -145,12 +146,6 @@ function intervals({ evidence: { document }, intervals }: Reached): Node[] {
 function made({ method, resamples, resampled, crossing }: IntervalSpec): string {
   const of = resampled.length ? ` of ${resampled.join("; ")}, ${crossing}` : "";
   return resamples ? `${method}, ${resamples} resamples${of}` : method;
-}
-
-function compared(here: Interval, spec: IntervalSpec): string {
-  const far = Math.max(...apart(here, spec));
-  const words = agree(here, spec) ? "agree" : "DISAGREE";
-  return `${words}: at most ${far.toFixed(1)} standard errors apart`;
 }
 
 function ends({ low, high, errors }: Interval): Node {
