@@ -1,7 +1,7 @@
 /** Episodes counted by run, step and task: what an interval resamples, held against the register's counts. */
 
 import type { Endpoint, Rows } from "./evidence";
-import { stepWeights, rowAt } from "./measure";
+import { rowAt, rowsRead, stepWeights } from "./measure";
 import { catalogue, columnsOf } from "./registers";
 import { Fraction, Missing } from "./value";
 
@@ -54,6 +54,7 @@ export async function episodesOf(study: string, endpoint: Endpoint): Promise<Map
 export function countEpisodes(id: string, endpoint: Endpoint, found: Map<string, Tasks>, registers: Rows): Counted {
   const { arms, seeds, steps, runs, schedules } = endpoint;
   const { above, below } = endpoint.outcome;
+  const read = rowsRead(id, endpoint, registers);
   const weights = stepWeights(endpoint);
   const scale = weights.reduce((all, { d }) => all.lcm(d), new Fraction(1));
   const ordered = [...(found.get(place(runs[0]?.run, steps[0]))?.keys() ?? [])].sort((a, b) => a - b);
@@ -65,7 +66,7 @@ export function countEpisodes(id: string, endpoint: Endpoint, found: Map<string,
     for (const [i, step] of steps.entries()) {
       const here = `${run} at step ${step}`;
       const tasks = found.get(place(run, step));
-      const row = rowAt(id, endpoint, registers, { run_id: run, step });
+      const row = rowAt(endpoint, read, { run_id: run, step });
       if (!tasks || row instanceof Missing) throw new Error(`there are no episodes of ${here}`);
       const all = [...tasks.values()];
       if (all.length !== endpoint.tasks || all.some((task) => task.episodes !== schedules))

@@ -3,6 +3,10 @@
  * pairs and tasks. A task stands for all its schedules; episodes are never pooled as independent samples.
  */
 
+import { uniformInt } from "pure-rand/distribution/uniformInt";
+import { xoroshiro128plusFromState } from "pure-rand/generator/xoroshiro128plus";
+import type { RandomGenerator } from "pure-rand/types/RandomGenerator";
+import { skipN } from "pure-rand/utils/skipN";
 import { type Counted, countEpisodes, episodesOf } from "./counted";
 import { type Evidence, type IntervalSpec, named } from "./evidence";
 import { type Fraction, Missing, exact, ofDouble } from "./value";
@@ -30,8 +34,6 @@ export type Pause = (done: number) => Promise<void>;
 
 // Beyond this many standard errors, chance is no explanation of a difference (once in 16,000 times).
 export const ERRORS = 4;
-// One more than the largest number drawn.
-const RANGE = 2 ** 32;
 // Doubles hold every whole number up to here.
 const LARGEST_WHOLE = 2 ** 53;
 // Numbers added up between two looks at the clock: some ten milliseconds.
@@ -120,7 +122,7 @@ async function resample(
   const largest = numerators.reduce((most, row) => row.reduce((m, n) => Math.max(m, Math.abs(n)), most), 0);
   const size = seeds * tasks;
   if (largest * size >= LARGEST_WHOLE) throw new RangeError("the sums are too large to be exact");
-  const [ofSeeds, ofTasks] = [sfc32(seed, 1), sfc32(seed, 2)];
+  const [ofSeeds, ofTasks] = streams(seed);
   const means = new Float64Array(resamples);
   const portion = Math.max(1, Math.floor(PORTION / (size + tasks)));
   for (let at = 0; at < resamples; at++) {
@@ -138,9 +140,9 @@ async function resample(
 }
 
 /** How often each of `size` members occurs among as many draws with replacement. */
-function occurrences(size: number, below: Below): Float64Array {
+function occurrences(size: number, random: RandomGenerator): Float64Array {
   const times = new Float64Array(size);
-  for (let i = 0; i < size; i++) times[below(size)]! += 1;
+  for (let i = 0; i < size; i++) times[uniformInt(random, 0, size - 1)]! += 1;
   return times;
 }
 
@@ -162,34 +164,16 @@ function percentile(means: Float64Array, tail: number): [Fraction, Fraction] {
   return [ofDouble(end), ofDouble((one / Math.max(above - below, 1)) * (at(above) - at(below)))];
 }
 
-/** Draws a whole number from 0 to below a size, each exactly as likely as every other. */
-type Below = (size: number) => number;
-
 /**
- * Whole numbers drawn from an explicit seed: the generator sfc32 (Chris Doty-Humphrey's "small fast counter",
- * 128 bits of state, 32 a step). It is not numpy's PCG64, with which recorded intervals were drawn: the same seed
- * gives other resamples here, and ends that agree within their Monte Carlo errors only. Streams of one seed are
- * independent of each other.
+ * Two streams of random bits from one seed, far apart in the sequence of xoroshiro128+. It is not numpy's PCG64, with
+ * which recorded intervals were drawn: the same seed gives other resamples here, and ends that agree within their
+ * Monte Carlo errors only.
  */
-function sfc32(seed: bigint, stream: number): Below {
-  let [a, b, c, counter] = [Number(seed & 0xffffffffn) | 0, Number((seed >> 32n) & 0xffffffffn) | 0, stream | 0, 1];
-  const next = () => {
-    const sum = (((a + b) | 0) + counter) | 0;
-    counter = (counter + 1) | 0;
-    a = b ^ (b >>> 9);
-    b = (c + (c << 3)) | 0;
-    c = (((c << 21) | (c >>> 11)) + sum) | 0;
-    return sum >>> 0;
-  };
-  for (let i = 0; i < 20; i++) next(); // until every bit of the state depends on every bit of the seed
-  return (size) => {
-    // The upper half of a product takes no division; the few drawn that would favour some numbers are drawn anew
-    // (Lemire, "Fast random integer generation in an interval", 2019). Products below 2^53 are exact.
-    for (;;) {
-      const product = next() * size;
-      const upper = Math.floor(product / RANGE);
-      const lower = product - upper * RANGE;
-      if (lower >= size || lower >= RANGE % size) return upper;
-    }
-  };
+function streams(seed: bigint): [RandomGenerator, RandomGenerator] {
+  const words = [seed >> 32n, seed].map((word) => Number(BigInt.asIntN(32, word)));
+  const first = xoroshiro128plusFromState([...words, ...words.map((word) => ~word)]);
+  skipN(first, 64); // until every bit of the state depends on every bit of the seed
+  const second = first.clone();
+  second.jump();
+  return [first, second];
 }

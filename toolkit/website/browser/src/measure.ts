@@ -26,61 +26,43 @@ export function stepWeights({ steps, over_steps }: Endpoint): Fraction[] {
 function measured(id: string, endpoint: Endpoint, registers: Rows): Scalar | Series {
   const { by, arms, seeds, steps, checkpoints } = endpoint;
   const lacking = endpoint.lacks ? new Missing([endpoint.lacks]) : null;
+  const read = rowsRead(id, endpoint, registers);
   const single: Row = steps.length ? { step: steps[0] } : {};
-  const at = (place: Row): Scalar => lacking ?? quotient(id, [parts(id, endpoint, registers, place)]);
+  const at = (place: Row): Scalar => lacking ?? quotient(id, [parts(endpoint, read, place)]);
   if (by === "row") return at(single);
   if (by === "checkpoint") return new Series(by, checkpoints.map((one) => [`${one.trajectory}@${one.step}`, at({ ...one })]));
-  const apart = lacking ?? otherTasks(id, endpoint, registers);
+  const apart = lacking ?? otherTasks(endpoint, read);
   const runs = endpoint.runs.map(({ run, missing = [], not_run }) => (run ? (apart ?? run) : new Missing(missing, not_run)));
   if (by === "pooled") {
-    const of = (run: string | Missing) => (run instanceof Missing ? run : parts(id, endpoint, registers, { run_id: run, ...single }));
+    const of = (run: string | Missing) => (run instanceof Missing ? run : parts(endpoint, read, { run_id: run, ...single }));
     return lacking ?? quotient(id, runs.map(of));
   }
-  const level = (run: string | Missing): Scalar => {
+  const levels = runs.map((run): Scalar => {
     if (run instanceof Missing) return run;
     if (!endpoint.over_steps) return at({ run_id: run, ...single });
     const points = present(steps.map((step) => at({ run_id: run, step })));
     return points instanceof Missing ? points : overSteps(endpoint, run, points);
-  };
-  const levels = runs.map(level);
+  });
   if (by === "seed") return new Series(by, seeds.map((seed) => [`${seed}`, lacking ?? contrast(endpoint, levels, seed)]));
   const names = arms.flatMap((arm) => seeds.map((seed) => described(endpoint, arm, seed)));
   return new Series(by, names.map((name, i) => [endpoint.runs[i]?.run ?? name, lacking ?? (levels[i] as Scalar)]));
 }
 
-/** The rows that an endpoint is measured on, among others: those of its register, or those made for it. */
-function table(id: string, endpoint: Endpoint, registers: Rows): readonly Row[] {
-  return registers.get(id) ?? registers.get(endpoint.register) ?? [];
-}
-
-/** The rows that an endpoint reads. */
+/** The rows that an endpoint reads: of its register, or of those made for it. */
 export function rowsRead(id: string, endpoint: Endpoint, registers: Rows): readonly Row[] {
-  const { arms, steps, checkpoints } = endpoint;
+  const { arms, steps, checkpoints, where } = endpoint;
   const runs = new Set<unknown>(endpoint.runs.map(({ run }) => run));
   const isRead = (row: Row) =>
     checkpoints.length
       ? checkpoints.some(({ trajectory, step }) => row["trajectory"] === trajectory && Number(row["step"]) === step)
       : (!arms.length || runs.has(row["run_id"])) && (!steps.length || steps.includes(Number(row["step"])));
-  return having(table(id, endpoint, registers), endpoint.where).filter(isRead);
+  return having(registers.get(id) ?? registers.get(endpoint.register) ?? [], where).filter(isRead);
 }
 
-const indices = new WeakMap<readonly Row[], Map<string, Map<string, Row[]>>>();
-
-/** The rows that have some values, found by an index for each set of columns that was asked by. */
+/** The rows that have some values; as texts, since wide whole numbers come as BigInt, and mean the same. */
 export function having(rows: readonly Row[], wanted: Row): readonly Row[] {
-  const names = Object.keys(wanted);
-  // Values as one text: wide whole numbers come as BigInt, and mean the same.
-  const keyOf = (row: Row) => names.map((name) => String(row[name])).join("\u0000");
-  const known = indices.get(rows) ?? new Map<string, Map<string, Row[]>>();
-  const index = known.get(names.join()) ?? new Map<string, Row[]>();
-  if (!known.has(names.join()))
-    for (const row of rows) {
-      const there = index.get(keyOf(row));
-      if (there) there.push(row);
-      else index.set(keyOf(row), [row]);
-    }
-  indices.set(rows, known.set(names.join(), index));
-  return index.get(keyOf(wanted)) ?? [];
+  const asked = Object.entries(wanted).map(([name, value]) => [name, String(value)] as const);
+  return rows.filter((row) => asked.every(([name, value]) => String(row[name]) === value));
 }
 
 /** What rows are asked to have, as an error says it. */
@@ -120,8 +102,8 @@ function quotient(id: string, counted: readonly (Parts | Missing)[]): Scalar {
 }
 
 /** What the endpoint's outcome is the quotient of, on the one row at a place. */
-function parts(id: string, endpoint: Endpoint, registers: Rows, place: Row): Parts | Missing {
-  const row = rowAt(id, endpoint, registers, place);
+function parts(endpoint: Endpoint, read: readonly Row[], place: Row): Parts | Missing {
+  const row = rowAt(endpoint, read, place);
   if (row instanceof Missing) return row;
   const cell = (column: string): Scalar => {
     if (!column) return new Fraction(1);
@@ -132,11 +114,10 @@ function parts(id: string, endpoint: Endpoint, registers: Rows, place: Row): Par
   return present([cell(endpoint.outcome.above), cell(endpoint.outcome.below)]) as Parts | Missing;
 }
 
-/** The one row at a place, or what is missing of it. */
-export function rowAt(id: string, endpoint: Endpoint, registers: Rows, place: Row): Row | Missing {
-  const wanted: Row = { ...endpoint.where, ...place };
-  const matching = having(table(id, endpoint, registers), wanted);
-  const where = inWords(wanted);
+/** The one row at a place of those that an endpoint reads, or what is missing of it. */
+export function rowAt(endpoint: Endpoint, read: readonly Row[], place: Row): Row | Missing {
+  const matching = having(read, place);
+  const where = inWords({ ...endpoint.where, ...place });
   const [row] = matching;
   if (!row) return new Missing([`${endpoint.register} has no row with ${where}`]);
   if (matching.length > 1) throw new Error(`${endpoint.register} has ${matching.length} rows with ${where}`);
@@ -150,8 +131,7 @@ export function rowAt(id: string, endpoint: Endpoint, registers: Rows, place: Ro
 }
 
 /** That the runs of an endpoint met different tasks, where their register says which they met. */
-function otherTasks(id: string, endpoint: Endpoint, registers: Rows): Missing | null {
-  const read = rowsRead(id, endpoint, registers);
+function otherTasks(endpoint: Endpoint, read: readonly Row[]): Missing | null {
   const met = new Map<unknown, string>();
   for (const { run } of endpoint.runs)
     for (const { task_set, step } of having(read, { run_id: run }))

@@ -1,6 +1,6 @@
 /** Deciding a rule again, from rows of the registers, and what was reached held against what is recorded. */
 
-import { type Role, evaluate } from "./evaluation";
+import { evaluate } from "./evaluation";
 import { type Criterion, type Document, type Evidence, type Rule, named, readValue, writeValue } from "./evidence";
 import { type Expression, compared, namesIn, parse } from "./expression";
 import { type Intervals, agree, includes } from "./interval";
@@ -49,7 +49,7 @@ export class Redecision {
     const outcome: Outcome = {
       verdict: rule.superseded ? "superseded" : reached,
       originalVerdict: rule.superseded ? reached : null,
-      evidence: this.evidenceOf(rule, this.intervals),
+      evidence: evidenceOf(rule, this.intervals),
       holds: all(of(rule.binding).map(({ holds }) => holds)),
       readings: Object.fromEntries(Object.keys(rule.readings).map((reading) => [reading, verdict(rule, of(reading))])),
       criteria,
@@ -62,23 +62,23 @@ export class Redecision {
 
   private criterion(criterion: Criterion): CriterionReached {
     const expression = parse(criterion.test);
-    const reached = (part: Expression) => evaluate(part, (role, name) => this.resolve(role, name, this.intervals));
-    const holds = reached(expression);
+    const holds = this.reached(expression);
     if (typeof holds !== "boolean" && !(holds instanceof Missing)) throw new Error(`no test: ${criterion.test}`);
     const [seen, other] = compared(expression);
-    const against = other !== undefined && namesIn(other).length ? reached(other) : null;
-    return { criterion, value: seen === undefined ? null : reached(seen), against, holds };
+    const against = other !== undefined && namesIn(other).length ? this.reached(other) : null;
+    return { criterion, value: seen === undefined ? null : this.reached(seen), against, holds };
   }
 
-  private resolve(role: Role, name: string, intervals: Intervals): Value {
-    if (role === "passes") return this.decide(name).holds;
-    if (role === "value") return this.value(name);
-    if (role === "p" || role === "adjusted")
-      return readValue(named(this.evidence.document.tests, name)[role]) as Value;
-    const interval = intervals.get(name);
-    if (!interval) throw new Error(`there is no interval ${name}`);
-    if (interval instanceof Missing) return interval;
-    return role === "lower" ? interval.low : interval.high;
+  private reached(expression: Expression, intervals = this.intervals): Value {
+    return evaluate(expression, (role, name) => {
+      if (role === "passes") return this.decide(name).holds;
+      if (role === "value") return this.value(name);
+      if (role === "p" || role === "adjusted")
+        return readValue(named(this.evidence.document.tests, name)[role]) as Value;
+      const interval = intervals.get(name);
+      if (!interval) throw new Error(`there is no interval ${name}`);
+      return interval instanceof Missing ? interval : interval[role === "lower" ? "low" : "high"];
+    });
   }
 
   /** The value of an endpoint or a statistic. */
@@ -102,33 +102,29 @@ export class Redecision {
     return members instanceof Missing ? members : mean(members);
   }
 
-  private evidenceOf(rule: Rule, intervals: Intervals): string {
-    const interval = rule.interval ? intervals.get(rule.interval) : undefined;
-    if (!interval || interval instanceof Missing) return "not_estimated";
-    if (includes(interval, ZERO)) return "includes_zero";
-    const isBeyond = rule.threshold === null || !includes(interval, exact(rule.threshold));
-    return isBeyond ? "excludes_zero" : "includes_threshold";
-  }
-
   /** What would be otherwise if an end of an interval lay three of its Monte Carlo errors elsewhere. */
   private closeCalls(rule: Rule): string[] {
-    const calls: string[] = [];
-    for (const criterion of rule.criteria) {
-      const expression = parse(criterion.test);
-      const holds = (intervals: Intervals) =>
-        evaluate(expression, (role, name) => this.resolve(role, name, intervals)) === true;
-      for (const name of criterion.names) {
-        const turned = moved(name, this.intervals).filter(([, other]) => holds(other) !== holds(this.intervals));
-        calls.push(...turned.map(([end]) => `${criterion.id} could turn with ${end}`));
-        if (Object.hasOwn(this.evidence.document.rules, name))
-          calls.push(...this.decide(name).closeCalls.map((call) => `${name}: ${call}`));
-      }
-    }
-    for (const [end, other] of moved(rule.interval, this.intervals))
-      if (this.evidenceOf(rule, other) !== this.evidenceOf(rule, this.intervals))
-        calls.push(`the evidence could turn with ${end}`);
-    return [...new Set(calls)];
+    const { rules } = this.evidence.document;
+    const turnedBy = (name: string, of: (intervals: Intervals) => unknown) =>
+      moved(name, this.intervals).flatMap(([end, other]) => (of(other) === of(this.intervals) ? [] : [end]));
+    const calls = rule.criteria.flatMap(({ id, test, names }) => {
+      const holds = (intervals: Intervals) => this.reached(parse(test), intervals) === true;
+      return names.flatMap((name) => [
+        ...turnedBy(name, holds).map((end) => `${id} could turn with ${end}`),
+        ...(Object.hasOwn(rules, name) ? this.decide(name).closeCalls : []).map((call) => `${name}: ${call}`),
+      ]);
+    });
+    const evidence = turnedBy(rule.interval, (intervals) => evidenceOf(rule, intervals));
+    return [...new Set([...calls, ...evidence.map((end) => `the evidence could turn with ${end}`)])];
   }
+}
+
+function evidenceOf(rule: Rule, intervals: Intervals): string {
+  const interval = intervals.get(rule.interval);
+  if (!interval || interval instanceof Missing) return "not_estimated";
+  if (includes(interval, ZERO)) return "includes_zero";
+  const isBeyond = rule.threshold === null || !includes(interval, exact(rule.threshold));
+  return isBeyond ? "excludes_zero" : "includes_threshold";
 }
 
 /** The intervals with one end of one of them moved each way, and which end; none where its ends are exact. */
