@@ -1,7 +1,7 @@
 /** What is registered, as the frozen rules and their amendments say it. */
 
 import { parse as parseToml } from "smol-toml";
-import type { Declared, Endpoint, IntervalSpec, Rule } from "./evidence";
+import { type Declared, ENDPOINT, type Endpoint, INTERVAL, type IntervalSpec, RULE, type Rule } from "./evidence";
 import { namesIn, parse } from "./expression";
 
 /** Runs of one line of the registered matrix. */
@@ -67,11 +67,6 @@ export function described(endpoint: Endpoint, arm: string, seed: number): string
   const { condition, scale_rewards: scaled } = endpoint;
   return `${condition} ${arm} seed ${seed}${["", "group"].includes(scaled) ? "" : ` with scale_rewards ${scaled}`}`;
 }
-
-/** What a rule, an endpoint and an interval say where their table says nothing. */
-const RULE = { superseded: "", binding: "", readings: {}, open: "", shut: "", estimate: "", interval: "", threshold: null };
-const ENDPOINT = { condition: "", arms: [], seeds: [], steps: [], over_steps: "", lacks: "", runs: [] };
-const INTERVAL = { resamples: 0, resampled: [], crossing: "", recorded: { missing: [], not_run: false } };
 
 function readRule(content: Table): Rule {
   const rule = { ...RULE, ...content } as unknown as Rule;

@@ -9,7 +9,7 @@ import { intervalsOf } from "./interval";
 import { rowsRead } from "./measure";
 import { block, bodyOf, count, element, load, make, messageOf, spelt, tableOf } from "./page";
 import { columnsFor, evidenceOf } from "./reading";
-import { Redecision, disagreements } from "./redecision";
+import { Redecision } from "./redecision";
 import { type Manifest, catalogue, columnsOf, manifestText, rows, table } from "./registers";
 import { FROZEN, Mismatch, Registration, hold } from "./registration";
 import { holdShown, holdWords } from "./shown";
@@ -32,6 +32,8 @@ const UNHASHED = "open: this browser hashes nothing on a page from this address;
 // Columns that say which row it is.
 const KEY = ["arm", "seed", "run_id", "trajectory", "step"];
 const WORDS = { good: "✓", bad: "✗", open: "○" };
+
+const short = (hash: string) => `${hash.slice(0, 12)}…`;
 
 /** The chain of one page; what a step reads, later ones use. */
 class Chain {
@@ -85,10 +87,10 @@ class Chain {
     const intervals = await intervalsOf(evidence);
     const decided = new Redecision(evidence, intervals);
     const found = Object.keys(document.rules).flatMap((rule) =>
-      disagreements({ ...document, rule }, decided.decide(rule), intervals).map(({ text }) => `${rule}: ${text}`),
+      decided.disagreements(rule).map(({ text }) => `${rule}: ${text}`),
     );
     if (found.length) throw new Error(`Decided here from the rows, it is not what this page records. ${found.join("; ")}`);
-    const shown = holdShown(this.page, evidence, decided, intervals);
+    const shown = holdShown(this.page, evidence, decided);
     const recorded = await this.register(document);
     const unproven = [...intervals].filter(([name, one]) => !(one instanceof Missing) && !recorded.intervals.has(name));
     const taken = [
@@ -191,10 +193,6 @@ class Chain {
   private async manifestRead(): Promise<Manifest> {
     return JSON.parse(await manifestText(this.said.study)) as Manifest;
   }
-}
-
-function short(hash: string): string {
-  return `${hash.slice(0, 12)}…`;
 }
 
 /** The SHA-256 of a document's canonical JSON: keys sorted, no spaces. */

@@ -152,17 +152,12 @@ function checkMembers(left: Series, right: Series): void {
     throw new Error("two series with different members are combined");
 }
 
-function number(value: unknown): Fraction {
-  if (value instanceof Fraction) return value;
-  throw new TypeError("a number is expected in a test");
+function expected<T>(value: unknown, is: boolean, what: string): T {
+  if (!is) throw new TypeError(`${what} is expected in a test`);
+  return value as T;
 }
 
-function series(value: unknown): Series {
-  if (value instanceof Series) return value;
-  throw new TypeError("a series is expected in a test");
-}
-
-function truth(value: unknown): Truth {
-  if (typeof value === "boolean" || value instanceof Missing) return value;
-  throw new TypeError("true or false is expected in a test");
-}
+const number = (value: unknown) => expected<Fraction>(value, value instanceof Fraction, "a number");
+const series = (value: unknown) => expected<Series>(value, value instanceof Series, "a series");
+const truth = (value: unknown) =>
+  expected<Truth>(value, typeof value === "boolean" || value instanceof Missing, "true or false");

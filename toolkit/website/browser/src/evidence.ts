@@ -18,21 +18,20 @@ export interface Criterion {
   names: string[];
 }
 
-export interface Rule {
+/** What a rule says where its table says nothing. */
+export const RULE = {
+  ...{ superseded: "", binding: "", open: "", shut: "", estimate: "", interval: "" },
+  readings: {} as Record<string, string>,
+  threshold: null as string | null,
+};
+
+export type Rule = typeof RULE & {
   kind: "hypothesis" | "prediction" | "gate";
   /** Its words, which decide nothing. */
   text: string;
   joint: boolean;
-  superseded: string;
-  binding: string;
-  readings: Record<string, string>;
-  open: string;
-  shut: string;
-  estimate: string;
-  interval: string;
-  threshold: string | null;
   criteria: Criterion[];
-}
+};
 
 export interface Place {
   arm: string;
@@ -42,31 +41,35 @@ export interface Place {
   not_run?: boolean;
 }
 
-export interface Endpoint {
-  register: string;
+/** What an endpoint says where its table says nothing, and what its study's rows say. */
+export const ENDPOINT = {
+  condition: "",
+  arms: [] as string[],
+  seeds: [] as number[],
+  steps: [] as number[],
+  over_steps: "" as "auc" | "auc_gain" | "mean" | "steps_to_threshold" | "",
   /** Why it cannot be measured; empty where it can. */
-  lacks: string;
+  lacks: "",
+  runs: [] as Place[],
+};
+
+export type Endpoint = typeof ENDPOINT & {
+  register: string;
   /** Columns of a quotient: of two counts or of two figures; of one figure over nothing. */
   outcome: { above: string; below: string };
   where: Record<string, string>;
   expect: Record<string, number>;
-  arms: string[];
-  seeds: number[];
-  runs: Place[];
-  condition: string;
   scale_rewards: string;
   /** What the tasks are that it is measured on; on all of them where it is empty. */
   attributes: Record<string, string>;
   by: "seed" | "run" | "checkpoint" | "pooled" | "row";
-  steps: number[];
-  over_steps: "auc" | "auc_gain" | "mean" | "steps_to_threshold" | "";
   threshold?: string;
   checkpoints: { trajectory: string; step: number }[];
   low: string;
   high: string;
   tasks: number;
   schedules: number;
-}
+};
 
 interface Ends {
   low: string;
@@ -75,16 +78,16 @@ interface Ends {
   high_error: string | null;
 }
 
-export interface IntervalSpec {
-  endpoint: string;
-  level: string;
-  method: string;
-  resamples: number;
-  resampled: string[];
-  crossing: "crossed" | "nested" | "";
-  rng_seed: string;
-  recorded: Ends | Absent;
-}
+/** What an interval says where its table says nothing. */
+export const INTERVAL = {
+  resamples: 0,
+  resampled: [] as string[],
+  crossing: "" as "crossed" | "nested" | "",
+  rng_seed: "0",
+  recorded: { missing: [], not_run: false } as Ends | Absent,
+};
+
+export type IntervalSpec = typeof INTERVAL & Record<"endpoint" | "level" | "method", string>;
 
 interface Recorded {
   verdict: string;

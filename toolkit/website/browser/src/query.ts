@@ -15,9 +15,6 @@ interface Asked {
   left_out: string[];
 }
 
-/** Reads columns of one file of a table. */
-type Reader = (entry: RegisterFile, columns: string[]) => Promise<Columns>;
-
 interface Answer {
   columns: string[];
   /** Every row, its values in the order of the columns. */
@@ -28,9 +25,6 @@ interface Answer {
   checked: boolean;
 }
 
-/** Whether files of so many bytes may be loaded; rejects where they may not. */
-type Allow = (files: RegisterFile[]) => Promise<void>;
-
 const SHOWN_ROWS = 500;
 /** Bytes that a question may load before the reader is asked. */
 const MUCH = 5_000_000;
@@ -40,6 +34,11 @@ const LOOK = 512; // values between two looks at the clock
 const AHEAD = 8; // files that are loaded while one is read
 const USING = /\bUSING\s*\(\s*([\w\s,"]+?)\s*\)/i;
 const NO_TABLE = /^Table "([^"]*)" not found(?! in)/; // "in": a name before a dot, which need not be a table
+
+/** Reads columns of one file of a table. */
+type Reader = (entry: RegisterFile, columns: string[]) => Promise<Columns>;
+/** Whether files of so many bytes may be loaded; rejects where they may not. */
+type Allow = (files: RegisterFile[]) => Promise<void>;
 
 function start(): void {
   const box = element("#sql", HTMLElement);

@@ -1,7 +1,7 @@
 /** Deciding a rule again, from rows of the registers, and what was reached held against what is recorded. */
 
 import { evaluate } from "./evaluation";
-import { type Criterion, type Document, type Evidence, type Rule, named, readValue, writeValue } from "./evidence";
+import { type Criterion, type Evidence, type Rule, named, readValue, writeValue } from "./evidence";
 import { type Expression, compared, namesIn, parse } from "./expression";
 import { type Intervals, agree, includes } from "./interval";
 import { measure } from "./measure";
@@ -29,6 +29,12 @@ export interface Outcome {
   closeCalls: string[];
 }
 
+export interface Disagreement {
+  text: string;
+  /** Whether other random numbers explain it: it is among the close calls. */
+  byChance: boolean;
+}
+
 // As the recorded decision: a normal deviate lies further out about once in 370 times.
 const CLOSE_ERRORS = 3;
 
@@ -36,7 +42,7 @@ export class Redecision {
   private readonly measured = new Map<string, Scalar | Series>();
   private readonly decided = new Map<string, Outcome>();
 
-  constructor(private readonly evidence: Evidence, private readonly intervals: Intervals) {}
+  constructor(private readonly evidence: Evidence, readonly intervals: Intervals) {}
 
   /** Decide a rule of the page; those that it names are decided first. */
   decide(name: string): Outcome {
@@ -117,6 +123,43 @@ export class Redecision {
     const evidence = turnedBy(rule.interval, (intervals) => evidenceOf(rule, intervals));
     return [...new Set([...calls, ...evidence.map((end) => `the evidence could turn with ${end}`)])];
   }
+
+  /** Where a rule's decision here differs from the recorded one; nothing where they agree. */
+  disagreements(rule: string): Disagreement[] {
+    const [outcome, recorded] = [this.decide(rule), named(this.evidence.document.recorded, rule)];
+    const { intervals } = this.evidence.document;
+    const calls = [...outcome.closeCalls, ...recorded.close_calls];
+    const found: Disagreement[] = [];
+    const hold = (what: string, here: unknown, there: unknown, byChance: boolean) => {
+      if (here !== there) found.push({ text: `${what}: ${here} here, ${there} recorded`, byChance });
+    };
+    recorded.criteria.forEach((there, i) => {
+      const here = outcome.criteria[i];
+      if (!here) return;
+      const starts = [`${there.id} `, ...here.criterion.names.map((name) => `${name}: `)];
+      const isClose = calls.some((call) => starts.some((start) => call.startsWith(start)));
+      hold(`Criterion ${there.id}`, truthWord(here.holds), truthWord(readValue(there.holds)), isClose);
+      // Where a test reads an interval, its numbers differ with the seed.
+      if (!here.criterion.names.some((name) => Object.hasOwn(intervals, name)))
+        hold(`The value of ${there.id}`, text(here.value), text(readValue(there.value)), false);
+    });
+    // A verdict is turned by chance where each criterion that was turned is, and one was.
+    const turned = found.length > 0 && found.every(({ byChance }) => byChance);
+    hold("The verdict", outcome.verdict, recorded.verdict, turned);
+    hold("The original verdict", outcome.originalVerdict, recorded.original_verdict, turned);
+    for (const [reading, reached] of Object.entries(recorded.readings))
+      hold(`The reading ${reading}`, outcome.readings[reading], reached, turned);
+    const isClose = calls.some((call) => call.startsWith("the evidence could turn"));
+    hold("The evidence", outcome.evidence, recorded.evidence, isClose);
+    hold("The estimate", text(outcome.estimate), text(readValue(recorded.estimate)), false);
+    for (const [name, spec] of Object.entries(intervals)) {
+      const here = this.intervals.get(name);
+      const explained = "lies further from the recorded one than its Monte Carlo errors explain";
+      if (here && !(here instanceof Missing) && !agree(here, spec))
+        found.push({ text: `The interval ${name} ${explained}`, byChance: false });
+    }
+    return found;
+  }
 }
 
 function evidenceOf(rule: Rule, intervals: Intervals): string {
@@ -152,48 +195,6 @@ function verdict(rule: Rule, criteria: readonly CriterionReached[]): string {
   if (whole instanceof Missing) return whole.notRun ? "not_run" : "not_evaluable";
   const words = { hypothesis: ["pass", "miss"], prediction: ["met", "missed"], gate: [rule.open, rule.shut] };
   return words[rule.kind][whole ? 0 : 1] as string;
-}
-
-export interface Disagreement {
-  text: string;
-  /** Whether other random numbers explain it: it is among the close calls. */
-  byChance: boolean;
-}
-
-/** Where they differ; nothing where they agree. */
-export function disagreements(document: Document, outcome: Outcome, intervals: Intervals): Disagreement[] {
-  const recorded = named(document.recorded, document.rule);
-  const calls = [...outcome.closeCalls, ...recorded.close_calls];
-  const found: Disagreement[] = [];
-  const hold = (what: string, here: unknown, there: unknown, byChance: boolean) => {
-    if (here !== there) found.push({ text: `${what}: ${here} here, ${there} recorded`, byChance });
-  };
-  recorded.criteria.forEach((there, i) => {
-    const here = outcome.criteria[i];
-    if (!here) return;
-    const starts = [`${there.id} `, ...here.criterion.names.map((name) => `${name}: `)];
-    const isClose = calls.some((call) => starts.some((start) => call.startsWith(start)));
-    hold(`Criterion ${there.id}`, truthWord(here.holds), truthWord(readValue(there.holds)), isClose);
-    // Where a test reads an interval, its numbers differ with the seed.
-    if (!here.criterion.names.some((name) => Object.hasOwn(document.intervals, name)))
-      hold(`The value of ${there.id}`, text(here.value), text(readValue(there.value)), false);
-  });
-  // A verdict is turned by chance where each criterion that was turned is, and one was.
-  const turned = found.length > 0 && found.every(({ byChance }) => byChance);
-  hold("The verdict", outcome.verdict, recorded.verdict, turned);
-  hold("The original verdict", outcome.originalVerdict, recorded.original_verdict, turned);
-  for (const [reading, reached] of Object.entries(recorded.readings))
-    hold(`The reading ${reading}`, outcome.readings[reading], reached, turned);
-  const isClose = calls.some((call) => call.startsWith("the evidence could turn"));
-  hold("The evidence", outcome.evidence, recorded.evidence, isClose);
-  hold("The estimate", text(outcome.estimate), text(readValue(recorded.estimate)), false);
-  for (const [name, spec] of Object.entries(document.intervals)) {
-    const here = intervals.get(name);
-    const explained = "lies further from the recorded one than its Monte Carlo errors explain";
-    if (here && !(here instanceof Missing) && !agree(here, spec))
-      found.push({ text: `The interval ${name} ${explained}`, byChance: false });
-  }
-  return found;
 }
 
 /** A truth, in words. */

@@ -12,12 +12,8 @@ import { Fraction, Missing, Series, type Value, ZERO, exact, sum } from "./value
 const NONE = "–";
 
 /** Hold every marked number and verdict of a page against a decision; returns how many there were. */
-export function holdShown(
-  page: ParentNode,
-  { document, rows }: Evidence,
-  decided: Redecision,
-  intervals: Intervals,
-): number {
+export function holdShown(page: ParentNode, { document, rows }: Evidence, decided: Redecision): number {
+  const { intervals } = decided;
   const outcome = decided.decide(document.rule);
   let count = 0;
   const each = (selector: string, compare: (shown: string, data: DOMStringMap, element: HTMLElement) => void, isNeeded = false) => {

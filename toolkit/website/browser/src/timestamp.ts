@@ -192,8 +192,20 @@ async function checkChain(signer: Certificate, pool: Certificate[], pinned: stri
   const named = await Promise.all(pool.map(async (one) => pinned.includes(hex(await sha("SHA-256", der(one))))));
   const roots = pool.filter((_, at) => named[at]);
   must(roots.length, "the certificate of its pinned root is not here", null);
-  let problem = "";
-  for await (const way of ways([signer], pool, roots, { links: 0 })) {
+  let [links, problem] = [0, ""];
+  /** The ways up from the last certificate of one, every signature on them checked. */
+  async function* ways(way: Certificate[], last: Certificate): AsyncGenerator<Certificate[]> {
+    if (way.length === LONGEST_CHAIN) return;
+    for (const issuer of pool) {
+      if (way.includes(issuer) || !issuer.subject.isEqual(last.issuer)) continue;
+      must(++links <= MOST_LINKS, "more certificates have one name than a chain has");
+      checkStrong(last.signatureAlgorithm, issuer.subjectPublicKeyInfo);
+      if (!(await last.verify(issuer).catch(() => false))) continue;
+      if (roots.includes(issuer)) yield [...way, issuer];
+      else yield* ways([...way, issuer], issuer);
+    }
+  }
+  for await (const way of ways([signer], signer)) {
     problem = constraint(way);
     if (problem) continue;
     // The last of `certs` is the one whose chain is asked for.
@@ -216,25 +228,6 @@ function constraint(way: Certificate[]): string {
     if (typeof highest === "number" && below > highest) return ": an authority stands too high above the signer";
   }
   return "";
-}
-
-/** The ways up from a certificate, every signature on them checked. */
-async function* ways(
-  way: Certificate[],
-  pool: Certificate[],
-  roots: Certificate[],
-  tried: { links: number },
-): AsyncGenerator<Certificate[]> {
-  const last = way.at(-1);
-  if (!last || way.length === LONGEST_CHAIN) return;
-  for (const issuer of pool) {
-    if (way.includes(issuer) || !issuer.subject.isEqual(last.issuer)) continue;
-    must(++tried.links <= MOST_LINKS, "more certificates have one name than a chain has");
-    checkStrong(last.signatureAlgorithm, issuer.subjectPublicKeyInfo);
-    if (!(await last.verify(issuer).catch(() => false))) continue;
-    if (roots.includes(issuer)) yield [...way, issuer];
-    else yield* ways([...way, issuer], pool, roots, tried);
-  }
 }
 
 function strongHash(identifier = ""): string {

@@ -4,7 +4,7 @@ import { type Evidence, type IntervalSpec, named } from "./evidence";
 import { type Choice, ERRORS, type Interval, type Intervals, type Pause } from "./interval";
 import { agree, apart, asRecorded, intervalsOf } from "./interval";
 import { type Cell, bodyOf, button, labelled, make, messageOf, note, spelt, tableOf } from "./page";
-import { type Disagreement, type Outcome, Redecision, disagreements } from "./redecision";
+import { type Disagreement, type Outcome, Redecision } from "./redecision";
 import { type Fraction, Missing, fixed } from "./value";
 
 const FEWEST = 100;
@@ -23,10 +23,10 @@ interface Reached {
 
 /** Decide again with intervals resampled here. */
 export async function redecide(evidence: Evidence, choice: Choice, pause?: Pause): Promise<Reached> {
-  const { document } = evidence;
+  const { rule } = evidence.document;
   const intervals = await intervalsOf(evidence, choice, pause);
-  const outcome = new Redecision(evidence, intervals).decide(document.rule);
-  return { evidence, outcome, intervals, disagreements: disagreements(document, outcome, intervals) };
+  const decided = new Redecision(evidence, intervals);
+  return { evidence, outcome: decided.decide(rule), intervals, disagreements: decided.disagreements(rule) };
 }
 
 export function workbench(evidence: Evidence): HTMLElement {
