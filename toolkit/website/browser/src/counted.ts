@@ -2,7 +2,7 @@
 
 import type { Endpoint, Rows } from "./evidence";
 import { rowAt, rowsRead, stepWeights } from "./measure";
-import { catalogue, columnsOf } from "./registers";
+import { catalogue, rowsOf } from "./registers";
 import { Fraction, Missing } from "./value";
 
 /** Task → its episodes, and what they add up to. */
@@ -36,15 +36,13 @@ export async function episodesOf(study: string, endpoint: Endpoint): Promise<Map
   const found = new Map<string, Tasks>();
   for (const file of register.files) {
     if (file.run && !runs.has(file.run)) continue;
-    const { rows, columns } = await columnsOf(study, file, names);
-    for (let at = 0; at < rows; at += 1) {
-      const value = (name: string) => columns[name]?.[at];
-      if (!runs.has(String(value("run_id"))) || value("excluded") === true) continue;
-      if (wanted.some(([name, is]) => value(name) !== is)) continue;
-      const [key, task] = [place(value("run_id"), value("step")), Number(value("task"))];
+    for (const row of await rowsOf(study, file, names)) {
+      if (!runs.has(String(row["run_id"])) || row["excluded"] === true) continue;
+      if (wanted.some(([name, is]) => row[name] !== is)) continue;
+      const [key, task] = [place(row["run_id"], row["step"]), Number(row["task"])];
       const tasks: Tasks = found.get(key) ?? new Map();
       const { episodes, successes } = tasks.get(task) ?? { episodes: 0, successes: 0 };
-      found.set(key, tasks.set(task, { episodes: episodes + 1, successes: successes + Number(value(column)) }));
+      found.set(key, tasks.set(task, { episodes: episodes + 1, successes: successes + Number(row[column]) }));
     }
   }
   return found;

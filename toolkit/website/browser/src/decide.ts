@@ -10,7 +10,7 @@ import { rowsRead } from "./measure";
 import { block, bodyOf, count, element, load, make, messageOf, spelt, tableOf } from "./page";
 import { columnsFor, evidenceOf } from "./reading";
 import { Redecision } from "./redecision";
-import { type Manifest, catalogue, columnsOf, manifestText, rows, table } from "./registers";
+import { type Manifest, catalogue, manifestText, rowsOf, table } from "./registers";
 import { FROZEN, Mismatch, Registration, hold } from "./registration";
 import { holdShown, holdWords } from "./shown";
 import { Fraction, Missing, exact, ofDouble } from "./value";
@@ -73,7 +73,7 @@ class Chain {
     let size = 0;
     for (const file of read) {
       hold(`${file.file} in the list of files`, files[file.file]?.sha256, file.sha256);
-      await columnsOf(study, file, []); // hashed as it is opened
+      await rowsOf(study, file, []); // hashed as it is opened
       size += file.bytes;
     }
     const kilobytes = Math.ceil(size / 1000).toLocaleString("en");
@@ -108,7 +108,7 @@ class Chain {
   /** Hold what the page records against the registers of decisions and of published intervals, where there are any. */
   private async register({ study, intervals, recorded }: Document): Promise<{ words: string; intervals: Set<string> }> {
     const tables = await catalogue(study);
-    const read = async (name: string) => (tables[name] ? rows(await table(study, name)) : []);
+    const read = async (name: string) => (tables[name] ? table(study, name) : []);
     const held = new Set<string>();
     const hasEnds = (name: string, row: Row) => {
       const ends = this.said.intervals[name];

@@ -6,7 +6,7 @@
 import { canHash } from "./bytes";
 import { type Cell, block, button, count, load, make, messageOf, note, rowOf, spelt as words, tableOf } from "./page";
 import { Player } from "./player";
-import { type RegisterFile, type Row, catalogue, columnsOf, leftBy, rows, shown } from "./registers";
+import { type RegisterFile, type Row, catalogue, leftBy, rowsOf, shown } from "./registers";
 
 interface Source {
   study: string;
@@ -200,7 +200,7 @@ for (const details of document.querySelectorAll<HTMLDetailsElement>("details[dat
   whenOpened(details, async (place) => {
     const entry = source.files[name] ?? (await catalogue(source.study))[name]?.files[0];
     if (!entry) throw new Error(`the site does not carry the table ${name}`);
-    const all = rows(await columnsOf(source.study, entry)).filter((row) => !("run_id" in row) || row["run_id"] === source.run);
+    const all = (await rowsOf(source.study, entry)).filter((row) => !("run_id" in row) || row["run_id"] === source.run);
     if (name === "episodes") list(place, source, all);
     else place.replaceChildren(...listed(words(name), all));
   });

@@ -6,8 +6,8 @@
 import { type AsyncDataSource, type AsyncRow, type ExprNode, executeSql } from "squirreling";
 import { canHash } from "./bytes";
 import { block, bodyOf, button, count, element, make, messageOf, save, tableOf } from "./page";
-import type { Columns, RegisterFile, RegisterTable, Value } from "./registers";
-import { catalogue, columnsOf, isLoaded, rows, shown, table } from "./registers";
+import type { RegisterFile, RegisterTable, Row, Value } from "./registers";
+import { catalogue, isLoaded, rowsOf, shown, table } from "./registers";
 
 interface Asked {
   study: string;
@@ -36,7 +36,7 @@ const USING = /\bUSING\s*\(\s*([\w\s,"]+?)\s*\)/i;
 const NO_TABLE = /^Table "([^"]*)" not found(?! in)/; // "in": a name before a dot, which need not be a table
 
 /** Reads columns of one file of a table. */
-type Reader = (entry: RegisterFile, columns: string[]) => Promise<Columns>;
+type Reader = (entry: RegisterFile, columns: string[]) => Promise<Row[]>;
 /** Whether files of so many bytes may be loaded; rejects where they may not. */
 type Allow = (files: RegisterFile[]) => Promise<void>;
 
@@ -111,7 +111,7 @@ function start(): void {
     let tables: Record<string, RegisterTable> = {};
     try {
       tables = await catalogue(name);
-      const read = (entry: RegisterFile, columns: string[]) => columnsOf(name, entry, columns);
+      const read = (entry: RegisterFile, columns: string[]) => rowsOf(name, entry, columns);
       const told = (number: number) => void (isLast() && say(`${count(number, "row")} read …`));
       const got = await ask(sql, tables, read, told, signal, (files) => allowed(name, files, signal));
       if (!isLast()) return;
@@ -241,11 +241,12 @@ function source(entry: RegisterTable, read: Reader, answer: Answer, pace: Pace, 
     scan({ columns = entry.columns, where }) {
       const conditions = tests(where, entry.columns);
       const needed = [...new Set([...columns, ...conditions.map((test) => test.column)])];
+      if (!needed.length) needed.push(...entry.columns.slice(0, 1)); // rows are counted, too
       async function* scanned(): AsyncGenerator<AsyncRow> {
         const ofRun = conditions.filter(({ column }) => column === "run_id");
         const files = entry.files.filter(({ run }) => !run || ofRun.every(({ holds }) => holds(run)));
         await allow(files);
-        const parts: Promise<Columns>[] = [];
+        const parts: Promise<Row[]>[] = [];
         for (let next = 0; next < files.length; next += 1) {
           for (const file of files.slice(parts.length, next + AHEAD)) {
             const part = read(file, needed);
@@ -255,16 +256,15 @@ function source(entry: RegisterTable, read: Reader, answer: Answer, pace: Pace, 
           const part = await parts[next]!;
           delete parts[next];
           answer.filesRead += 1;
-          for (let at = 0; at < part.rows; at += 1) {
+          for (const row of part) {
             answer.rowsRead += 1;
             const turn = pace();
             if (turn) await turn;
-            const valueOf = (column: string) => part.columns[column]?.[at] ?? null;
-            if (!conditions.every(({ column, holds }) => holds(valueOf(column)))) continue;
+            if (!conditions.every(({ column, holds }) => holds(row[column] ?? null))) continue;
             // Reading a cell can take its turn, too: grouping and sorting read nothing else.
             const cell = (column: string) => async () => {
               await pace();
-              return valueOf(column);
+              return row[column] ?? null;
             };
             yield { columns, cells: Object.fromEntries(columns.map((column) => [column, cell(column)])) };
           }
@@ -330,5 +330,5 @@ function explained(message: string, sql: string, held: { study: string; tables: 
 }
 
 /** For tests: the same functions, without a page. */
-(globalThis as Record<string, unknown>)["toolkitQuery"] = { ask, catalogue, columnsOf, csv, explained, rows, table };
+(globalThis as Record<string, unknown>)["toolkitQuery"] = { ask, catalogue, csv, explained, rowsOf, table };
 if (typeof document !== "undefined") start();

@@ -4,7 +4,7 @@ import { type Book, type Cell, described, partFor } from "./book";
 import { episodesOf, place } from "./counted";
 import type { Document, Endpoint, Evidence, Place, Row, Said } from "./evidence";
 import { having, inWords } from "./measure";
-import { catalogue, rows, table } from "./registers";
+import { catalogue, table } from "./registers";
 import { exact } from "./value";
 
 // What a complete evaluation says of its tasks, beside the columns that an endpoint names.
@@ -23,7 +23,7 @@ export async function evidenceOf(said: Said, book: Book): Promise<Evidence> {
   const found = new Map<string, Row[]>();
   for (const [register, columns] of Object.entries(wanted)) {
     const there = tables[register]?.columns.filter((name) => columns.includes(name));
-    if (there) found.set(register, rows(await table(study, register, there)));
+    if (there) found.set(register, await table(study, register, there));
   }
   for (const [name, endpoint] of endpoints) {
     const whole = found.get(endpoint.register);
@@ -81,7 +81,7 @@ async function rowsOfSome(study: string, endpoint: Endpoint, whole: readonly Row
   const wanted = Object.entries(endpoint.attributes).sort();
   const pool = endpoint.where["pool"] ?? "";
   const tasks = new Set<number>();
-  for (const { index, attributes } of having(rows(await table(study, "task_pools", ["pool", "index", "attributes"])), { pool })) {
+  for (const { index, attributes } of having(await table(study, "task_pools", ["pool", "index", "attributes"]), { pool })) {
     const said = JSON.parse(String(attributes)) as Record<string, string>;
     if (wanted.every(([name, value]) => said[name] === value)) tasks.add(Number(index));
   }

@@ -1,7 +1,7 @@
 /**
  * The registers' own Parquet files, read in the reader's browser.
  *
- *     for (const row of rows(await table("embedded", "runs", ["run_id", "seed"]))) row["seed"];
+ *     for (const row of await table("embedded", "runs", ["run_id", "seed"])) row["seed"];
  *
  * They travel as scripts of the site, which a page may load where it may not fetch: opened from a folder. Each is
  * held against the SHA-256 of the study's manifest before it is read.
@@ -34,17 +34,12 @@ export interface RegisterTable {
   files: RegisterFile[];
 }
 
-/** Columns of one or more files, a list a column, all of one length. */
-export interface Columns {
-  rows: number;
-  columns: Record<string, Value[]>;
-}
-
 /** A file whose bytes are at hand, and what was decoded of it. */
 interface Opened {
   bytes: ArrayBuffer;
   metadata: FileMetaData;
-  columns: Map<string, Value[]>;
+  columns: Set<string>;
+  rows: Row[];
 }
 
 /** What a study's script holds: its manifest, byte for byte, and what that cannot say. */
@@ -106,32 +101,23 @@ export async function manifestText(study: string): Promise<string> {
   return (await leftBy<Left>(study)).manifest;
 }
 
-/** Columns of a whole table of a study; all of them where none are named. */
-export async function table(study: string, name: string, columns?: string[]): Promise<Columns> {
+/** The rows of a whole table of a study, with all columns where none are named. */
+export async function table(study: string, name: string, columns?: string[]): Promise<Row[]> {
   const known = (await catalogue(study))[name];
   if (!known) throw new Error(`this site does not carry the table ${name} of ${study}`);
-  const asked = columns ?? known.columns;
-  const parts = await Promise.all(known.files.map((entry) => columnsOf(study, entry, asked)));
-  const joined = asked.map((column) => [column, parts.flatMap((part) => part.columns[column] ?? [])] as const);
-  return { rows: known.rows, columns: Object.fromEntries(joined) };
+  const parts = await Promise.all(known.files.map((entry) => rowsOf(study, entry, columns ?? known.columns)));
+  return parts.flat();
 }
 
-/** Columns as rows. */
-export function rows({ rows: count, columns }: Columns): Row[] {
-  const listed = Object.entries(columns);
-  return Array.from({ length: count }, (_, at) =>
-    Object.fromEntries(listed.map(([name, values]) => [name, values[at] ?? null])),
-  );
-}
-
-/** Columns of a file that the catalogue or a page names, all where none are named; what was decoded once is kept. */
-export async function columnsOf(study: string, entry: RegisterFile, named?: string[]): Promise<Columns> {
+/** The rows of a file, with columns that are named or with all. What was decoded once is kept, and rows have it, too. */
+export async function rowsOf(study: string, entry: RegisterFile, named?: string[]): Promise<Row[]> {
   const key = `${study}/${entry.file}`;
   const held = await once(opened, key, () => open(entry.at ?? key, entry.sha256));
-  const names = named ?? (await reader()).parquetSchema(held.metadata).children.map((child) => child.element.name);
+  const { parquetSchema } = await reader();
+  const names = named ?? parquetSchema(held.metadata).children.map((child) => child.element.name);
   const absent = names.filter((name) => !held.columns.has(name));
   if (absent.length) await decode(held, absent);
-  return { rows: entry.rows, columns: Object.fromEntries(names.map((name) => [name, held.columns.get(name) ?? []])) };
+  return held.rows;
 }
 
 /** Whether a file's script was loaded. */
@@ -150,19 +136,22 @@ async function open(key: string, expected: string): Promise<Opened> {
   const found = canHash() ? await sha256(bytes) : expected;
   if (found !== expected)
     throw new Error(`${key} is not the file that the manifest names: expected SHA-256 ${expected}, found ${found}`);
-  return { bytes: bytes.buffer, metadata: (await reader()).parquetMetadata(bytes.buffer), columns: new Map() };
+  return { bytes: bytes.buffer, metadata: (await reader()).parquetMetadata(bytes.buffer), columns: new Set(), rows: [] };
 }
 
-async function decode({ bytes: file, metadata, columns }: Opened, names: string[]): Promise<void> {
+async function decode(held: Opened, columns: string[]): Promise<void> {
   const { decompress, parquetReadObjects } = await reader();
   const compressors = { ZSTD: (input: Uint8Array, length: number) => decompress(input, new Uint8Array(length)) };
-  const read = await parquetReadObjects({ file, metadata, columns: names, compressors });
-  for (const name of names) {
+  const { bytes: file, metadata } = held;
+  const read = await parquetReadObjects({ file, metadata, columns, compressors });
+  for (const name of columns) {
     const { converted_type: type, scale = 0 } = metadata.schema.find((one) => one.name === name) ?? {};
     // The reader multiplies by a power of ten, which turns 0.1 into 0.09999999999999999.
     const exact = (value: Value) => (type === "DECIMAL" && typeof value === "number" ? Number(value.toFixed(scale)) : value);
-    columns.set(name, read.map((row) => exact((row[name] as Value | undefined) ?? null)));
+    for (const row of read) row[name] = exact((row[name] as Value | undefined) ?? null);
+    held.columns.add(name);
   }
+  held.rows = read.map((row, at) => Object.assign(held.rows[at] ?? {}, row as Row));
 }
 
 /** A value as text. */
