@@ -73,8 +73,8 @@ function list(place: HTMLElement, source: Source, all: Row[]): void {
     if (name === "task") return make("input", { name, type: "number", min: "0" });
     const values = [...new Set(all.map((row) => said(row, name)))].sort();
     if (name === "step") values.sort((a, b) => Number(a) - Number(b));
-    const offered = name === "outcome" ? ["succeeded", "failed"] : values;
-    return make("select", { name, children: [new Option("all", ""), ...offered.map((value) => new Option(words(value), value))] });
+    const offered = (name === "outcome" ? ["succeeded", "failed"] : values).map((value) => new Option(words(value), value));
+    return make("select", { name, children: [new Option("all", ""), ...offered] });
   });
   const draw = () => {
     const filters = fields.flatMap(({ name, value }) => (value ? [[name, value] as const] : []));
@@ -146,9 +146,11 @@ function side(episode: Played, source: Source): HTMLElement {
   const title = `Task ${episode.task}, schedule ${episode.schedule}: ${end}`;
   const calls = episode.calls.map((call) => {
     const blocked = call.blocked_by ? `blocked by the ${words(call.blocked_by)} before` : "no fault";
-    const event = `${call.key ? `${call.key}: ` : ""}${call.fault ? words(call.fault) : blocked}${call.charged ? "" : ", free of charge"}`;
-    const said = [line("", code(call.tool, "tool"), ` ${call.arguments}`), line("event", event), line("reply", code(call.answer))];
-    return make("li", { class: call.fault || call.blocked_by ? "call faulty" : "call", children: said });
+    const free = call.charged ? "" : ", free of charge";
+    const event = `${call.key ? `${call.key}: ` : ""}${call.fault ? words(call.fault) : blocked}${free}`;
+    const asked = line("", code(call.tool, "tool"), ` ${call.arguments}`);
+    const children = [asked, line("event", event), line("reply", code(call.answer))];
+    return make("li", { class: call.fault || call.blocked_by ? "call faulty" : "call", children });
   });
   const differences = episode.differences.length ? ` ${episode.differences.length} differences from the expected end state.` : "";
   const spent = `${words(end)}; ${words(episode.ended)} after ${episode.calls_charged} of ${episode.budget} calls.${differences}`;

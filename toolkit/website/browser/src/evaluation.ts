@@ -70,7 +70,8 @@ function elementwise(change: (...numbers: [Fraction, Fraction]) => Member): (...
     const [first] = listed;
     if (first) {
       listed.forEach((other) => checkMembers(first, other));
-      return first.map((_, i) => apply(...values.map((value) => (value instanceof Series ? (value.values[i] as Member) : value))) as Member);
+      const at = (i: number) => values.map((value) => (value instanceof Series ? (value.values[i] as Member) : value));
+      return first.map((_, i) => apply(...at(i)) as Member);
     }
     const missing = absent(values);
     return missing.length ? together(missing) : change(...(values.map(number) as [Fraction, Fraction]));

@@ -97,7 +97,9 @@ type Parts = readonly [above: Fraction, below: Fraction];
 function quotient(id: string, counted: readonly (Parts | Missing)[]): Scalar {
   const missing = absent(counted);
   if (missing.length) return together(missing);
-  const [above, below] = [0, 1].map((part) => sum((counted as Parts[]).map((one) => one[part] as Fraction))) as [Fraction, Fraction];
+  const found = counted as Parts[];
+  const below = sum(found.map(([, below]) => below));
+  const above = sum(found.map(([above]) => above));
   return below.equals(0) ? new Missing([`${id} is a quotient over zero`]) : above.div(below);
 }
 
@@ -108,8 +110,8 @@ function parts(endpoint: Endpoint, read: readonly Row[], place: Row): Parts | Mi
   const cell = (column: string): Scalar => {
     if (!column) return new Fraction(1);
     const value = row[column] ?? null; // a study may have left the column out
-    const where = row["run_id"] || inWords(endpoint.where);
-    return value === null ? new Missing([`${endpoint.register}.${column} of ${where} was not published`]) : exact(value as number);
+    if (value !== null) return exact(value as number);
+    return new Missing([`${endpoint.register}.${column} of ${row["run_id"] || inWords(endpoint.where)} was not published`]);
   };
   return present([cell(endpoint.outcome.above), cell(endpoint.outcome.below)]) as Parts | Missing;
 }

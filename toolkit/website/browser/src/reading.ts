@@ -93,8 +93,9 @@ async function rowsOfSome(study: string, endpoint: Endpoint, whole: readonly Row
     if (!all.length) return [];
     const sum = (part: "episodes" | "successes") => all.reduce((total, [, of]) => total + of[part], 0);
     const per = Math.max(...all.map(([, of]) => of.episodes));
-    const counts = { [endpoint.outcome.above]: sum("successes"), episodes: sum("episodes"), tasks: all.length, episodes_per_task: per };
+    const counts = { [endpoint.outcome.above]: sum("successes"), episodes: sum("episodes") };
     // Which tasks they are is compared with other runs: their positions say it.
-    return [{ ...row, ...counts, task_set: all.map(([task]) => task).sort((a, b) => a - b).join() }];
+    const met = { tasks: all.length, episodes_per_task: per };
+    return [{ ...row, ...counts, ...met, task_set: all.map(([task]) => task).sort((a, b) => a - b).join() }];
   });
 }

@@ -11,12 +11,14 @@ import { Fraction, Missing, Series, type Value, ZERO, exact, sum } from "./value
 
 const NONE = "–";
 
+type Compare = (shown: string, data: DOMStringMap, element: HTMLElement) => void;
+
 /** Hold every marked number and verdict of a page against a decision; returns how many there were. */
 export function holdShown(page: ParentNode, { document, rows }: Evidence, decided: Redecision): number {
   const { intervals } = decided;
   const outcome = decided.decide(document.rule);
   let count = 0;
-  const each = (selector: string, compare: (shown: string, data: DOMStringMap, element: HTMLElement) => void, isNeeded = false) => {
+  const each = (selector: string, compare: Compare, isNeeded = false) => {
     const marked = page.querySelectorAll<HTMLElement>(selector);
     if (isNeeded && !marked.length) throw new Mismatch("What the page shows", selector, "no such element");
     marked.forEach((element) => compare(said(element), element.dataset, element));
@@ -39,7 +41,9 @@ export function holdShown(page: ParentNode, { document, rows }: Evidence, decide
     each(`${within}[data-shown=holds]`, (shown) => hold(`Whether ${id} holds, as shown`, truthWord(holds), shown), true);
     each(`${within}[data-shown=value]`, (_, __, element) => series(`The value of ${id} shown`, value, element));
     each(`${within}[data-shown=against]`, (_, __, element) => series(`What ${id} is held against, as shown`, against, element));
-    each(`${within}[data-rule]`, (shown, { rule = "" }) => word(`The verdict of ${rule} shown`, decided.decide(rule).verdict, shown));
+    each(`${within}[data-rule]`, (shown, { rule = "" }) =>
+      word(`The verdict of ${rule} shown`, decided.decide(rule).verdict, shown),
+    );
   }
   each("[data-seed]", (shown, { endpoint = "", seed = "" }) => {
     const value = decided.value(endpoint);
@@ -51,7 +55,9 @@ export function holdShown(page: ParentNode, { document, rows }: Evidence, decide
     const endpoint = document.endpoints[name];
     return endpoint ? rowsRead(name, endpoint, rows) : [];
   };
-  each("[data-rows]", (shown, { rows: name = "" }) => hold(`Rows of ${name} shown`, read(name).length, Number(shown.replaceAll(",", ""))));
+  each("[data-rows]", (shown, { rows: name = "" }) =>
+    hold(`Rows of ${name} shown`, read(name).length, Number(shown.replaceAll(",", ""))),
+  );
   each("[data-sum]", (shown, { sum: column = "", endpoint: name = "" }) => {
     number(`${column} of ${name} shown`, sum(read(name).map((row) => exact((row[column] ?? 0) as number))), shown);
   });

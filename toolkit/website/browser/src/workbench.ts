@@ -123,8 +123,9 @@ function intervals({ evidence: { document }, intervals }: Reached): Node[] {
     const there = asRecorded(spec);
     if (!here || here instanceof Missing || there instanceof Missing)
       return [name, here instanceof Missing ? here.reasons.join("; ") : "–", "–", "–"];
-    const far = `${agree(here, spec) ? "agree" : "DISAGREE"}: at most ${Math.max(...apart(here, spec)).toFixed(1)} standard errors apart`;
-    const verdict = here.from ? far : "not resampled: taken as recorded";
+    const far = Math.max(...apart(here, spec)).toFixed(1);
+    const compared = `${agree(here, spec) ? "agree" : "DISAGREE"}: at most ${far} standard errors apart`;
+    const verdict = here.from ? compared : "not resampled: taken as recorded";
     return [`${name}, ${Number(spec.level) * 100}%`, ends(here), ends(there), verdict];
   });
   if (!rows.length) return [];
