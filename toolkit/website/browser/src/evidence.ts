@@ -33,13 +33,8 @@ export type Rule = typeof RULE & {
   criteria: Criterion[];
 };
 
-export interface Place {
-  arm: string;
-  seed: number;
-  run?: string;
-  missing?: string[];
-  not_run?: boolean;
-}
+/** The one run of an arm and a seed, or why there is none. */
+export type Place = { arm: string; seed: number; run?: string } & Partial<Absent>;
 
 /** What an endpoint says where its table says nothing, and what its study's rows say. */
 export const ENDPOINT = {
@@ -71,12 +66,7 @@ export type Endpoint = typeof ENDPOINT & {
   schedules: number;
 };
 
-interface Ends {
-  low: string;
-  high: string;
-  low_error: string | null;
-  high_error: string | null;
-}
+type Ends = Record<"low" | "high", string> & Record<"low_error" | "high_error", string | null>;
 
 /** What an interval says where its table says nothing. */
 export const INTERVAL = {
