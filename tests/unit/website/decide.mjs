@@ -67,9 +67,9 @@ async function page({ said, choice, change, row }) {
         "reasons" in one
           ? { missing: one.reasons }
           : {
-              low: `${one.low}`,
-              high: `${one.high}`,
-              errors: one.errors?.map(String) ?? null,
+              low: one.low.toFraction(),
+              high: one.high.toFraction(),
+              errors: one.errors?.map((error) => error.toFraction()) ?? null,
               counted: one.from && [one.from.counted.successes, one.from.counted.episodes],
             },
       ]),

@@ -25,7 +25,7 @@ ASK = """
     for (const sql of given.queries) {
       const tables = await toolkitQuery.catalogue(given.study);
       try {
-        const read = (entry, columns) => toolkitQuery.columnsOf(given.study, entry, columns);
+        const read = (entry, columns) => toolkitQuery.rowsOf(given.study, entry, columns);
         answers.push(await toolkitQuery.ask(sql, tables, read));
       } catch (error) { answers.push({ error: String(error.message) }); }
     }
@@ -152,7 +152,7 @@ def test_a_table_in_the_browser_is_the_table_of_the_register(data: Path, embedde
     """Every type of a column: texts, counts, seeds, truth values, lists, decimals, times, nulls."""
     body = """
         const found = {};
-        for (const name of given) found[name] = toolkitQuery.rows(await toolkitQuery.table("embedded", name));
+        for (const name of given) found[name] = await toolkitQuery.table("embedded", name);
         return found;
     """
     names = ["runs", "schedules", "probe_indices", "luck_share", "evaluations"]
@@ -181,7 +181,7 @@ def _wide(value: Any) -> Any:
 
 
 def test_times_are_read_as_utc(data: Path, published: Study) -> None:
-    body = 'return (await toolkitQuery.table("published", "events")).columns.occurred_at'
+    body = 'return (await toolkitQuery.table("published", "events")).map((row) => row.occurred_at)'
     [file] = published.files("events")
     scripts = [data / catalogue_script("published"), data / register_script("published", file)]
     found = [datetime.fromisoformat(text) for text in in_node(body, None, ASSETS / "query.js", *scripts)]
@@ -191,8 +191,10 @@ def test_times_are_read_as_utc(data: Path, published: Study) -> None:
 
 def test_one_file_of_a_table_gives_the_columns_asked_for(data: Path, embedded: Case) -> None:
     body = """
-        const found = await toolkitQuery.file("embedded", given, ["task", "calls"]);
-        return { rows: found.rows, names: Object.keys(found.columns), calls: found.columns.calls };
+        const { episodes } = await toolkitQuery.catalogue("embedded");
+        const entry = episodes.files.find(({ file }) => file === given);
+        const found = await toolkitQuery.rowsOf("embedded", entry, ["task", "calls"]);
+        return { rows: found.length, names: Object.keys(found[0]), calls: found.map((row) => row.calls) };
     """
     path = "episodes/c2-paired-s0.parquet"
     scripts = [data / catalogue_script("embedded"), data / register_script("embedded", path)]
@@ -223,7 +225,7 @@ def test_a_file_that_is_not_the_manifests_answers_nothing(
 ASKING = """
     const asked = [];
     const tables = await toolkitQuery.catalogue("embedded");
-    const read = (entry, columns) => toolkitQuery.columnsOf("embedded", entry, columns);
+    const read = (entry, columns) => toolkitQuery.rowsOf("embedded", entry, columns);
     const allow = async (files) => {
       asked.push(files.map((file) => file.file));
       if (given.refused) throw new Error("no");
@@ -253,7 +255,11 @@ def test_files_that_studies_share_are_read_where_they_are_carried(home: Home, tm
     for name in (catalogue_script("tiny-lm"), register_script("task-pools", pool)):
         scripts.append(tmp_path / name.replace("/", "-"))
         scripts[-1].write_bytes(files[name])
-    body = 'return (await toolkitQuery.file("tiny-lm", given, ["prompt"])).columns.prompt'
+    body = """
+        const { files } = (await toolkitQuery.catalogue("tiny-lm")).task_pools;
+        const entry = files.find(({ file }) => file === given);
+        return (await toolkitQuery.rowsOf("tiny-lm", entry, ["prompt"])).map((row) => row.prompt);
+    """
     found = in_node(body, pool, ASSETS / "query.js", *scripts)
     assert found == pq.read_table(tiny.folder / pool, columns=["prompt"])["prompt"].to_pylist()
 

@@ -1,7 +1,7 @@
 /** What is registered, as the frozen rules and their amendments say it. */
 
 import { parse as parseToml } from "smol-toml";
-import type { Criterion, Declared, Endpoint, IntervalSpec, Rule, Statistic } from "./evidence";
+import { type Declared, ENDPOINT, type Endpoint, INTERVAL, type IntervalSpec, RULE, type Rule } from "./evidence";
 import { namesIn, parse } from "./expression";
 
 /** Runs of one line of the registered matrix. */
@@ -17,13 +17,9 @@ export interface Cell {
 export interface Book extends Declared {
   roles: string[];
   cells: Cell[];
-  /** Rule → its words, which decide nothing. */
-  texts: Record<string, string>;
 }
 
 type Table = Record<string, unknown>;
-
-const PERCENTILE = "percentile bootstrap";
 
 /** Read the rules; an amendment adds what it declares, and its rules take the place of those before. */
 export function readBook(rules: string, amendments: readonly string[]): Book {
@@ -41,13 +37,12 @@ export function readBook(rules: string, amendments: readonly string[]): Book {
     roles: frozen["deciding_roles"] as string[],
     cells: matrix.map((cell) => ({
       ...(cell as unknown as Cell),
-      scale_rewards: text(cell["scale_rewards"]),
+      scale_rewards: String(cell["scale_rewards"] ?? ""),
       fixed: { ...training, ...table(cell["fixed"]) },
     })),
-    texts: of("rules", (content) => text(content["text"])),
     rules: of("rules", readRule),
     endpoints: of("endpoints", (content) => readEndpoint(content, frozen, scaling)),
-    statistics: of("statistics", (content) => content as unknown as Statistic),
+    statistics: of("statistics", (content) => content as { formula: string; unit: string }),
     intervals: of("intervals", (content) => readInterval({ ...common, ...content })),
   };
 }
@@ -58,10 +53,9 @@ export function partFor(book: Book, rule: string): Declared {
   const names = new Set([rule]);
   for (const name of names) { // those added on the way included
     const { criteria = [], estimate = "", interval = "" } = book.rules[name] ?? {};
-    const formula = book.statistics[name]?.formula;
-    const parts = formula ? namesIn(parse(formula)) : [];
-    const named = [...criteria.flatMap((criterion) => criterion.names), estimate, interval, book.intervals[name]?.endpoint ?? ""];
-    for (const other of [...named, ...parts]) names.add(other);
+    const { [name]: statistic } = book.statistics;
+    const named = [estimate, interval, book.intervals[name]?.endpoint ?? "", ...criteria.flatMap((one) => one.names)];
+    for (const other of statistic ? namesIn(parse(statistic.formula)) : named) names.add(other);
   }
   const only = <T>(part: Record<string, T>) => Object.fromEntries(Object.entries(part).filter(([name]) => names.has(name)));
   const { rules, endpoints, statistics, intervals } = book;
@@ -75,89 +69,46 @@ export function described(endpoint: Endpoint, arm: string, seed: number): string
 }
 
 function readRule(content: Table): Rule {
-  const kind = text(content["kind"]) as Rule["kind"];
-  const criteria = content["criteria"] as Omit<Criterion, "names">[];
-  return {
-    kind,
-    joint: kind !== "prediction" || content["parts"] === "joint",
-    superseded: text(content["superseded"]),
-    binding: text(content["binding"]),
-    open: text(content["open"]),
-    shut: text(content["shut"]),
-    estimate: text(content["estimate"]),
-    interval: text(content["interval"]),
-    threshold: (content["threshold"] as string | undefined) ?? null,
-    readings: table(content["readings"]) as Record<string, string>,
-    criteria: criteria.map((c) => ({ ...c, reading: c.reading ?? null, names: namesIn(parse(c.test)) })),
-  };
+  const rule = { ...RULE, ...content } as unknown as Rule;
+  const joint = rule.kind !== "prediction" || content["parts"] === "joint";
+  const criteria = rule.criteria.map((one) => ({ ...one, reading: one.reading ?? null, names: namesIn(parse(one.test)) }));
+  return { ...rule, joint, criteria };
 }
 
 function readEndpoint(content: Table, frozen: Table, scaling: string): Endpoint {
-  const set = table(table(frozen["sets"])[text(content["set"])]);
-  const said = table(set["where"]) as Record<string, string>;
+  const set = table(table(frozen["sets"])[String(content["set"])]);
   const declared = table(frozen["attributes"]);
-  const part = (isAttribute: boolean) =>
-    Object.fromEntries(Object.entries(said).filter(([name]) => name in declared === isAttribute));
+  const said = Object.entries(table(set["where"]) as Record<string, string>);
+  const part = (isAttribute: boolean) => Object.fromEntries(said.filter(([name]) => name in declared === isAttribute));
   const [tasks, schedules] = [Number(set["tasks"] ?? 0), Number(set["schedules"] ?? 0)];
-  const outcome = table(content["outcome"]) as Record<string, string>;
-  const count = outcome["count"] ?? outcome["sum"];
+  const { count, sum, of, figure, over } = content["outcome"] as Record<string, string>;
   const checkpoints = ((content["checkpoints"] ?? []) as string[]).map((place) => {
     const [trajectory = "", step] = place.split("@");
     return { trajectory, step: Number(step) };
   });
-  const endpoint: Endpoint = {
-    register: text(content["register"]),
-    outcome:
-      count === undefined
-        ? { figure: text(outcome["figure"]), over: outcome["over"] ?? null }
-        : { count, of: text(outcome["of"]) },
-    where: { ...part(false), ...(table(content["where"]) as Record<string, string>) },
+  const [low, high] = content["range"] as [string, string];
+  return {
+    ...(ENDPOINT as unknown as Endpoint),
+    ...content,
+    outcome: { above: count ?? sum ?? figure ?? "", below: of ?? over ?? "" },
+    where: { ...part(false), ...(content["where"] as Record<string, string> | undefined) },
     attributes: part(true),
-    expect: { ...(tasks ? { episodes: tasks * schedules } : {}), ...(table(content["expect"]) as Record<string, number>) },
-    condition: text(content["condition"]),
-    scale_rewards: text(content["scale_rewards"]) || scaling,
-    arms: (content["arms"] ?? []) as string[],
-    seeds: (content["seeds"] ?? []) as number[],
-    by: content["by"] as Endpoint["by"],
-    steps: (content["steps"] ?? []) as number[],
-    over_steps: text(content["over_steps"]) as Endpoint["over_steps"],
-    threshold: (content["threshold"] as string | undefined) ?? null,
+    expect: { ...(tasks ? { episodes: tasks * schedules } : {}), ...(content["expect"] as Record<string, number> | undefined) },
+    scale_rewards: String(content["scale_rewards"] ?? scaling),
     checkpoints,
-    low: (content["range"] as string[])[0] ?? "",
-    high: (content["range"] as string[])[1] ?? "",
+    low,
+    high,
     tasks,
     schedules,
-    // What the study's rows say is filled in by `reading`.
-    has_register: false,
-    runs: [],
-    members: [],
   };
-  if (endpoint.by === "seed") endpoint.members = endpoint.seeds.map(String);
-  if (endpoint.by === "run")
-    endpoint.members = endpoint.arms.flatMap((arm) => endpoint.seeds.map((seed) => described(endpoint, arm, seed)));
-  if (endpoint.by === "checkpoint") endpoint.members = checkpoints.map(({ trajectory, step }) => `${trajectory}@${step}`);
-  return endpoint;
 }
 
 function readInterval(content: Table): IntervalSpec {
-  const method = text(content["method"]);
-  return {
-    endpoint: text(content["endpoint"]),
-    level: text(content["level"]),
-    method,
-    resamples: Number(content["resamples"] ?? 0),
-    resampled: (content["resampled"] ?? []) as string[],
-    // Tasks are crossed with seeds by this method alone.
-    crossing: method === PERCENTILE ? (text(content["crossing"]) as IntervalSpec["crossing"]) : "",
-    rng_seed: String(content["rng_seed"] ?? 0),
-    recorded: { missing: [], not_run: false },
-  };
+  const spec = { ...INTERVAL, ...content, rng_seed: String(content["rng_seed"] ?? 0) } as unknown as IntervalSpec;
+  // Tasks are crossed with seeds by this method alone.
+  return spec.method === "percentile bootstrap" ? spec : { ...spec, crossing: "" };
 }
 
 function table(value: unknown): Table {
   return (value ?? {}) as Table;
-}
-
-function text(value: unknown): string {
-  return (value ?? "") as string;
 }

@@ -14,10 +14,6 @@ export function hex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-export function same(one: Uint8Array, other: Uint8Array): boolean {
-  return one.length === other.length && one.every((byte, at) => byte === other[at]);
-}
-
 /** Whether this browser hashes: only pages from a folder, localhost or https. */
 export function canHash(): boolean {
   return !!(globalThis.crypto as Crypto | undefined)?.subtle;

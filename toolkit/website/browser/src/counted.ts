@@ -1,17 +1,17 @@
 /** Episodes counted by run, step and task: what an interval resamples, held against the register's counts. */
 
-import type { Differences } from "./bootstrap";
 import type { Endpoint, Rows } from "./evidence";
-import { greatest } from "./fraction";
-import { stepWeights, rowAt } from "./measure";
-import { catalogue, columnsOf } from "./registers";
-import { Missing } from "./value";
+import { rowAt, rowsRead, stepWeights } from "./measure";
+import { catalogue, rowsOf } from "./registers";
+import { Fraction, Missing } from "./value";
 
 /** Task → its episodes, and what they add up to. */
 export type Tasks = Map<number, { episodes: number; successes: number }>;
 
 export interface Counted {
-  differences: Differences;
+  /** Differences of seed pairs (a row each) and tasks as whole numbers over one denominator, so that every sum is exact. */
+  numerators: Float64Array[];
+  denominator: number;
   /** Episodes read, and successes among them. */
   episodes: number;
   successes: number;
@@ -25,8 +25,8 @@ const PLACE = ["phase", "pool", "regime"];
 
 /** Count the episodes that an endpoint is a mean of, by place and task; those that are left out are not counted. */
 export async function episodesOf(study: string, endpoint: Endpoint): Promise<Map<string, Tasks>> {
-  const count = "count" in endpoint.outcome ? endpoint.outcome.count : "";
-  const column = COUNTED_BY_TASK[count] ?? count;
+  const { above } = endpoint.outcome;
+  const column = COUNTED_BY_TASK[above] ?? above;
   const register = (await catalogue(study))["episodes"];
   if (!register) throw new Error(`this site does not carry the episodes of ${study}`);
   const runs = new Set(endpoint.runs.map(({ run }) => run));
@@ -36,16 +36,13 @@ export async function episodesOf(study: string, endpoint: Endpoint): Promise<Map
   const found = new Map<string, Tasks>();
   for (const file of register.files) {
     if (file.run && !runs.has(file.run)) continue;
-    const { rows, columns } = await columnsOf(study, file, names);
-    for (let at = 0; at < rows; at += 1) {
-      const value = (name: string) => columns[name]?.[at];
-      if (!runs.has(String(value("run_id"))) || value("excluded") === true) continue;
-      if (wanted.some(([name, is]) => value(name) !== is)) continue;
-      const key = place(value("run_id"), value("step"));
-      let tasks = found.get(key);
-      if (!tasks) found.set(key, (tasks = new Map()));
-      const of = tasks.get(Number(value("task"))) ?? { episodes: 0, successes: 0 };
-      tasks.set(Number(value("task")), { episodes: of.episodes + 1, successes: of.successes + Number(value(column)) });
+    for (const row of await rowsOf(study, file, names)) {
+      if (!runs.has(String(row["run_id"])) || row["excluded"] === true) continue;
+      if (wanted.some(([name, is]) => row[name] !== is)) continue;
+      const [key, task] = [place(row["run_id"], row["step"]), Number(row["task"])];
+      const tasks: Tasks = found.get(key) ?? new Map();
+      const { episodes, successes } = tasks.get(task) ?? { episodes: 0, successes: 0 };
+      found.set(key, tasks.set(task, { episodes: episodes + 1, successes: successes + Number(row[column]) }));
     }
   }
   return found;
@@ -53,50 +50,39 @@ export async function episodesOf(study: string, endpoint: Endpoint): Promise<Map
 
 /** The differences of an endpoint, by seed pair and task; throws where the episodes are not those of the rows. */
 export function countEpisodes(id: string, endpoint: Endpoint, found: Map<string, Tasks>, registers: Rows): Counted {
-  const { outcome } = endpoint;
-  if (!("count" in outcome)) throw new Error("an interval of figures cannot be resampled");
-  let [played, succeeded, places] = [0, 0, 0];
-  for (const { run } of endpoint.runs)
-    for (const step of endpoint.steps) {
+  const { arms, seeds, steps, runs, schedules } = endpoint;
+  const { above, below } = endpoint.outcome;
+  const read = rowsRead(id, endpoint, registers);
+  const weights = stepWeights(endpoint);
+  const scale = weights.reduce((all, { d }) => all.lcm(d), new Fraction(1));
+  const ordered = [...(found.get(place(runs[0]?.run, steps[0]))?.keys() ?? [])].sort((a, b) => a - b);
+  const numerators = seeds.map(() => new Float64Array(ordered.length));
+  let [episodes, successes] = [0, 0];
+  for (const { arm, seed, run } of runs) {
+    const sums = numerators[seeds.indexOf(seed)] as Float64Array;
+    const sign = arms.indexOf(arm) === 0 ? 1 : -1;
+    for (const [i, step] of steps.entries()) {
       const here = `${run} at step ${step}`;
       const tasks = found.get(place(run, step));
-      const row = rowAt(id, endpoint, registers, run ?? "", step);
+      const row = rowAt(endpoint, read, { run_id: run, step });
       if (!tasks || row instanceof Missing) throw new Error(`there are no episodes of ${here}`);
       const all = [...tasks.values()];
-      if (all.length !== endpoint.tasks || all.some((task) => task.episodes !== endpoint.schedules))
-        throw new Error(`the episodes of ${here} are not ${endpoint.tasks} tasks × ${endpoint.schedules} schedules`);
-      const total = all.reduce((sum, task) => sum + task.episodes, 0);
-      const won = all.reduce((sum, task) => sum + task.successes, 0);
-      if (String(won) !== String(row[outcome.count]) || String(total) !== String(row[outcome.of]))
-        throw new Error(
-          `the episodes of ${here} are ${won} of ${total}, and ${endpoint.register} ` +
-            `says ${row[outcome.count]} of ${row[outcome.of]}`,
-        );
-      [played, succeeded, places] = [played + total, succeeded + won, places + 1];
-    }
-  return { differences: differences(endpoint, found), episodes: played, successes: succeeded, places };
-}
-
-function differences(endpoint: Endpoint, found: Map<string, Tasks>): Differences {
-  const weights = stepWeights(endpoint);
-  const scale = weights.reduce((all, { below }) => (all * below) / greatest(all, below), 1n);
-  const whole = weights.map(({ above, below }) => Number((above * scale) / below));
-  const first = found.get(place(endpoint.runs[0]?.run, endpoint.steps[0]));
-  const tasks = [...(first?.keys() ?? [])].sort((a, b) => a - b);
-  const numerators = endpoint.seeds.map(() => new Float64Array(tasks.length));
-  for (const { arm, seed, run } of endpoint.runs) {
-    const row = numerators[endpoint.seeds.indexOf(seed)] as Float64Array;
-    const sign = endpoint.arms.indexOf(arm) === 0 ? 1 : -1;
-    endpoint.steps.forEach((step, i) => {
-      const counted = found.get(place(run, step));
-      tasks.forEach((task, at) => {
-        const of = counted?.get(task);
-        if (!of) throw new Error(`${run} at step ${step} did not meet task ${task}, which others met`);
-        row[at]! += sign * (whole[i] as number) * of.successes;
+      if (all.length !== endpoint.tasks || all.some((task) => task.episodes !== schedules))
+        throw new Error(`the episodes of ${here} are not ${endpoint.tasks} tasks × ${schedules} schedules`);
+      const [total, won] = [all.length * schedules, all.reduce((sum, task) => sum + task.successes, 0)];
+      const [counted, said] = [`${won} of ${total}`, `${row[above]} of ${row[below]}`];
+      if (counted !== said) throw new Error(`the episodes of ${here} are ${counted}, and ${endpoint.register} says ${said}`);
+      [episodes, successes] = [episodes + total, successes + won];
+      const whole = sign * scale.mul(weights[i] as Fraction).valueOf();
+      ordered.forEach((task, at) => {
+        const of = tasks.get(task);
+        if (!of) throw new Error(`${here} did not meet task ${task}, which others met`);
+        sums[at]! += whole * of.successes;
       });
-    });
+    }
   }
-  return { numerators, denominator: Number(scale) * endpoint.schedules };
+  const denominator = scale.valueOf() * schedules;
+  return { numerators, denominator, episodes, successes, places: runs.length * steps.length };
 }
 
 /** A run at a step, as a key. */

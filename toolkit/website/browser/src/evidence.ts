@@ -1,7 +1,6 @@
 /** What a rule is decided on: the registration's words, the study's rows, and what was recorded. Exact numbers are text. */
 
-import { Fraction } from "./fraction";
-import { Missing, Series, type Value } from "./value";
+import { Fraction, Missing, Series, type Value, exact } from "./value";
 
 interface Absent {
   missing: string[];
@@ -19,87 +18,68 @@ export interface Criterion {
   names: string[];
 }
 
-export interface Rule {
+/** What a rule says where its table says nothing. */
+export const RULE = {
+  ...{ superseded: "", binding: "", open: "", shut: "", estimate: "", interval: "" },
+  readings: {} as Record<string, string>,
+  threshold: null as string | null,
+};
+
+export type Rule = typeof RULE & {
   kind: "hypothesis" | "prediction" | "gate";
+  /** Its words, which decide nothing. */
+  text: string;
   joint: boolean;
-  superseded: string;
-  binding: string;
-  readings: Record<string, string>;
-  open: string;
-  shut: string;
-  estimate: string;
-  interval: string;
-  threshold: string | null;
   criteria: Criterion[];
-}
+};
 
-export interface Place {
-  arm: string;
-  seed: number;
-  run?: string;
-  missing?: string[];
-  not_run?: boolean;
-}
+/** The one run of an arm and a seed, or why there is none. */
+export type Place = { arm: string; seed: number; run?: string } & Partial<Absent>;
 
-export interface Endpoint {
+/** What an endpoint says where its table says nothing, and what its study's rows say. */
+export const ENDPOINT = {
+  condition: "",
+  arms: [] as string[],
+  seeds: [] as number[],
+  steps: [] as number[],
+  over_steps: "" as "auc" | "auc_gain" | "mean" | "steps_to_threshold" | "",
+  /** Why it cannot be measured; empty where it can. */
+  lacks: "",
+  runs: [] as Place[],
+};
+
+export type Endpoint = typeof ENDPOINT & {
   register: string;
-  has_register: boolean;
-  /** Why it cannot be measured, where that is more than a table that is not there. */
-  lacks?: string;
-  outcome: { count: string; of: string } | { figure: string; over: string | null };
+  /** Columns of a quotient: of two counts or of two figures; of one figure over nothing. */
+  outcome: { above: string; below: string };
   where: Record<string, string>;
   expect: Record<string, number>;
-  arms: string[];
-  seeds: number[];
-  runs: Place[];
-  condition: string;
   scale_rewards: string;
   /** What the tasks are that it is measured on; on all of them where it is empty. */
   attributes: Record<string, string>;
   by: "seed" | "run" | "checkpoint" | "pooled" | "row";
-  members: string[];
-  steps: number[];
-  over_steps: "auc" | "auc_gain" | "mean" | "steps_to_threshold" | "";
-  threshold: string | null;
+  threshold?: string;
   checkpoints: { trajectory: string; step: number }[];
   low: string;
   high: string;
   tasks: number;
   schedules: number;
-}
+};
 
-/** A number made of endpoints, by a formula of the language. */
-export interface Statistic {
-  formula: string;
-  unit: string;
-}
+type Ends = Record<"low" | "high", string> & Record<"low_error" | "high_error", string | null>;
 
-/** A test of significance: its p-values are taken as recorded. */
-interface Tested {
-  p: Written;
-  /** Null where it is in no family. */
-  adjusted: Written;
-}
+/** What an interval says where its table says nothing. */
+export const INTERVAL = {
+  resamples: 0,
+  resampled: [] as string[],
+  crossing: "" as "crossed" | "nested" | "",
+  rng_seed: "0",
+  recorded: { missing: [], not_run: false } as Ends | Absent,
+};
 
-export interface Ends {
-  low: string;
-  high: string;
-  low_error: string | null;
-  high_error: string | null;
-}
+export type IntervalSpec = typeof INTERVAL & Record<"endpoint" | "level" | "method", string>;
 
-export interface IntervalSpec {
-  endpoint: string;
-  level: string;
-  method: string;
-  resamples: number;
-  resampled: string[];
-  crossing: "crossed" | "nested" | "";
-  rng_seed: string;
-  recorded: Ends | Absent;
-}
-
-export interface Recorded {
+interface Recorded {
   verdict: string;
   original_verdict: string | null;
   evidence: string;
@@ -119,7 +99,8 @@ export interface Said {
   intervals: Record<string, Ends | Absent>;
   /** Intervals that episodes of the study can be resampled for. */
   resampled: string[];
-  tests: Record<string, Tested>;
+  /** Tests of significance, whose p-values are taken as recorded; adjusted is null in no family. */
+  tests: Record<string, { p: Written; adjusted: Written }>;
   recorded: Record<string, Recorded>;
 }
 
@@ -127,7 +108,8 @@ export interface Said {
 export interface Declared {
   rules: Record<string, Rule>;
   endpoints: Record<string, Endpoint>;
-  statistics: Record<string, Statistic>;
+  /** Numbers made of endpoints, by a formula of the language. */
+  statistics: Record<string, { formula: string; unit: string }>;
   intervals: Record<string, IntervalSpec>;
 }
 
@@ -155,7 +137,7 @@ export function named<T>(table: Record<string, T>, name: string): T {
 /** A written value as a value. */
 export function readValue(written: Written): Value | null {
   if (written === null || typeof written === "boolean") return written;
-  if (typeof written === "string") return Fraction.read(written);
+  if (typeof written === "string") return exact(written);
   if ("missing" in written) return new Missing(written.missing, written.not_run);
   return new Series(written.unit, written.members.map(([key, member]) => [key, readValue(member) as Fraction]));
 }
@@ -163,7 +145,7 @@ export function readValue(written: Written): Value | null {
 /** A value as the document writes it. */
 export function writeValue(value: Value | null): Written {
   if (value === null || typeof value === "boolean") return value;
-  if (value instanceof Fraction) return value.toString();
+  if (value instanceof Fraction) return value.toFraction();
   if (value instanceof Missing) return { missing: [...value.reasons], not_run: value.notRun };
   return { unit: value.unit, members: value.items.map(([key, member]) => [key, writeValue(member)]) };
 }

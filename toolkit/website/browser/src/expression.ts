@@ -7,154 +7,92 @@
  *   atom     = number | name | operator "(" test { "," test } ")" | "(" test ")" | "-" atom
  */
 
-import { Fraction, ZERO } from "./fraction";
+import { Fraction, ZERO } from "./value";
 
-export type Expression =
-  | { kind: "number"; value: Fraction }
-  | { kind: "name"; name: string }
-  | { kind: "call"; operator: string; inside: Expression[] }
-  | { kind: "binary"; operator: string; left: Expression; right: Expression };
+/** A number, a name, or an operator over others. */
+export type Expression = Fraction | string | Call;
+
+export interface Call {
+  operator: string;
+  inside: Expression[];
+}
 
 const COMPARISONS = [">=", "<=", ">", "<", "="];
+const LEVELS = [COMPARISONS, ["+", "-"], ["*", "/"]];
 const LONGEST = 2000;
 const MOST_TOKENS = 200;
 const DEEPEST = 40;
-const TOKEN = /\s*(?:(\d+(?:\.\d+)?)|([A-Za-z_]\w*)|(>=|<=|[><=+\-*/(),]))/y;
-
-interface Token {
-  kind: "number" | "name" | "symbol";
-  text: string;
-}
+const TOKEN = /\d+(?:\.\d+)?|[A-Za-z_]\w*|>=|<=|\S/g;
 
 /** Parse a test; throws a SyntaxError at what the language does not have. */
 export function parse(text: string): Expression {
-  const found = text.length > LONGEST ? [] : tokens(text);
-  if (text.length > LONGEST || found.length > MOST_TOKENS) throw new SyntaxError("a test is too long");
-  const parser = new Parser(found, text);
-  const expression = parser.test(0);
-  parser.end();
+  const tokens = text.length > LONGEST ? [] : (text.match(TOKEN) ?? []);
+  if (text.length > LONGEST || tokens.length > MOST_TOKENS) throw new SyntaxError("a test is too long");
+  const unexpected = (expected: string) =>
+    new SyntaxError(`expected ${expected}, found ${tokens[0] ?? "the end"} in ${text}`);
+  const take = (wanted: string[]) => (wanted.includes(tokens[0] ?? "") ? tokens.shift() : undefined);
+
+  const test = (depth: number, level = 0): Expression => {
+    const operators = LEVELS[level];
+    if (!operators) return atom(depth);
+    let left = test(depth, level + 1);
+    for (let operator; (operator = take(operators)); ) {
+      left = call(operator, left, test(depth, level + 1));
+      if (!level && COMPARISONS.includes(tokens[0] ?? "")) throw unexpected("no second comparison");
+    }
+    return left;
+  };
+  const listed = (depth: number): Expression[] => {
+    const inside = [test(depth)];
+    while (take([","])) inside.push(test(depth));
+    if (!take([")"])) throw unexpected(")");
+    return inside;
+  };
+  const atom = (depth: number): Expression => {
+    if (depth > DEEPEST) throw unexpected(`a depth of ${DEEPEST} at most`);
+    if (take(["-"])) return call("-", ZERO, atom(depth + 1));
+    if (take(["("])) {
+      const [inside, other] = listed(depth + 1);
+      if (!inside || other !== undefined) throw unexpected("one test in brackets");
+      return inside;
+    }
+    if (!/^\w/.test(tokens[0] ?? "")) throw unexpected("a number, a name or an operator");
+    const word = tokens.shift() as string;
+    if (/^\d/.test(word)) return new Fraction(word);
+    return take(["("]) ? call(word, ...listed(depth + 1)) : word;
+  };
+
+  const expression = test(0);
+  if (tokens.length) throw unexpected("the end of the test");
   return expression;
 }
 
+function call(operator: string, ...inside: Expression[]): Call {
+  return { operator, inside };
+}
+
+/** A call and its operator, or nothing of a number or a name. */
+export function called(expression: Expression): Partial<Call> {
+  return typeof expression === "string" || expression instanceof Fraction ? {} : expression;
+}
+
 /** What a comparison of an interval with a margin stands for: its ends held against numbers. */
-export function expanded({ operator, inside }: Extract<Expression, { kind: "call" }>): Expression {
+export function expanded({ operator, inside }: Call): Call {
   const [interval, margin] = inside as [Expression, Expression];
-  const end = (name: string): Expression => ({ kind: "call", operator: name, inside: [interval] });
-  const below: Expression = { kind: "binary", operator: "-", left: { kind: "number", value: ZERO }, right: margin };
-  const low: Expression = { kind: "binary", operator: ">=", left: end("lower"), right: below };
-  const high: Expression = { kind: "binary", operator: "<=", left: end("upper"), right: margin };
-  return operator === "equivalent" ? { kind: "call", operator: "all", inside: [low, high] } : low;
+  const low = call(">=", call("lower", interval), call("-", ZERO, margin));
+  return operator === "equivalent" ? call("all", low, call("<=", call("upper", interval), margin)) : low;
 }
 
-/** The part of a test whose number a reader wants to see, or null for a test of tests. */
-export function subject(expression: Expression): Expression | null {
-  if (expression.kind === "binary") return COMPARISONS.includes(expression.operator) ? expression.left : null;
-  if (expression.kind !== "call") return null;
-  if (expression.operator === "non_inferior") return subject(expanded(expression));
-  const [first] = expression.inside;
-  if (!first) return null;
-  if (["each", "majority", "not"].includes(expression.operator)) return subject(first);
-  return ["within", "between", "decreasing"].includes(expression.operator) ? first : null;
-}
-
-/** What the subject of a test is compared with, where that is measured, too, and no number as written. */
-export function comparedWith(expression: Expression): Expression | null {
-  if (expression.kind === "call" && ["each", "majority", "not"].includes(expression.operator))
-    return expression.inside[0] ? comparedWith(expression.inside[0]) : null;
-  if (expression.kind !== "binary" || !COMPARISONS.includes(expression.operator)) return null;
-  return namesIn(expression.right).length ? expression.right : null;
+/** What a test compares, of every member perhaps, and with what; nothing of a test of tests. */
+export function compared(expression: Expression): Expression[] {
+  const { operator = "", inside = [] } = called(expression);
+  if (["each", "majority", "not"].includes(operator)) return inside.slice(0, 1).flatMap(compared);
+  if (["within", "between", "decreasing"].includes(operator)) return inside.slice(0, 1);
+  if (operator === "non_inferior") return expanded({ operator, inside }).inside;
+  return COMPARISONS.includes(operator) ? inside : [];
 }
 
 /** Every name that an expression mentions, in order. */
 export function namesIn(expression: Expression): string[] {
-  if (expression.kind === "name") return [expression.name];
-  if (expression.kind === "binary") return [...namesIn(expression.left), ...namesIn(expression.right)];
-  return expression.kind === "call" ? expression.inside.flatMap(namesIn) : [];
-}
-
-function tokens(text: string): Token[] {
-  const found: Token[] = [];
-  const whole = text.trimEnd();
-  TOKEN.lastIndex = 0;
-  while (TOKEN.lastIndex < whole.length) {
-    const at = TOKEN.lastIndex;
-    const match = TOKEN.exec(whole);
-    if (!match) throw new SyntaxError(`a character that the language does not know, at ${at} of ${text}`);
-    const [, number, name, symbol] = match;
-    if (number !== undefined) found.push({ kind: "number", text: number });
-    else if (name !== undefined) found.push({ kind: "name", text: name });
-    else found.push({ kind: "symbol", text: symbol ?? "" });
-  }
-  return found;
-}
-
-class Parser {
-  private next = 0;
-
-  constructor(private readonly tokens: Token[], private readonly text: string) {}
-
-  test(depth: number): Expression {
-    const left = this.sum(depth);
-    const operator = this.symbol(COMPARISONS);
-    if (!operator) return left;
-    const right = this.sum(depth);
-    if (this.symbol(COMPARISONS)) throw this.unexpected("no second comparison");
-    return { kind: "binary", operator, left, right };
-  }
-
-  end(): void {
-    if (this.next < this.tokens.length) throw this.unexpected("the end of the test");
-  }
-
-  private sum(depth: number): Expression {
-    let left = this.product(depth);
-    for (let operator; (operator = this.symbol(["+", "-"])); )
-      left = { kind: "binary", operator, left, right: this.product(depth) };
-    return left;
-  }
-
-  private product(depth: number): Expression {
-    let left = this.atom(depth);
-    for (let operator; (operator = this.symbol(["*", "/"])); )
-      left = { kind: "binary", operator, left, right: this.atom(depth) };
-    return left;
-  }
-
-  private atom(depth: number): Expression {
-    if (depth > DEEPEST) throw this.unexpected(`a depth of ${DEEPEST} at most`);
-    if (this.symbol(["-"])) {
-      const left: Expression = { kind: "number", value: ZERO };
-      return { kind: "binary", operator: "-", left, right: this.atom(depth + 1) };
-    }
-    if (this.symbol(["("])) {
-      const inside = this.test(depth + 1);
-      this.expect(")");
-      return inside;
-    }
-    const token = this.tokens[this.next];
-    if (!token || token.kind === "symbol") throw this.unexpected("a number, a name or an operator");
-    this.next += 1;
-    if (token.kind === "number") return { kind: "number", value: Fraction.read(token.text) };
-    if (!this.symbol(["("])) return { kind: "name", name: token.text };
-    const inside = [this.test(depth + 1)];
-    while (this.symbol([","])) inside.push(this.test(depth + 1));
-    this.expect(")");
-    return { kind: "call", operator: token.text, inside };
-  }
-
-  private symbol(wanted: string[]): string | null {
-    const token = this.tokens[this.next];
-    if (token?.kind !== "symbol" || !wanted.includes(token.text)) return null;
-    this.next += 1;
-    return token.text;
-  }
-
-  private expect(wanted: string): void {
-    if (!this.symbol([wanted])) throw this.unexpected(wanted);
-  }
-
-  private unexpected(expected: string): SyntaxError {
-    const found = this.tokens[this.next]?.text ?? "the end";
-    return new SyntaxError(`expected ${expected}, found ${found} in ${this.text}`);
-  }
+  return typeof expression === "string" ? [expression] : (called(expression).inside ?? []).flatMap(namesIn);
 }

@@ -12,24 +12,24 @@ export function block<T>(selector: string, within: ParentNode = document): T {
   return JSON.parse(element(selector, HTMLScriptElement, within).textContent ?? "null") as T;
 }
 
-/** A new element with classes and text; text is always text, never markup. */
+/** What a new element has: classes, text, children, and any property of its kind. */
+type Options<E> = Partial<Omit<E, "children" | "text">> & { text?: string; class?: string; children?: Cell[] };
+
+/** A new element; text is always text, never markup. */
 export function make<K extends keyof HTMLElementTagNameMap>(
   tag: K,
-  options: { text?: string; class?: string; children?: Cell[] } = {},
+  { text, class: kind, children = [], ...properties }: Options<HTMLElementTagNameMap[K]> = {},
 ): HTMLElementTagNameMap[K] {
-  const made = document.createElement(tag);
-  if (options.class) made.className = options.class;
-  if (options.text !== undefined) made.textContent = options.text;
-  made.append(...(options.children ?? []));
+  const made = Object.assign(document.createElement(tag), properties);
+  if (kind) made.className = kind;
+  if (text !== undefined) made.textContent = text;
+  made.append(...children);
   return made;
 }
 
 /** A button that does something. */
 export function button(text: string, act: () => void): HTMLButtonElement {
-  const made = make("button", { text });
-  made.type = "button";
-  made.addEventListener("click", act);
-  return made;
+  return make("button", { text, type: "button", onclick: act });
 }
 
 /** What stands in a cell of a table: a text, a node, or the cell itself. */
@@ -42,14 +42,9 @@ export function rowOf(cells: readonly Cell[]): HTMLTableRowElement {
 
 /** A table that scrolls by itself. */
 export function tableOf(head: readonly string[], body: HTMLTableSectionElement, label: string, kind = ""): HTMLElement {
-  const header = head.map((text) => make("th", { text }));
-  for (const cell of header) cell.scope = "col";
-  const children = [make("thead", { children: [make("tr", { children: header })] }), body];
-  const scroll = make("div", { class: "scroll", children: [make("table", { class: kind, children })] });
-  scroll.tabIndex = 0;
-  scroll.role = "region";
-  scroll.ariaLabel = label;
-  return scroll;
+  const header = make("tr", { children: head.map((text) => make("th", { text, scope: "col" })) });
+  const table = make("table", { class: kind, children: [make("thead", { children: [header] }), body] });
+  return make("div", { class: "scroll", tabIndex: 0, role: "region", ariaLabel: label, children: [table] });
 }
 
 export function bodyOf(rows: readonly (readonly Cell[])[]): HTMLTableSectionElement {
@@ -58,9 +53,7 @@ export function bodyOf(rows: readonly (readonly Cell[])[]): HTMLTableSectionElem
 
 /** Hand a text to the reader as a file. */
 export function save(name: string, type: string, content: string): void {
-  const link = make("a");
-  link.download = name;
-  link.href = URL.createObjectURL(new Blob([content], { type }));
+  const link = make("a", { download: name, href: URL.createObjectURL(new Blob([content], { type })) });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
@@ -82,20 +75,31 @@ export function spelt(name: string): string {
 export const root: string =
   typeof document === "undefined" ? "" : new URL(".", element("script[src$='site.js']", HTMLScriptElement).src).href;
 
-const loading = new Map<string, Promise<void>>();
+/** What is asked for once a name; what failed is tried again. */
+export function once<T>(known: Map<string, Promise<T>>, name: string, make: () => Promise<T>): Promise<T> {
+  const promise = known.get(name) ?? make();
+  known.set(name, promise);
+  promise.catch(() => known.delete(name));
+  return promise;
+}
+
+const loading = new Map<string, Promise<unknown>>();
 
 /** Load a script of this site once; a page opened from a folder may not fetch, but it may load scripts. */
-export function load(name: string): Promise<void> {
-  let promise = loading.get(name);
-  if (!promise) {
-    promise = new Promise((resolve, reject) => {
-      const script = document.createElement("script");
-      script.src = root + name;
-      script.onload = () => resolve();
-      script.onerror = () => reject(new Error(`${name} cannot be loaded`));
-      document.head.append(script);
+export function load(name: string): Promise<unknown> {
+  const make = () =>
+    new Promise((onload, reject) => {
+      const onerror = () => reject(new Error(`${name} cannot be loaded`));
+      document.head.append(Object.assign(document.createElement("script"), { src: root + name, onload, onerror }));
     });
-    loading.set(name, promise);
-  }
-  return promise;
+  return once(loading, name, make);
+}
+
+export function note(text: string): HTMLElement {
+  return make("p", { class: "note", text });
+}
+
+/** A field with its name. */
+export function labelled(text: string, field: HTMLElement): HTMLElement {
+  return make("label", { children: [make("span", { text }), field] });
 }

@@ -9,22 +9,19 @@ export class Player {
   private step = 1;
   private timer: number | undefined;
   private readonly pairs: HTMLDetailsElement[];
-  private readonly choice = make("select");
-  private readonly slider = make("input");
+  private readonly choice: HTMLSelectElement;
+  private readonly slider = make("input", { type: "range", min: "1" });
   private readonly play = button("Play", () => this.toggle());
-  private readonly status = make("p", { class: "status" });
+  private readonly status = make("p", { class: "status", role: "status" });
   private chosen: HTMLDetailsElement | undefined;
 
   constructor(place: HTMLElement) {
     this.pairs = [...place.querySelectorAll<HTMLDetailsElement>("details.pair")];
-    this.choice.append(...this.pairs.map((pair, at) => new Option(pair.dataset["title"] ?? "", String(at))));
-    this.slider.type = "range";
-    this.slider.min = "1";
-    this.status.setAttribute("role", "status");
+    const named = this.pairs.map((pair, at) => new Option(pair.dataset["title"] ?? "", String(at)));
+    this.choice = make("select", { children: named, onchange: () => this.open(Number(this.choice.value)) });
+    this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
     place.classList.add("playing");
     place.prepend(this.controls(), this.status);
-    this.choice.addEventListener("change", () => this.open(Number(this.choice.value)));
-    this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
     place.addEventListener("keydown", (event) => this.key(event));
     this.open(0);
   }
@@ -32,14 +29,11 @@ export class Player {
   private controls(): HTMLElement {
     // What stays on one line, however narrow the page.
     const together = (...children: HTMLElement[]) => make("span", { class: "together", children });
-    return make("div", {
-      class: "controls",
-      children: [
-        make("label", { text: "Episodes ", children: [this.choice] }),
-        together(button("Previous", () => this.go(this.step - 1)), this.play, button("Next", () => this.go(this.step + 1))),
-        together(make("label", { text: "Call ", children: [this.slider] }), button("All", () => this.go(this.last))),
-      ],
-    });
+    const steps = [button("Previous", () => this.go(this.step - 1)), this.play, button("Next", () => this.go(this.step + 1))];
+    const call = make("label", { text: "Call ", children: [this.slider] });
+    const episodes = make("label", { text: "Episodes ", children: [this.choice] });
+    const children = [episodes, together(...steps), together(call, button("All", () => this.go(this.last)))];
+    return make("div", { class: "controls", children });
   }
 
   private get lists(): HTMLElement[][] {

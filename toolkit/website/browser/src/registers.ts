@@ -1,9 +1,7 @@
 /**
  * The registers' own Parquet files, read in the reader's browser.
  *
- *     const runs = await table("embedded", "runs");
- *     const episodes = await file("embedded", "episodes/c0-clean-s0.parquet", ["task", "calls"]);
- *     for (const row of rows(episodes)) row["task"];
+ *     for (const row of await table("embedded", "runs", ["run_id", "seed"])) row["seed"];
  *
  * They travel as scripts of the site, which a page may load where it may not fetch: opened from a folder. Each is
  * held against the SHA-256 of the study's manifest before it is read.
@@ -11,7 +9,7 @@
 
 import type { FileMetaData } from "hyparquet";
 import { canHash, fromBase64, sha256 } from "./bytes";
-import { load } from "./page";
+import { load, once } from "./page";
 import type { Parquet } from "./parquet";
 
 /** A value of a register: whole numbers of 64 bits are bigint, decimals numbers, times Date, lists arrays. */
@@ -25,9 +23,9 @@ export interface RegisterFile {
   bytes: number;
   rows: number;
   /** The one run that the file is about, where that is known. */
-  run?: string | null;
+  run?: string | null | undefined;
   /** Study and path of the script that carries it, where another study's does. */
-  at?: string;
+  at?: string | undefined;
 }
 
 export interface RegisterTable {
@@ -36,33 +34,13 @@ export interface RegisterTable {
   files: RegisterFile[];
 }
 
-/** Columns of one or more files, a list a column, all of one length. */
-export interface Columns {
-  rows: number;
-  columns: Record<string, Value[]>;
-  /** Whether the bytes were held against the manifest: a browser hashes only pages from a folder, localhost, https. */
-  checked: boolean;
-}
-
+/** A file whose bytes are at hand, and what was decoded of it. */
 interface Opened {
   bytes: ArrayBuffer;
   metadata: FileMetaData;
-  checked: boolean;
-  columns: Map<string, Value[]>;
+  columns: Set<string>;
+  rows: Row[];
 }
-
-async function reader(): Promise<Parquet> {
-  if (!globalThis.toolkitParquet) await load("parquet.js");
-  return globalThis.toolkitParquet as Parquet;
-}
-
-const opened = new Map<string, Promise<Opened>>();
-
-/** What the scripts of the registers leave: a study's own by its name, a file in base64 by study and path. */
-declare global {
-  var toolkitRegisters: Record<string, unknown> | undefined;
-}
-const left = (): Record<string, unknown> => (globalThis.toolkitRegisters ??= {});
 
 /** What a study's script holds: its manifest, byte for byte, and what that cannot say. */
 interface Left {
@@ -85,27 +63,31 @@ export interface Manifest {
   files: Record<string, { sha256: string; bytes: number; rows: number }>;
 }
 
-const catalogues = new Map<string, Record<string, RegisterTable>>();
+declare global {
+  /** What the scripts of the registers leave: a study's own by its name, a file in base64 by study and path. */
+  var toolkitRegisters: Record<string, unknown> | undefined;
+}
+const left = (): Record<string, unknown> => (globalThis.toolkitRegisters ??= {});
+
+const catalogues = new Map<string, Promise<Record<string, RegisterTable>>>();
+const opened = new Map<string, Promise<Opened>>();
 
 /** The tables of a study that this site carries, by name, as its manifest lists them. */
-export async function catalogue(study: string): Promise<Record<string, RegisterTable>> {
-  let tables = catalogues.get(study);
-  if (tables) return tables;
-  const { manifest, at, runs, blobs, largest_file } = await leftBy<Left>(study);
-  const said = JSON.parse(manifest) as Manifest;
-  tables = {};
-  for (const [name, { rows, columns, files }] of Object.entries(said.tables)) {
-    const ofRuns = files.length > 1 && columns.includes("run_id");
-    const listed = files.map((file) => {
-      const entry: RegisterFile = { file, ...said.files[file]! };
-      if (ofRuns) entry.run = file in runs ? runs[file]! : file.replace(/^.*\/|\.parquet$/g, "");
-      if (at[file]) entry.at = at[file];
-      return entry;
+export function catalogue(study: string): Promise<Record<string, RegisterTable>> {
+  return once(catalogues, study, async () => {
+    const { manifest, at, runs, blobs, largest_file } = await leftBy<Left>(study);
+    const said = JSON.parse(manifest) as Manifest;
+    const tables = Object.entries(said.tables).map(([name, { rows, columns, files }]) => {
+      const ofRuns = files.length > 1 && columns.includes("run_id");
+      const listed = files.map((file): RegisterFile => {
+        const run = file in runs ? runs[file] : file.replace(/^.*\/|\.parquet$/g, "");
+        return { file, ...said.files[file]!, ...(ofRuns && { run }), ...(at[file] && { at: at[file] }) };
+      });
+      return [name, { rows, columns, files: listed }] as const;
     });
-    if (!blobs.includes(name) && listed.every(({ bytes }) => bytes <= largest_file)) tables[name] = { rows, columns, files: listed };
-  }
-  catalogues.set(study, tables);
-  return tables;
+    const isCarried = ({ files }: RegisterTable) => files.every(({ bytes }) => bytes <= largest_file);
+    return Object.fromEntries(tables.filter(([name, table]) => !blobs.includes(name) && isCarried(table)));
+  });
 }
 
 /** What the script of a study, a registration or a file leaves under its name. */
@@ -116,94 +98,60 @@ export async function leftBy<T>(name: string): Promise<T> {
 
 /** The exact text of a study's manifest. */
 export async function manifestText(study: string): Promise<string> {
-  return (await leftBy<{ manifest: string }>(study)).manifest;
+  return (await leftBy<Left>(study)).manifest;
 }
 
-/** Columns of one file of a study; all of them where none are named. */
-export async function file(study: string, path: string, columns?: string[]): Promise<Columns> {
-  for (const table of Object.values(await catalogue(study))) {
-    const entry = table.files.find((known) => known.file === path);
-    if (entry) return columnsOf(study, entry, columns ?? table.columns);
-  }
-  throw new Error(`this site does not carry ${path} of ${study}`);
-}
-
-/** Columns of a whole table of a study; all of them where none are named. */
-export async function table(study: string, name: string, columns?: string[]): Promise<Columns> {
+/** The rows of a whole table of a study, with all columns where none are named. */
+export async function table(study: string, name: string, columns?: string[]): Promise<Row[]> {
   const known = (await catalogue(study))[name];
   if (!known) throw new Error(`this site does not carry the table ${name} of ${study}`);
-  const asked = columns ?? known.columns;
-  const parts = await Promise.all(known.files.map((entry) => columnsOf(study, entry, asked)));
-  const joined = asked.map((column) => [column, parts.flatMap((part) => part.columns[column] ?? [])] as const);
-  return { rows: known.rows, columns: Object.fromEntries(joined), checked: parts.every((part) => part.checked) };
+  const parts = await Promise.all(known.files.map((entry) => rowsOf(study, entry, columns ?? known.columns)));
+  return parts.flat();
 }
 
-/** Columns as rows. */
-export function rows({ rows: count, columns }: Columns): Row[] {
-  const listed = Object.entries(columns);
-  return Array.from({ length: count }, (_, at) =>
-    Object.fromEntries(listed.map(([name, values]) => [name, values[at] ?? null])),
-  );
-}
-
-/** Columns of a file that the catalogue or a page names, all where none are named; what was decoded once is kept. */
-export async function columnsOf(study: string, entry: RegisterFile, named?: string[]): Promise<Columns> {
+/** The rows of a file, with columns that are named or with all. What was decoded once is kept, and rows have it, too. */
+export async function rowsOf(study: string, entry: RegisterFile, named?: string[]): Promise<Row[]> {
   const key = `${study}/${entry.file}`;
-  let promise = opened.get(key);
-  if (!promise) {
-    promise = open(key, entry);
-    opened.set(key, promise);
-    promise.catch(() => opened.delete(key)); // asked again, it is tried again
-  }
-  const held = await promise;
-  const columns = named ?? (await reader()).parquetSchema(held.metadata).children.map((child) => child.element.name);
-  const absent = columns.filter((name) => !held.columns.has(name));
+  const held = await once(opened, key, () => open(entry.at ?? key, entry.sha256));
+  const { parquetSchema } = await reader();
+  const names = named ?? parquetSchema(held.metadata).children.map((child) => child.element.name);
+  const absent = names.filter((name) => !held.columns.has(name));
   if (absent.length) await decode(held, absent);
-  return {
-    rows: entry.rows,
-    columns: Object.fromEntries(columns.map((name) => [name, held.columns.get(name) ?? []])),
-    checked: held.checked,
-  };
+  return held.rows;
 }
 
 /** Whether a file's script was loaded. */
 export const isLoaded = (study: string, entry: RegisterFile): boolean => opened.has(`${study}/${entry.file}`);
 
-async function open(name: string, entry: RegisterFile): Promise<Opened> {
-  const key = entry.at ?? name;
+async function reader(): Promise<Parquet> {
+  if (!globalThis.toolkitParquet) await load("parquet.js");
+  return globalThis.toolkitParquet as Parquet;
+}
+
+async function open(key: string, expected: string): Promise<Opened> {
   const text = await leftBy<unknown>(key);
   if (typeof text !== "string") throw new Error(`${key} is not in the script that should carry it`);
   delete left()[key];
   const bytes = fromBase64(text);
-  const checked = canHash();
-  const found = checked ? await sha256(bytes) : entry.sha256;
-  if (found !== entry.sha256) {
-    throw new Error(`${key} is not the file that the manifest names: expected SHA-256 ${entry.sha256}, found ${found}`);
-  }
-  return { bytes: bytes.buffer, metadata: (await reader()).parquetMetadata(bytes.buffer), checked, columns: new Map() };
+  const found = canHash() ? await sha256(bytes) : expected;
+  if (found !== expected)
+    throw new Error(`${key} is not the file that the manifest names: expected SHA-256 ${expected}, found ${found}`);
+  return { bytes: bytes.buffer, metadata: (await reader()).parquetMetadata(bytes.buffer), columns: new Set(), rows: [] };
 }
 
-async function decode(held: Opened, names: string[]): Promise<void> {
-  const found = new Map<string, Value[]>(names.map((name) => [name, []]));
-  const decimals = new Map<string, (value: Value) => Value>();
-  for (const { name, converted_type: type, scale = 0 } of held.metadata.schema) {
+async function decode(held: Opened, columns: string[]): Promise<void> {
+  const { decompress, parquetReadObjects } = await reader();
+  const compressors = { ZSTD: (input: Uint8Array, length: number) => decompress(input, new Uint8Array(length)) };
+  const { bytes: file, metadata } = held;
+  const read = await parquetReadObjects({ file, metadata, columns, compressors });
+  for (const name of columns) {
+    const { converted_type: type, scale = 0 } = metadata.schema.find((one) => one.name === name) ?? {};
     // The reader multiplies by a power of ten, which turns 0.1 into 0.09999999999999999.
-    if (type === "DECIMAL") decimals.set(name, (value) => (typeof value === "number" ? Number(value.toFixed(scale)) : value));
+    const exact = (value: Value) => (type === "DECIMAL" && typeof value === "number" ? Number(value.toFixed(scale)) : value);
+    for (const row of read) row[name] = exact((row[name] as Value | undefined) ?? null);
+    held.columns.add(name);
   }
-  const { decompress, parquetRead } = await reader();
-  await parquetRead({
-    file: held.bytes,
-    metadata: held.metadata,
-    columns: names,
-    compressors: { ZSTD: (input, length) => decompress(input, new Uint8Array(length)) },
-    utf8: true,
-    onChunk: ({ columnName, columnData, rowStart }) => {
-      const values = found.get(columnName);
-      const exact = decimals.get(columnName) ?? ((value: Value) => value);
-      for (let at = 0; values && at < columnData.length; at += 1) values[rowStart + at] = exact(columnData[at] ?? null);
-    },
-  });
-  for (const [name, values] of found) held.columns.set(name, values);
+  held.rows = read.map((row, at) => Object.assign(held.rows[at] ?? {}, row as Row));
 }
 
 /** A value as text. */

@@ -24,16 +24,10 @@ const index = new MiniSearch({
 index.addAll(found.map(([kind, name, meaning], id) => ({ id, kind, name, meaning })));
 
 const box = element(".search input", HTMLInputElement);
-const list = make("ul");
-list.id = "search-results";
-list.role = "listbox";
-list.ariaLabel = "Found";
-list.hidden = true;
+const list = make("ul", { id: "search-results", role: "listbox", ariaLabel: "Found", hidden: true });
 box.after(list);
-box.role = "combobox";
+Object.assign(box, { role: "combobox", ariaAutoComplete: "list", ariaExpanded: "false" });
 box.setAttribute("aria-controls", list.id);
-box.setAttribute("aria-autocomplete", "list");
-box.ariaExpanded = "false";
 
 let at = -1;
 
@@ -54,23 +48,16 @@ function show(isOpen: boolean): void {
 function search(): void {
   const words = box.value.trim();
   const hits = index.search(words).slice(0, SHOWN);
-  list.replaceChildren(
-    ...hits.map((hit, number) => {
-      const [kind, name, meaning, place] = found[hit.id as number]!;
-      const option = make("li", { children: [make("small", { text: kind }), make("span", { text: name })] });
-      if (meaning) option.append(make("small", { text: meaning }));
-      option.id = `found-${number}`;
-      option.role = "option";
-      option.dataset.place = place;
-      return option;
-    }),
-  );
-  if (!hits.length) {
-    const none = make("li", { text: "Nothing found" });
-    none.role = "option";
-    none.ariaDisabled = "true";
-    list.append(none);
-  }
+  const options = hits.map((hit, number) => {
+    const [kind, name, meaning, place] = found[hit.id as number]!;
+    const children = [make("small", { text: kind }), make("span", { text: name })];
+    if (meaning) children.push(make("small", { text: meaning }));
+    const option = make("li", { id: `found-${number}`, role: "option", children });
+    option.dataset.place = place;
+    return option;
+  });
+  const none = make("li", { text: "Nothing found", role: "option", ariaDisabled: "true" });
+  list.replaceChildren(...(hits.length ? options : [none]));
   show(words !== "");
   mark(0);
 }

@@ -6,7 +6,7 @@
 import { type BitString, fromBER, ObjectIdentifier, OctetString, Sequence } from "asn1js";
 import * as pki from "pkijs";
 import { Certificate, type SignerInfo } from "pkijs";
-import { type Bytes, hex, same, sha } from "./bytes";
+import { type Bytes, hex, sha } from "./bytes";
 
 export const UNCHECKED =
   "revocation, the request's nonce and policy, the authority's name inside the token, strict encoding (DER), and " +
@@ -36,31 +36,23 @@ class Refused extends Error {
   }
 }
 
+function must(holds: unknown, otherwise: string, ok: false | null = false): asserts holds {
+  if (!holds) throw new Refused(otherwise, ok);
+}
+
 const SIGNED_DATA = "1.2.840.113549.1.7.2";
 const TST_INFO = "1.2.840.113549.1.9.16.1.4";
 const CONTENT_TYPE = "1.2.840.113549.1.9.3";
 const MESSAGE_DIGEST = "1.2.840.113549.1.9.4";
-const SIGNING_CERTIFICATE = "1.2.840.113549.1.9.16.2.12";
-const SIGNING_CERTIFICATE_V2 = "1.2.840.113549.1.9.16.2.47";
+// ESSCertID (RFC 2634) has a hash of its own; its second version (RFC 5035) may name another.
+const SIGNING_CERTIFICATE = { "1.2.840.113549.1.9.16.2.12": "SHA-1", "1.2.840.113549.1.9.16.2.47": "SHA-256" };
 const TIMESTAMPING = "1.3.6.1.5.5.7.3.8";
-const HASHES: Record<string, string> = {
-  "2.16.840.1.101.3.4.2.1": "SHA-256",
-  "2.16.840.1.101.3.4.2.2": "SHA-384",
-  "2.16.840.1.101.3.4.2.3": "SHA-512",
-};
-// The key that a signature algorithm needs, and its hash where it names one.
+const HASHES = ["SHA-256", "SHA-384", "SHA-512"];
 const RSA = "1.2.840.113549.1.1.1";
+const PSS = "1.2.840.113549.1.1.10";
 const EC = "1.2.840.10045.2.1";
-const SCHEMES: Record<string, { key: string; hash?: string }> = {
-  [RSA]: { key: RSA },
-  "1.2.840.113549.1.1.10": { key: RSA },
-  "1.2.840.113549.1.1.11": { key: RSA, hash: "SHA-256" },
-  "1.2.840.113549.1.1.12": { key: RSA, hash: "SHA-384" },
-  "1.2.840.113549.1.1.13": { key: RSA, hash: "SHA-512" },
-  "1.2.840.10045.4.3.2": { key: EC, hash: "SHA-256" },
-  "1.2.840.10045.4.3.3": { key: EC, hash: "SHA-384" },
-  "1.2.840.10045.4.3.4": { key: EC, hash: "SHA-512" },
-};
+// The key that a signature scheme of PKI.js needs; what names the key alone is RSA with the hash of the digest beside it.
+const KEYS: Record<string, string> = { "RSAES-PKCS1-v1_5": RSA, "RSASSA-PKCS1-v1_5": RSA, "RSA-PSS": RSA, ECDSA: EC };
 // With MD5 or SHA-1, and DSA.
 const WEAK = /^1\.2\.840\.113549\.1\.1\.[2-5]$|^1\.2\.840\.10045\.4\.1$|^1\.2\.840\.10040\.4\./;
 const CURVES = ["1.2.840.10045.3.1.7", "1.3.132.0.34", "1.3.132.0.35"];
@@ -80,7 +72,7 @@ export async function verifyToken(raw: Bytes, material: Material): Promise<Judge
     // 1. It was granted, and is one TSTInfo signed by one signer.
     const { info, content, signer, embedded } = read(raw);
     time = info.genTime;
-    if (time > new Date()) throw new Refused("its time lies in the future");
+    must(time <= new Date(), "its time lies in the future");
     // 2. Its imprint is the document's.
     await checkImprint(info.messageImprint, material);
     // 3. The signer's certificate is at hand, and the signed attributes name it.
@@ -103,23 +95,22 @@ export async function verifyToken(raw: Bytes, material: Material): Promise<Judge
 }
 
 function read(raw: Bytes) {
-  const outer = fromBER(raw);
-  if (outer.offset !== raw.length || !(outer.result instanceof Sequence)) throw new Refused("it is no token");
-  const isBare = outer.result.valueBlock.value[0] instanceof ObjectIdentifier;
-  const reply = isBare ? null : new pki.TimeStampResp({ schema: outer.result });
-  if (reply && reply.status.status > 1) throw new Refused(`the authority refused (status ${reply.status.status})`);
-  const token = reply ? reply.timeStampToken : new pki.ContentInfo({ schema: outer.result });
-  if (token?.contentType !== SIGNED_DATA) throw new Refused("it holds no signed data");
-  const signed = new pki.SignedData({ schema: token.content });
-  const [signer, second] = signed.signerInfos;
-  if (!signer || second) throw new Refused(`it has ${signed.signerInfos.length} signers instead of one`);
-  if (signed.encapContentInfo.eContentType !== TST_INFO) throw new Refused("what was signed is no TSTInfo");
-  const content = new Uint8Array(signed.encapContentInfo.eContent?.getValue() ?? []);
+  const { offset, result } = fromBER(raw);
+  must(offset === raw.length && result instanceof Sequence, "it is no token");
+  const reply = result.valueBlock.value[0] instanceof ObjectIdentifier ? null : new pki.TimeStampResp({ schema: result });
+  must(!reply || reply.status.status <= 1, `the authority refused (status ${reply?.status.status})`);
+  const token = reply ? reply.timeStampToken : new pki.ContentInfo({ schema: result });
+  must(token?.contentType === SIGNED_DATA, "it holds no signed data");
+  const { signerInfos, encapContentInfo, certificates = [] } = new pki.SignedData({ schema: token.content });
+  const [signer, second] = signerInfos;
+  must(signer && !second, `it has ${signerInfos.length} signers instead of one`);
+  must(encapContentInfo.eContentType === TST_INFO, "what was signed is no TSTInfo");
+  const content = new Uint8Array(encapContentInfo.eContent?.getValue() ?? []);
   const info = pki.TSTInfo.fromBER(content);
-  if (info.version !== 1) throw new Refused("its TSTInfo is not of version 1");
-  if (info.extensions?.some((one) => one.critical)) throw new Refused("its TSTInfo has a critical extension");
-  const embedded = (signed.certificates ?? []).filter((one) => one instanceof Certificate);
-  if (embedded.length > MOST_CERTIFICATES) throw new Refused(`it embeds ${embedded.length} certificates`);
+  must(info.version === 1, "its TSTInfo is not of version 1");
+  must(!info.extensions?.some((one) => one.critical), "its TSTInfo has a critical extension");
+  const embedded = certificates.filter((one) => one instanceof Certificate);
+  must(embedded.length <= MOST_CERTIFICATES, `it embeds ${embedded.length} certificates`);
   return { info, content, signer, embedded };
 }
 
@@ -128,103 +119,97 @@ async function checkImprint(imprint: pki.MessageImprint, { document, digest }: M
   const stated = hex(imprint.hashedMessage.valueBlock.valueHexView);
   if (document) {
     const computed = hex(await sha(hash, document));
-    if (stated !== computed) throw new Refused(`its imprint ${stated} is not the document's ${hash}, ${computed}`);
-  } else if (digest?.algorithm !== hash) {
-    throw new Refused(`the document is not here, and its ${hash} is not known`, null);
-  } else if (stated !== digest.hex) throw new Refused("its imprint is not the document's recorded hash");
+    return must(stated === computed, `its imprint ${stated} is not the document's ${hash}, ${computed}`);
+  }
+  must(digest?.algorithm === hash, `the document is not here, and its ${hash} is not known`, null);
+  must(stated === digest.hex, "its imprint is not the document's recorded hash");
 }
 
 async function signerOf({ sid }: SignerInfo, certificates: Certificate[]): Promise<Certificate> {
-  const meant = new Map<string, Certificate>();
-  for (const one of certificates) {
-    const isMeant =
-      sid instanceof pki.IssuerAndSerialNumber
-        ? one.issuer.isEqual(sid.issuer) && one.serialNumber.isEqual(sid.serialNumber)
-        : same(keyIdentifier(one), sid.valueBlock.valueHexView);
-    if (isMeant) meant.set(hex(der(one)), one);
-  }
+  const isMeant = (one: Certificate) =>
+    sid instanceof pki.IssuerAndSerialNumber
+      ? one.issuer.isEqual(sid.issuer) && one.serialNumber.isEqual(sid.serialNumber)
+      : octets(extension(one, "2.5.29.14")?.parsedValue) === hex(sid.valueBlock.valueHexView);
+  const meant = new Map(certificates.filter(isMeant).map((one) => [hex(der(one)), one]));
   const [found, another] = meant.values();
-  if (!found) throw new Refused("its signer's certificate is not here", null);
-  if (another) throw new Refused("several certificates answer to its signer's name");
+  must(found, "its signer's certificate is not here", null);
+  must(!another, "several certificates answer to its signer's name");
   return found;
 }
 
-function keyIdentifier(certificate: Certificate): Uint8Array {
-  const value = extension(certificate, "2.5.29.14")?.parsedValue;
-  return value instanceof OctetString ? value.valueBlock.valueHexView : new Uint8Array();
-}
-
-/** That the signed attributes name the certificate by its hash: ESSCertID (RFC 2634) or its second version (RFC 5035). */
+/** That the signed attributes name the certificate by its hash, in each version that they have. */
 async function checkNamed(signer: SignerInfo, certificate: Certificate): Promise<void> {
-  const first = attribute(signer, SIGNING_CERTIFICATE);
-  const second = attribute(signer, SIGNING_CERTIFICATE_V2);
-  if (!first && !second) throw new Refused("its signed attributes name no signing certificate");
-  for (const [list, isSecond] of [[first, false], [second, true]] as const) {
-    if (!list) continue;
+  const lists = Object.entries(SIGNING_CERTIFICATE).flatMap(([type, usual]) => {
+    const list = attribute(signer, type);
+    return list ? [{ list, usual }] : [];
+  });
+  must(lists.length, "its signed attributes name no signing certificate");
+  for (const { list, usual } of lists) {
     // SigningCertificate ::= { certs ::= { { hashAlgorithm?, certHash, issuerSerial? }, … }, policies? }
     const parts = items(items(items(list)[0])[0]);
     const named = parts[0] instanceof Sequence ? parts.shift() : undefined;
-    const hash = named ? strongHash(items(named)[0]?.valueBlock.toString()) : isSecond ? "SHA-256" : "SHA-1";
-    const stated = parts[0] instanceof OctetString ? parts[0].valueBlock.valueHexView : new Uint8Array();
-    if (!same(stated, await sha(hash, der(certificate)))) {
-      throw new Refused("its signed attributes name another certificate than its signer's");
-    }
+    const hash = named ? strongHash(items(named)[0]?.valueBlock.toString()) : usual;
+    const isNamed = octets(parts[0]) === hex(await sha(hash, der(certificate)));
+    must(isNamed, "its signed attributes name another certificate than its signer's");
   }
 }
 
 async function checkContent(signer: SignerInfo, content: Bytes, hash: string): Promise<void> {
-  if (attribute(signer, CONTENT_TYPE)?.valueBlock.toString() !== TST_INFO) {
-    throw new Refused("its signed attributes do not say that a TSTInfo was signed");
-  }
-  const stated = attribute(signer, MESSAGE_DIGEST);
-  if (!(stated instanceof OctetString) || !same(stated.valueBlock.valueHexView, await sha(hash, content))) {
-    throw new Refused("its signed attributes are of another content");
-  }
+  const isOfOne = attribute(signer, CONTENT_TYPE)?.valueBlock.toString() === TST_INFO;
+  must(isOfOne, "its signed attributes do not say that a TSTInfo was signed");
+  const isOfThis = octets(attribute(signer, MESSAGE_DIGEST)) === hex(await sha(hash, content));
+  must(isOfThis, "its signed attributes are of another content");
 }
 
 async function checkSignature(signer: SignerInfo, certificate: Certificate, digest: string): Promise<void> {
   const { signatureAlgorithm: algorithm, signature, signedAttrs } = signer;
-  const hash = checkStrong(algorithm, certificate.subjectPublicKeyInfo) ?? digest;
-  if (hash !== digest) throw new Refused(`its signature is over ${hash}, and its digest is ${digest}`);
+  const key = certificate.subjectPublicKeyInfo;
+  const hash = checkStrong(algorithm, key) ?? digest;
+  must(hash === digest, `its signature is over ${hash}, and its digest is ${digest}`);
   const signed = new Uint8Array(signedAttrs?.encodedValue ?? []);
   // PKI.js takes the hash from the algorithm, except where only the digest beside it names one.
   const named = algorithm.algorithmId === RSA ? digest : undefined;
-  const engine = pki.getCrypto(true);
-  const key = certificate.subjectPublicKeyInfo;
-  const holds = await engine.verifyWithPublicKey(signed, signature, key, algorithm, named).catch(() => false);
-  if (!holds) throw new Refused("its signature does not match");
+  const verified = pki.getCrypto(true).verifyWithPublicKey(signed, signature, key, algorithm, named);
+  must(await verified.catch(() => false), "its signature does not match");
 }
 
 function checkPurpose(certificate: Certificate): void {
   const purposes = extension(certificate, "2.5.29.37");
   const named = purposes?.parsedValue instanceof pki.ExtKeyUsage ? purposes.parsedValue.keyPurposes : [];
-  if (named.length !== 1 || named[0] !== TIMESTAMPING || !purposes?.critical) {
-    throw new Refused("its signer's certificate is not one for timestamping alone");
-  }
+  const isAlone = named.length === 1 && named[0] === TIMESTAMPING && purposes?.critical;
+  must(isAlone, "its signer's certificate is not one for timestamping alone");
   const constraints = extension(certificate, "2.5.29.19")?.parsedValue;
-  if (constraints instanceof pki.BasicConstraints && constraints.cA) {
-    throw new Refused("its signer's certificate is one of an authority for certificates");
-  }
+  const isAuthority = constraints instanceof pki.BasicConstraints && constraints.cA;
+  must(!isAuthority, "its signer's certificate is one of an authority for certificates");
   const usage = extension(certificate, "2.5.29.15")?.parsedValue as BitString | undefined;
   const bits = usage?.valueBlock.valueHexView[0] ?? 0;
   // digitalSignature and nonRepudiation, and nothing else.
-  if (usage && (bits & ~0xc0 || !bits)) {
-    throw new Refused("its signer's key is for other things than signing");
-  }
+  must(!usage || (bits && !(bits & ~0xc0)), "its signer's key is for other things than signing");
 }
 
 /** That one of the ways from a certificate to a pinned root holds, as PKI.js judges it at a time. */
 async function checkChain(signer: Certificate, pool: Certificate[], pinned: string[], time: Date): Promise<void> {
   const named = await Promise.all(pool.map(async (one) => pinned.includes(hex(await sha("SHA-256", der(one))))));
   const roots = pool.filter((_, at) => named[at]);
-  if (!roots.length) throw new Refused("the certificate of its pinned root is not here", null);
-  let problem = "";
-  for await (const [first, ...above] of ways([signer], pool, roots, { links: 0 })) {
-    problem = constraint([...(first ? [first] : []), ...above]);
+  must(roots.length, "the certificate of its pinned root is not here", null);
+  let [links, problem] = [0, ""];
+  /** The ways up from the last certificate of one, every signature on them checked. */
+  async function* ways(way: Certificate[], last: Certificate): AsyncGenerator<Certificate[]> {
+    if (way.length === LONGEST_CHAIN) return;
+    for (const issuer of pool) {
+      if (way.includes(issuer) || !issuer.subject.isEqual(last.issuer)) continue;
+      must(++links <= MOST_LINKS, "more certificates have one name than a chain has");
+      checkStrong(last.signatureAlgorithm, issuer.subjectPublicKeyInfo);
+      if (!(await last.verify(issuer).catch(() => false))) continue;
+      if (roots.includes(issuer)) yield [...way, issuer];
+      else yield* ways([...way, issuer], issuer);
+    }
+  }
+  for await (const way of ways([signer], signer)) {
+    problem = constraint(way);
     if (problem) continue;
-    const trustedCerts = above.splice(-1);
     // The last of `certs` is the one whose chain is asked for.
-    const certs = first ? [...above, first] : [];
+    const [trustedCerts, certs] = [way.slice(-1), [...way.slice(1, -1), signer]];
     const engine = new pki.CertificateChainValidationEngine({ trustedCerts, certs, checkDate: time });
     const { result, resultMessage } = await engine.verify();
     if (result) return;
@@ -245,65 +230,51 @@ function constraint(way: Certificate[]): string {
   return "";
 }
 
-/** The ways up from a certificate, every signature on them checked. */
-async function* ways(
-  way: Certificate[],
-  pool: Certificate[],
-  roots: Certificate[],
-  tried: { links: number },
-): AsyncGenerator<Certificate[]> {
-  const last = way.at(-1);
-  if (!last || way.length === LONGEST_CHAIN) return;
-  for (const issuer of pool) {
-    if (way.includes(issuer) || !issuer.subject.isEqual(last.issuer)) continue;
-    if (++tried.links > MOST_LINKS) throw new Refused("more certificates have one name than a chain has");
-    checkStrong(last.signatureAlgorithm, issuer.subjectPublicKeyInfo);
-    if (!(await last.verify(issuer).catch(() => false))) continue;
-    if (roots.includes(issuer)) yield [...way, issuer];
-    else yield* ways([...way, issuer], pool, roots, tried);
-  }
-}
-
-function strongHash(identifier: string | undefined): string {
-  const hash = HASHES[identifier ?? ""];
-  if (!hash) throw new Refused(`a hash is used that is weak or unknown (${identifier})`);
-  return hash;
+function strongHash(identifier = ""): string {
+  const { name } = schemeOf(identifier);
+  must(HASHES.includes(name), `a hash is used that is weak or unknown (${identifier})`);
+  return name;
 }
 
 /** Refuse weak algorithms and keys, and what a browser cannot verify; return the hash that the algorithm names. */
-function checkStrong(algorithm: pki.AlgorithmIdentifier, key: pki.PublicKeyInfo): string | undefined {
-  const scheme = SCHEMES[algorithm.algorithmId];
-  if (WEAK.test(algorithm.algorithmId)) throw new Refused(`a signature is too weak (${algorithm.algorithmId})`);
-  if (!scheme || scheme.key !== key.algorithm.algorithmId) {
-    throw new Refused(`this page cannot verify signatures of the kind ${algorithm.algorithmId}`, null);
-  }
-  const parsed = key.parsedKey;
-  if (scheme.key === EC && !CURVES.includes(key.algorithm.algorithmParams?.valueBlock.toString())) {
-    throw new Refused("this page cannot verify signatures on the curve that is used", null);
-  }
-  if (parsed instanceof pki.RSAPublicKey) {
-    const bits = hex(parsed.modulus.valueBlock.valueHexView).replace(/^0+/, "").length * 4;
-    const isOne = hex(parsed.publicExponent.valueBlock.valueHexView) === "01";
+function checkStrong({ algorithmId, algorithmParams }: pki.AlgorithmIdentifier, key: pki.PublicKeyInfo): string | undefined {
+  must(!WEAK.test(algorithmId), `a signature is too weak (${algorithmId})`);
+  const { name, hash } = schemeOf(algorithmId);
+  const { algorithm, parsedKey } = key;
+  const isKnown = KEYS[name] === algorithm.algorithmId && (!hash || HASHES.includes(hash.name));
+  must(isKnown, `this page cannot verify signatures of the kind ${algorithmId}`, null);
+  const isOnCurve = name !== "ECDSA" || CURVES.includes(algorithm.algorithmParams?.valueBlock.toString());
+  must(isOnCurve, "this page cannot verify signatures on the curve that is used", null);
+  if (parsedKey instanceof pki.RSAPublicKey) {
+    const bits = hex(parsedKey.modulus.valueBlock.valueHexView).replace(/^0+/, "").length * 4;
+    const isOne = hex(parsedKey.publicExponent.valueBlock.valueHexView) === "01";
     const isUsual = bits >= FEWEST_RSA_BITS && bits <= MOST_RSA_BITS && !isOne;
-    if (!isUsual) throw new Refused(`an RSA key of ${bits} bits is too weak, or absurd`);
+    must(isUsual, `an RSA key of ${bits} bits is too weak, or absurd`);
   }
-  if (algorithm.algorithmId !== "1.2.840.113549.1.1.10") return scheme.hash;
-  const parameters = new pki.RSASSAPSSParams({ schema: algorithm.algorithmParams });
-  return strongHash(parameters.hashAlgorithm.algorithmId);
+  if (algorithmId !== PSS) return hash?.name;
+  return strongHash(new pki.RSASSAPSSParams({ schema: algorithmParams }).hashAlgorithm.algorithmId);
+}
+
+/** What WebCrypto calls an algorithm, and its hash where it names one. */
+function schemeOf(identifier: string): { name: string; hash?: { name: string } } {
+  return { name: "", ...pki.getAlgorithmByOID(identifier) };
 }
 
 /** The one value of a signed attribute; undefined where it is missing. */
 function attribute(signer: SignerInfo, type: string) {
   const found = (signer.signedAttrs?.attributes ?? []).filter((one) => one.type === type);
-  if (found.length > 1 || found.some((one) => one.values.length !== 1)) {
-    throw new Refused(`its signed attribute ${type} is not there once, with one value`);
-  }
+  const isOne = found.length <= 1 && found.every((one) => one.values.length === 1);
+  must(isOne, `its signed attribute ${type} is not there once, with one value`);
   return found[0]?.values[0];
 }
 
 // asn1js gives no narrower type to what a sequence holds.
 function items(node: any): any[] {
   return node instanceof Sequence ? [...node.valueBlock.value] : [];
+}
+
+function octets(node: unknown): string {
+  return node instanceof OctetString ? hex(node.valueBlock.valueHexView) : "";
 }
 
 function extension(certificate: Certificate, id: string): pki.Extension | undefined {
