@@ -1,6 +1,7 @@
 """Every page loads: no error, nothing against its policy, nothing from elsewhere."""
 
 import gzip
+from xml.etree import ElementTree as ET
 
 import pytest
 from playwright.sync_api import Response
@@ -70,3 +71,30 @@ def test_reading_the_front_page_to_its_end_takes_no_more_than_was_promised(
     sizes = {answer.url: len(gzip.compress(answer.body())) for answer in answers if answer.ok}
     assert sum(sizes.values()) < HOME_WITH_SCRIPTS
     assert sum(size for url, size in sizes.items() if not url.endswith(".js")) < HOME_WITHOUT_SCRIPTS
+
+
+@pytest.mark.parametrize("opened", ["served", "from a folder"])
+def test_a_figure_is_saved_with_its_looks_and_its_rows_and_says_the_same_on_a_phone(
+    open_page: OpenPage, site: Served, opened: str
+) -> None:
+    root = site.address if opened == "served" else site.folder.as_uri()
+    page = open_page(400)
+    watch = Watch(root).on(page)
+    page.goto(f"{root.removesuffix('/')}/embedded/H2a.html")
+    figure = page.locator("figure:has(svg.narrow)").first
+    said = [
+        figure.locator(f"svg.{drawing} .mark").evaluate_all("marks => marks.map((m) => m.ariaLabel)")
+        for drawing in ("wide", "narrow")
+    ]
+    assert said[0] == said[1] != []
+    saved = {}
+    for name in ("CSV", "SVG"):
+        with page.expect_download() as download:
+            figure.get_by_role("button", name=name).click()
+        saved[name] = download.value.path().read_text("utf-8")
+    assert saved["CSV"].splitlines()[0] == figure.get_attribute("data-columns")
+    assert len(saved["CSV"].splitlines()) == len(said[0]) + 1
+    drawn = ET.fromstring(saved["SVG"])  # noqa: S314 - our own drawing
+    bar = next(part for part in drawn.iter("{http://www.w3.org/2000/svg}path") if part.get("class") == "bar")
+    assert "stroke: rgb(0, 114, 178)" in str(bar.get("style"))
+    assert watch.wrong == []

@@ -2,6 +2,7 @@
 
 import { button, load, make, save } from "./page";
 
+const LOOKS = ["fill", "font", "opacity", "paint-order", "stroke", "stroke-dasharray", "stroke-width", "text-anchor"];
 const told = make("output", { class: "told" });
 
 // A search box, whose search is loaded when it is first used, and a menu that folds itself.
@@ -104,9 +105,10 @@ function pictureOf(figure: HTMLElement): string {
   if (!svg) return "";
   const copy = svg.cloneNode(true) as SVGSVGElement;
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  const rules = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules].map((rule) => rule.cssText));
-  const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
-  style.textContent = rules.filter((rule) => rule.includes(".drawing")).join("\n");
-  copy.prepend(style);
+  // A page in a folder may not read its own style sheet, but what each element looks like.
+  const parts = svg.querySelectorAll("*");
+  for (const [at, part] of copy.querySelectorAll<SVGElement>("*").entries()) {
+    for (const name of LOOKS) part.style.setProperty(name, getComputedStyle(parts[at]!).getPropertyValue(name));
+  }
   return new XMLSerializer().serializeToString(copy);
 }
