@@ -4,9 +4,7 @@ Nothing is computed: it is what the decision holds, in a form that a script can 
 numbers are text, as `71/1920` or `-0.03`. The script reads the rows and the rules where they lie.
 """
 
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
@@ -19,14 +17,8 @@ from toolkit.decisions.values import Missing, Series, Value
 COMPUTED = "computed"
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """What a rule page says to its script.
-
-    Args:
-        document: what was recorded of the rule and of those that it names.
-        fixed: why intervals stand as they are and are not resampled, each in one sentence.
-    """
+class Evidence(NamedTuple):
+    """What was recorded of a rule and of those that it names, and why intervals are not resampled."""
 
     document: dict[str, Any]
     fixed: tuple[str, ...]
@@ -43,8 +35,8 @@ def evidence_of(case: Case, decision: Decision) -> Evidence:
     named = case.book.names_of(rule)
     rules = [name for name in case.book.rules if name in named | {rule.id}]
     shown = named | {case.book.rule(name).interval for name in rules}
-    names = [name for name in case.book.intervals if name in shown]
-    intervals = {name: case.engine.interval(name) for name in names}
+    intervals = {name: case.engine.interval(name) for name in case.book.intervals if name in shown}
+    fixed = {name: _fixed(case, name, interval) for name, interval in intervals.items()}
     tests = {name: case.engine.test(name) for name in case.book.tests if name in named}
     document = {
         "study": case.study.name,
@@ -52,27 +44,19 @@ def evidence_of(case: Case, decision: Decision) -> Evidence:
         "registration": dict(zip(("name", "sha256"), decision.registration, strict=True)),
         "rows_sha256": case.study.manifest.logical_sha256,
         "intervals": {name: _ends(interval) for name, interval in intervals.items()},
-        "resampled": [name for name, interval in intervals.items() if _is_resampled(case, interval)],
+        "resampled": [name for name, why in fixed.items() if not why],
         "tests": {
             name: {"made": one.test.made, "p": _value(one.p), "adjusted": _value(one.adjusted)}
             for name, one in tests.items()
         },
         "recorded": {name: _recorded(case.decide(name)) for name in rules},
     }
-    fixed = [_fixed(case, name, interval) for name, interval in intervals.items()]
-    fixed += [
+    said = [why for why in fixed.values() if why]
+    said += [
         f"The p-value of the test {name} is taken as recorded: this page does not make it again."
         for name in tests
     ]
-    return Evidence(document, tuple(text for text in fixed if text))
-
-
-def _is_resampled(case: Case, interval: Interval | Missing) -> bool:
-    return (
-        isinstance(interval, Interval)
-        and interval.source == COMPUTED
-        and _is_counted_here(case, case.book.endpoints[interval.endpoint])
-    )
+    return Evidence(document, tuple(said))
 
 
 def _is_counted_here(case: Case, endpoint: Endpoint) -> bool:
@@ -87,26 +71,27 @@ def _fixed(case: Case, name: str, interval: Interval | Missing) -> str:
     """Return why an interval is not resampled here, or nothing."""
     if isinstance(interval, Missing):
         return f"There is no interval {name}: {'; '.join(interval.reasons)}."
+    stands = f"The interval {name} stands as"
     if interval.source == OF_SEEDS:
-        return f"The interval {name} stands as computed: it is made of seeds, which this page does not draw."
+        return f"{stands} computed: it is made of seeds, which this page does not draw."
     if interval.source == OF_TASKS:
-        return f"The interval {name} stands as computed: this page does not make it. It is {interval.method}."
-    if interval.source == COMPUTED and not _is_counted_here(case, case.book.endpoints[interval.endpoint]):
-        return f"The interval {name} stands as computed: this page resamples whole counts of all tasks alone."
+        return f"{stands} computed: this page does not make it. It is {interval.method}."
     if interval.source != COMPUTED:
-        return f"The interval {name} stands as {interval.source}: the episodes behind it were not published."
+        return f"{stands} {interval.source}: the episodes behind it were not published."
+    if not _is_counted_here(case, case.book.endpoints[interval.endpoint]):
+        return f"{stands} computed: this page resamples whole counts of all tasks alone."
     return ""
 
 
-def _ends(interval: Interval | Missing) -> dict[str, Any]:
+def _ends(interval: Interval | Missing) -> Any:
     if isinstance(interval, Missing):
-        return _missing(interval)
+        return _value(interval)
     low_error, high_error = interval.errors or (None, None)
     return {
-        "low": _exact(interval.low),
-        "high": _exact(interval.high),
-        "low_error": _exact(low_error),
-        "high_error": _exact(high_error),
+        "low": _value(interval.low),
+        "high": _value(interval.high),
+        "low_error": _value(low_error),
+        "high_error": _value(high_error),
         "source": interval.source,
         "origin": interval.origin,
     }
@@ -131,13 +116,5 @@ def _value(value: Value | None) -> Any:
     if isinstance(value, Series):
         return {"unit": value.unit, "members": [[key, _value(member)] for key, member in value.items]}
     if isinstance(value, Missing):
-        return _missing(value)
+        return {"missing": list(value.reasons), "not_run": value.not_run}
     return value if value is None or isinstance(value, bool) else str(value)
-
-
-def _missing(missing: Missing) -> dict[str, Any]:
-    return {"missing": list(missing.reasons), "not_run": missing.not_run}
-
-
-def _exact(number: Fraction | None) -> str | None:
-    return None if number is None else str(number)

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 from toolkit.decisions.decision import Decision
 from toolkit.website.drawings import Decided, rule_charts
 from toolkit.website.environment import environment
-from toolkit.website.views import decision_view
 
 
 class Rehearsed(Decided, Protocol):
@@ -39,7 +38,7 @@ def rehearsal_page(done: Rehearsed, standing: str) -> str:
     """
     rules = [
         {
-            "d": decision_view(made),
+            "d": made,
             "charts": rule_charts(done, made, ()),
             "power": done.powers.get(made.rule, ()),
         }

@@ -8,10 +8,10 @@ from tests.unit.website.reading import pages_of
 from tests.unit.website.test_registers import carried_value
 from toolkit.places import Home
 from toolkit.prereg.registration import Registration, load_registration
-from toolkit.website.frozen_files import download, frozen_file_content, frozen_files
 from toolkit.website.links import read_markup
 from toolkit.website.material import Material
 from toolkit.website.pages import registration as maker
+from toolkit.website.registers import download, frozen_file_content, frozen_files
 
 
 def of(home: Home, name: str) -> Registration:

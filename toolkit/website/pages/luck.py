@@ -12,8 +12,7 @@ from toolkit.website.charts.drawing import Chart
 from toolkit.website.charts.luck import Luck, luck_shares, reward_table
 from toolkit.website.material import Material
 from toolkit.website.page import Page, luck_page, run_page
-from toolkit.website.siblings import of_study
-from toolkit.website.views import rules_reading, standing_view
+from toolkit.website.views import elsewhere, rules_reading, standing_view
 
 SHARES, TABLES, GROUPS = "luck_share_summary", "luck_share", "groups_summary"
 OBSERVED = "observed_reward"
@@ -35,7 +34,7 @@ def pages(material: Material) -> Iterator[Page]:
             "luck",
             {
                 "study": study.name,
-                "same_elsewhere": of_study(material, case, "page of luck shares", luck_page),
+                "same_elsewhere": elsewhere(material.cases, case, "page of luck shares", luck_page),
                 "is_summary": study.is_summary,
                 "stands_on": standing_view(case),
                 "rules": rules_reading(case, (SHARES, TABLES, GROUPS)),

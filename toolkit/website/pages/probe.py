@@ -15,8 +15,7 @@ from toolkit.website.charts.probe import Ratio, condition_by_task, ratios
 from toolkit.website.drawings import probe_words
 from toolkit.website.material import Material
 from toolkit.website.page import Page, probe_page
-from toolkit.website.siblings import of_study
-from toolkit.website.views import rules_reading, standing_view
+from toolkit.website.views import elsewhere, rules_reading, standing_view
 
 SUMMARY = "probe"
 FIGURES = "probe_intervals"
@@ -63,7 +62,7 @@ def pages(material: Material) -> Iterator[Page]:
             context: dict[str, Any] = {
                 "study": case.study.name,
                 "stands_on": standing_view(case),
-                "same_elsewhere": of_study(material, case, "gradient probe", probe_page),
+                "same_elsewhere": elsewhere(material.cases, case, "gradient probe", probe_page),
                 "is_summary": case.study.is_summary,
                 "rules": rules,
                 "measured": case.study.has(SUMMARY),
