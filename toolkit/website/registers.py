@@ -108,12 +108,9 @@ def _of(study: Study, at: dict[str, str]) -> Iterator[tuple[str, bytes]]:
     manifest = read_bytes(study.folder / MANIFEST_NAME)
     yield manifest_copy(study.name), manifest
     elsewhere: dict[str, str] = {}
-    for table in study.tables:
-        if table.is_blob:
-            continue
-        for path, (file, digest) in zip(
-            study.paths(table.name), study.files(table.name).items(), strict=True
-        ):
+    for table in (table for table in study.tables if not table.is_blob):
+        files, paths = study.files(table.name), study.paths(table.name)
+        for path, (file, digest) in zip(paths, files.items(), strict=True):
             if not carries(study, table.name, file):
                 continue
             key = at.setdefault(digest, f"{study.name}/{file}")

@@ -311,13 +311,11 @@ def _runs(case: Case) -> Iterator[Dated]:
             runs, span = ("runs", "first launch to last") if len(launches) > 1 else ("run", "its launch")
             which = f"deciding {runs}" if deciding else f"{runs} beside the deciding ones"
             told = f"{len(launches)} {which}"
-            kind, source = (
-                "runs" if deciding else "other runs",
-                f"study {name}, by the clocks of its machines",
-            )
+            kind = f"runs of {name}" if deciding else f"other runs of {name}"
+            source = f"study {name}, by the clocks of its machines"
             last = launches[-1] if len(launches) > 1 else None
             what = f"{told} of {name}, {span}"
-            yield Dated(launches[0], SECOND, f"{kind} of {name}", told, what, source, until=last)
+            yield Dated(launches[0], SECOND, kind, told, what, source, until=last)
 
 
 def _records(study: Study) -> Iterator[Dated]:
