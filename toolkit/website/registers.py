@@ -59,12 +59,17 @@ def carries(study: Study, table: str, file: str) -> bool:
     return not study.table(table).is_blob and study.manifest.files[file].bytes <= LARGEST_FILE
 
 
+def rows_held(study: Study, table: str) -> list[Any]:
+    """Return the rows of a table; none where a study lacks it."""
+    return study.rows(table) if study.has(table) else []
+
+
 def rows_by_run(study: Study, table: str) -> Mapping[str, list[Any]]:
     """Return the rows of a table by run, read once; nothing of a table that a study lacks."""
 
     def read() -> dict[str, list[Any]]:
         by_run: dict[str, list[Any]] = {}
-        for row in study.rows(table) if study.has(table) else ():
+        for row in rows_held(study, table):
             by_run.setdefault(row["run_id"], []).append(row)
         return by_run
 

@@ -46,24 +46,29 @@ def rules_reading(case: Case, registers: Collection[str]) -> list[Decision]:
     ]
 
 
-def elsewhere(cases: Iterable[Case], case: Case, what: str, page: Callable[[str], str]) -> dict[str, Any]:
-    """Return what a page is of, and the same page of other studies; the site may lack some of them.
+def head(cases: Iterable[Case], case: Case, what: str, page: Callable[[str], str]) -> dict[str, Any]:
+    """Return what the head of a study's page shows: what it is of, and the same page of other studies.
 
     Args:
-        cases: the studies that have such a page.
+        cases: the studies that have such a page; the site may lack some of them.
         case: the study that the page is of.
         what: what such a page shows, in words.
         page: names a study's page.
     """
     others = [Link(_named(o), page(o.study.name)) for o in cases if o.study.name != case.study.name]
-    return {"what": what, "here": _named(case), "elsewhere": others}
+    return {
+        "study": case.study.name,
+        "is_summary": case.study.is_summary,
+        "stands_on": standing_view(case),
+        "same_elsewhere": {"what": what, "here": _named(case), "elsewhere": others},
+    }
 
 
-def rule_elsewhere(cases: Iterable[Case], case: Case, rule: str) -> dict[str, Any]:
-    """Return the pages of the same rule in other studies: a rule of the same name and title."""
+def rule_head(cases: Iterable[Case], case: Case, rule: str) -> dict[str, Any]:
+    """Return the head of a rule's page: others are of rules of the same name and title."""
     title = case.book.rule(rule).title
     same = [o for o in cases if rule in o.book.rules and o.book.rules[rule].title == title]
-    return elsewhere(same, case, f"rule {rule}", lambda study: rule_page(study, rule))
+    return head(same, case, f"rule {rule}", lambda study: rule_page(study, rule))
 
 
 def _named(case: Case) -> str:

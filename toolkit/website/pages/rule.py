@@ -19,7 +19,7 @@ from toolkit.website.glossary import formula, glossary
 from toolkit.website.material import Material
 from toolkit.website.page import Page, counts_of, rule_page, run_page
 from toolkit.website.registers import carried, rows_by_run
-from toolkit.website.views import rule_elsewhere, standing_view
+from toolkit.website.views import rule_head
 
 # What a reader's browser does on opening the page, in order.
 STEPS = (
@@ -48,14 +48,11 @@ def pages(material: Material) -> Iterator[Page]:
                     f"{decision.rule}: {decision.title} ({case.study.name})",
                     f"study {case.study.name}",
                     {
-                        "study": case.study.name,
-                        "stands_on": standing_view(case),
-                        "same_elsewhere": rule_elsewhere(material.cases, case, decision.rule),
+                        **rule_head(material.cases, case, decision.rule),
                         "terms": glossary(case, decision),
                         "verifications": material.verifications_of(case),
                         "code_version": case.study.manifest.code_version,
                         "rows_sha256": case.study.manifest.logical_sha256,
-                        "is_summary": case.study.is_summary,
                         "rules": rules,
                         "has_episodes": case.study.has("episodes"),
                         **_rule_page(case, decision, ask, material.probe_figures.get(case.study.name, ())),

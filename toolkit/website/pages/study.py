@@ -13,7 +13,7 @@ from toolkit.website.charts.drawing import Chart
 from toolkit.website.drawings import estimate_chart, pictures
 from toolkit.website.environment import WORDS
 from toolkit.website.material import Material
-from toolkit.website.views import elsewhere, outcome_tables, standing_view
+from toolkit.website.views import head, outcome_tables
 
 CHARTS = 3
 # What training here leaves behind: a study that has none of it misses nothing.
@@ -34,7 +34,7 @@ def pages(material: Material) -> Iterator[page.Page]:
             {
                 **_context(case),
                 "findings": at(material.findings, "study", name),
-                "same_elsewhere": elsewhere(material.cases, case, "outcomes", page.study_page),
+                **head(material.cases, case, "outcomes", page.study_page),
             },
         )
 
@@ -61,12 +61,9 @@ def _context(case: Case) -> dict[str, Any]:
     placed = {name for cell in cells for name in cell["runs"]}
     manifest = study.manifest
     return {
-        "study": study.name,
-        "is_summary": study.is_summary,
         "registration": case.registration,
         "registration_target": page.registration_page(case.registration.name),
         "outcomes": outcome_tables(case),
-        "stands_on": standing_view(case),
         "charts": [*pictures(case).values(), *_charts(case)],
         "cells": cells,
         "shared": shared,
