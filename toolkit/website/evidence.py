@@ -4,7 +4,8 @@ Nothing is computed: it is what the decision holds, in a form that a script can 
 numbers are text, as `71/1920` or `-0.03`. The script reads the rows and the rules where they lie.
 """
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
@@ -17,7 +18,8 @@ from toolkit.decisions.values import Missing, Series, Value
 COMPUTED = "computed"
 
 
-class Evidence(NamedTuple):
+@dataclass(frozen=True)
+class Evidence:
     """What was recorded of a rule and of those that it names, and why intervals are not resampled."""
 
     document: dict[str, Any]

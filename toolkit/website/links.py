@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from toolkit.website.page import POLICY
@@ -50,7 +50,8 @@ DATA_BLOCKS = ("application/json",)
 POLICY_NAME = "content-security-policy"
 
 
-class Reference(NamedTuple):
+@dataclass(frozen=True)
+class Reference:
     """A reference out of a page: the element and attribute that make it, and what it names, as written."""
 
     tag: str
