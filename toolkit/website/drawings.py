@@ -50,6 +50,7 @@ READ_INTO = ("all", "any", "each", "majority", "count")
 TASKS = "tasks resampled"
 MOST_ENDPOINTS = 8
 """Endpoints of a rule beyond which its page has neither their curves nor their rows."""
+# Ends of an interval are drawn with what it belongs to.
 ENDS = ("interval_low", "interval_high")
 # Ratio of an endpoint on the probe → the figure of `probe_intervals` that it is.
 FIGURE_OF = {
@@ -70,14 +71,14 @@ def rule_charts(case: Decided, decision: Decision, figures: Iterable[ProbeInterv
     drawn = [estimate_chart(case, decision)]
     names, shown = decision.endpoints, set()
     if len(names) > MOST_ENDPOINTS:
-        names, drawn = (), [*drawn, *_pictures_of(case, decision)]
+        names, drawn = (), [*drawn, *pictures(case, decision.statistics).values()]
     for endpoint in (case.book.endpoints[name] for name in names):
         if endpoint.over_steps:
             points = case.engine.curve(endpoint.id)
             if points not in shown:  # two endpoints can summarize one curve
                 drawn.append(learning_curves(points, _what(endpoint), measure(endpoint)))
             shown.add(points)
-        elif endpoint.by in ("checkpoint", "run") and not _is_end(endpoint):
+        elif endpoint.by in ("checkpoint", "run") and endpoint.outcome.columns[0] not in ENDS:
             value = case.engine.value(endpoint.id)
             if isinstance(value, Series) and len(set(value.values)) > 1:
                 dots, interval = _dots(case, endpoint, value, figures)
@@ -85,17 +86,6 @@ def rule_charts(case: Decided, decision: Decision, figures: Iterable[ProbeInterv
                 measured = Measured(endpoint.title, endpoint.by, endpoint.unit, measure(endpoint))
                 drawn.append(members(measured, dots, interval, compared))
     return [chart for chart in drawn if chart is not None]
-
-
-def _pictures_of(case: Decided, decision: Decision) -> list[Chart]:
-    """Return the registered pictures that show a statistic of a rule."""
-    read = set(decision.statistics)
-    showing = {
-        name
-        for name, picture in case.book.pictures.items()
-        if read & {*(p.statistic for p in picture.points), *(p.statistic for p in picture.across)}
-    }
-    return [chart for name, chart in pictures(case).items() if name in showing]
 
 
 def forest_row(decision: Decision) -> ForestRow:
@@ -120,10 +110,19 @@ def estimates(case: Case) -> Chart | None:
     return forest(tuple(forest_row(decision) for decision in hypotheses), case.study.name)
 
 
-def pictures(case: Decided) -> dict[str, Chart]:
-    """Return a study's registered pictures by name; one of which nothing was seen yet is left out."""
+def pictures(case: Decided, statistics: Sequence[str] | None = None) -> dict[str, Chart]:
+    """Return a study's registered pictures by name; one of which nothing was seen yet is left out.
+
+    Args:
+        case: the study.
+        statistics: where it is given, those pictures alone that show one of them.
+    """
     drawn = {
-        name: predicted_and_seen(_scene(case, p), case.study.name) for name, p in case.book.pictures.items()
+        name: predicted_and_seen(_scene(case, picture), case.study.name)
+        for name, picture in case.book.pictures.items()
+        if statistics is None
+        or any(point.statistic in statistics for point in picture.points)
+        or any(predictor.statistic in statistics for predictor in picture.across)
     }
     return {name: chart for name, chart in drawn.items() if chart is not None}
 
@@ -154,17 +153,9 @@ def _how_well(case: Decided, statistic: str) -> str:
     return f"{case.book.statistics[statistic].title}: {signed(value, 2)}"
 
 
-def _is_end(endpoint: Endpoint) -> bool:
-    """Whether an endpoint is the end of an interval, which is drawn with what it belongs to."""
-    return not isinstance(endpoint.outcome, Rate) and endpoint.outcome.figure in ENDS
-
-
 def measure(endpoint: Endpoint) -> str:
     """Return what an endpoint counts, in the words of its register."""
-    outcome = endpoint.outcome
-    if isinstance(outcome, Rate):
-        return f"{words(outcome.count)} / {words(outcome.of)}"
-    return words(outcome.figure) + (f" / {words(outcome.over)}" if outcome.over else "")
+    return words(" / ".join(endpoint.outcome.columns))
 
 
 def estimate_chart(case: Decided, decision: Decision) -> Chart | None:

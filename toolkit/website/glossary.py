@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
-from toolkit.decisions.endpoints import Endpoint, Figure, Rate
+from toolkit.decisions.endpoints import Endpoint, Figure
 from toolkit.decisions.subgroup import in_words
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers.schema import TABLES
@@ -17,13 +17,12 @@ FEW = 8
 
 def formula(endpoint: Endpoint) -> str:
     """Return how an endpoint's value follows from the rows of its register, as declared in the rules."""
-    outcome, steps = endpoint.outcome, ", ".join(map(str, endpoint.steps))
-    over, said = (outcome.of, outcome.count) if isinstance(outcome, Rate) else (outcome.over, outcome.figure)
+    steps = ", ".join(map(str, endpoint.steps))
     at = f"at step {steps}" if steps else ""
     if endpoint.over_steps:
         made = str(WORDS["over_steps"][endpoint.over_steps]["formula"])
         at = made.format(steps=steps, threshold=float(endpoint.threshold or 0))
-    parts = [f"{said} / {over}" if over else said, at, _units(endpoint), _set(endpoint)]
+    parts = [" / ".join(endpoint.outcome.columns), at, _units(endpoint), _set(endpoint)]
     return "; ".join(part for part in parts if part) + "."
 
 

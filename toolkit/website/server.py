@@ -1,6 +1,7 @@
 """Serving the site to this machine alone."""
 
 import sys
+from contextlib import suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -71,12 +72,8 @@ class SiteServer(ThreadingHTTPServer):
 
     def run(self) -> None:
         """Serve until an interrupt."""
-        try:
+        with self, suppress(KeyboardInterrupt):
             self.serve_forever()
-        except KeyboardInterrupt:
-            pass  # this is how one ends it
-        finally:
-            self.server_close()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Let readers leave in the middle of a page without a word."""

@@ -1,6 +1,6 @@
 """A page a rule: its words, every criterion with its number, its seeds, its rows, its registration."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 from urllib.parse import urlencode
@@ -88,35 +88,28 @@ def _rule_page(
     }
 
 
-def _rows(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
-    """Return an endpoint with the number of its rows, None where it cannot be read."""
+def _rows(case: Case, endpoint: Endpoint, ask: Ask, summed: Sequence[str] = ()) -> dict[str, Any]:
+    """Return an endpoint with the number of its rows and sums over them, None where it cannot be read."""
     query = rows_query(endpoint, case.book.plan, case.study)
-    is_read = are_read(case.study, endpoint)
-    return {
-        "id": endpoint.id,
-        "title": endpoint.title,
-        "formula": formula(endpoint),
-        "query": query,
-        "rows": ask(f"SELECT count(*) FROM ({query})").rows[0][0] if is_read else None,
-    }
-
-
-def _sums(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
-    """Return an endpoint in one row: its mean, the rows that it reads, their counts, and who lists them."""
-    query = rows_query(endpoint, case.book.plan, case.study)
-    mean = mean_of(case.engine.value(endpoint.id))
     counted: tuple[Any, ...] = (None,)
     if are_read(case.study, endpoint):
-        columns = endpoint.outcome.columns if isinstance(endpoint.outcome, Rate) else ()
-        sums = "".join(f", sum({name})" for name in columns)
+        sums = "".join(f", sum({name})" for name in summed)
         counted = ask(f"SELECT count(*){sums} FROM ({query})").rows[0]
     return {
         "endpoint": endpoint,
         "formula": formula(endpoint),
         "query": query,
-        "mean": None if isinstance(mean, Missing) else mean,
         "rows": counted[0],
-        "counts": list(zip(counted[1:], endpoint.outcome.columns, strict=False)),
+        "counts": list(zip(counted[1:], summed, strict=False)),
+    }
+
+
+def _sums(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
+    """Return an endpoint in one row: its mean, the rows that it reads, their counts, and who lists them."""
+    mean = mean_of(case.engine.value(endpoint.id))
+    return {
+        **_rows(case, endpoint, ask, endpoint.outcome.columns if isinstance(endpoint.outcome, Rate) else ()),
+        "mean": None if isinstance(mean, Missing) else mean,
         "listed": [(name, rule_page(case.study.name, name)) for name in _listing(case, endpoint)],
     }
 
