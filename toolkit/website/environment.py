@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 import tomllib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -20,7 +20,6 @@ from toolkit.website.page import rule_file
 if TYPE_CHECKING:
     import jinja2
     from markdown_it import MarkdownIt
-    from markdown_it.token import Token
 
 # What pages say in words of their own.
 WORDS: dict[str, Any] = tomllib.loads((files("toolkit.website") / "words.toml").read_text("utf-8"))
@@ -36,7 +35,8 @@ LONGEST = 600
 DEMOTED = 2  # a protocol's own title stands below the page's title and its section's
 LOWEST = 6
 SCROLL = '<div class="scroll" tabindex="0" role="region" aria-label="Table of the protocol">'
-_HEADING = re.compile(r"h([1-6])")
+_HEADING = re.compile(r"<(/?)h([1-6])>")
+_LINK = re.compile(r'<a href="([^"]*)"[^>]*>(.*?)</a>', re.DOTALL)
 _CODE = re.compile(r"`([^`\n]+)`")
 _WEB = re.compile(r"https?://", re.IGNORECASE)
 # What a POSIX shell, bash's history among it, reads as its own between double quotes.
@@ -126,30 +126,13 @@ def markdown(text: str) -> Any:
     """
     import markupsafe
 
-    parser = _parser()
-    tokens = parser.parse(text)
-    for token in tokens:
-        if match := _HEADING.fullmatch(token.tag):
-            token.tag = f"h{min(LOWEST, int(match[1]) + DEMOTED)}"
-        token.children = list(_without_links(token.children or ()))
-    rendered = parser.renderer.render(tokens, parser.options, {})
-    # A wide table scrolls by itself. The text's own angle brackets were escaped: these tags are the parser's.
+    rendered = _parser().render(text)
+    # The text's own angle brackets were escaped: every tag is the parser's.
+    rendered = _LINK.sub(r"\2 (\1)", rendered)
+    rendered = _HEADING.sub(lambda tag: f"<{tag[1]}h{min(LOWEST, int(tag[2]) + DEMOTED)}>", rendered)
+    # A wide table scrolls by itself.
     rendered = rendered.replace("<table>", SCROLL + "<table>").replace("</table>", "</table></div>")
     return markupsafe.Markup(rendered)  # noqa: S704 - the parser escapes every text, and HTML is off
-
-
-def _without_links(tokens: Iterable[Token]) -> Iterator[Token]:
-    """Yield the tokens of a line, the address of each link in brackets after its words."""
-    from markdown_it.token import Token
-
-    address = ""
-    for token in tokens:
-        if token.type == "link_open":
-            address = str(token.attrGet("href"))
-        elif token.type == "link_close":
-            yield Token("text", "", 0, content=f" ({address})")
-        else:
-            yield token
 
 
 @lru_cache(maxsize=1)

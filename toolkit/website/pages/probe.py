@@ -13,6 +13,7 @@ from toolkit.website.charts.drawing import Chart
 from toolkit.website.charts.marks import with_interval
 from toolkit.website.charts.probe import Ratio, condition_by_task, ratios
 from toolkit.website.drawings import probe_words
+from toolkit.website.environment import WORDS
 from toolkit.website.material import Material
 from toolkit.website.page import Page, probe_page
 from toolkit.website.registers import rows_held
@@ -41,22 +42,7 @@ OF_TASKS = {
 }
 Place = tuple[str, int, str]
 Key = tuple[Place, str, str, str]
-
-# (words, noise, estimator, figure), in the order of the tables.
-RATIOS = (
-    ("L / R, exact condition", "outcome", "MC", "condition_ratio"),
-    ("grader flips, MC", "outcome", "MC", "trace_ratio"),
-    ("grader flips, SW", "outcome", "SW", "trace_ratio"),
-    ("tool faults, MC", "transition", "MC", "trace_ratio"),
-    ("tool faults, SW", "transition", "SW", "trace_ratio"),
-    ("tool faults, MC, stratified", "transition", "MC", "trace_ratio_stratified"),
-)
-# (noise, figure, words) of the drawings, all with mean-centred advantages.
-DRAWN = (
-    ("outcome", "condition_ratio", "L / R: both sides of the exact condition, summed over tasks"),
-    ("outcome", "trace_ratio", "Trace paired / independent under grader flips, MC"),
-    ("transition", "trace_ratio", "Trace paired / independent under tool faults, MC"),
-)
+RATIOS = WORDS["probe"]["ratios"]
 
 
 def pages(material: Material) -> Iterator[Page]:
@@ -101,7 +87,7 @@ def _measured(case: Case, figures: Sequence[ProbeIntervalRow]) -> dict[str, Any]
         "scored": scored,
         "tasks": {noise: _tasks(figures, noise) for noise in ("outcome", "transition")},
         "charts": {name: _charts(case, [p for p in shown if p[2] == name], by_key) for name in scored},
-        "ratio_names": [name for name, *_ in RATIOS],
+        "ratio_names": [words for words, *_ in RATIOS],
         "ratios": {name: _ratio_rows([p for p in shown if p[2] == name], texts) for name in scored},
         "others": {
             name: _ratio_rows([p for p in places if p[2] == name and p not in shown], texts)
@@ -146,14 +132,14 @@ def _tasks(figures: Iterable[ProbeIntervalRow], noise: str) -> int | None:
 
 def _charts(case: Case, places: Sequence[Place], by_key: Mapping[Key, ProbeIntervalRow]) -> list[Chart]:
     drawn = []
-    for noise, figure, what in DRAWN:
-        rows = [by_key[key] for checkpoint in places if (key := (checkpoint, noise, "MC", figure)) in by_key]
+    for words, noise, figure in WORDS["probe"]["drawn"]:
+        rows = [by_key[key] for p in places if (key := (p, noise, "MC", figure)) in by_key]
         points = tuple(
             Ratio(r["trajectory"], r["step"], r["value"], r["low"], r["high"])
             for r in rows
             if r["value"] is not None
         )
-        if chart := ratios(what, points, probe_words(case, rows)):
+        if chart := ratios(words, points, probe_words(case, rows)):
             drawn.append(chart)
     return drawn
 

@@ -14,6 +14,7 @@ from toolkit.decisions.values import Missing, Series, mean_of
 from toolkit.registers.query import Answer, asking
 from toolkit.registers.row_types import ProbeIntervalRow
 from toolkit.website.drawings import MOST_ENDPOINTS, rule_charts
+from toolkit.website.environment import WORDS
 from toolkit.website.evidence import evidence_of
 from toolkit.website.glossary import formula, glossary
 from toolkit.website.material import Material
@@ -21,14 +22,6 @@ from toolkit.website.page import Page, counts_of, rule_page, run_page
 from toolkit.website.registers import carried, rows_by_run
 from toolkit.website.views import rule_head
 
-# What a reader's browser does on opening the page, in order.
-STEPS = (
-    ("files", "Register files"),
-    ("rows", "Rows, decided again"),
-    ("manifest", "Manifest"),
-    ("registration", "Registration"),
-    ("tokens", "Tokens"),
-)
 EVALUATIONS = "evaluations"
 # What an endpoint says of its evaluation set and what the list of a run's episodes can be filtered by.
 FILTERS = ("phase", "pool", "regime", "step")
@@ -80,7 +73,7 @@ def _rule_page(
         "sums": [] if is_listed else [_sums(case, endpoint, ask) for endpoint in endpoints],
         "statistics": [case.book.statistics[name] for name in decision.statistics],
         "evidence": evidence_of(case, decision),
-        "steps": STEPS,
+        "steps": WORDS["steps"],
         "amendment": amendments[change.amendment] if change else None,
         "added": amendments[change.added_by] if change and change.added_by else None,
         "first": change.first if change else None,
