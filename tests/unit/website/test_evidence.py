@@ -16,7 +16,7 @@ from toolkit.decisions.interval import Interval
 from toolkit.prereg.registration import load_registration
 from toolkit.study.check.registered import open_case
 from toolkit.website.environment import WORDS, data, environment
-from toolkit.website.evidence import Evidence, evidence_of
+from toolkit.website.pages.rule import Evidence, evidence_of
 
 HOSTILE = "</script><script>alert(1)</script>\"'&{{ 7*7 }}"
 
