@@ -1,8 +1,8 @@
 """A page a rule: its words, every criterion with its number, its seeds, its rows, its registration.
 
 It also says, for a script to hold against the registers, what was recorded of the rule; no rows. Nothing of
-that is computed: it is what the decision holds, in a form that a script can read without rounding. Exact numbers
-are text, as `71/1920` or `-0.03`. The script reads the rows and the rules where they lie.
+that is computed: it is what the decision holds, in a form that a script can read without rounding. Exact
+numbers are text, as `71/1920` or `-0.03`. The script reads the rows and the rules where they lie.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
