@@ -87,7 +87,7 @@ def _measured(case: Case, figures: Sequence[ProbeIntervalRow]) -> dict[str, Any]
         "scored": scored,
         "tasks": {noise: _tasks(figures, noise) for noise in ("outcome", "transition")},
         "charts": {name: _charts(case, [p for p in shown if p[2] == name], by_key) for name in scored},
-        "ratio_names": [words for words, *_ in RATIOS],
+        "ratio_names": [[words] for words, *_ in RATIOS],
         "ratios": {name: _ratio_rows([p for p in shown if p[2] == name], texts) for name in scored},
         "others": {
             name: _ratio_rows([p for p in places if p[2] == name and p not in shown], texts)
