@@ -50,7 +50,7 @@ def table_bytes(study: Study, table: str) -> int:
 def carried(study: Study, table: str) -> bool:
     """Return whether the site carries every row of a table."""
     files = study.manifest.tables[table].files
-    found: bool = study.kept(f"{table} is carried", lambda: all(carries(study, table, f) for f in files))
+    found: bool = study.kept(f"{table} below {LARGEST_FILE}", lambda: all(carries(study, table, f) for f in files))
     return found
 
 
@@ -73,7 +73,7 @@ def rows_by_run(study: Study, table: str) -> Mapping[str, list[Any]]:
             by_run.setdefault(row["run_id"], []).append(row)
         return by_run
 
-    found: dict[str, list[Any]] = study.kept(f"{table} by run", read)
+    found: dict[str, list[Any]] = study.kept(f"rows of {table} by run", read)
     return found
 
 
