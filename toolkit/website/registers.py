@@ -49,8 +49,8 @@ def table_bytes(study: Study, table: str) -> int:
 
 def carried(study: Study, table: str) -> bool:
     """Return whether the site carries every row of a table."""
-    files = study.manifest.tables[table].files
-    found: bool = study.kept(f"{table} below {LARGEST_FILE}", lambda: all(carries(study, table, f) for f in files))
+    files, limit = study.manifest.tables[table].files, f"{table} below {LARGEST_FILE}"
+    found: bool = study.kept(limit, lambda: all(carries(study, table, file) for file in files))
     return found
 
 
