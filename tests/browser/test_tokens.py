@@ -11,7 +11,7 @@ from tests.conftest import CHECKOUT
 from tests.unit.website.reading import pages_of
 from toolkit.prereg.registration import load_registration
 from toolkit.website.build import _assets
-from toolkit.website.frozen_files import frozen_file_content
+from toolkit.website.registers import frozen_file_content
 from toolkit.website.material import Material
 from toolkit.website.pages import registration as maker
 

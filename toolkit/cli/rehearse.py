@@ -90,7 +90,8 @@ def _drawn(done: Rehearsal, home: Home, study: str) -> Path | None:
 
     page = home.root / PAGES / f"{study}.html"
     page.parent.mkdir(exist_ok=True)
-    write_text(page, rehearsal_page(done, DECIDES_NOTHING))
+    said = {"decides_nothing": DECIDES_NOTHING, "problems": done.problems, "fitted": done.fitted}
+    write_text(page, rehearsal_page(done, done.decisions, done.powers, **said))
     return page
 
 

@@ -19,12 +19,12 @@ def rows_query(endpoint: Endpoint, plan: Plan, study: Study) -> str:
     """
     if endpoint.attributes:
         return _counted(endpoint, plan, study)
-    conditions = [f"{name} = {_text(value)}" for name, value in sorted(endpoint.where.items())]
+    conditions = [f"{name} = {quoted(value)}" for name, value in sorted(endpoint.where.items())]
     if endpoint.steps:
         conditions.append(f"step IN ({_list(map(str, endpoint.steps))})")
     if endpoint.by == "checkpoint":
         columns = ["trajectory", "step"]
-        places = [f"(trajectory = {_text(t)} AND step = {s})" for t, s in endpoint.checkpoints]
+        places = [f"(trajectory = {quoted(t)} AND step = {s})" for t, s in endpoint.checkpoints]
         conditions.append(f"({' OR '.join(places)})")
     elif endpoint.by == "row":
         columns = ["run_id", "step"]
@@ -39,12 +39,12 @@ def _counted(endpoint: Endpoint, plan: Plan, study: Study) -> str:
     """Return a SELECT that counts the episodes of an endpoint on some tasks: a row an evaluation."""
     conditions = [
         *(
-            f"episodes.{name} = {_text(value)}"
+            f"episodes.{name} = {quoted(value)}"
             for name, value in sorted(endpoint.where.items())
             if name in PLACE
         ),
         *(
-            f"attributes ->> {_text(name)} = {_text(value)}"
+            f"attributes ->> {quoted(name)} = {quoted(value)}"
             for name, value in sorted(endpoint.attributes.items())
         ),
         f"episodes.step IN ({_list(map(str, endpoint.steps))})",
@@ -67,17 +67,18 @@ def _counted(endpoint: Endpoint, plan: Plan, study: Study) -> str:
 
 def _runs(endpoint: Endpoint, plan: Plan) -> str:
     conditions = [
-        f"condition = {_text(endpoint.condition)}",
-        f"arm IN ({_list(map(_text, endpoint.arms))})",
+        f"condition = {quoted(endpoint.condition)}",
+        f"arm IN ({_list(map(quoted, endpoint.arms))})",
         f"seed IN ({_list(map(str, endpoint.seeds))})",
-        *([f"scale_rewards = {_text(endpoint.scale_rewards)}"] if endpoint.scale_rewards else []),
-        f"role IN ({_list(map(_text, plan.roles))})",
+        *([f"scale_rewards = {quoted(endpoint.scale_rewards)}"] if endpoint.scale_rewards else []),
+        f"role IN ({_list(map(quoted, plan.roles))})",
         "status = 'COMPLETE'",
     ]
     return f"SELECT run_id FROM runs WHERE {' AND '.join(conditions)}"
 
 
-def _text(value: str) -> str:
+def quoted(value: str) -> str:
+    """Return a text as SQL writes it."""
     return "'" + value.replace("'", "''") + "'"
 
 

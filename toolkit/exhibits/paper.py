@@ -21,8 +21,8 @@ from toolkit.registers.query import Answer, asking
 from toolkit.website.charts.curves import learning_curves
 from toolkit.website.charts.probe import Ratio, ratios
 from toolkit.website.material import Exhibit, Material
-from toolkit.website.page import Entry, Page, rule_page
-from toolkit.website.views import decision_view, standing_view
+from toolkit.website.page import Entry, Page
+from toolkit.website.views import standing_view
 
 Ask = Callable[[str], Answer]
 
@@ -200,12 +200,11 @@ def _shown(paper: Paper, item: Item, asks: Sequence[tuple[Case, Ask]]) -> dict[s
 def _outcomes(case: Case, item: Item) -> dict[str, Any]:
     """Return what came of the rules that a table lists, and those that the study does not register."""
     held = [rule for rule in item.rules if rule in case.book.rules]
-    decisions = [decision_view(d) for d in case.decide_all(held)] if held else []
     return {
         "study": case.study.name,
         "is_summary": case.study.is_summary,
         "stands": standing_view(case),
-        "decisions": [{**d, "page": rule_page(case.study.name, d["rule"])} for d in decisions],
+        "decisions": case.decide_all(held) if held else (),
         "lacks": [rule for rule in item.rules if rule not in held],
     }
 

@@ -15,9 +15,9 @@ from toolkit.registers.study import Study
 from toolkit.study.check.recorded import CHOSEN, ReplayedEpisode, choose_pairs
 from toolkit.tasks.pools import POOLS, load_task
 from toolkit.tasks.templates import FORMS, REQUESTS_PER_TASK, WEIGHTS
+from toolkit.website.environment import word
 from toolkit.website.material import Exhibit, Material
 from toolkit.website.page import Entry, Page, run_page
-from toolkit.website.prose import word
 
 NAME = "world.html"
 EXAMPLES = "validation"

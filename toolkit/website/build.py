@@ -14,9 +14,8 @@ from toolkit.files import read_bytes, read_text, write_all, write_bytes
 from toolkit.website.citation import FILE as CITATION
 from toolkit.website.drawings import estimates, pictures
 from toolkit.website.frozen import Version, check_whole, freeze
-from toolkit.website.frozen_files import frozen_file_content
 from toolkit.website.material import Material
-from toolkit.website.registers import played_files, register_files
+from toolkit.website.registers import frozen_file_content, played_files, register_files
 from toolkit.website.render import VERSIONS, render
 
 # A folder that the builder made carries this file; it deletes stale pages nowhere else.

@@ -9,7 +9,7 @@ from toolkit.errors import IncompleteError
 from toolkit.files import read_bytes
 from toolkit.website.build import MARK
 from toolkit.website.frozen import Version, check_frozen
-from toolkit.website.links import Finding, check_links, read_markup
+from toolkit.website.links import Finding, Markup, check_links
 
 # What browsers would show or run; other files that lie there are their owner's.
 PAGE_FILES = (".html", ".js", ".css")
@@ -108,7 +108,7 @@ def sent(files: Mapping[str, bytes], page: str, *, scripts: bool) -> int:
     """
     named = {
         r.target
-        for r in read_markup(files[page].decode("utf-8", "replace")).references
+        for r in Markup(files[page].decode("utf-8", "replace")).references
         if r.tag in ("link", "script")
     }
     loaded = {name for name in named & set(files) if scripts or not name.endswith(".js")}

@@ -1,5 +1,6 @@
 """How the project and its paper are cited, as `CITATION.cff` says it."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,10 +76,9 @@ def read_citation(folder: Path) -> Citation | None:
 
 
 def _work(document: dict[str, Any]) -> Work:
-    people = document["authors"]
-    title, authors = document["title"], [_name(person) for person in people]
+    people, title = document["authors"], document["title"]
+    authors = tuple(_name(person) for person in people)
     family = people[0].get("family-names") or people[0]["name"]
-    is_software = document.get("type") == "software"
     fields = {
         "author": " and ".join(f"{{{_text(p['name'])}}}" if "name" in p else _text(_name(p)) for p in people),
         "title": f"{{{_text(title)}}}",
@@ -86,11 +86,10 @@ def _work(document: dict[str, Any]) -> Work:
         "note": _text(document.get("status", "")).capitalize(),
         "url": document.get("url") or document.get("repository-code", ""),
     }
-    key = f"{family.split()[-1]}-{'-'.join(title.split()[:4])}".lower()
-    kind = "software" if is_software else "misc"
-    lines = [f"  {name} = {{{value}}}" for name, value in fields.items() if value]
-    key = "".join(c for c in key if c.isalnum() or c == "-")
-    return Work(title, tuple(authors), f"@{kind}{{{key},\n" + ",\n".join(lines) + "\n}")
+    kind = "software" if document.get("type") == "software" else "misc"
+    key = re.sub(r"[^\w-]|_", "", f"{family.split()[-1]}-{'-'.join(title.split()[:4])}".lower())
+    lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items() if value)
+    return Work(title, authors, f"@{kind}{{{key},\n{lines}\n}}")
 
 
 def _name(person: dict[str, str]) -> str:

@@ -1,6 +1,6 @@
 """From decisions and register rows to charts: only the few values that a drawing shows are handed on."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -8,10 +8,13 @@ from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
 from toolkit.decisions.endpoints import Endpoint, Rate
 from toolkit.decisions.engine import Engine
+from toolkit.decisions.evaluation import COMPARE
+from toolkit.decisions.expressions import Binary, Call, Expression, Name, Number
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.picture import Picture
 from toolkit.decisions.reasons import interval_bounds, interval_says
 from toolkit.decisions.rulebook import RuleBook
+from toolkit.decisions.rules import Rule
 from toolkit.decisions.subgroup import in_words
 from toolkit.decisions.values import Missing, Series
 from toolkit.registers.row_types import ProbeIntervalRow
@@ -21,9 +24,8 @@ from toolkit.website.charts.differences import Spread, seed_differences
 from toolkit.website.charts.drawing import Chart
 from toolkit.website.charts.forest import ForestRow, forest
 from toolkit.website.charts.marks import Bar, signed
-from toolkit.website.charts.members import Measured, Member, members
+from toolkit.website.charts.members import EACH, LAST, REST, Comparison, Measured, Member, members
 from toolkit.website.charts.predicted import Point, Predictor, Scene, predicted_and_seen
-from toolkit.website.compared import comparisons
 from toolkit.website.environment import words
 
 
@@ -43,9 +45,12 @@ class Decided(Protocol):
         """What measures and decides."""
 
 
+MIRRORED = {">": "<", "<": ">", ">=": "<=", "<=": ">=", "=": "="}
+READ_INTO = ("all", "any", "each", "majority", "count")
 TASKS = "tasks resampled"
 MOST_ENDPOINTS = 8
 """Endpoints of a rule beyond which its page has neither their curves nor their rows."""
+# Ends of an interval are drawn with what it belongs to.
 ENDS = ("interval_low", "interval_high")
 # Ratio of an endpoint on the probe → the figure of `probe_intervals` that it is.
 FIGURE_OF = {
@@ -64,16 +69,16 @@ def rule_charts(case: Decided, decision: Decision, figures: Iterable[ProbeInterv
         figures: what is known of the uncertainty of the study's probe, in the rows of `probe_intervals`.
     """
     drawn = [estimate_chart(case, decision)]
-    if len(decision.endpoints) > MOST_ENDPOINTS:
-        return [chart for chart in (*drawn, *_pictures_of(case, decision)) if chart is not None]
-    shown = set()
-    for endpoint in (case.book.endpoints[name] for name in decision.endpoints):
+    names, shown = decision.endpoints, set()
+    if len(names) > MOST_ENDPOINTS:
+        names, drawn = (), [*drawn, *pictures(case, decision.statistics).values()]
+    for endpoint in (case.book.endpoints[name] for name in names):
         if endpoint.over_steps:
             points = case.engine.curve(endpoint.id)
             if points not in shown:  # two endpoints can summarize one curve
                 drawn.append(learning_curves(points, _what(endpoint), measure(endpoint)))
             shown.add(points)
-        elif endpoint.by in ("checkpoint", "run") and not _is_end(endpoint):
+        elif endpoint.by in ("checkpoint", "run") and endpoint.outcome.columns[0] not in ENDS:
             value = case.engine.value(endpoint.id)
             if isinstance(value, Series) and len(set(value.values)) > 1:
                 dots, interval = _dots(case, endpoint, value, figures)
@@ -81,17 +86,6 @@ def rule_charts(case: Decided, decision: Decision, figures: Iterable[ProbeInterv
                 measured = Measured(endpoint.title, endpoint.by, endpoint.unit, measure(endpoint))
                 drawn.append(members(measured, dots, interval, compared))
     return [chart for chart in drawn if chart is not None]
-
-
-def _pictures_of(case: Decided, decision: Decision) -> list[Chart]:
-    """Return the registered pictures that show a statistic of a rule."""
-    read = set(decision.statistics)
-    showing = {
-        name
-        for name, picture in case.book.pictures.items()
-        if read & {*(p.statistic for p in picture.points), *(p.statistic for p in picture.across)}
-    }
-    return [chart for name, chart in pictures(case).items() if name in showing]
 
 
 def forest_row(decision: Decision) -> ForestRow:
@@ -116,10 +110,19 @@ def estimates(case: Case) -> Chart | None:
     return forest(tuple(forest_row(decision) for decision in hypotheses), case.study.name)
 
 
-def pictures(case: Decided) -> dict[str, Chart]:
-    """Return a study's registered pictures by name; one of which nothing was seen yet is left out."""
+def pictures(case: Decided, statistics: Sequence[str] | None = None) -> dict[str, Chart]:
+    """Return a study's registered pictures by name; one of which nothing was seen yet is left out.
+
+    Args:
+        case: the study.
+        statistics: where it is given, those pictures alone that show one of them.
+    """
     drawn = {
-        name: predicted_and_seen(_scene(case, p), case.study.name) for name, p in case.book.pictures.items()
+        name: predicted_and_seen(_scene(case, picture), case.study.name)
+        for name, picture in case.book.pictures.items()
+        if statistics is None
+        or any(point.statistic in statistics for point in picture.points)
+        or any(predictor.statistic in statistics for predictor in picture.across)
     }
     return {name: chart for name, chart in drawn.items() if chart is not None}
 
@@ -150,17 +153,9 @@ def _how_well(case: Decided, statistic: str) -> str:
     return f"{case.book.statistics[statistic].title}: {signed(value, 2)}"
 
 
-def _is_end(endpoint: Endpoint) -> bool:
-    """Whether an endpoint is the end of an interval, which is drawn with what it belongs to."""
-    return not isinstance(endpoint.outcome, Rate) and endpoint.outcome.figure in ENDS
-
-
 def measure(endpoint: Endpoint) -> str:
     """Return what an endpoint counts, in the words of its register."""
-    outcome = endpoint.outcome
-    if isinstance(outcome, Rate):
-        return f"{words(outcome.count)} / {words(outcome.of)}"
-    return words(outcome.figure) + (f" / {words(outcome.over)}" if outcome.over else "")
+    return words(" / ".join(endpoint.outcome.columns))
 
 
 def estimate_chart(case: Decided, decision: Decision) -> Chart | None:
@@ -207,7 +202,7 @@ def _dots(
     case: Decided, endpoint: Endpoint, series: Series[Any], figures: Iterable[ProbeIntervalRow]
 ) -> tuple[tuple[Member, ...], str]:
     """Return the members of a series, and what is to be said of their intervals."""
-    ends, interval_words = _ends(case, endpoint, figures)
+    ends, said = _ends(case, endpoint, figures)
     dots = tuple(
         Member(name, float(value), *ends.get(name, (None, None)))
         for name, value in series.items
@@ -215,7 +210,7 @@ def _dots(
     )
     lacking = len(series.items) - len(dots)
     without = "" if not lacking else f"; {lacking} of {len(series.items)} have no value and are left out"
-    return dots, interval_words + without
+    return dots, said + without
 
 
 def _ends(
@@ -226,12 +221,11 @@ def _ends(
     if isinstance(outcome, Rate):
         return {}, "counts, which have no interval registered"
     if endpoint.register == "luck_share_summary" and outcome.figure == "luck_share":
-        rows = case.study.rows(endpoint.register)
         held = {
             row["run_id"]: (float(row["interval_low"]), float(row["interval_high"]))
-            for row in rows
+            for row in case.study.rows(endpoint.register)
             if row["step"] in endpoint.steps
-            and all(row[name] == value for name, value in endpoint.where.items())
+            and _matches(row, endpoint.where)
             and None not in (row["interval_low"], row["interval_high"])
         }
         origin = "as published" if case.study.is_summary else "computed from the 8 x 8 tables"
@@ -240,28 +234,28 @@ def _ends(
         return {}, "the register holds no interval of this figure"
     name = FIGURE_OF.get((outcome.figure, outcome.over or ""))
     rows = [row for row in figures if row["figure"] == name and _matches(row, endpoint.where)]
-    return probe_ends(rows), probe_words(case, rows)
-
-
-def probe_ends(rows: Iterable[ProbeIntervalRow]) -> dict[str, tuple[float, float]]:
-    """Return the intervals of probe figures by `trajectory@step`; six digits tell them."""
-    return {
+    by_checkpoint = {
         f"{row['trajectory']}@{row['step']}": (row["low"], row["high"])
         for row in rows
         if row["low"] is not None and row["high"] is not None
     }
+    return by_checkpoint, probe_words(case, rows)
+
+
+def _matches(row: Mapping[str, Any], where: Mapping[str, str]) -> bool:
+    return all(row[name] == value for name, value in where.items() if name in row)
 
 
 def probe_words(case: Decided, rows: Sequence[ProbeIntervalRow]) -> str:
     """Return what is to be said of the intervals of probe figures."""
-    with_ends = [row for row in rows if row["low"] is not None]
-    if with_ends:
+    levels = [row["level"] for row in rows if row["low"] is not None]
+    if levels:
         origin = (
             "computed here from figures of single tasks, which were published"
             if case.study.is_summary
             else "computed from the probe's evidence"
         )
-        return f"bars: {100 * with_ends[0]['level']:g}% intervals {origin}, {TASKS}"
+        return f"bars: {100 * levels[0]:g}% intervals {origin}, {TASKS}"
     if case.study.is_summary:
         return "no intervals: what they need, products of different tasks' gradients, was never published"
     if any(row["value"] is not None for row in rows):
@@ -269,5 +263,59 @@ def probe_words(case: Decided, rows: Sequence[ProbeIntervalRow]) -> str:
     return "no intervals: the study holds none for these figures"
 
 
-def _matches(row: Mapping[str, Any], where: dict[str, str]) -> bool:
-    return all(row[name] == value for name, value in where.items() if name in row)
+def comparisons(rule: Rule, endpoint: str, series: Series[Fraction]) -> tuple[Comparison, ...]:
+    """Return what a rule's criteria compare the members of a series with, in every reading.
+
+    It is read from their tests, so that charts draw what decides.
+
+    Args:
+        rule: the rule.
+        endpoint: whose members.
+        series: the members.
+    """
+    present = [(name, value) for name, value in series.items if not isinstance(value, Missing)]
+    if not present or len(present) < len(series.items):
+        return ()
+    (base, first), of = present[0], Name(endpoint)
+    scopes = {
+        of: (EACH, present),
+        Call("rest", (of,)): (REST, present[1:]),
+        Call("last", (of,)): (LAST, present[-1:]),
+    }
+    compared = []
+    for left, sign, right in (sides for part in _parts(rule) for sides in _sides(part)):
+        is_base = right == Call("first", (of,))
+        bound = first if is_base else _number(right)
+        if left in scopes and bound is not None:
+            scope, held = scopes[left]
+            true = sum(COMPARE[sign](value, bound) for _, value in held)
+            compared.append(Comparison(scope, sign, float(bound), base if is_base else None, true, len(held)))
+    return tuple(dict.fromkeys(compared))
+
+
+def _parts(rule: Rule) -> Iterator[Expression]:
+    waiting: list[Expression] = [criterion.expression for criterion in rule.criteria]
+    while waiting:
+        part = waiting.pop(0)
+        yield part
+        if isinstance(part, Call) and part.operator in READ_INTO:
+            waiting.extend(part.arguments)
+        elif isinstance(part, Binary):
+            waiting.extend((part.left, part.right))
+
+
+def _number(part: Expression) -> Fraction | None:
+    """Return a number; a minus sign belongs to it."""
+    match part:
+        case Number(_, value):
+            return value
+        case Binary("-", Number("0", _), Number(_, value)):
+            return -value
+    return None
+
+
+def _sides(part: Expression) -> Sequence[tuple[Expression, str, Expression]]:
+    """Return both ways of reading a comparison; nothing of anything else."""
+    if not isinstance(part, Binary) or part.operator not in MIRRORED:
+        return ()
+    return (part.left, part.operator, part.right), (part.right, MIRRORED[part.operator], part.left)

@@ -5,7 +5,7 @@ Each carries the list of its files with their hashes, in the form that `sha256su
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,11 +70,17 @@ def freeze(site: Path, name: str, content: Mapping[str, bytes], taken: Collectio
         IncompleteError: something else is in its place, or the folder cannot be written.
     """
     check_name(name, taken)
-    hash_list = write_list(content)
-    version = Version(name, entries(hash_list, LIST), hashlib.sha256(hash_list).hexdigest())
-    folder = site / name
+    folder, hash_list = site / name, write_list(content)
+    version = _version(folder, hash_list)
     if (folder / LIST).is_file():
-        _check_same(folder, _read(folder), version)
+        differing = sorted({file for file, _ in version.files.items() ^ _read(folder).files.items()})
+        if differing:
+            raise VerificationError(
+                "a version of this name is frozen with other bytes",
+                found=f"{len(differing)} files differ: {_first(differing, ', ')}",
+                where=folder,
+                remedy="give another name: --freeze NAME; what was frozen stays",
+            )
         check_whole(site, version)
         return version
     if folder.exists():
@@ -128,34 +134,26 @@ def check_whole(site: Path, version: Version) -> None:
     """
     findings = list(check_frozen(site, version))
     if findings:
-        named = "; ".join(f"{finding.file} {finding.kind}" for finding in findings[:5])
         raise VerificationError(
             "a frozen version is not as it was frozen",
             expected=f"what {LIST} lists",
-            found=f"{named}{'; …' if findings[5:] else ''}",
+            found=_first([f"{finding.file} {finding.kind}" for finding in findings], "; "),
             where=site / version.name,
             remedy="put its files back, from a zip or from version control, or remove the folder",
         )
 
 
+def _first(named: Sequence[str], between: str) -> str:
+    return between.join([*named[:5], *(["…"] if named[5:] else [])])
+
+
 def _read(folder: Path) -> Version:
-    raw = read_bytes(folder / LIST)
-    return Version(folder.name, entries(raw, folder / LIST), hashlib.sha256(raw).hexdigest())
+    return _version(folder, read_bytes(folder / LIST))
 
 
-def _check_same(folder: Path, frozen: Version, new: Version) -> None:
-    """Check that what was frozen is what would be frozen now."""
-    differing = sorted(
-        name for name in {*frozen.files, *new.files} if frozen.files.get(name) != new.files.get(name)
-    )
-    if differing:
-        named = f"{', '.join(differing[:5])}{', …' if differing[5:] else ''}"
-        raise VerificationError(
-            "a version of this name is frozen with other bytes",
-            found=f"{len(differing)} files differ: {named}",
-            where=folder,
-            remedy="give another name: --freeze NAME; what was frozen stays",
-        )
+def _version(folder: Path, hash_list: bytes) -> Version:
+    listed = entries(hash_list, folder / LIST)
+    return Version(folder.name, listed, hashlib.sha256(hash_list).hexdigest())
 
 
 def _order(name: str) -> list[tuple[int, int, str]]:

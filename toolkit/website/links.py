@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -47,101 +47,87 @@ REFERRING = (
 VOID = ("meta", "link", "br", "img", "hr", "input", "source", "wbr", "col", "td", "th", "tr")
 # Browsers take a block of another type for data, and never run it.
 DATA_BLOCKS = ("application/json",)
+POLICY_NAME = "content-security-policy"
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A reference out of a page.
-
-    Args:
-        tag: the element that makes it.
-        attribute: where it stands.
-        target: as written.
-        is_download: whether the browser saves what it names, and shows nothing.
-        relation: how the page stands to it, in HTML's words.
-    """
+    """A reference out of a page: the element and attribute that make it, and what it names, as written."""
 
     tag: str
     attribute: str
     target: str
     is_download: bool
-    relation: tuple[str, ...] = ()
+    """Whether the browser saves what it names, and shows nothing."""
+    relation: tuple[str, ...]
+    """How the page stands to it, in HTML's words."""
 
 
-@dataclass
-class Markup:
-    """What one page holds."""
+class Markup(HTMLParser):
+    """What one page holds, read strictly: every element is closed by its own end.
 
-    references: list[Reference] = field(default_factory=list)
-    ids: set[str] = field(default_factory=set)
-    faults: list[str] = field(default_factory=list)
-    policies: list[str] = field(default_factory=list)
+    Args:
+        text: of the page.
+    """
 
-
-def read_markup(text: str) -> Markup:
-    """Read a page strictly: every element is closed by its own end."""
-    reader = _Reader()
-    reader.feed(text)
-    reader.close()
-    if reader.open:
-        reader.markup.faults.append(f"<{reader.open[-1]}> is not closed")
-    return reader.markup
-
-
-class _Reader(HTMLParser):
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
-        self.markup = Markup()
-        self.open: list[str] = []
+        self.references: list[Reference] = []
+        self.ids: set[str] = set()
+        self.faults: list[str] = []
+        self.policies: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        self.faults += [f"<{tag}> is not closed" for tag in self._open[-1:]]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note what an element refers to, and what the policy would keep from working."""
         named = {name: value or "" for name, value in attrs}
         relation = tuple(named.get("rel", "").split())
-        self.markup.references += [
+        self.references += [
             Reference(tag, name, named[name], "download" in named, relation)
             for name in REFERRING
             if name in named
         ]
-        self._forbid(tag, named)
-        if identifier := named.get("id"):
-            if identifier in self.markup.ids:
-                self.markup.faults.append(f"the id {identifier!r} stands twice")
-            self.markup.ids.add(identifier)
+        self.faults += self._faults(tag, named)
         if len(named) < len(attrs):  # a browser takes the first, and this reader the last
-            self.markup.faults.append(f"an attribute stands twice on <{tag}>")
-        if tag in ("script", "link") and not self.markup.policies:
-            self.markup.faults.append(f"<{tag}> stands before the policy")
-        if tag == "meta" and "http-equiv" in named:
-            if named["http-equiv"].lower() == "content-security-policy":
-                self.markup.policies.append(named.get("content", ""))
-            else:
-                self.markup.faults.append(f"a page has no <meta http-equiv={named['http-equiv']!r}>")
+            self.faults.append(f"an attribute stands twice on <{tag}>")
+        if identifier := named.get("id"):
+            self.ids.add(identifier)
+        if tag == "meta" and named.get("http-equiv", "").lower() == POLICY_NAME:
+            self.policies.append(named.get("content", ""))
         if tag not in VOID:
-            self.open.append(tag)
+            self._open.append(tag)
+
+    def _faults(self, tag: str, named: Mapping[str, str]) -> Iterator[str]:
+        if named.get("id") in self.ids:
+            yield f"the id {named['id']!r} stands twice"
+        if tag in ("script", "link") and not self.policies:
+            yield f"<{tag}> stands before the policy"
+        if tag == "meta" and named.get("http-equiv", POLICY_NAME).lower() != POLICY_NAME:
+            yield f"a page has no <meta http-equiv={named['http-equiv']!r}>"
+        if tag == "style":
+            yield "a style stands in the text"
+        if tag == "script" and "src" not in named and named.get("type") not in DATA_BLOCKS:
+            yield "a script stands in the text"
+        if tag in ("base", "iframe", "object", "embed"):
+            yield f"a page has no <{tag}>"
+        yield from (f"{name} on <{tag}>" for name in named if name == "style" or name.startswith("on"))
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element that ends where it starts."""
         self.handle_starttag(tag, attrs)
         if tag not in VOID:
-            self.open.pop()
+            self._open.pop()
 
     def handle_endtag(self, tag: str) -> None:
-        if tag not in self.open:
-            self.markup.faults.append(f"</{tag}> closes nothing")
+        """Note what an end leaves open."""
+        if tag not in self._open:
+            self.faults.append(f"</{tag}> closes nothing")
             return
-        while (last := self.open.pop()) != tag:
-            self.markup.faults.append(f"<{last}> is not closed before </{tag}>")
-
-    def _forbid(self, tag: str, named: dict[str, str]) -> None:
-        """Note what the policy would keep from working."""
-        if tag == "style":
-            self.markup.faults.append("a style stands in the text")
-        if tag == "script" and "src" not in named and named.get("type") not in DATA_BLOCKS:
-            self.markup.faults.append("a script stands in the text")
-        if tag in ("base", "iframe", "object", "embed"):
-            self.markup.faults.append(f"a page has no <{tag}>")
-        self.markup.faults += [
-            f"{name} on <{tag}>" for name in named if name == "style" or name.startswith("on")
-        ]
+        while (last := self._open.pop()) != tag:
+            self.faults.append(f"<{last}> is not closed before </{tag}>")
 
 
 # What a page carries in itself is no reference off the site: an icon, a picture, a file to be saved.
@@ -173,7 +159,7 @@ def check_links(
         others: names of further files that may be referred to.
         addresses: where links that say so may leave the site, there and below.
     """
-    pages = {name: read_markup(_text(content)) for name, content in files.items() if name.endswith(".html")}
+    pages = {name: Markup(_text(content)) for name, content in files.items() if name.endswith(".html")}
     there = {*files, *others}
     for name, page in pages.items():
         yield from (Finding(name, "markup", fault) for fault in dict.fromkeys(page.faults))
@@ -219,11 +205,10 @@ def _problem(
 def _is_outside(target: str) -> bool:
     """Whether a browser would look for a target elsewhere than below the site's own folder."""
     try:
-        return bool(urlsplit(target).scheme) or target.startswith(
-            ("/", "\\")
-        )  # browsers take one for the other
+        has_scheme = bool(urlsplit(target).scheme)
     except ValueError:
         return True
+    return has_scheme or target.startswith(("/", "\\"))  # browsers take one for the other
 
 
 def _resolved(name: str, target: str) -> str:

@@ -1,4 +1,8 @@
-"""The registers' own files as scripts of the site: where a page may not fetch, it may load scripts."""
+"""The files of registers and registrations on the site: to download, and as scripts that a page may load.
+
+A page may not fetch. The evidence of a registration that restates another document is that document's
+authors', and stays where it is.
+"""
 
 import base64
 import json
@@ -7,12 +11,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from toolkit.files import read_bytes
+from toolkit.prereg.chain import CHAIN
+from toolkit.prereg.evidence import CERTIFICATE_FILES, REVOCATION_FILES
+from toolkit.prereg.hashlist import entries
+from toolkit.prereg.record import EVIDENCE, FROZEN
+from toolkit.prereg.registration import Registration
 from toolkit.registers.manifest import MANIFEST_NAME
 from toolkit.registers.study import Study
-from toolkit.website.environment import json_text
+from toolkit.website.environment import brief, json_text
 from toolkit.website.material import Material
-from toolkit.website.page import slug
-from toolkit.website.prose import brief
+from toolkit.website.page import registration_page, slug
 
 # A larger file is not carried: a reader on a phone would load it for one question.
 LARGEST_FILE = 4_000_000
@@ -22,6 +30,7 @@ SHOWN_OF_EPISODE = (
     *("true_success", "observed_reward", "ended", "calls_charged", "budget", "differences"),
 )
 LONGEST_ANSWER = 400
+_EVIDENCE = (".tsr", ".tsq", *CERTIFICATE_FILES, *REVOCATION_FILES)
 # Where the scripts lie, and the global that they fill.
 FOLDER = "data"
 _GLOBAL = "globalThis.toolkitRegisters"
@@ -40,8 +49,8 @@ def table_bytes(study: Study, table: str) -> int:
 
 def carried(study: Study, table: str) -> bool:
     """Return whether the site carries every row of a table."""
-    files = study.manifest.tables[table].files
-    found: bool = study.kept(f"{table} is carried", lambda: all(carries(study, table, f) for f in files))
+    files, limit = study.manifest.tables[table].files, f"{table} below {LARGEST_FILE}"
+    found: bool = study.kept(limit, lambda: all(carries(study, table, file) for file in files))
     return found
 
 
@@ -50,16 +59,21 @@ def carries(study: Study, table: str, file: str) -> bool:
     return not study.table(table).is_blob and study.manifest.files[file].bytes <= LARGEST_FILE
 
 
+def rows_held(study: Study, table: str) -> list[Any]:
+    """Return the rows of a table; none where a study lacks it."""
+    return study.rows(table) if study.has(table) else []
+
+
 def rows_by_run(study: Study, table: str) -> Mapping[str, list[Any]]:
     """Return the rows of a table by run, read once; nothing of a table that a study lacks."""
 
     def read() -> dict[str, list[Any]]:
         by_run: dict[str, list[Any]] = {}
-        for row in study.rows(table) if study.has(table) else ():
+        for row in rows_held(study, table):
             by_run.setdefault(row["run_id"], []).append(row)
         return by_run
 
-    found: dict[str, list[Any]] = study.kept(f"{table} by run", read)
+    found: dict[str, list[Any]] = study.kept(f"rows of {table} by run", read)
     return found
 
 
@@ -99,9 +113,9 @@ def _of(study: Study, at: dict[str, str]) -> Iterator[tuple[str, bytes]]:
     manifest = read_bytes(study.folder / MANIFEST_NAME)
     yield manifest_copy(study.name), manifest
     elsewhere: dict[str, str] = {}
-    for table in study.tables:
-        files = study.files(table.name) if not table.is_blob else {}
-        for path, (file, digest) in zip(study.paths(table.name) if files else (), files.items(), strict=True):
+    for table in (table for table in study.tables if not table.is_blob):
+        files, paths = study.files(table.name), study.paths(table.name)
+        for path, (file, digest) in zip(paths, files.items(), strict=True):
             if not carries(study, table.name, file):
                 continue
             key = at.setdefault(digest, f"{study.name}/{file}")
@@ -177,6 +191,46 @@ def _brief(document: Mapping[str, Any]) -> dict[str, Any]:
         for call in document["calls"] or ()
     ]
     return {**{name: document[name] for name in SHOWN_OF_EPISODE}, "calls": calls}
+
+
+def every_registration(material: Material) -> dict[str, Registration]:
+    """Return the registrations of a site by name: frozen ones, and those that its studies are decided by."""
+    return {r.name: r for r in (*material.registrations, *(case.registration for case in material.cases))}
+
+
+def frozen_files(registration: Registration) -> dict[str, bytes]:
+    """Return the files of a registration that may be passed on, by their place in it.
+
+    Raises:
+        IncompleteError: one cannot be read.
+    """
+    folder = registration.folder
+    listed = entries(read_bytes(folder / FROZEN), FROZEN)
+    names = [FROZEN, *listed, CHAIN, *(entry.name for entry in registration.entries)]
+    if not registration.record.is_restated:
+        held = sorted(path.name for path in (folder / EVIDENCE).glob("*") if path.suffix in _EVIDENCE)
+        names += [f"{EVIDENCE}/{name}" for name in held]
+    return {name: read_bytes(folder / name) for name in names}
+
+
+def download(registration: str, name: str) -> str:
+    """Return where a file of a registration lies on the site."""
+    return f"{_folder(registration)}/{name}"
+
+
+def frozen_file_content(material: Material) -> dict[str, bytes]:
+    """Return every registration's files, and the script that holds them all, by their names on the site."""
+    content: dict[str, bytes] = {}
+    for name, registration in every_registration(material).items():
+        files = frozen_files(registration)
+        content |= {download(name, place): held for place, held in files.items()}
+        encoded = {place: base64.b64encode(held).decode() for place, held in files.items()}
+        content[f"{FOLDER}/{_folder(name)}.js"] = script(_folder(name), encoded)
+    return content
+
+
+def _folder(registration: str) -> str:
+    return str(PurePosixPath(registration_page(registration)).with_suffix(""))
 
 
 def script(name: str, value: Any) -> bytes:

@@ -24,8 +24,8 @@ def search_script(pages: Iterable[Page]) -> str:
 
 def _entries(page: Page) -> Iterator[tuple[str, str, str, str]]:
     yield _KINDS.get(page.template, "Page"), page.title, "", page.name
-    for term in page.context.get("terms", ()):
-        yield "Word", term.word, term.meaning, f"{page.name}#words"
+    for word, meaning in page.context.get("terms", {}).items():
+        yield "Word", word, meaning, f"{page.name}#words"
     if page.template == "data.html":
         for described in page.context["schema"]:
             table = described["table"].name

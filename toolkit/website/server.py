@@ -1,10 +1,11 @@
 """Serving the site to this machine alone."""
 
 import sys
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import suppress
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from toolkit.errors import UsageError
 from toolkit.website.checking import check_is_site
@@ -24,6 +25,13 @@ TYPES = {
 }
 # Whatever else there is, registers and tokens among it, is for saving.
 OTHER = "application/octet-stream"
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",  # the next build is seen at once
+}
+NOWHERE = ""
 
 
 class SiteServer(ThreadingHTTPServer):
@@ -43,10 +51,12 @@ class SiteServer(ThreadingHTTPServer):
 
     def __init__(self, folder: Path, port: int, base: str = "/") -> None:
         check_is_site(folder)
-        self.folder = folder.resolve()
-        self.base = _base(base)
+        parts = [part for part in base.split("/") if part]
+        if any(part in (".", "..") or not part.isprintable() or set(part) & set("\\?#% ") for part in parts):
+            raise UsageError("this is no path for a site", expected="a path such as /some/path/", found=base)
+        self.base = "/" + "".join(f"{part}/" for part in parts)
         try:
-            super().__init__((LOOPBACK, port), _Handler)
+            super().__init__((LOOPBACK, port), partial(_Handler, folder.resolve(), self.base))
         except OSError as error:
             raise UsageError(
                 f"port {port} cannot be had",
@@ -62,95 +72,56 @@ class SiteServer(ThreadingHTTPServer):
 
     def run(self) -> None:
         """Serve until an interrupt."""
-        try:
+        with self, suppress(KeyboardInterrupt):
             self.serve_forever()
-        except KeyboardInterrupt:
-            pass  # this is how one ends it
-        finally:
-            self.server_close()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Let readers leave in the middle of a page without a word."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
-    def find(self, target: str) -> Path | str | None:
-        """Return the file that a request asks for, the address to ask for instead, or None."""
-        path = unquote(target.partition("?")[0].partition("#")[0])
-        if path + "/" == self.base:
-            return quote(self.base)
-        parts = path.removeprefix(self.base).split("/")
-        if not path.startswith(self.base) or not _names_a_place(parts):
-            return None
-        try:
-            file = self.folder.joinpath(*parts).resolve()
-            is_folder = file.is_dir()
-        except OSError:
-            return None  # a name that is too long is no file's
-        if not file.is_relative_to(self.folder):
-            return None
-        if is_folder and parts[-1]:
-            return quote(f"{path}/")  # its pages' links begin below it
-        return (file / "index.html" if is_folder else None) if parts[-1] == "" else file
 
+class _Handler(SimpleHTTPRequestHandler):
+    """Answers with the site's files alone."""
 
-class _Handler(BaseHTTPRequestHandler):
-    """Answers one request."""
-
-    server: SiteServer
     server_version = "toolkit"
     sys_version = ""
     protocol_version = "HTTP/1.1"
+    error_content_type = "text/plain; charset=utf-8"
+    error_message_format = "%(message)s.\n"
 
-    def do_GET(self) -> None:
-        """Answer with a file."""
-        file = self.server.find(self.path)
-        if isinstance(file, str):
-            self._send(HTTPStatus.MOVED_PERMANENTLY, b"", "text/plain", location=file)
-            return
-        try:
-            content = file.read_bytes() if file is not None and file.is_file() else None
-        except OSError:
-            content = None
-        if content is None or file is None:
-            text = b"There is no such page on this site.\n"
-            self._send(HTTPStatus.NOT_FOUND, text, "text/plain; charset=utf-8")
-            return
-        self._send(HTTPStatus.OK, content, TYPES.get(file.suffix, OTHER))
+    def __init__(self, folder: Path, base: str, *connection: object) -> None:
+        self.folder, self.base = folder, base
+        super().__init__(*connection)  # type: ignore[arg-type]
 
-    def do_HEAD(self) -> None:
-        """Answer with what would come before a file."""
-        self.do_GET()
+    def translate_path(self, path: str) -> str:
+        """Return where a file lies; nowhere if it is hidden, or the path leads upwards or out of the site."""
+        asked = unquote(path.partition("?")[0].partition("#")[0])
+        below = asked.removeprefix(self.base) if asked != self.base[:-1] else ""
+        *folders, name = below.split("/")
+        is_plain = all(folders) and not any(
+            part.startswith(".") or set(part) & set("\\\0") for part in (*folders, name)
+        )
+        if not is_plain or not f"{asked}/".startswith(self.base):
+            return NOWHERE
+        file = self.folder.joinpath(below).resolve()
+        if not file.is_relative_to(self.folder):
+            return NOWHERE
+        return f"{file}/" if below and not name else str(file)
 
-    def _send(self, status: HTTPStatus, content: bytes, kind: str, *, location: str = "") -> None:
-        self.send_response(status)
-        for name, value in {
-            "Content-Type": kind,
-            "Content-Length": str(len(content)),
-            "Content-Security-Policy": POLICY,
-            "X-Content-Type-Options": "nosniff",
-            "Referrer-Policy": "no-referrer",
-            "Cache-Control": "no-cache",  # the next build is seen at once
-            **({"Location": location} if location else {}),
-        }.items():
+    def list_directory(self, *_: object) -> None:
+        """Show no folder that has no page."""
+        self.send_error(404)
+
+    def guess_type(self, path: object) -> str:
+        """Return what a file comes as."""
+        return TYPES.get(Path(str(path)).suffix, OTHER)
+
+    def end_headers(self) -> None:
+        """Send with every answer what the site asks of browsers."""
+        for name, value in HEADERS.items():
             self.send_header(name, value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content)
+        super().end_headers()
 
     def log_message(self, *_: object) -> None:
         """Say nothing: what a reader looks at is theirs."""
-
-
-def _names_a_place(parts: list[str]) -> bool:
-    """Whether the parts of a path can name something of the site: none is hidden or leads upwards."""
-    is_plain = all(not part.startswith(".") and not set(part) & set("\\\0") for part in parts)
-    return is_plain and all(parts[:-1])
-
-
-def _base(path: str) -> str:
-    """Return a path with a slash at both ends."""
-    parts = [part for part in path.split("/") if part]
-    if any(part in (".", "..") or not part.isprintable() or set(part) & set("\\?#% ") for part in parts):
-        raise UsageError("this is no path for a site", expected="a path such as /some/path/", found=path)
-    return "/" + "".join(f"{part}/" for part in parts)

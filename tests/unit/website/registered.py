@@ -54,7 +54,7 @@ def expected(case: Case, page: Page, drawn: Sequence[Figure]) -> Expected:  # no
         case "run.html":
             return _run(study, context["run"]["run_id"])
         case "rule.html":
-            return _rule(case, next(d for d in case.decide_all() if d.rule == context["d"]["rule"]))
+            return _rule(case, next(d for d in case.decide_all() if d.rule == context["d"].rule))
         case "study.html":
             hypotheses = [d for d in case.decide_all() if d.kind == "hypothesis" and d.estimate]
             drawings = [found for d in hypotheses for found in _estimate(d)][:FIRST]

@@ -23,8 +23,8 @@ from toolkit.decisions.rulebook import load_rulebook
 from toolkit.files import write_all
 from toolkit.study.check.registered import open_case
 from toolkit.website.drawings import rule_charts
-from toolkit.website.evidence import Evidence, evidence_of
 from toolkit.website.material import Material
+from toolkit.website.pages.rule import Evidence, evidence_of
 from toolkit.website.registers import register_files, script
 
 SCRIPT = (f"{CHECKOUT}/tests/unit/website/decide.mjs", f"{ASSETS}/decide.js")

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.website.environment import data, is_figure
-from toolkit.website.prose import sentence, word
+from toolkit.website.environment import data, is_figure, sentence, word
 
 
 @given(st.text() | st.lists(st.text()) | st.dictionaries(st.text(), st.integers()))

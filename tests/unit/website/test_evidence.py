@@ -15,9 +15,8 @@ from toolkit.decisions.case import Case
 from toolkit.decisions.interval import Interval
 from toolkit.prereg.registration import load_registration
 from toolkit.study.check.registered import open_case
-from toolkit.website.environment import data, environment
-from toolkit.website.evidence import Evidence, evidence_of
-from toolkit.website.pages.rule import STEPS
+from toolkit.website.environment import WORDS, data, environment
+from toolkit.website.pages.rule import Evidence, evidence_of
 
 HOSTILE = "</script><script>alert(1)</script>\"'&{{ 7*7 }}"
 
@@ -96,7 +95,7 @@ def section(case: Case, rule: str) -> str:
     """Return the section of a page that decides again."""
     decision = case.decide(rule)
     evidence = evidence_of(case, decision)
-    shown = {"d": {"rule": rule}, "study": case.study.name, "evidence": evidence, "steps": STEPS}
+    shown = {"d": {"rule": rule}, "study": case.study.name, "evidence": evidence, "steps": WORDS["steps"]}
     source = '{% from "macros.html" import command %}{% include "decide.html" %}'
     return environment().from_string(source).render(**shown)
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.conftest import CHECKOUT
 from toolkit.decisions.rulebook import load_rulebook
-from toolkit.website.formulas import formula
+from toolkit.website.glossary import formula
 
 RULES = (CHECKOUT / "prereg" / "embedded" / "rules.toml").read_text(encoding="utf-8")
 BOOK = load_rulebook(RULES, [])

@@ -8,10 +8,10 @@ from tests.unit.website.reading import pages_of
 from tests.unit.website.test_registers import carried_value
 from toolkit.places import Home
 from toolkit.prereg.registration import Registration, load_registration
-from toolkit.website.frozen_files import download, frozen_file_content, frozen_files
-from toolkit.website.links import read_markup
+from toolkit.website.links import Markup
 from toolkit.website.material import Material
 from toolkit.website.pages import registration as maker
+from toolkit.website.registers import download, frozen_file_content, frozen_files
 
 
 def of(home: Home, name: str) -> Registration:
@@ -48,5 +48,5 @@ def test_evidence_of_others_and_what_is_no_evidence_stay_where_they_are(home: Ho
 def test_the_page_leads_to_every_file(home: Home) -> None:
     embedded = of(home, "embedded")
     [text] = pages_of(Material((), registrations=(embedded,)), maker).values()
-    offered = {r.target for r in read_markup(text).references if r.is_download}
+    offered = {r.target for r in Markup(text).references if r.is_download}
     assert offered == {f"../{download('embedded', name)}" for name in frozen_files(embedded)}

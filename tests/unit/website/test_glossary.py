@@ -11,7 +11,7 @@ from toolkit.website.glossary import glossary
 
 def told(case: Case, name: str) -> dict[str, str]:
     [decision] = [d for d in case.decide_all() if d.rule == name]
-    return {term.word: term.meaning for term in glossary(case, decision)}
+    return glossary(case, decision)
 
 
 def test_the_words_of_a_learning_rule_are_those_of_its_endpoint(case: Case) -> None:

@@ -60,7 +60,7 @@ def test_a_rules_page_shows_its_decision(material: Material, decided: Callable[[
     decisions = decided("published")
     counts = opened(material, "published").rows("evaluations")
     for page in rule.pages(only(material, "published")):
-        document = decisions[page.context["d"]["rule"]]
+        document = decisions[page.context["d"].rule]
         if document["kind"] == "prediction" and document["rule"] not in ("P1", "P4"):
             continue  # all are shown in one way, and drawings take their time
         shown = tree(page, {f"published/runs/{row['run_id']}.html" for row in counts}, drawn=True)

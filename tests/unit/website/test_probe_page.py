@@ -79,7 +79,7 @@ def test_the_rules_are_those_that_read_the_probe(embedded: Case, measured: Page)
         for name, rule in embedded.book.rules.items()
         if any("probe_" in criterion.test for criterion in rule.criteria)
     }
-    assert {rule["rule"] for rule in measured.context["rules"]} == reading == {"H1b", "P13", "B1", "B2"}
+    assert {rule.rule for rule in measured.context["rules"]} == reading == {"H1b", "P13", "B1", "B2"}
 
 
 def test_a_rule_is_linked_where_it_has_a_page(measured: Page) -> None:

@@ -16,8 +16,8 @@ from toolkit.decisions.values import Series
 from toolkit.places import Home
 from toolkit.registers.query import asking
 from toolkit.registers.study import Study, open_study
-from toolkit.website.examples import examples
 from toolkit.website.material import Material
+from toolkit.website.pages.data import examples
 from toolkit.website.registers import carried, catalogue_script, register_files, register_script
 
 ASK = """

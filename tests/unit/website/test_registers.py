@@ -14,13 +14,14 @@ import pytest
 
 from tests.unit.website.reading import pages_of
 from toolkit.decisions.case import Case
+from toolkit.decisions.rows_query import quoted
 from toolkit.places import Home
 from toolkit.registers.columns import ARMS
 from toolkit.registers.study import Study, open_study
 from toolkit.website import registers
-from toolkit.website.examples import examples, quoted
 from toolkit.website.material import Material
 from toolkit.website.pages import data
+from toolkit.website.pages.data import examples
 from toolkit.website.registers import register_files
 
 HOSTILE = "</script><script>alert(1)</script>\"'&{{ 7*7 }}\u2028"

@@ -13,10 +13,10 @@ from toolkit.prereg.checks import Reader
 from toolkit.prereg.registration import Registration, load_registration
 from toolkit.prereg.trust import known_authorities
 from toolkit.prereg.verification import Verification, verify_registration
+from toolkit.website.environment import markdown, ticked
 from toolkit.website.material import Material
 from toolkit.website.pages import registration as maker
 from toolkit.website.pages.registration import touching_runs
-from toolkit.website.prose import markdown, ticked
 
 NAME = "registrations/embedded.html"
 HOSTILE = '<script>alert("x")</script><img src=x onerror=y> `a <b>`'
@@ -124,7 +124,7 @@ def test_a_part_of_a_name_is_not_the_name_of_a_run(case: Case) -> None:
         case.registration.deviations[0], text="xt1-c2-paired-s1 and t1-c2-paired-s10, t1-c2-paired-s2."
     )
     told = touching_runs(replace(case.registration, deviations=(one,)), case)
-    assert [touch.runs for touch in told] == [("t1-c2-paired-s2",)]
+    assert [runs for _, runs in told] == [("t1-c2-paired-s2",)]
 
 
 def test_the_place_of_a_token_that_is_not_here_is_said_once(case: Case, home: Home) -> None:

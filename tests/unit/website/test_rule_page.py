@@ -18,7 +18,7 @@ from toolkit.decisions.rulebook import load_rulebook
 from toolkit.places import Home
 from toolkit.registers.study import open_study
 from toolkit.website.checking import LARGEST_PAGE
-from toolkit.website.links import read_markup
+from toolkit.website.links import Markup
 from toolkit.website.material import Material
 from toolkit.website.pages import rule
 
@@ -122,5 +122,5 @@ def test_the_maps_large_rules_show_every_arm_of_every_cell(home: Home, name: str
             )
             assert f"{successes:,} successes of" in line
             assert "toolkit sql" in line
-    targets = {reference.target for reference in read_markup(page).references}
+    targets = {reference.target for reference in Markup(page).references}
     assert {"../map/slower_faults_b1.html#rows", "#faults_b24_paired-seed-0"} & targets

@@ -17,9 +17,9 @@ from toolkit.registers.study import open_study
 from toolkit.website.material import Material
 from toolkit.website.page import counts_of, run_page, slug
 from toolkit.website.pages import run
+from toolkit.website.pages.rule import counts_fragment, seed_rows
 from toolkit.website.pages.run import runs_of_trajectories
 from toolkit.website.registers import played_files
-from toolkit.website.seeds import counts_fragment, seed_rows
 
 PAGE = "rows/runs/C2-paired-1.html"
 HOSTILE = '../../<script>alert("x")</script>`$(y)`' + "z" * 5000
@@ -81,21 +81,21 @@ def test_a_name_that_could_leave_the_folder_does_not() -> None:
 
 
 def test_an_endpoint_by_seed_says_how_many_episodes_each_arm_has(some: Case) -> None:
-    (second,) = [row for row in seed_rows(some, some.book.endpoints["c2_auc"]) if row.seed == 1]
-    assert [(arm.arm, arm.run, arm.episodes) for arm in second.arms] == [
+    (second,) = [row for row in seed_rows(some, some.book.endpoints["c2_auc"]) if row["seed"] == 1]
+    assert [(arm["arm"], arm["run"], arm["episodes"]) for arm in second["arms"]] == [
         ("paired", "C2-paired-1", 768),  # six steps of 64 tasks under two schedules
         ("independent", "C2-independent-1", 768),
     ]
-    assert second.arms[0].target == f"{PAGE}#phase=periodic&pool=validation&regime=faults_p025"
+    assert second["arms"][0]["target"] == f"{PAGE}#phase=periodic&pool=validation&regime=faults_p025"
     last = replace(some.book.endpoints["c2_auc"], steps=(100,))
-    arms = [arm for row in seed_rows(some, last) for arm in row.arms]
-    assert {(arm.episodes, arm.target.rpartition("&")[2]) for arm in arms} == {(128, "step=100")}
+    arms = [arm for row in seed_rows(some, last) for arm in row["arms"]]
+    assert {(arm["episodes"], arm["target"].rpartition("&")[2]) for arm in arms} == {(128, "step=100")}
 
 
 def test_an_arm_that_did_not_run_says_so(some: Case) -> None:
     rows = seed_rows(some, some.book.endpoints["c4_auc"])
-    assert all(arm.run == "" and "was not run" in arm.missing for row in rows for arm in row.arms)
-    assert {row.value for row in rows} == {None}
+    assert all(arm["run"] == "" and "was not run" in arm["missing"] for row in rows for arm in row["arms"])
+    assert {row["value"] for row in rows} == {None}
 
 
 def test_a_run_that_the_probe_followed_is_read_by_the_probes_rules(case: Case) -> None:
@@ -123,8 +123,8 @@ def test_a_sentence_that_fits_two_runs_names_no_trajectory(case: Case) -> None:
 
 
 def test_a_seed_of_a_study_without_episodes_leads_to_the_counts_of_its_set(case: Case) -> None:
-    (second,) = [row for row in seed_rows(case, case.book.endpoints["c2_auc"]) if row.seed == 1]
-    name, _, place = second.arms[0].target.partition("#")
+    (second,) = [row for row in seed_rows(case, case.book.endpoints["c2_auc"]) if row["seed"] == 1]
+    name, _, place = second["arms"][0]["target"].partition("#")
     assert name == "published/runs/t1-c2-paired-s1.html"
     page = pages_of(Material((case,)), run)[name]
     assert {"counts", place} <= Read(page).ids

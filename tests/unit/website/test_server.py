@@ -117,9 +117,14 @@ def test_the_head_alone_is_sent_where_it_is_asked_for_on_this_machine_alone(site
 
 def test_a_path_may_be_in_another_script_and_a_port_that_is_taken_is_said_to_be(site: Path) -> None:
     first = SiteServer(site, 0, "/日本/")
-    assert first.find("/%E6%97%A5%E6%9C%AC") == "/%E6%97%A5%E6%9C%AC/"
+    threading.Thread(target=first.serve_forever, args=(0.01,), daemon=True).start()
+    connection = http.client.HTTPConnection("127.0.0.1", first.server_port, timeout=10)
+    connection.request("GET", "/%E6%97%A5%E6%9C%AC")
+    assert connection.getresponse().headers["Location"] == "/%E6%97%A5%E6%9C%AC/"
+    connection.close()
     with pytest.raises(UsageError, match=f"port {first.server_port} cannot be had"):
         SiteServer(site, first.server_port)
+    first.shutdown()
     first.server_close()
 
 

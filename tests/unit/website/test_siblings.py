@@ -9,7 +9,7 @@ from toolkit.decisions.case import Case
 from toolkit.website.environment import environment
 from toolkit.website.material import Material
 from toolkit.website.pages import luck, probe, registration, study
-from toolkit.website.siblings import of_rule
+from toolkit.website.views import rule_head
 
 
 @pytest.fixture(scope="module")
@@ -41,14 +41,15 @@ def test_a_registration_leads_to_the_others_and_names_their_studies(pages: dict[
 
 def test_a_page_that_the_site_lacks_is_not_linked(both: Material) -> None:
     macro = environment().get_template("macros.html").module.siblings
-    links = of_rule(both, both.cases[0], "H2a")
+    links = rule_head(both.cases, both.cases[0], "H2a")["same_elsewhere"]
     assert str(macro(links, "../", set())) == ""
     assert 'href="../embedded/H2a.html"' in str(macro(links, "../", {"embedded/H2a.html"}))
 
 
 def test_a_rule_of_the_same_name_and_another_title_is_another_rule(both: Material) -> None:
     first, second = both.cases
-    assert [one.target for one in of_rule(both, first, "H2a").elsewhere] == ["embedded/H2a.html"]
+    [same] = rule_head(both.cases, first, "H2a")["same_elsewhere"]["elsewhere"]
+    assert same.target == "embedded/H2a.html"
     renamed = {**second.book.rules, "H2a": replace(second.book.rules["H2a"], title="Something else")}
     other = replace(second, book=replace(second.book, rules=renamed))
-    assert of_rule(Material((first, other)), first, "H2a").elsewhere == ()
+    assert rule_head((first, other), first, "H2a")["same_elsewhere"]["elsewhere"] == []

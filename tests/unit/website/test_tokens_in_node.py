@@ -13,7 +13,7 @@ from tests.unit.website.node import ASSETS, in_node
 from toolkit.places import Home
 from toolkit.prereg.registration import is_draft, load_registration
 from toolkit.prereg.token.verify import Material, verify_token
-from toolkit.website.frozen_files import frozen_files
+from toolkit.website.registers import frozen_files
 
 TOKENS = """
 const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));

@@ -38,8 +38,8 @@ def pages(material: Material) -> Iterator[Page]:
 def _whole(case: Case) -> dict[str, Any]:
     return {
         "study": case.study.name,
-        "title": case.registration.title,
         "is_summary": case.study.is_summary,
+        "title": case.registration.title,
         "stands": standing_view(case),
         "tables": outcome_tables(case),
         "charts": list(pictures(case).values()),

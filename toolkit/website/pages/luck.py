@@ -12,41 +12,38 @@ from toolkit.website.charts.drawing import Chart
 from toolkit.website.charts.luck import Luck, luck_shares, reward_table
 from toolkit.website.material import Material
 from toolkit.website.page import Page, luck_page, run_page
-from toolkit.website.siblings import of_study
-from toolkit.website.views import rules_reading, standing_view
+from toolkit.website.registers import rows_by_run, rows_held
+from toolkit.website.views import head, rules_reading
 
 SHARES, TABLES, GROUPS = "luck_share_summary", "luck_share", "groups_summary"
-OBSERVED = "observed_reward"
 COUNTS = ("groups", "all_correct", "spurious", "zero_variance", "sharing_one_seed", "several_seeds")
 
 
 def pages(material: Material) -> Iterator[Page]:
     """Yield the luck page of every study that has luck shares or counted training groups."""
     for case in material.cases:
-        if not (case.study.has(SHARES) or case.study.has(GROUPS)):
-            continue
-        study = case.study
-        runs = {row["run_id"]: row for row in study.rows("runs")} if study.has("runs") else {}
-        shares = study.rows(SHARES) if study.has(SHARES) else []
-        yield Page(
-            luck_page(study.name),
-            "luck.html",
-            f"Luck share and training groups ({study.name})",
-            "luck",
-            {
-                "study": study.name,
-                "same_elsewhere": of_study(material, case, "page of luck shares", luck_page),
-                "is_summary": study.is_summary,
-                "stands_on": standing_view(case),
-                "rules": rules_reading(case, (SHARES, TABLES, GROUPS)),
-                "has_shares": bool(shares),
-                "charts": _charts(shares, is_summary=study.is_summary),
-                "shares": [{**row, **dict(zip(("low", "high"), _ends(row), strict=True))} for row in shares],
-                "example": _example(case),
-                "arms": _by_arm(study.rows(GROUPS), runs) if study.has(GROUPS) else [],
-                "groups": _group_rows(study, runs) if study.has(GROUPS) else [],
-            },
-        )
+        study, shares = case.study, rows_held(case.study, SHARES)
+        runs = {row["run_id"]: row for row in rows_held(study, "runs")}
+        groups = [{**row, "run": runs.get(row["run_id"], {})} for row in rows_held(study, GROUPS)]
+        if study.has(SHARES) or study.has(GROUPS):
+            yield Page(
+                luck_page(study.name),
+                "luck.html",
+                f"Luck share and training groups ({study.name})",
+                "luck",
+                {
+                    **head(material.cases, case, "page of luck shares", luck_page),
+                    "rules": rules_reading(case, (SHARES, TABLES, GROUPS)),
+                    "charts": _charts(shares, is_summary=study.is_summary),
+                    "shares": shares,
+                    "example": _example(case),
+                    "arms": _by_arm(groups),
+                    "groups": [
+                        {**row, "page": run_page(study.name, row["run_id"]), "rate": _rate(row)}
+                        for row in groups
+                    ],
+                },
+            )
 
 
 def _charts(rows: Sequence[LuckShareSummaryRow], *, is_summary: bool) -> list[Chart]:
@@ -55,7 +52,7 @@ def _charts(rows: Sequence[LuckShareSummaryRow], *, is_summary: bool) -> list[Ch
     conditions = dict.fromkeys(row["condition"] for row in rows if row["condition"] is not None)
     origin = "as published" if is_summary else "computed from the tables"
     for condition in conditions:
-        of = [r for r in rows if r["condition"] == condition and r["target"] in (OBSERVED, None)]
+        of = [r for r in rows if r["condition"] == condition and r["target"] in ("observed_reward", None)]
         shares = tuple(
             Luck(r["run_id"], str(r["arm"]), r["step"], float(r["luck_share"]), *_ends(r)) for r in of
         )
@@ -77,18 +74,16 @@ def _ends(row: LuckShareSummaryRow) -> tuple[float | None, float | None]:
 
 def _example(case: Case) -> dict[str, Any] | None:
     """Return one table of rewards: of the first deciding run, at its first step, the luckiest task."""
-    if not case.study.has(TABLES):
-        return None
-    rows = case.study.rows(TABLES)
-    first = next((run for run in _registered_runs(case) if any(r["run_id"] == run for r in rows)), None)
+    by_run = rows_by_run(case.study, TABLES)
+    first = next((run for run in _registered_runs(case) if run in by_run), None)
     if first is None:
         return None
-    of_run = [row for row in rows if row["run_id"] == first]
-    step = min(row["step"] for row in of_run)
-    pool = next(row["pool"] for row in of_run if row["step"] == step)
+    step = min(row["step"] for row in by_run[first])
+    at_step = [row for row in by_run[first] if row["step"] == step]
+    pool = at_step[0]["pool"]
     tasks: dict[int, list[LuckShareRow]] = {}
-    for row in of_run:
-        if (row["step"], row["pool"]) == (step, pool):
+    for row in at_step:
+        if row["pool"] == pool:
             tasks.setdefault(row["task"], []).append(row)
     split = {task: luck_share([row["observed_rewards"] for row in held]) for task, held in tasks.items()}
     defined = {task: parts.share for task, parts in split.items() if parts.share is not None}
@@ -101,7 +96,7 @@ def _example(case: Case) -> dict[str, Any] | None:
         f"Luck share {defined[task]:.2f}: {split[task].between:.3f} between schedules, "
         f"{split[task].within:.3f} within (reward²)"
     )
-    grid = tuple(tuple(bool(reward) for reward in row["observed_rewards"]) for row in held)
+    grid = tuple(tuple(map(bool, row["observed_rewards"])) for row in held)
     return {
         "chart": reward_table(named, words, grid, tuple(row["schedule"] for row in held)),
         "run": first,
@@ -117,31 +112,36 @@ def _example(case: Case) -> dict[str, Any] | None:
 
 def _registered_runs(case: Case) -> Iterator[str]:
     """Yield the runs of the registered matrix that the study has, in its order, deciding ones alone."""
-    held: dict[tuple[str, str, int], str] = {}
+    plan, held = case.book.plan, dict[tuple[str, str, int], str]()
     for row in case.study.rows("runs"):
-        if row["role"] in case.book.plan.roles:
+        if row["role"] in plan.roles:
             held.setdefault((row["condition"], row["arm"], row["seed"]), row["run_id"])
-    for cell in case.book.plan.cells:
-        for arm in cell.arms:
-            for seed in cell.seeds:
-                if (run := held.get((cell.condition, arm, seed))) is not None:
-                    yield run
+    places = ((cell.condition, arm, seed) for cell in plan.cells for arm in cell.arms for seed in cell.seeds)
+    return (held[place] for place in places if place in held)
 
 
-def _by_arm(rows: Sequence[Mapping[str, Any]], runs: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _by_arm(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the counts of every condition and arm, added up over its runs, beside what theory gives."""
-    arms: dict[tuple[Any, ...], dict[str, Any]] = {}
+    arms: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in rows:
-        run = runs.get(row["run_id"], {})
-        key = (row["condition"], row["arm"], run.get("scale_rewards"), run.get("role"))
-        named = dict(zip(("condition", "arm", "scaling", "role"), key, strict=True))
-        new = {**named, "expected": _expected(run, row["arm"]), **dict.fromkeys(("runs", *COUNTS), 0)}
-        entry = arms.setdefault(key, new)
-        entry["runs"] += 1
-        for name in COUNTS:
-            held, more = entry[name], row[name]
-            entry[name] = None if held is None or more is None else held + more
-    return [{**entry, "rate": _rate(entry)} for entry in arms.values()]
+        key = (row["condition"], row["arm"], row["run"].get("scale_rewards"), row["run"].get("role"))
+        arms.setdefault(key, []).append(row)
+    counted = [
+        {
+            **dict(zip(("condition", "arm", "scaling", "role"), key, strict=True)),
+            "expected": _expected(of[0]["run"], key[1]),
+            "runs": len(of),
+            **{name: _sum([row[name] for row in of]) for name in COUNTS},
+        }
+        for key, of in arms.items()
+    ]
+    return [{**entry, "rate": _rate(entry)} for entry in counted]
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    """Return counts added up; None where one is not known."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def _rate(entry: Mapping[str, Any]) -> float | None:
@@ -158,15 +158,3 @@ def _expected(run: Mapping[str, Any], arm: str) -> float | None:
         return float(spurious_rate(exact(flips), size))
     # All rollouts of a paired group share one flip: it reaches everybody or nobody.
     return 0.0 if arm in ("paired", "clean") or not flips else None
-
-
-def _group_rows(study: Any, runs: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [
-        {
-            **row,
-            "role": runs.get(row["run_id"], {}).get("role"),
-            "page": run_page(study.name, row["run_id"]),
-            "rate": _rate(row),
-        }
-        for row in study.rows(GROUPS)
-    ]

@@ -13,16 +13,15 @@ from toolkit.website.charts.drawing import Chart
 from toolkit.website.charts.marks import with_interval
 from toolkit.website.charts.probe import Ratio, condition_by_task, ratios
 from toolkit.website.drawings import probe_words
+from toolkit.website.environment import WORDS
 from toolkit.website.material import Material
 from toolkit.website.page import Page, probe_page
-from toolkit.website.siblings import of_study
-from toolkit.website.views import rules_reading, standing_view
+from toolkit.website.registers import rows_held
+from toolkit.website.views import head, rules_reading
 
 SUMMARY = "probe"
-FIGURES = "probe_intervals"
-EVIDENCE = "probe_gram"
-DRIFT = "probe_drift"
 BASE = "base"
+EFFECTIVE = "effective_sample_size"
 EFFECTIVE_SIZE = """
 SELECT trajectory, step, scored,
   sum(list_sum(weights)) ** 2 / nullif(sum(list_dot_product(weights, weights)), 0)
@@ -35,24 +34,15 @@ SCORED = (
     *("coordinates", "clean_rollouts", "clean_successes", "diagnostic_rollouts", "masked_rollouts"),
     *("weight_mean", "weight_min", "weight_max", "reference_tokens"),
 )
+DESIGNS = ("paired", "independent", "stratified")
+# Tables of single tasks → the columns that the page shows.
+OF_TASKS = {
+    "probe_clean_tasks": ("task_id", "successes", "condition_left", "condition_right"),
+    "probe_diagnostic_tasks": ("task_id", *(f"squared_norms_{design}" for design in DESIGNS)),
+}
 Place = tuple[str, int, str]
 Key = tuple[Place, str, str, str]
-
-# (words, noise, estimator, figure), in the order of the tables.
-RATIOS = (
-    ("L / R, exact condition", "outcome", "MC", "condition_ratio"),
-    ("grader flips, MC", "outcome", "MC", "trace_ratio"),
-    ("grader flips, SW", "outcome", "SW", "trace_ratio"),
-    ("tool faults, MC", "transition", "MC", "trace_ratio"),
-    ("tool faults, SW", "transition", "SW", "trace_ratio"),
-    ("tool faults, MC, stratified", "transition", "MC", "trace_ratio_stratified"),
-)
-# (noise, figure, words) of the drawings, all with mean-centred advantages.
-DRAWN = (
-    ("outcome", "condition_ratio", "L / R: both sides of the exact condition, summed over tasks"),
-    ("outcome", "trace_ratio", "Trace paired / independent under grader flips, MC"),
-    ("transition", "trace_ratio", "Trace paired / independent under tool faults, MC"),
-)
+RATIOS = WORDS["probe"]["ratios"]
 
 
 def pages(material: Material) -> Iterator[Page]:
@@ -61,15 +51,12 @@ def pages(material: Material) -> Iterator[Page]:
         rules = rules_reading(case, [t.name for t in TABLES.values() if t.name.startswith(SUMMARY)])
         if rules or case.study.has(SUMMARY):
             context: dict[str, Any] = {
-                "study": case.study.name,
-                "stands_on": standing_view(case),
-                "same_elsewhere": of_study(material, case, "gradient probe", probe_page),
-                "is_summary": case.study.is_summary,
+                **head(material.cases, case, "gradient probe", probe_page),
                 "rules": rules,
                 "measured": case.study.has(SUMMARY),
             }
             if case.study.has(SUMMARY):
-                held = case.study.rows(FIGURES) if case.study.has(FIGURES) else ()
+                held = rows_held(case.study, "probe_intervals")
                 context |= _measured(case, material.probe_figures.get(case.study.name, held))
             yield Page(
                 probe_page(case.study.name),
@@ -83,6 +70,11 @@ def pages(material: Material) -> Iterator[Page]:
 def _measured(case: Case, figures: Sequence[ProbeIntervalRow]) -> dict[str, Any]:
     rows = case.study.rows(SUMMARY)
     by_key = {(_place(r), r["noise"], r["estimator"], r["figure"]): r for r in figures}
+    texts = {
+        key: with_interval(r["value"], r["low"], r["high"])
+        for key, r in by_key.items()
+        if r["value"] is not None
+    }
     places = sorted({_place(row) for row in rows}, key=_order)
     named = _registered(case, places)
     first = [checkpoint for checkpoint in places if checkpoint in named]
@@ -95,10 +87,10 @@ def _measured(case: Case, figures: Sequence[ProbeIntervalRow]) -> dict[str, Any]
         "scored": scored,
         "tasks": {noise: _tasks(figures, noise) for noise in ("outcome", "transition")},
         "charts": {name: _charts(case, [p for p in shown if p[2] == name], by_key) for name in scored},
-        "ratio_names": [name for name, *_ in RATIOS],
-        "ratios": {name: _ratio_rows([p for p in shown if p[2] == name], by_key) for name in scored},
+        "ratio_names": [[words] for words, *_ in RATIOS],
+        "ratios": {name: _ratio_rows([p for p in shown if p[2] == name], texts) for name in scored},
         "others": {
-            name: _ratio_rows([p for p in places if p[2] == name and p not in shown], by_key)
+            name: _ratio_rows([p for p in places if p[2] == name and p not in shown], texts)
             for name in scored
         },
         "drifts": _drifts(case, shown),
@@ -140,33 +132,27 @@ def _tasks(figures: Iterable[ProbeIntervalRow], noise: str) -> int | None:
 
 def _charts(case: Case, places: Sequence[Place], by_key: Mapping[Key, ProbeIntervalRow]) -> list[Chart]:
     drawn = []
-    for noise, figure, what in DRAWN:
-        rows = [by_key[key] for checkpoint in places if (key := (checkpoint, noise, "MC", figure)) in by_key]
+    for words, noise, figure in WORDS["probe"]["drawn"]:
+        rows = [by_key[key] for p in places if (key := (p, noise, "MC", figure)) in by_key]
         points = tuple(
             Ratio(r["trajectory"], r["step"], r["value"], r["low"], r["high"])
             for r in rows
             if r["value"] is not None
         )
-        if chart := ratios(what, points, probe_words(case, rows)):
+        if chart := ratios(words, points, probe_words(case, rows)):
             drawn.append(chart)
     return drawn
 
 
-def _ratio_rows(places: Iterable[Place], by_key: Mapping[Key, ProbeIntervalRow]) -> list[tuple[str, ...]]:
+def _ratio_rows(places: Iterable[Place], texts: Mapping[Key, str]) -> list[tuple[str, ...]]:
     """Return a row a checkpoint: its ratios with their intervals, as text."""
-    return [(_named(p), *(_ratio(by_key.get((p, n, e, f))) for _, n, e, f in RATIOS)) for p in places]
-
-
-def _ratio(row: ProbeIntervalRow | None) -> str:
-    if row is None or row["value"] is None:
-        return "-"
-    return with_interval(row["value"], row["low"], row["high"])
+    return [(_named(p), *(texts.get((p, n, e, f), "-") for _, n, e, f in RATIOS)) for p in places]
 
 
 def _drifts(case: Case, places: Sequence[Place]) -> list[dict[str, Any]]:
     """Return one table a noise: drift ratios of checkpoints, by groups in a step, as a trainer takes it."""
-    rows = case.study.rows(DRIFT) if case.study.has(DRIFT) else []
-    by_key = {
+    rows = rows_held(case.study, "probe_drift")
+    texts = {
         (_place(r), r["noise"], r["prompts_per_step"]): with_interval(r["corrected"], r["low"], r["high"])
         for r in rows
         if r["estimator"] == "SW" and r["corrected"] is not None
@@ -176,7 +162,7 @@ def _drifts(case: Case, places: Sequence[Place]) -> list[dict[str, Any]]:
         {
             "noise": noise,
             "columns": ["checkpoint", "scored", *(f"B = {batch}" for batch in batches)],
-            "rows": [(_named(p), p[2], *(by_key.get((p, noise, b), "-") for b in batches)) for p in places],
+            "rows": [(_named(p), p[2], *(texts.get((p, noise, b), "-") for b in batches)) for p in places],
         }
         for noise in dict.fromkeys(r["noise"] for r in rows)
     ]
@@ -188,74 +174,49 @@ def _traces(rows: Iterable[Row], places: Sequence[Place]) -> list[dict[str, Any]
     tables = []
     for noise, estimator in dict.fromkeys((row["noise"], row["estimator"]) for row in by_key.values()):
         held = [(p, by_key[p, noise, estimator]) for p in places if (p, noise, estimator) in by_key]
-        if not held:
-            continue
         kept = [name for name in TRACES if any(row[name] is not None for _, row in held)]
         if any(row["condition_left"] is not None for _, row in held):
             kept = ["condition_left", "condition_right", *kept]
-        tables.append(
-            {
-                "noise": noise,
-                "estimator": estimator,
-                "columns": ["checkpoint", "scored", *kept],
-                "rows": [(_named(p), p[2], *(_figure(row[name]) for name in kept)) for p, row in held],
-            }
-        )
+        if held:
+            tables.append({"noise": noise, "estimator": estimator, **_table(held, kept)})
     return tables
 
 
 def _weights(case: Case, places: Sequence[Place]) -> dict[str, Any]:
-    """Return what was scored at every registered checkpoint, and the importance weights met."""
-    table = case.study.table("probe_checkpoints") if case.study.has("probe_checkpoints") else None
-    if table is None:
-        return {"columns": (), "rows": ()}
-    held = {_place(row): row for row in case.study.rows(table.name)}
-    sizes = _effective_sizes(case)
-    return {
-        "columns": ("checkpoint", "scored", *SCORED, *(("effective_sample_size",) if sizes else ())),
-        "rows": [
-            (
-                *(_named(p), p[2]),
-                *(_figure(held[p][name]) for name in SCORED),
-                *((_figure(sizes.get(p)),) if sizes else ()),
-            )
-            for p in places
-            if p in held
-        ],
-    }
+    """Return what was scored at every registered checkpoint, and the importance weights met.
 
-
-def _effective_sizes(case: Case) -> dict[Place, float]:
-    """Return the effective sample size of each checkpoint's clean rollouts; none without their weights."""
-    if not case.study.has(EVIDENCE):
-        return {}
-    return {
-        (trajectory, step, scored): size
-        for trajectory, step, scored, size in ask(case.study, EFFECTIVE_SIZE).rows
-        if size is not None
-    }
+    The effective sample size of its clean rollouts is among them where the study holds every single weight.
+    """
+    rows = rows_held(case.study, "probe_checkpoints")
+    sizes = ask(case.study, EFFECTIVE_SIZE).rows if rows and case.study.has("probe_gram") else ()
+    by_place = {(trajectory, step, scored): size for trajectory, step, scored, size in sizes}
+    held = {_place(row): {**row, EFFECTIVE: by_place.get(_place(row))} for row in rows}
+    is_known = any(size is not None for size in by_place.values())
+    return _table([(p, held[p]) for p in places if p in held], (*SCORED, EFFECTIVE) if is_known else SCORED)
 
 
 def _of_tasks(case: Case, checkpoint: Place) -> dict[str, Any]:
     """Return both tables of single tasks at a checkpoint, the first registered one."""
-    tables: dict[str, Any] = {"where": _named(checkpoint), "scored": checkpoint[2], "chart": None}
-    for name, columns in (
-        ("probe_clean_tasks", ("task_id", "successes", "condition_left", "condition_right")),
-        (
-            "probe_diagnostic_tasks",
-            ("task_id", "squared_norms_paired", "squared_norms_independent", "squared_norms_stratified"),
-        ),
-    ):
-        rows = [r for r in case.study.rows(name) if _place(r) == checkpoint] if case.study.has(name) else []
-        tables[name] = {"columns": columns, "rows": [tuple(_figure(row[c]) for c in columns) for row in rows]}
-        if name == "probe_clean_tasks":
-            sides = tuple(
-                (str(r["task_id"]), float(r["condition_left"]), float(r["condition_right"])) for r in rows
-            )
-            tables["chart"] = condition_by_task(
-                f"{tables['where']} ({checkpoint[2]} coordinates)", "score²", sides
-            )
-    return tables
+    where = _named(checkpoint)
+    of = {name: [r for r in rows_held(case.study, name) if _place(r) == checkpoint] for name in OF_TASKS}
+    sides = tuple(
+        (str(r["task_id"]), float(r["condition_left"]), float(r["condition_right"]))
+        for r in of["probe_clean_tasks"]
+    )
+    return {
+        "where": where,
+        "chart": condition_by_task(f"{where} ({checkpoint[2]} coordinates)", "score²", sides),
+        **{
+            name: {"columns": columns, "rows": [tuple(_figure(r[c]) for c in columns) for r in of[name]]}
+            for name, columns in OF_TASKS.items()
+        },
+    }
+
+
+def _table(held: Iterable[tuple[Place, Mapping[str, Any]]], columns: Sequence[str]) -> dict[str, Any]:
+    """Return rows of checkpoints as a table."""
+    rows = [(_named(p), p[2], *(_figure(row[name]) for name in columns)) for p, row in held]
+    return {"columns": ["checkpoint", "scored", *columns], "rows": rows}
 
 
 def _figure(value: object) -> object:

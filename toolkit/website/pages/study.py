@@ -11,24 +11,11 @@ from toolkit.registers.row_types import RunRow
 from toolkit.website import page
 from toolkit.website.charts.drawing import Chart
 from toolkit.website.drawings import estimate_chart, pictures
+from toolkit.website.environment import WORDS
 from toolkit.website.material import Material
-from toolkit.website.siblings import of_study
-from toolkit.website.views import decision_view, outcome_tables, standing_view
+from toolkit.website.views import head, outcome_tables
 
 CHARTS = 3
-# What a page elsewhere on the site is made from; where a study lacks it, the page says what is not there.
-WANTED = {
-    "evaluations": "counts of successes by run, step and regime: without them nothing is decided on them",
-    "episodes": "a row an episode: without them no episode can be shown, counted anew or played again",
-    "groups": "a row a training group: without them their advantages cannot be looked at",
-    "groups_summary": "counts of training groups by run",
-    "luck_share_summary": "luck shares by run and step",
-    "checkpoints": "a policy at each evaluation: without them no episode can be played again",
-    "probe": "the gradient probe",
-    "launches": "when each run was launched",
-    "task_pools": "the tasks",
-}
-
 # What training here leaves behind: a study that has none of it misses nothing.
 OF_TRAINING = {"groups", "groups_summary", "luck_share_summary", "checkpoints", "probe"}
 
@@ -47,19 +34,18 @@ def pages(material: Material) -> Iterator[page.Page]:
             {
                 **_context(case),
                 "findings": at(material.findings, "study", name),
-                "same_elsewhere": of_study(material, case, "outcomes", page.study_page),
+                **head(material.cases, case, "outcomes", page.study_page),
             },
         )
 
 
-def _absent(case: Case) -> list[tuple[str, str]]:
+def _absent(case: Case) -> dict[str, str]:
     """Return the tables that a study lacks, and what is not there without each."""
     trained = any(case.study.has(name) for name in OF_TRAINING)
-    wanted = WANTED.keys() if trained else WANTED.keys() - OF_TRAINING
-    absent = {name: why for name, why in WANTED.items() if name in wanted and not case.study.has(name)}
+    wanted = {name: why for name, why in WORDS["tables"].items() if trained or name not in OF_TRAINING}
     if any("registers" in cell.settings for cell in case.book.plan.cells):
-        absent |= dict.fromkeys(absent.keys() & {"checkpoints", "groups", "groups_summary"}, LEFT_OUT)
-    return list(absent.items())
+        wanted |= dict.fromkeys(wanted.keys() & {"checkpoints", "groups", "groups_summary"}, LEFT_OUT)
+    return {name: why for name, why in wanted.items() if not case.study.has(name)}
 
 
 def _context(case: Case) -> dict[str, Any]:
@@ -75,17 +61,12 @@ def _context(case: Case) -> dict[str, Any]:
     placed = {name for cell in cells for name in cell["runs"]}
     manifest = study.manifest
     return {
-        "study": study.name,
-        "is_summary": study.is_summary,
-        "title": case.registration.title,
         "registration": case.registration,
         "registration_target": page.registration_page(case.registration.name),
-        "amendments": manifest.registration.amendments,
         "outcomes": outcome_tables(case),
-        "stands_on": standing_view(case),
         "charts": [*pictures(case).values(), *_charts(case)],
         "cells": cells,
-        "shared": _fixed(shared),
+        "shared": shared,
         "others": [
             (run, page.run_page(study.name, run["run_id"])) for run in runs if run["run_id"] not in placed
         ],
@@ -96,14 +77,8 @@ def _context(case: Case) -> dict[str, Any]:
             for table in study.tables
         ],
         "absent": _absent(case),
-        "beside": [cell for cell in cells if cell["beside"] and not cell["runs"]],
-        "not_decided": [
-            (d["rule"], d["title"], d["verdict"], d["missing"])
-            for d in map(decision_view, case.decide_all())
-            if d["verdict"] in ("not_run", "not_evaluable")
-        ],
-        "code_version": manifest.code_version,
-        "schema_version": manifest.schema_version,
+        "not_decided": [d for d in case.decide_all() if d.verdict in ("not_run", "not_evaluable")],
+        "manifest": manifest,
         "probe": page.probe_page(study.name),
         "luck": page.luck_page(study.name),
     }
@@ -135,9 +110,5 @@ def _cell(case: Case, cell: Cell, runs: Sequence[RunRow], shared: Mapping[str, F
         },
         "of": len(cell.arms) * len(cell.seeds),
         "absent": [f"{arm} {seed}" for arm in cell.arms for seed in cell.seeds if (arm, seed) not in there],
-        "fixed": _fixed({name: value for name, value in cell.fixed.items() if name not in shared}),
+        "fixed": {name: value for name, value in cell.fixed.items() if name not in shared},
     }
-
-
-def _fixed(values: Mapping[str, Fixed]) -> list[tuple[str, str | float]]:
-    return [(name, value if isinstance(value, str) else float(value)) for name, value in values.items()]
