@@ -11,9 +11,9 @@ from tests.conftest import CHECKOUT
 from tests.unit.website.reading import pages_of
 from toolkit.prereg.registration import load_registration
 from toolkit.website.build import _assets
-from toolkit.website.registers import frozen_file_content
 from toolkit.website.material import Material
 from toolkit.website.pages import registration as maker
+from toolkit.website.registers import frozen_file_content
 
 SCRIPT = "data/registrations/embedded.js"
 FORGED = "evidence/freeze.demonstration-a.tsr"
