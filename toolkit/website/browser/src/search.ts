@@ -10,6 +10,9 @@ declare global {
 }
 
 const SHOWN = 12;
+// Of runs and columns there are many, each with few words.
+const WEIGHTS: Record<string, number> = { Study: 4, Rule: 2, Registration: 2, Page: 2, Column: 0.3 };
+const { compare } = new Intl.Collator("en", { numeric: true });
 const found = globalThis.toolkitSearch;
 const index = new MiniSearch({
   fields: ["name", "kind", "meaning"],
@@ -18,7 +21,7 @@ const index = new MiniSearch({
     fuzzy: 0.15,
     combineWith: "AND",
     boost: { name: 3 },
-    boostDocument: (id) => (found[id as number]?.[0] === "Column" ? 0.3 : 1), // there are many, each with few words
+    boostDocument: (id) => WEIGHTS[found[id as number]![0]] ?? 1,
   },
 });
 index.addAll(found.map(([kind, name, meaning], id) => ({ id, kind, name, meaning })));
@@ -47,7 +50,10 @@ function show(isOpen: boolean): void {
 
 function search(): void {
   const words = box.value.trim();
-  const hits = index.search(words).slice(0, SHOWN);
+  const hits = index
+    .search(words)
+    .sort((a, b) => b.score - a.score || compare(found[a.id as number]![1], found[b.id as number]![1]))
+    .slice(0, SHOWN);
   const options = hits.map((hit, number) => {
     const [kind, name, meaning, place] = found[hit.id as number]!;
     const children = [make("small", { text: kind }), make("span", { text: name })];
