@@ -35,3 +35,8 @@ def test_what_rows_or_registration_contradict_is_noticed_and_nothing_else_is(tam
     else:
         assert "reproduce" in noticing
         assert noticing & {"registers verify", "verify-prereg"}
+
+
+def test_a_site_is_built_of_no_study_with_a_row_that_no_verdict_reads_and_is_wrong() -> None:
+    (tampering,) = (each for each in TAMPERINGS if each.name == "a schedule of `schedules`")
+    assert cells_of(tampering, ("site build",)) == {"site build": "4"}
