@@ -3,7 +3,6 @@
 import atexit
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -95,12 +94,17 @@ def _checked_beside(
     begun = []
 
     def begin(_: object = None) -> None:
-        with suppress(IndexError):
-            begun.append(pool.apply_async(_check, (home, left.popleft()), callback=begin))
+        if name := _taken(left.popleft):
+            begun.append(pool.apply_async(_check, (home, name), callback=begin, error_callback=end))
+        else:
+            end()
+
+    def end(_: object = None) -> None:
+        pool.close()
 
     def wait() -> None:
         progress("what is checked beside: files, rows and what follows from them")
-        for name in iter(lambda: _last(left), ""):
+        for name in iter(lambda: _taken(left.pop), ""):
             _check(home, name)
         for checked in begun:
             checked.get()
@@ -109,10 +113,10 @@ def _checked_beside(
     return wait
 
 
-def _last(names: deque[str]) -> str:
-    """Take the last name; empty where the other process has taken all."""
+def _taken(take: Callable[[], str]) -> str:
+    """Take a name; empty where none is left, for two threads take them."""
     try:
-        return names.pop()
+        return take()
     except IndexError:
         return ""
 

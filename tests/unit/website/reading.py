@@ -13,7 +13,8 @@ from toolkit.website.environment import environment
 from toolkit.website.material import Material
 from toolkit.website.page import POLICY, Page
 
-CELLS = {"td", "th", "li", "dt", "dd", "p"}
+CELLS = {"li", "dt", "dd", "p"}
+UNENDED = {"td", "th", "tr"}  # a build leaves their ends out, as HTML allows
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 # As the issue asks: nothing from anywhere but the site, and no code or style in a page's text.
 CSP = (
@@ -67,7 +68,9 @@ class Read(HTMLParser):
         if identifier := named.get("id"):
             assert identifier not in self.ids
             self.ids.add(identifier)
-        if tag not in VOID:
+        if tag in UNENDED:
+            self.parts.append(" ")
+        elif tag not in VOID:
             self._open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -76,8 +79,8 @@ class Read(HTMLParser):
             self.handle_endtag(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-        if tag in CELLS:
+        assert tag in UNENDED or self._open.pop() == tag
+        if tag in CELLS | UNENDED:
             self.parts.append(" ")
 
     def handle_data(self, data: str) -> None:
