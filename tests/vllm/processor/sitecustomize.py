@@ -24,4 +24,4 @@ if find_spec("torchvision") is not None:
 if find_spec("torch") is not None:
     import torch.cpu
 
-    torch.cpu._is_amx_tile_supported = lambda: False
+    torch.cpu._is_amx_tile_supported = lambda: False  # noqa: SLF001
