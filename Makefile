@@ -59,7 +59,7 @@ test-all: $(VENV)/.language-model $(OTHER)/.installed $(NEWEST)/.installed $(VLL
 	@$(VERIFIERS)/bin/python -m pytest --quiet tests/pairing/test_verifiers.py
 	@$(SERVERS)/bin/python -m pytest --quiet --numprocesses 2 tests/mcp_servers
 	@$(VLLM)/bin/python -m pytest --quiet --numprocesses 2 --dist loadfile tests/vllm
-	@$(BIN)/python -m tests.mutants --jobs 2 --draw 150
+	@$(BIN)/python -m tests.mutants --jobs 2 --draw 75
 
 mutants: $(VENV)/.language-model
 	@$(BIN)/python -m tests.mutants --jobs 2

@@ -228,6 +228,9 @@ def test_a_forest_has_a_tick_for_every_bound() -> None:
     )
     chart = drawn(forest(rows, "mine"))
     assert chart.wide.count('class="limit tick"') == 3
+    bars = re.findall(r'd="M([\d.]+) [\d.]+L([\d.]+) [\d.]+" class="bar"', chart.wide)
+    assert len(bars) == 2
+    assert all(float(start) < float(end) for start, end in bars)
     assert chart.title == "The interval of each of 2 rules includes zero; that of H1 is not so"
 
 

@@ -1,14 +1,17 @@
 """What a rule's drawings are made of: its values, and the intervals that the study holds for them."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 from toolkit.decisions.case import Case
+from toolkit.decisions.grammar import parse
+from toolkit.decisions.values import Series
 from toolkit.registers.query import ask
 from toolkit.study.probing.report import report
 from toolkit.website.charts.drawing import Chart
-from toolkit.website.drawings import forest_row, measure, rule_charts
+from toolkit.website.drawings import comparisons, forest_row, measure, rule_charts
 
 
 def charts(case: Case, rule: str) -> list[Chart]:
@@ -106,3 +109,11 @@ def test_a_rule_without_runs_has_no_bar(case: Case) -> None:
 def test_an_axis_speaks_the_words_of_the_register(case: Case) -> None:
     assert measure(case.book.endpoints["c2_auc"]) == "successes / episodes"
     assert measure(case.book.endpoints["c4_spurious_paired"]) == "spurious / all correct"
+
+
+def test_members_are_compared_with_the_number_that_a_test_names_and_its_sign(embedded: Case) -> None:
+    rule = embedded.book.rules["H1b"]
+    criterion = replace(rule.criteria[0], expression=parse("each(x > -0.25)", "here"))
+    series = Series("checkpoint", (("a", Fraction(-1, 2)), ("b", Fraction(0))))
+    (compared,) = comparisons(replace(rule, criteria=(criterion,)), "x", series)
+    assert (compared.sign, compared.bound, compared.held, compared.of) == (">", -0.25, 1, 2)
