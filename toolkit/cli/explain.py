@@ -19,20 +19,13 @@ if TYPE_CHECKING:
     from toolkit.decisions.case import Case
     from toolkit.decisions.decision import Decision
     from toolkit.decisions.explanation import Explanation, Restated
-    from toolkit.documents.decisions import ExplanationDocument
     from toolkit.prereg.record import Amendment
-    from toolkit.study.power.mixed import MixedEffects
 
 
 @click.command()
 @click.argument("rules", nargs=-1, shell_complete=offers.rules)
 @output.study_option
 @click.option("--language", is_flag=True, help="List the operators of the rule language instead.")
-@click.option(
-    "--sensitivity",
-    is_flag=True,
-    help="Estimate by a mixed-effects model, too; it changes no verdict.",
-)
 @trust_option
 @output.json_option
 @click.pass_context
@@ -42,7 +35,6 @@ def explain(
     rules: tuple[str, ...],
     studies: tuple[str, ...],
     language: bool,
-    sensitivity: bool,
     trust_files: tuple[Path, ...],
     as_json: bool,
 ) -> None:
@@ -52,7 +44,6 @@ def explain(
     Examples:
       toolkit explain H2a
       toolkit explain P13 --json
-      toolkit explain H2a --study embedded --sensitivity
       toolkit explain --language
     """
     from toolkit.decisions import explanation
@@ -65,36 +56,21 @@ def explain(
     cases = api.load_cases(studies, rules=rules, trust_files=trust_files)
     asked = api.rules_asked(cases, rules, everywhere=bool(studies))
     explained = [(case, explanation.explain(case, rule)) for case, rule in asked]
-    mixed = [_mixed(case, e.decision.rule) if sensitivity else None for case, e in explained]
     if as_json:
-        output.print_json([_document(e, model) for (_, e), model in zip(explained, mixed, strict=True)])
+        output.print_json([e.as_dict() for _, e in explained])
     else:
-        for (case, e), model in zip(explained, mixed, strict=True):
-            _print(case, e, model)
+        for case, e in explained:
+            _print(case, e)
     standing.end(context, standing.standings_of(e.decision for _, e in explained), None)
 
 
-def _mixed(case: Case, rule: str) -> MixedEffects:
-    from toolkit.study.power.mixed import mixed_effects
-
-    return mixed_effects(case.book, case.engine, rule)
-
-
-def _document(explained: Explanation, mixed: MixedEffects | None) -> ExplanationDocument:
-    document = explained.as_dict()
-    if mixed:
-        document["sensitivity"] = mixed.as_dict()
-    return document
-
-
-def _print(case: Case, explained: Explanation, mixed: MixedEffects | None) -> None:
+def _print(case: Case, explained: Explanation) -> None:
     print_reasons(explained.decision, seeds=True)
     more = list(_more_lines(explained))
     for line in (
         "",
         *explained.registered.text.split("\n"),
         *([""] if more else []),
-        *([f"Mixed      {mixed.in_words}; {mixed.as_dict()['label']}"] if mixed else []),
         *more,
         *_restated_lines(explained.restates),
     ):

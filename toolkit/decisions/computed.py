@@ -92,36 +92,6 @@ class Resampler:
         Raises:
             DamagedError: as `interval`.
         """
-        found = self._by_run(endpoint)
-        return found if isinstance(found, Missing) else _differences(endpoint, *found)
-
-    def levels(self, endpoint: Endpoint) -> list[tuple[str, int, int, float]] | Missing:
-        """Return what each arm and seed had on each task, over schedules and steps; as `differences`.
-
-        Returns:
-            (arm, seed, position of the task, mean).
-        """
-        found = self._by_run(endpoint)
-        if isinstance(found, Missing):
-            return found
-        runs, counts = found
-        weights = [float(weight) for weight in step_weights(endpoint)]
-        return [
-            (
-                arm,
-                seed,
-                task,
-                sum(
-                    w * counts[run, s][task].successes / counts[run, s][task].episodes
-                    for w, s in zip(weights, endpoint.steps, strict=True)
-                ),
-            )
-            for (arm, seed), run in runs.items()
-            for task in sorted(counts[run, endpoint.steps[0]])
-        ]
-
-    def _by_run(self, endpoint: Endpoint) -> tuple[dict[tuple[str, int], str], Counts] | Missing:
-        """Return the deciding run of every arm and seed, and the counts of their episodes."""
         if not is_mean_of_episodes(endpoint):
             return unavailable(f"{endpoint.id} is not a mean of episodes by seed")
         runs = self._plan.deciding_runs(endpoint, self._registers.rows("runs"))
@@ -131,7 +101,7 @@ class Resampler:
         if endpoint.id not in self._counted:
             self._counted[endpoint.id] = self._counts(endpoint, tuple(run_ids.values()))
         counts = self._counted[endpoint.id]
-        return counts if isinstance(counts, Missing) else (run_ids, counts)
+        return counts if isinstance(counts, Missing) else _differences(endpoint, run_ids, counts)
 
     def _counts(self, endpoint: Endpoint, runs: Sequence[str]) -> Counts | Missing:
         counts = episode_counts(endpoint, runs, self._registers)

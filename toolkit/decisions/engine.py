@@ -199,10 +199,6 @@ class Engine:
         differences = self._resampler.differences(endpoint)
         return differences if isinstance(differences, Missing) else differences[0]
 
-    def levels(self, endpoint: str) -> list[tuple[str, int, int, float]] | Missing:
-        """Return what each arm and seed had on each task; as `Resampler.levels`."""
-        return self._resampler.levels(self._book.endpoints[endpoint])
-
     def curve(self, endpoint: str) -> tuple[CurvePoint, ...]:
         """Return the learning curves behind an endpoint over several steps."""
         declared = self._book.endpoints[endpoint]

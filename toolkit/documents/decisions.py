@@ -254,29 +254,12 @@ class RuleDeviationDocument(TypedDict):
     text: Annotated[str, "What happened, in its author's words."]
 
 
-class MixedEffectsDocument(TypedDict):
-    """A mixed-effects model of the estimate, in its unit; it changes no verdict."""
-
-    label: Annotated[str, "That it changes no verdict, in words."]
-    text: Annotated[str, "The figures, on one line."]
-    endpoint: Annotated[str, "The endpoint that it is of."]
-    estimate: Annotated[float, "The first arm's effect."]
-    low: Annotated[float, "Of a 95% interval."]
-    high: Annotated[float, "Of the same interval."]
-    task_sd: Annotated[float, "Standard deviation of the tasks' levels."]
-    effect_sd: Annotated[float | None, "That of the effects on tasks; null with one seed."]
-    residual_sd: Annotated[float, "That of what is left."]
-    converged: Annotated[bool, "Whether the fit did."]
-    made: Annotated[str, "The model, in words."]
-
-
 class ExplanationRemarks(TypedDict, total=False):
     """What an explanation says only where there is something to be said."""
 
     statistics: list[StatisticDocument]
     restates: RestatedDocument
     addition: AdditionDocument
-    sensitivity: Annotated[MixedEffectsDocument, "With --sensitivity."]
 
 
 class ExplanationDocument(DecisionDocument, ExplanationRemarks):
