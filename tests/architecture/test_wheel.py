@@ -195,7 +195,7 @@ def test_an_installed_package_decides_verifies_and_asks_from_an_empty_folder(ins
         ("registers diff published map", "map"),
         ("registers verify --study bfcl", "bfcl"),
         ("probe report", "embedded"),
-        ("export small-lm --as ro-crate", "small-lm"),
+        ("export small-lm --as in-toto", "small-lm"),
         ("study run embedded --run c0-clean-s0 --check", "embedded"),
     ],
 )

@@ -61,7 +61,7 @@ def require_tensorboard() -> None:
 
 def require_readers() -> None:
     """Likewise for the packages by which other projects read their own formats."""
-    _require("EXPORT", ("in_toto_attestation", "rocrate"), "pip install --requirement requirements-dev.lock")
+    _require("EXPORT", ("in_toto_attestation",), "pip install --requirement requirements-dev.lock")
 
 
 def _require(what: str, packages: tuple[str, ...], install: str) -> None:

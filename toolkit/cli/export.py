@@ -39,13 +39,6 @@ if TYPE_CHECKING:
 )
 @click.option("--episodes", is_flag=True, help="Tell of each episode, too: about 3 KB each.")
 @click.option(
-    "--dataset",
-    default="",
-    show_default=False,
-    metavar="OWNER/NAME@COMMIT",
-    help="Where the registers are on the Hub.",
-)
-@click.option(
     "--date",
     type=click.DateTime(["%Y-%m-%d"]),
     metavar="YYYY-MM-DD",
@@ -60,7 +53,6 @@ def export(
     runs: str,
     rules: tuple[str, ...],
     episodes: bool,
-    dataset: str,
     date: datetime | None,
     as_json: bool,
 ) -> None:
@@ -69,23 +61,17 @@ def export(
     \b
     every-eval-ever  a record a model and step, in the folders of the project's
                      datastore; with --episodes, its JSONL of episodes beside it
-    hf-results       for a model's repository: model-index in a card, and
-                     .eval_results; the Hub wants the dataset's name, so a study
-                     that is not from there needs --dataset
     in-toto          a Statement a rule, unsigned: subjects are the register
                      files, the predicate is the decision with registration,
                      amendments and tokens
-    ro-crate         registers and registration in one folder, with their metadata
 
     A model is a run of the study, or what `toolkit evaluate` was given: name the folder of its
-    registers, and --date for every-eval-ever. A Croissant document lies in every study's own folder.
+    registers, and --date for every-eval-ever.
 
     \b
     Examples:
       toolkit export tiny-lm --as every-eval-ever --run 'c2-*' --episodes
-      toolkit export published --as hf-results --dataset some-group/published
       toolkit export published --as in-toto --rule H2a --into statements
-      toolkit export published --as ro-crate
     """
     from toolkit.study.exports.formats import Wanted, write_new
 
@@ -93,7 +79,7 @@ def export(
     folder = into or Path(f"{opened.name}-{form}")
     with steps(f"export {opened.name}"):
         made = date and date.replace(tzinfo=UTC)
-        wanted = Wanted(form, runs, rules, episodes, dataset, made)
+        wanted = Wanted(form, runs, rules, episodes, made)
         sizes = write_new(folder, api.export(opened, wanted))
     total = sum(sizes.values())
     document: ExportDocument = {

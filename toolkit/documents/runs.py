@@ -12,7 +12,7 @@ Sampling = Literal["own", "shared"]
 RunState = Literal["complete", "incomplete", "begun", "not begun"]
 Fitting = Literal["fits", "may_fit", "does_not_fit"]
 Target = Literal["true_success", "observed_reward"]
-Format = Literal["every-eval-ever", "hf-results", "in-toto", "ro-crate"]
+Format = Literal["every-eval-ever", "in-toto"]
 
 
 class SettingDocument(TypedDict):

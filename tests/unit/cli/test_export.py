@@ -10,9 +10,7 @@ from toolkit.places import Home
 
 FORMATS = {
     "every-eval-ever": ("--run", "gate1-*"),
-    "hf-results": ("--run", "gate1-*", "--dataset", "some-group/published"),
     "in-toto": ("--rule", "H2a"),
-    "ro-crate": (),
 }
 
 
@@ -49,18 +47,15 @@ def test_it_is_written_where_one_stands_unless_told_otherwise(
 @pytest.mark.parametrize(
     ("options", "code", "says"),
     [
-        (("in-toto", "--run", "gate1-*"), 2, ("no choice of runs", "every-eval-ever and hf-results")),
-        (("ro-crate", "--rule", "H2a"), 2, ("no choice of rules", "in-toto")),
-        (("hf-results", "--episodes"), 2, ("no choice of episodes",)),
-        (("every-eval-ever", "--dataset", "a/b"), 2, ("no choice of dataset",)),
+        (("in-toto", "--run", "gate1-*"), 2, ("no choice of runs", "every-eval-ever")),
+        (("every-eval-ever", "--rule", "H2a"), 2, ("no choice of rules", "in-toto")),
+        (("in-toto", "--episodes"), 2, ("no choice of episodes",)),
         (("every-eval-ever", "--run", "nobody"), 2, ("no run 'nobody'", "15 runs")),
         (("every-eval-ever", "--episodes"), 3, ("holds no episodes",)),
-        (("hf-results",), 2, ("--dataset OWNER/NAME",)),
-        (("hf-results", "--dataset", "not a name"), 2, ()),
         (("in-toto", "--rule", "H99"), 2, ("H99",)),
         (("in-toto", "--date", "2026-11-25"), 2, ("no choice of date", "every-eval-ever")),
         (("every-eval-ever", "--date", "yesterday"), 2, ()),
-        (("croissant",), 2, ("every-eval-ever",)),
+        (("ro-crate",), 2, ("every-eval-ever",)),
     ],
 )
 def test_what_cannot_be_is_refused_and_leaves_nothing(
@@ -70,7 +65,7 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(
     assert snapshot(tmp_path) == {}
 
 
-def test_a_file_that_was_changed_leaves_no_half_of_a_crate(
+def test_a_file_that_was_changed_leaves_no_half_of_an_export(
     toolkit: Toolkit, alone: Home, tmp_path: Path
 ) -> None:
     file = alone.registers / "published/runs/train-00000-of-00001.parquet"
@@ -79,17 +74,6 @@ def test_a_file_that_was_changed_leaves_no_half_of_a_crate(
     for form, options in FORMATS.items():
         toolkit("export", "published", "--as", form, *options, "--into", tmp_path / "out").refused(4, "runs")
     assert snapshot(tmp_path) == before
-
-
-def test_what_authors_published_as_evidence_is_left_to_them(
-    toolkit: Toolkit, alone: Home, tmp_path: Path
-) -> None:
-    evidence = alone.registrations / "paired-rollouts/evidence"
-    evidence.mkdir(exist_ok=True)
-    (evidence / "document").write_text("theirs", encoding="utf-8")
-    done = toolkit("export", "published", "--as", "ro-crate", "--into", tmp_path / "out", "--json")
-    assert "prereg/paired-rollouts/rules.toml" in done.json()["files"]
-    assert [name for name in done.json()["files"] if "evidence" in name] == []
 
 
 def test_a_study_is_exported_by_its_path(toolkit: Toolkit, alone: Home, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ registers diff published task-pools
 registers list
 registers schema
 registers verify --study task-pools
-export published --as ro-crate
+export published --as in-toto --rule H2a
 sql "SELECT * FROM runs"
 sql "FROM runs" --parquet runs.parquet
 pools show validation:0

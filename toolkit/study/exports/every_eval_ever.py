@@ -16,10 +16,9 @@ from typing import Any
 from toolkit.errors import IncompleteError
 from toolkit.prereg.registration import Registration
 from toolkit.registers.arrow import Row, to_rows
-from toolkit.registers.cards.adapter import METRICS, Metric, metrics_of
 from toolkit.registers.row_tables import EPISODES
 from toolkit.registers.study import Study
-from toolkit.study.exports.models import ON_THE_HUB, Model, last_date, models_of, run_ends
+from toolkit.study.exports.models import METRICS, ON_THE_HUB, Metric, Model, last_date, models_of, run_ends
 
 SCHEMA_VERSION = "0.3.0"
 LIBRARY = "paired-rollouts-toolkit"
@@ -130,7 +129,9 @@ class _Told:
             },
             "eval_library": self._library(model),
             "model_info": told,
-            "evaluation_results": [self._result(row, metric) for row in rows for metric in metrics_of(row)],
+            "evaluation_results": [
+                self._result(row, metric) for row in rows for metric in METRICS if metric.column in row
+            ],
         }
 
     def lines(self, record: Document, model: Model, step: int) -> list[Document]:

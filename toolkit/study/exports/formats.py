@@ -11,18 +11,8 @@ from toolkit.errors import UsageError, did_you_mean
 from toolkit.files import replacing
 from toolkit.prereg.registration import Registration
 from toolkit.registers.arrow import Row
-from toolkit.registers.hub.revision import parse_reference
 from toolkit.registers.study import Study
-from toolkit.study.exports import (
-    EVERY_EVAL_EVER,
-    FORMATS,
-    IN_TOTO,
-    RO_CRATE,
-    every_eval_ever,
-    hub_results,
-    in_toto,
-    ro_crate,
-)
+from toolkit.study.exports import FORMATS, IN_TOTO, every_eval_ever, in_toto
 
 Files = Iterator[tuple[str, bytes]]
 
@@ -36,7 +26,6 @@ class Wanted:
         runs: a pattern that names runs; empty for all.
         rules: names of rules; none for all.
         episodes: whether episodes are told, one by one.
-        dataset: where the registers are on the Hub, as OWNER/NAME@COMMIT; empty where the study says it.
         date: when the study was made, where nothing in it says so.
     """
 
@@ -44,7 +33,6 @@ class Wanted:
     runs: str = ""
     rules: tuple[str, ...] = ()
     episodes: bool = False
-    dataset: str = ""
     date: datetime | None = None
 
     def check(self) -> None:
@@ -57,7 +45,7 @@ class Wanted:
             raise UsageError(
                 f"there is no format {self.form!r}", expected=", ".join(FORMATS), found=self.form
             )
-        for name in ("runs", "rules", "episodes", "dataset", "date"):
+        for name in ("runs", "rules", "episodes", "date"):
             if getattr(self, name) and name not in FORMATS[self.form]:
                 takers = " and ".join(form for form, takes in FORMATS.items() if name in takes)
                 raise UsageError(f"{self.form} has no choice of {name}", expected=f"only with {takers}")
@@ -75,24 +63,17 @@ def exported(
         open_case: gives what decides the study.
 
     Raises:
-        UsageError: the format does not take what is asked, no run or rule has the name, or nothing says
-            where on the Hub the registers are.
+        UsageError: the format does not take what is asked, or no run or rule has the name.
         IncompleteError, DamagedError: as the format's module.
     """
     wanted.check()
     if wanted.form == IN_TOTO:
         yield from in_toto.statements(open_case(), wanted.rules)
-    elif wanted.form == RO_CRATE:
-        yield from ro_crate.crate(study, registration)
-    elif wanted.form == EVERY_EVAL_EVER:
+    else:
         runs = chosen_runs(study, wanted.runs)
         yield from every_eval_ever.records(
             study, runs, registration, episodes=wanted.episodes, date=wanted.date
         )
-    else:
-        repository, commit = on_the_hub(study, wanted.dataset)
-        runs = chosen_runs(study, wanted.runs)
-        yield from hub_results.model_repositories(study, runs, repository, commit)
 
 
 def chosen_runs(study: Study, pattern: str) -> list[Row]:
@@ -111,29 +92,6 @@ def chosen_runs(study: Study, pattern: str) -> list[Row]:
             remedy=did_you_mean(pattern, [row["run_id"] for row in rows]),
         )
     return runs
-
-
-def on_the_hub(study: Study, dataset: str) -> tuple[str, str | None]:
-    """Return the repository of a study's registers on the Hub, and their commit if it is known.
-
-    Raises:
-        UsageError: nothing says it.
-    """
-    if dataset:
-        reference = parse_reference(dataset)
-        if "@" in dataset and not reference.is_commit:
-            raise UsageError(
-                "a tag or a branch can come to mean other rows",
-                expected="the SHA of a commit, 40 hexadecimal digits",
-                found=reference.revision,
-            )
-        return reference.repository, reference.revision if reference.is_commit else None
-    if study.origin is None:
-        raise UsageError(
-            "results on the Hub name the dataset that they are from, and this study was not read from one",
-            remedy="say where its registers are: --dataset OWNER/NAME, or OWNER/NAME@COMMIT",
-        )
-    return study.origin.repository, study.origin.commit
 
 
 def write_new(folder: Path, files: Iterable[tuple[str, bytes]]) -> dict[str, int]:

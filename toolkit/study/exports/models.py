@@ -1,4 +1,4 @@
-"""Which models a study's runs evaluated, and when."""
+"""Which models a study's runs evaluated, by which metrics, and when."""
 
 import json
 import re
@@ -13,6 +13,33 @@ from toolkit.registers.study import Study
 from toolkit.study.evaluating.evaluated import UNREGISTERED
 
 ON_THE_HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A mean over the episodes of an evaluation.
+
+    Args:
+        type: its name for machines.
+        name: its name for readers.
+        column: the sum over episodes, in `evaluations`.
+        of_episode: what each episode adds to it, in `episodes`.
+    """
+
+    type: str
+    name: str
+    column: str
+    of_episode: str
+
+    def of(self, row: Row) -> float:
+        """Return it for a row of `evaluations`."""
+        return float(row[self.column] / row["episodes"])
+
+
+METRICS = (
+    Metric("success_rate", "True success", "successes", "true_success"),
+    Metric("score", "Mean score", "score", "score"),
+)
 
 
 @dataclass(frozen=True)

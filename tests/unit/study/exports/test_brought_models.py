@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from huggingface_hub import ModelCard
 
 from tests.conftest import run
 from tests.unit.study.exports.test_every_eval_ever import PATH, validator
@@ -48,14 +47,6 @@ def test_it_is_one_record_of_the_model(evaluated: Study) -> None:
     for line in lines:
         validator("instance_level_eval").validate(line)
         assert line["input"]["raw"] == line["sample_id"].split(",")[0]
-
-
-def test_it_is_one_repository_on_the_hub(evaluated: Study) -> None:
-    files = dict(api.export(evaluated, Wanted("hf-results", dataset="some-group/reference")))
-    assert set(files) == {"reference/README.md", "reference/.eval_results/reference.yaml"}
-    results = ModelCard(files["reference/README.md"].decode()).data.eval_results
-    assert {result.dataset_args["regime"] for result in results} == {"clean", "faults_p025"}
-    assert "outside any registration" in files["reference/README.md"].decode()
 
 
 def test_without_a_date_there_is_no_record(evaluated: Study) -> None:

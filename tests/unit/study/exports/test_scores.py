@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from huggingface_hub import ModelCard
 
 from tests.unit.study import test_importing as logs
 from tests.unit.study.exports.test_every_eval_ever import validator
@@ -77,13 +75,3 @@ def test_both_are_two_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             assert result["score_details"]["score"] == pytest.approx(mean, abs=1e-12)
             own = [t for t in lines if t["evaluation_result_id"] == result["evaluation_result_id"]]
             assert sum(t["evaluation"]["score"] for t in own) / logs.TASKS == pytest.approx(mean, abs=1e-12)
-    hub = dict(api.export(study, Wanted("hf-results", dataset="some-group/mine")))
-    runs = {row["run_id"]: (row["arm"], row["seed"]) for row in study.rows("runs")}
-    for run, place in runs.items():
-        results = ModelCard(hub[f"{run}/README.md"].decode()).data.eval_results
-        assert {r.metric_type: r.metric_value for r in results} == {
-            metric: pytest.approx(by_run[place], abs=1e-12) for metric, by_run in expected.items()
-        }
-        entries = yaml.safe_load(hub[f"{run}/.eval_results/mine.yaml"])
-        assert {entry["dataset"]["task_id"].split("-")[-1] for entry in entries} == set(expected)
-        assert "| true success | mean score |" in hub[f"{run}/README.md"].decode()
