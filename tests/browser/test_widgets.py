@@ -4,15 +4,12 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser.site import OpenPage, Served, Watch
-from tests.conftest import CHECKOUT, run
-from toolkit.registers.query import ask
-from toolkit.registers.study import open_study
+from tests.conftest import run
 
 SLIDE = """(input, value) => {
   input.value = value;
   input.dispatchEvent(new Event("input", { bubbles: true }));
 }"""
-QUERY = "SELECT arm, COUNT(*) AS runs FROM runs GROUP BY arm ORDER BY arm"
 
 
 def rows(page: Page, table: str) -> list[list[str]]:
@@ -102,42 +99,6 @@ def test_the_sliders_show_the_bandit_of_the_command_line(
             assert variances == pytest.approx([pair["independent"], pair["paired"]], abs=1e-6)
         page.get_by_label("standardized").check()
         trace = "standardized"
-    assert watch.wrong == []
-
-
-@pytest.mark.parametrize("study", ["published", "embedded"])
-@pytest.mark.parametrize("opened", ["served", "from a folder"])
-def test_the_box_answers_as_duckdb_does(open_page: OpenPage, site: Served, study: str, opened: str) -> None:
-    page = open_page()
-    page.goto(site.url("data.html") if opened == "served" else (site.folder / "data.html").as_uri())
-    page.locator("#sql select").select_option(study)
-    page.locator("#sql textarea").fill(QUERY)
-    page.locator("#sql textarea").press("Control+Enter")
-    page.locator("#sql .answer-rows tbody tr").first.wait_for()
-    answer = ask(open_study(CHECKOUT / "registers" / study), QUERY)
-    assert rows(page, "#sql .answer-rows") == [[str(value) for value in row] for row in answer.rows]
-
-
-def test_the_box_asks_before_it_loads_much(open_page: OpenPage, site: Served) -> None:
-    page = open_page()
-    page.goto(site.url("data.html"))
-    page.locator("#sql select").select_option("map")
-    page.locator("#sql textarea").fill("SELECT COUNT(task) AS n FROM episodes")
-    page.locator("#sql textarea").press("Control+Enter")
-    page.locator("#sql button.go").wait_for()
-    assert "The answer needs 9.4 MB of this site, in 984 files." in page.locator("#sql").inner_text()
-    page.locator("#sql button.stop").click()
-    page.locator("#sql [role=status].wrong").wait_for()
-    assert page.locator("#sql button.go").is_hidden()
-
-
-def test_a_query_that_is_none_is_answered_in_words(open_page: OpenPage, site: Served, watch: Watch) -> None:
-    page = open_page()
-    watch.on(page)
-    page.goto(site.url("data.html"))
-    page.locator("#sql textarea").fill("DROP TABLE runs")
-    page.locator("#sql textarea").press("Control+Enter")
-    page.locator("#sql [role=status].wrong").wait_for()
     assert watch.wrong == []
 
 

@@ -282,7 +282,7 @@ def _built(
 
     with output.steps("reproduce") as progress:
         progress("the site")
-        return write_site(target, site_content(material(home, target, verifications, cases), progress))
+        return write_site(target, site_content(material(home, verifications, cases), progress))
 
 
 def _standings_text(standings: Mapping[str, Standing]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,9 +14,6 @@ from toolkit.places import find_home
 if TYPE_CHECKING:
     from toolkit.documents.site import SiteBuildDocument, SiteCheckDocument, SiteServeDocument
 
-OWN_VERSION = "(own)"
-"""What `--freeze` is where no name follows: nothing that a folder may be called."""
-
 
 @click.group()
 def site() -> None:
@@ -26,72 +22,49 @@ def site() -> None:
 
 @site.command()
 @click.option("--out", type=FILE, help="Folder to write; site/ if left out.")
-@click.option(
-    "--freeze",
-    metavar="[NAME]",
-    is_flag=False,
-    flag_value=OWN_VERSION,
-    help="Keep the pages, also, below a folder that no later build changes: NAME, such as a tag of the "
-    "registers, or v and the toolkit's version.",
-)
 @click.option("--zip", "zipped", type=FILE, help="File to write the whole site to, as a zip.")
 @json_option
-def build(*, out: Path | None, freeze: str | None, zipped: Path | None, as_json: bool) -> None:
+def build(*, out: Path | None, zipped: Path | None, as_json: bool) -> None:
     """Build the site; the same registers give the same bytes.
 
     Where nothing that it is made of has changed, and it is as it was written, nothing is rendered.
 
-    What was frozen stays when the site is built again, and is never overwritten with other bytes. A zip of
-    the same files has the same bytes, and its pages open from any folder that it is unpacked to.
+    A zip of the same files has the same bytes, and its pages open from any folder that it is unpacked to.
 
     \b
     Examples:
       toolkit site build
       toolkit site build --out /tmp/site --json
       toolkit site build --out /tmp/site --zip /tmp/site.zip
-      toolkit site build --freeze
-      toolkit site build --freeze v1.0.0-registers --json
     """
-    import toolkit
     from toolkit.cli.site_material import material
     from toolkit.files import check_target
-    from toolkit.website import build, frozen, unchanged
+    from toolkit.website import build, unchanged
 
     home = find_home()
     folder = out or home.site
     build.check_place(folder)
-    frozen_as = f"v{toolkit.__version__}" if freeze == OWN_VERSION else freeze
-    if frozen_as is not None:
-        frozen.check_name(frozen_as, ())
     if zipped is not None:
         build.check_outside(zipped, folder)
         check_target(zipped)
     with steps("site") as progress:
-        inputs, version = unchanged.inputs_of(home, folder), None
-        before = None if frozen_as is not None else unchanged.built_before(folder, inputs)
+        inputs = unchanged.inputs_of(home)
+        before = unchanged.built_before(folder, inputs)
         if before is None:
-            everything = material(home, folder, progress=progress)
-            if frozen_as is not None:
-                version = build.freeze_site(folder, frozen_as, everything, progress)
-                everything = replace(everything, versions=frozen.read_versions(folder))
-                inputs = unchanged.inputs_of(home, folder)
+            everything = material(home, progress=progress)
             built = build.write_site(folder, build.site_content(everything, progress))
             unchanged.record(folder, inputs, built.files)
         else:
             built = before
-        versions = frozen.read_versions(folder)
-        digest = None if zipped is None else build.write_zip(zipped, folder, built.files, versions)
+        digest = None if zipped is None else build.write_zip(zipped, folder, built.files)
     document: SiteBuildDocument = {
         "folder": str(built.folder),
         "pages": len(built.files),
         "rendered": before is None,
         "changed": list(built.changed),
-        "frozen": None if version is None else {"version": version.name, "sha256": version.sha256},
         "zip": None if digest is None else {"file": str(zipped), "sha256": digest},
     }
     lines = [f"{len(built.files)} files, {len(built.changed)} changed: {built.folder / 'index.html'}"]
-    if version is not None:
-        lines.append(f"frozen as {version.name}: {len(version.files)} files, list {version.sha256}")
     if digest is not None:
         lines.append(f"{zipped}: {digest}")
     tell(document, *lines, as_json=as_json)
@@ -107,8 +80,7 @@ def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None
     It is compared byte for byte, and has to work as a site.
 
     Every reference has to lead to a file or an id of the site, or to an address that cards/site.toml
-    declares; frozen versions have to be as they were frozen; pages and what they load have to keep within
-    their budgets. One line a finding, and exit code 1.
+    declares; pages and what they load have to keep within their budgets. One line a finding, and exit code 1.
 
     \b
     Examples:
@@ -123,14 +95,13 @@ def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None
     site_folder = folder or home.site
     check_is_site(site_folder)
     with steps("site") as progress:
-        everything = material(home, site_folder, progress=progress)
+        everything = material(home, progress=progress)
         expected = site_content(everything, progress)
         addresses = everything.front.addresses if everything.front else ()
-        findings = check_site(site_folder, expected, everything.versions, addresses)
+        findings = check_site(site_folder, expected, addresses)
     document: SiteCheckDocument = {
         "folder": str(site_folder),
         "files": len(expected),
-        "frozen": [version.name for version in everything.versions],
         "identical": not any(finding.kind in ("differs", "absent", "unexpected") for finding in findings),
         "findings": [finding.as_dict() for finding in findings],
     }
@@ -141,10 +112,7 @@ def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None
             say_line(str(finding))
         remark(f"{len(findings)} findings in {site_folder}; what to do: toolkit site build")
     else:
-        versions = (
-            f", frozen: {', '.join(v.name for v in everything.versions)}" if everything.versions else ""
-        )
-        say_line(f"{len(expected)} files identical in {site_folder}{versions}")
+        say_line(f"{len(expected)} files identical in {site_folder}")
     if findings:
         context.exit(1)
 

@@ -4,7 +4,6 @@ import atexit
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 from toolkit import api
@@ -22,13 +21,11 @@ from toolkit.study.check.whole import check_whole
 from toolkit.study.probing.report import SUMMARY, report
 from toolkit.website.citation import read_citation
 from toolkit.website.front import read_front
-from toolkit.website.frozen import read_versions
 from toolkit.website.material import Material
 
 
 def material(
     home: Home,
-    folder: Path,
     verifications: Sequence[Verification] | None = None,
     cases: Sequence[Case] = (),
     progress: Callable[[str], None] = lambda _: None,
@@ -37,7 +34,6 @@ def material(
 
     Args:
         home: where registers and registrations are.
-        folder: of the site, with the versions that were frozen there.
         verifications: what can be said of the registrations; where it is not given, they are verified.
         cases: the studies that are decided, by who has verified them whole; where none is given, they are
             opened and verified.
@@ -67,7 +63,6 @@ def material(
         registrations=tuple(api.frozen_registrations(home)),
         citation=read_citation(home.root),
         probe_figures=_probe_figures(cases),
-        versions=read_versions(folder),
         played={case.study.name: _played(case.study) for case in cases},
         played_how=OF_ONE_RUN,
         exhibits=load_exhibits(front.exhibits) if front else (),

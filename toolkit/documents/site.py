@@ -3,13 +3,6 @@
 from typing import Annotated, TypedDict
 
 
-class FrozenVersionDocument(TypedDict):
-    """A version of the site that was frozen."""
-
-    version: Annotated[str, "Its name."]
-    sha256: Annotated[str, "Of its list of files."]
-
-
 class ZipDocument(TypedDict):
     """The site as a zip."""
 
@@ -24,7 +17,6 @@ class SiteBuildDocument(TypedDict):
     pages: Annotated[int, "Files of the site."]
     rendered: Annotated[bool, "False where the site was built from the same inputs and is as it was written."]
     changed: Annotated[list[str], "Files that have other bytes than before."]
-    frozen: Annotated[FrozenVersionDocument | None, "With --freeze."]
     zip: Annotated[ZipDocument | None, "With --zip."]
 
 
@@ -41,7 +33,6 @@ class SiteCheckDocument(TypedDict):
 
     folder: Annotated[str, "Where it lies."]
     files: Annotated[int, "That the registers give."]
-    frozen: Annotated[list[str], "Frozen versions."]
     identical: Annotated[bool, "Whether it is what the registers give, byte for byte."]
     findings: list[FindingDocument]
 

@@ -4,7 +4,7 @@ import hashlib
 import io
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,10 +13,9 @@ from toolkit.errors import IncompleteError, UsageError
 from toolkit.files import read_bytes, read_text, write_all, write_bytes
 from toolkit.website.citation import FILE as CITATION
 from toolkit.website.drawings import estimates, pictures
-from toolkit.website.frozen import Version, check_whole, freeze
 from toolkit.website.material import Material
 from toolkit.website.registers import frozen_file_content, played_files, register_files
-from toolkit.website.render import VERSIONS, render
+from toolkit.website.render import render
 
 # A folder that the builder made carries this file; it deletes stale pages nowhere else.
 MARK = ".toolkit-site"
@@ -34,41 +33,13 @@ class Built:
 
 
 def site_content(material: Material, progress: Callable[[str], None]) -> dict[str, bytes]:
-    """Return every file of the current site by name; frozen versions lie beside it, and stay as they are.
-
-    Raises:
-        IncompleteError: the `site` extra is not installed.
-        UsageError: a version is frozen where the site has pages.
-    """
-    content = _rendered(material, progress)
-    for version in material.versions:
-        if any(name.partition("/")[0] == version.name for name in content):
-            raise UsageError("the site has pages where a version of it is frozen", found=version.name)
-    # The mark lists what a build wrote, so that the next one removes nothing else.
-    return {MARK: "".join(f"{name}\n" for name in sorted(content)).encode(), **content}
-
-
-def freeze_site(folder: Path, name: str, material: Material, progress: Callable[[str], None]) -> Version:
-    """Keep the site's pages as a frozen version, whose pages say so and name the current ones.
-
-    It names no other version: those that come later would be missing.
-
-    Raises:
-        IncompleteError, UsageError, VerificationError: as `site_content`, `claim` and `freeze`.
-    """
-    content = _rendered(replace(material, versions=()), progress, frozen=name)
-    taken = {file.partition("/")[0] for file in content} | {VERSIONS}
-    claim(folder)
-    return freeze(folder, name, content, taken)
-
-
-def _rendered(material: Material, progress: Callable[[str], None], frozen: str = "") -> dict[str, bytes]:
+    """Return every file of the site by name."""
     lack = lacking_packages()
     if lack:
         raise lack
-    pages = {name: text.encode() for name, text in render(material, progress, frozen).items()}
+    pages = {name: text.encode() for name, text in render(material, progress).items()}
     cited = {CITATION: material.citation.text.encode()} if material.citation else {}
-    whole = {
+    content = {
         **pages,
         **register_files(material),
         **played_files(material),
@@ -78,7 +49,8 @@ def _rendered(material: Material, progress: Callable[[str], None], frozen: str =
         **_assets(material),
     }
     material.wait()
-    return whole
+    # The mark lists what a build wrote, so that the next one removes nothing else.
+    return {MARK: "".join(f"{name}\n" for name in sorted(content)).encode(), **content}
 
 
 def lacking_packages() -> IncompleteError | None:
@@ -201,15 +173,8 @@ def archive(content: Mapping[str, bytes]) -> bytes:
     return packed.getvalue()
 
 
-def write_zip(target: Path, folder: Path, current: Sequence[str], frozen: Sequence[Version]) -> str:
-    """Write the site with its frozen versions as one file, and return that file's SHA-256.
-
-    Raises:
-        VerificationError: a frozen version is not as it was frozen.
-    """
-    for version in frozen:
-        check_whole(folder, version)
-    names = [*current, *(f"{v.name}/{name}" for v in frozen for name in (*v.files, v.list_name))]
+def write_zip(target: Path, folder: Path, names: Sequence[str]) -> str:
+    """Write the site as one file, and return that file's SHA-256."""
     packed = archive({name: read_bytes(folder / name) for name in names})
     write_bytes(target, packed)
     return hashlib.sha256(packed).hexdigest()

@@ -149,18 +149,14 @@ def _is_below(target: str, addresses: Iterable[str]) -> bool:
     return is_address(target) and any(f"{target}/".startswith(f"{a.rstrip('/')}/") for a in addresses)
 
 
-def check_links(
-    files: Mapping[str, bytes], others: Collection[str] = (), addresses: Collection[str] = ()
-) -> Iterator[Finding]:
+def check_links(files: Mapping[str, bytes], addresses: Collection[str] = ()) -> Iterator[Finding]:
     """Yield what is wrong with the references of a site's pages and style sheets.
 
     Args:
         files: what is checked, by name.
-        others: names of further files that may be referred to.
         addresses: where links that say so may leave the site, there and below.
     """
     pages = {name: Markup(_text(content)) for name, content in files.items() if name.endswith(".html")}
-    there = {*files, *others}
     for name, page in pages.items():
         yield from (Finding(name, "markup", fault) for fault in dict.fromkeys(page.faults))
         if page.policies != [POLICY]:
@@ -169,13 +165,13 @@ def check_links(
             leaves = reference.tag == "a" and _LEAVING.issubset(reference.relation)
             if leaves and reference.attribute == "href" and _is_below(reference.target, addresses):
                 continue
-            if problem := _problem(name, reference, pages, there):
+            if problem := _problem(name, reference, pages, files):
                 yield Finding(name, *problem)
     for name, content in files.items():
         if name.endswith(".css"):
             for groups in _CSS_REFERENCE.findall(_text(content)):
                 target = "".join(groups)
-                if not target.startswith("data:") and _resolved(name, target) not in there:
+                if not target.startswith("data:") and _resolved(name, target) not in files:
                     yield Finding(name, "broken link", target)
 
 
@@ -195,7 +191,7 @@ def _problem(
     file = _resolved(name, path) if path else name
     if file not in there:
         return "broken link", target
-    # A fragment with an equals sign is a question to a page's script, such as #study=…&sql=….
+    # A fragment with an equals sign is a question to a page's script, such as #phase=…&task=….
     is_id = fragment and "=" not in fragment
     if is_id and file in pages and unquote(fragment) not in pages[file].ids:
         return "no such id", target

@@ -12,7 +12,6 @@ from toolkit.registers.row_types import ProbeIntervalRow
 from toolkit.registers.study import Study
 from toolkit.website.citation import Citation
 from toolkit.website.front import Front
-from toolkit.website.frozen import Version
 from toolkit.website.page import Entry, Link, Page, Piece
 
 
@@ -48,7 +47,6 @@ class Material:
         findings: what the studies found, in sentences.
         probe_figures: study → how certain its probe's figures are, in the rows of `probe_intervals`; computed
             where single tasks' figures allow it and the study holds none.
-        versions: frozen versions that lie beside the current site.
         registrations: every frozen registration, those without a study included.
         played: study → run → documents of a few of its episodes, played again; or why there are none.
         played_how: by which rule these were chosen, in words.
@@ -64,7 +62,6 @@ class Material:
     front: Front | None = None
     findings: tuple[Finding, ...] = ()
     probe_figures: Mapping[str, Sequence[ProbeIntervalRow]] = field(default_factory=dict)
-    versions: tuple[Version, ...] = ()
     registrations: tuple[Registration, ...] = ()
     played: Mapping[str, Mapping[str, Sequence[Mapping[str, object]] | str]] = field(default_factory=dict)
     played_how: str = ""

@@ -13,7 +13,6 @@ from toolkit.website.page import POLICY, Entry, Link, Page, registration_page, s
 from toolkit.website.pages import data, home, luck, probe, registration, rule, run, study
 from toolkit.website.search import SCRIPT, search_script
 
-VERSIONS = "versions.html"
 MAKERS = (home, rule, registration, study, probe, luck, data, run)
 # A page of fewer sections is seen at a glance.
 _LONG = 4
@@ -25,13 +24,12 @@ _BEFORE = "</h1>"
 SPARE = re.compile(r"</t[dhr]>\n?|\n(?=\n)")
 
 
-def render(material: Material, progress: Callable[[str], None], frozen: str = "") -> dict[str, str]:
+def render(material: Material, progress: Callable[[str], None]) -> dict[str, str]:
     """Return every page's text by its name, and what the search finds among them.
 
     Args:
         material: what the site is made of.
         progress: called with the name of each page.
-        frozen: the version that the pages are frozen as; empty for the current ones.
 
     Raises:
         UsageError: two pages have one name: a study, a rule or a registration has to have another.
@@ -43,7 +41,6 @@ def render(material: Material, progress: Callable[[str], None], frozen: str = ""
     shared: dict[str, Any] = {
         "version": toolkit.__version__,
         "policy": POLICY,
-        "frozen": frozen,
         "menu": navigation(material, names),
         "explained": explanations(material, names),
         "site_title": front.title,
@@ -93,12 +90,8 @@ def _linked(heading: re.Match[str]) -> str:
 
 def all_pages(material: Material) -> Iterator[Page]:
     """Yield every page, the front page first."""
-    names = set()
     for makes in (*(maker.pages for maker in MAKERS), *(exhibit.pages for exhibit in material.exhibits)):
-        for page in makes(material):
-            names.add(page.name)
-            yield page
-    yield from _pages_of_versions(material, names)
+        yield from makes(material)
 
 
 def navigation(material: Material, names: Collection[str]) -> tuple[Entry, ...]:
@@ -120,21 +113,3 @@ def _entries(material: Material) -> Iterator[Entry]:
         yield Entry("registration", "Registration", registration_page(case.registration.name))
     yield from (exhibit.entry for exhibit in material.exhibits if exhibit.entry)
     yield Entry("data", "Data", "data.html")
-
-
-def _pages_of_versions(material: Material, current: Collection[str]) -> Iterator[Page]:
-    """Yield the pages about frozen versions; none where there are none.
-
-    Args:
-        material: what the site is made of.
-        current: names of all other pages. Frozen pages link to theirs: where one is gone, a page says so.
-    """
-    if not material.versions:
-        return
-    yield Page(VERSIONS, "versions.html", "Frozen versions", "versions", {"versions": material.versions})
-    having: dict[str, list[str]] = {}
-    for version in material.versions:
-        for name in version.pages:
-            having.setdefault(name, []).append(version.name)
-    for name in sorted(set(having) - set(current)):
-        yield Page(name, "gone.html", "No longer here", "versions", {"having": having[name]})

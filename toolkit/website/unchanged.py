@@ -13,7 +13,6 @@ from toolkit.files import read_text, write_text
 from toolkit.places import Home
 from toolkit.website.build import MARK, Built
 from toolkit.website.citation import FILE as CITATION
-from toolkit.website.frozen import LIST, read_versions
 
 # It says where a site was built, not what it is: no zip holds it, and nobody publishes it.
 RECORD = ".toolkit-built"
@@ -21,18 +20,17 @@ RECORD = ".toolkit-built"
 NO_SOURCE = ("__pycache__", "node_modules")
 
 
-def inputs_of(home: Home, folder: Path) -> str:
+def inputs_of(home: Home) -> str:
     """Return the SHA-256 of all that a site is made of.
 
-    These are the bytes of registers, registrations, cards, the citation, this package and the lists of frozen
-    versions, and the versions of Python and of every installed package.
+    These are the bytes of registers, registrations, cards, the citation and this package, and the versions of
+    Python and of every installed package.
     """
     whole = hashlib.sha256()
     source = Path(str(files("toolkit")))
     for root in (home.registers, home.registrations, home.cards, source):
         whole.update(_digest(root, _files_below(root)))
     whole.update(_digest(home.root, (CITATION,)))
-    whole.update(_digest(folder, (f"{version.name}/{LIST}" for version in read_versions(folder))))
     installed = sorted(f"{each.name} {each.version}" for each in distributions())
     whole.update("\n".join((sys.version, *installed)).encode())
     return whole.hexdigest()

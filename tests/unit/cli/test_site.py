@@ -1,4 +1,4 @@
-"""`toolkit site`: frozen versions, the zip, the checks, and the server, as commands."""
+"""`toolkit site`: the build, the zip, the checks, and the server, as commands."""
 
 import json
 import os
@@ -9,28 +9,24 @@ import sys
 import urllib.request
 import zipfile
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
-import toolkit as package
 from tests import printed
 from tests.conftest import CHECKOUT, Toolkit, run, snapshot
 from toolkit import api
 from toolkit.cli import site_material
 from toolkit.places import HOME_VARIABLE, Home
 from toolkit.website import render
-from toolkit.website.frozen import read_versions
 from toolkit.website.material import Material
 from toolkit.website.page import Page
 from toolkit.website.pages import data, home, registration, rule, study
 from toolkit.website.unchanged import RECORD, inputs_of
 
 BUILT = ("site", "build", "--out")
-NOWHERE = Path("nowhere")
 material_of = site_material.material
 
 
@@ -50,7 +46,7 @@ def at_home(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def made_once() -> Iterator[None]:
-    """The site of the one home has few pages and no drawn chart; versions aside, they are made once."""
+    """The site of the one home has few pages and no drawn chart; they are made once."""
 
     def kept(maker: ModuleType) -> SimpleNamespace:
         made: list[Page] = []
@@ -58,8 +54,8 @@ def made_once() -> Iterator[None]:
 
     gathered = cache(material_of)
 
-    def material(where: Home, folder: Path, **_: object) -> Material:
-        return replace(gathered(where, NOWHERE), versions=read_versions(folder))
+    def material(where: Home, **_: object) -> Material:
+        return gathered(where)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(site_material, "material", material)
@@ -70,13 +66,11 @@ def made_once() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def once(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a site with two frozen versions."""
     site = tmp_path_factory.mktemp("built") / "site"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(HOME_VARIABLE, str(small))
-        for name in ("v1.0.0", "v1.1.0"):
-            result = run(*BUILT, site, "--freeze", name)
-            assert result.code == 0, result.err
+        result = run(*BUILT, site)
+        assert result.code == 0, result.err
     return site
 
 
@@ -85,20 +79,7 @@ def site(once: Path, tmp_path: Path) -> Path:
     return shutil.copytree(once, tmp_path / "site")
 
 
-def test_a_frozen_page_says_that_it_is_one_and_every_page_names_all_versions(site: Path) -> None:
-    frozen, current, versions = (
-        (site / name).read_text(encoding="utf-8")
-        for name in ("v1.0.0/published/H2a.html", "published/H2a.html", "versions.html")
-    )
-    assert "Frozen version v1.0.0" in frozen
-    assert 'href="../../published/H2a.html"' in frozen
-    assert 'href="../../versions.html"' in frozen
-    assert "Frozen version v" not in current
-    assert 'href="../versions.html"' in current
-    assert versions.index('href="v1.1.0/index.html"') < versions.index('href="v1.0.0/index.html"')
-
-
-def test_a_later_build_leaves_what_was_frozen(toolkit: Toolkit, site: Path) -> None:
+def test_a_later_build_changes_nothing(toolkit: Toolkit, site: Path) -> None:
     before = snapshot(site)
     assert toolkit(*BUILT, site).code == 0
     assert snapshot(site) == before
@@ -122,75 +103,40 @@ def test_an_unchanged_site_is_not_rendered_and_a_damaged_file_is_mended(
 @pytest.mark.parametrize(
     "changed", ["registers/published/README.md", "prereg/new.txt", "cards/site.toml", "CITATION.cff"]
 )
-def test_whatever_a_site_is_made_of_changes_it_is_rendered(small: Path, tmp_path: Path, changed: str) -> None:
-    site = tmp_path / "site"
-    site.mkdir()
+def test_whatever_a_site_is_made_of_changes_it_is_rendered(small: Path, changed: str) -> None:
     home = Home(small)
-    before = inputs_of(home, site)
+    before = inputs_of(home)
     path = small / changed
     old = path.read_bytes() if path.is_file() else None
     path.parent.mkdir(exist_ok=True)
     path.write_bytes((old or b"") + b" ")
     try:
-        assert inputs_of(home, site) != before
+        assert inputs_of(home) != before
     finally:
         path.unlink() if old is None else path.write_bytes(old)
-    assert inputs_of(home, site) == before
+    assert inputs_of(home) == before
 
 
-def test_a_site_without_versions_lists_none(toolkit: Toolkit, tmp_path: Path) -> None:
-    assert toolkit(*BUILT, tmp_path / "site").code == 0
-    assert not (tmp_path / "site" / "versions.html").exists()
-    assert "versions.html" not in (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
-
-
-def test_without_a_name_the_version_is_the_toolkits(toolkit: Toolkit, tmp_path: Path) -> None:
-    document = toolkit(*BUILT, tmp_path / "site", "--freeze", "--json").json()
-    assert document["frozen"]["version"] == f"v{package.__version__}"
-    assert (tmp_path / "site" / f"v{package.__version__}" / "index.html").is_file()
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "code"), [("--freeze", "", 2), ("--freeze", "..", 2), ("--zip", "no/a.zip", 3)]
-)
-def test_what_cannot_be_written_is_refused_before_anything_is_built(
-    toolkit: Toolkit, tmp_path: Path, option: str, value: str, code: int
+def test_a_zip_that_cannot_be_written_is_refused_before_anything_is_built(
+    toolkit: Toolkit, tmp_path: Path
 ) -> None:
-    assert toolkit(*BUILT, tmp_path / "site", option, value).code == code
+    assert toolkit(*BUILT, tmp_path / "site", "--zip", "no/a.zip").code == 3
     assert not (tmp_path / "site").exists()
-
-
-def test_a_page_that_only_frozen_versions_have_says_where_it_stands(toolkit: Toolkit, site: Path) -> None:
-    folder = site / "v1.0.0"
-    (folder / "published" / "old.html").write_text("<p>old</p>")
-    listed = (folder / "FROZEN.sha256").read_text().splitlines()
-    lines = sorted([*listed, f"{'0' * 64}  published/old.html"], key=lambda line: line.split("  ")[1])
-    (folder / "FROZEN.sha256").write_text("".join(f"{line}\n" for line in lines))
-    assert toolkit(*BUILT, site).code == 0
-    text = (site / "published" / "old.html").read_text(encoding="utf-8")
-    assert 'href="../v1.0.0/published/old.html"' in text
 
 
 def test_a_built_site_has_no_findings(toolkit: Toolkit, site: Path) -> None:
     result = toolkit("site", "check", "--folder", site, "--json")
     assert (result.code, result.json()["findings"]) == (0, [])
-    assert result.json()["frozen"] == ["v1.1.0", "v1.0.0"]
 
 
 def test_a_finding_is_a_line(toolkit: Toolkit, site: Path) -> None:
-    (site / "v1.0.0" / "index.html").write_text("changed")
     (site / "published" / "H3.html").unlink()
     (site / "stray.html").write_text("<p>stray</p>")
-    (site / "v1.0.0" / "stray.html").write_text("<p>stray</p>")
     result = toolkit("site", "check", "--folder", site)
     assert result.code == 1
     lines = result.out.splitlines()
-    assert "v1.0.0/index.html: differs: it is not what FROZEN.sha256 lists" in lines
     assert "published/H3.html: absent: the registers give it" in lines
-    assert [line for line in lines if "stray" in line] == [
-        "stray.html: unexpected: the registers do not give it",
-        "v1.0.0/stray.html: unexpected: FROZEN.sha256 does not list it",
-    ]
+    assert "stray.html: unexpected: the registers do not give it" in lines
     assert "index.html: broken link: published/H3.html" in lines
 
 
@@ -216,12 +162,6 @@ def test_two_zips_of_one_site_are_the_same_and_hold_all_of_it(
         packed.extractall(tmp_path / "unpacked")
     whole = {name: content for name, content in snapshot(site).items() if name != RECORD}
     assert snapshot(tmp_path / "unpacked" / "site") == whole
-
-
-def test_a_frozen_page_that_was_changed_enters_no_zip(toolkit: Toolkit, site: Path, tmp_path: Path) -> None:
-    (site / "v1.0.0" / "index.html").write_text("forged")
-    toolkit(*BUILT, site, "--zip", tmp_path / "a.zip").refused(1, "v1.0.0/index.html differs")
-    assert not (tmp_path / "a.zip").exists()
 
 
 def test_a_zip_never_takes_the_place_of_a_page(toolkit: Toolkit, site: Path) -> None:
@@ -256,24 +196,24 @@ def test_an_interrupt_ends_serving_without_a_word(site: Path) -> None:
 
 
 def test_registrations_that_were_verified_are_not_verified_again(
-    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def again(*_: object) -> None:
         pytest.fail("verified again")
 
     monkeypatch.setattr("toolkit.api.verify_frozen", again)
-    assert material_of(Home(small), tmp_path, ()).verifications == ()
+    assert material_of(Home(small), ()).verifications == ()
 
 
 def test_studies_that_were_verified_are_shown_as_they_were_hashed(
-    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def again(*_: object) -> None:
         pytest.fail("verified again")
 
     monkeypatch.setattr(site_material, "check_whole", again)
     cases = api.load_cases((), Home(small))
-    shown = material_of(Home(small), tmp_path, (), cases)
+    shown = material_of(Home(small), (), cases)
     assert [id(case) for case in shown.cases] == [id(case) for case in cases]
     assert [id(study) for study in shown.studies] == [id(case.study) for case in cases]
 

@@ -36,8 +36,8 @@ STUDIES = ("published", "embedded")
 
 
 @pytest.fixture(scope="session")
-def material(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Material:
-    return material_of(home, tmp_path_factory.mktemp("site"))
+def material(home: Home) -> Material:
+    return material_of(home)
 
 
 def only(material: Material, name: str) -> Material:

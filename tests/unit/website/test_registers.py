@@ -14,14 +14,12 @@ import pytest
 
 from tests.unit.website.reading import pages_of
 from toolkit.decisions.case import Case
-from toolkit.decisions.rows_query import quoted
 from toolkit.places import Home
 from toolkit.registers.columns import ARMS
 from toolkit.registers.study import Study, open_study
 from toolkit.website import registers
 from toolkit.website.material import Material
 from toolkit.website.pages import data
-from toolkit.website.pages.data import examples
 from toolkit.website.registers import register_files
 
 HOSTILE = "</script><script>alert(1)</script>\"'&{{ 7*7 }}\u2028"
@@ -135,14 +133,3 @@ def test_hostile_words_of_a_study_are_text_on_the_data_page(published: Study) ->
     text = text_of(data, replace(published, manifest=manifest, _kept={}))
     assert "<script>alert" not in text
     assert str(escape("</script><script>alert(1)</script>")) in text
-
-
-def test_hostile_names_of_runs_are_quoted_in_examples(
-    embedded: Case, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    named = [{**row, "run_id": HOSTILE} for row in embedded.study.rows("runs")[:1]]
-    monkeypatch.setattr(type(embedded.study), "rows", lambda _, table: named if table == "runs" else [])
-    [asked] = [e for e in examples(embedded.study) if "one run" in e["title"]]
-    assert quoted(HOSTILE) in asked["sql"]
-    assert quoted(HOSTILE).count("'") == HOSTILE.count("'") * 2 + 2
-    assert "<script>alert" not in text_of(data, embedded.study)

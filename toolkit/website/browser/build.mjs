@@ -26,7 +26,7 @@ const bundle = (folder, entries, outdir) =>
     plugins: [droppable],
     metafile: true,
   });
-const whole = await bundle("src", ["site", "decide", "query", "episodes", "search", "tokens", "parquet"], "../assets");
+const whole = await bundle("src", ["site", "decide", "episodes", "search", "tokens", "parquet"], "../assets");
 await bundle("../../exhibits/browser", ["theory", "world"], "../../exhibits/assets");
 
 // Whoever passes the bundles on passes their authors' licences on.

@@ -255,7 +255,7 @@ declare global {
   /** What this page decides with, for whoever wants to check it: a test, or a reader at the console. */
   var toolkitDecide: object;
 }
-globalThis.toolkitDecide = { Chain, redecide, parse, evaluate, readValue, writeValue };
+globalThis.toolkitDecide = { Chain, redecide, parse, evaluate, readValue, writeValue, catalogue, rowsOf, table };
 
 if (typeof document !== "undefined")
   for (const section of document.querySelectorAll<HTMLElement>("section.decide"))

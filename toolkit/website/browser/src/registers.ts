@@ -120,9 +120,6 @@ export async function rowsOf(study: string, entry: RegisterFile, named?: string[
   return held.rows;
 }
 
-/** Whether a file's script was loaded. */
-export const isLoaded = (study: string, entry: RegisterFile): boolean => opened.has(`${study}/${entry.file}`);
-
 async function reader(): Promise<Parquet> {
   if (!globalThis.toolkitParquet) await load("parquet.js");
   return globalThis.toolkitParquet as Parquet;

@@ -11,7 +11,7 @@ box?.form?.addEventListener("submit", (event) => event.preventDefault());
 box?.addEventListener("focus", () => load("search-index.js").then(() => load("search.js")), { once: true });
 
 document.addEventListener("keydown", (event) => {
-  const writes = event.target instanceof Element && event.target.closest("input, textarea, select");
+  const writes = event.target instanceof Element && event.target.closest("input, select");
   if (event.key !== "/" || writes || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
   box?.focus();
