@@ -19,7 +19,7 @@ from toolkit.files import read_text
 from toolkit.findings import at
 from toolkit.registers.query import Answer, asking
 from toolkit.website.charts.curves import learning_curves
-from toolkit.website.charts.probe import Ratio, ratios
+from toolkit.website.charts.series import Ratio, ratios
 from toolkit.website.material import Exhibit, Material
 from toolkit.website.page import Entry, Page
 from toolkit.website.views import standing_view

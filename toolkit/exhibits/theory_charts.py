@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from toolkit.website.charts.drawing import Chart, drawn
-from toolkit.website.charts.lines import Frame, Line, Spot, lines
+from toolkit.website.charts.plots import Frame, Line, Spot, lines
 from toolkit.website.charts.scale import Axis
-from toolkit.website.charts.theme import ARMS, LEFT, RIGHT
+from toolkit.website.charts.svg import ARMS, LEFT, RIGHT, Chart, drawn
 
 EXACT = "Exact values: nothing is sampled, so no interval is drawn."
 DESIGNS = ("independent", "paired")

@@ -20,12 +20,22 @@ from toolkit.decisions.values import Missing, Series
 from toolkit.registers.row_types import ProbeIntervalRow
 from toolkit.registers.study import Study
 from toolkit.website.charts.curves import learning_curves
-from toolkit.website.charts.differences import Spread, seed_differences
-from toolkit.website.charts.drawing import Chart
-from toolkit.website.charts.forest import ForestRow, forest
-from toolkit.website.charts.marks import Bar, signed
-from toolkit.website.charts.members import EACH, LAST, REST, Comparison, Measured, Member, members
-from toolkit.website.charts.predicted import Point, Predictor, Scene, predicted_and_seen
+from toolkit.website.charts.estimates import ForestRow, Spread, forest, seed_differences
+from toolkit.website.charts.scale import Bar, signed
+from toolkit.website.charts.series import (
+    EACH,
+    LAST,
+    REST,
+    Comparison,
+    Measured,
+    Member,
+    Point,
+    Predictor,
+    Scene,
+    members,
+    predicted_and_seen,
+)
+from toolkit.website.charts.svg import Chart
 from toolkit.website.environment import words
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
-from toolkit.website.charts.forest import cells
+from toolkit.website.charts.estimates import cells
 from toolkit.website.drawings import forest_row
 from toolkit.website.page import Link, rule_page
 

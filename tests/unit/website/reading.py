@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from typing import Any
 from unittest.mock import patch
 
-from toolkit.website.charts.drawing import Chart
+from toolkit.website.charts.svg import Chart
 from toolkit.website.environment import environment
 from toolkit.website.material import Material
 from toolkit.website.page import POLICY, Page

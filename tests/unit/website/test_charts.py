@@ -13,18 +13,27 @@ from hypothesis import strategies as st
 
 from toolkit.decisions.measure import CurvePoint
 from toolkit.exhibits.theory_charts import condition_by_success
-from toolkit.website.charts import theme
-from toolkit.website.charts.curves import learning_curves
-from toolkit.website.charts.differences import Spread, seed_differences
-from toolkit.website.charts.drawing import Chart
-from toolkit.website.charts.forest import ForestRow, forest
-from toolkit.website.charts.luck import Luck, luck_shares, reward_table
-from toolkit.website.charts.marks import Bar, apart, held, swarm
-from toolkit.website.charts.members import Comparison, Measured, Member, members
-from toolkit.website.charts.predicted import Point, Predictor, Scene, predicted_and_seen
-from toolkit.website.charts.probe import Ratio, condition_by_task, ratios
-from toolkit.website.charts.run import success_by_step
-from toolkit.website.charts.steps import Step, training_steps
+from toolkit.website.charts import svg
+from toolkit.website.charts.curves import Step, learning_curves, success_by_step, training_steps
+from toolkit.website.charts.estimates import ForestRow, Spread, forest, seed_differences
+from toolkit.website.charts.scale import Bar, apart, held, swarm
+from toolkit.website.charts.series import (
+    Comparison,
+    Luck,
+    Measured,
+    Member,
+    Point,
+    Predictor,
+    Ratio,
+    Scene,
+    condition_by_task,
+    luck_shares,
+    members,
+    predicted_and_seen,
+    ratios,
+    reward_table,
+)
+from toolkit.website.charts.svg import Chart
 
 BAR = Bar(Fraction(95, 100), Fraction(-1, 100), Fraction(8, 100), "computed (bootstrap of seed pairs; tasks)")
 RATIO = Measured("A ratio", "checkpoint", "ratio", "trace paired / trace independent")
@@ -307,7 +316,7 @@ def test_sides_of_the_condition_have_no_arms_colour() -> None:
     chart = drawn(condition_by_success(8, ((0.1, 0.1, 0.2), (0.9, 0.3, 0.2))))
     used = set(re.findall(r"\bk\d\b", chart.svg))
     assert used
-    assert not used & {theme.ARMS["paired"], theme.ARMS["independent"]}
+    assert not used & {svg.ARMS["paired"], svg.ARMS["independent"]}
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,14 @@ from math import isclose
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolkit.website.charts import svg
-from toolkit.website.charts.drawing import NARROW, WIDE, Chart
-from toolkit.website.charts.members import Measured, Member, members
-from toolkit.website.charts.probe import Ratio, ratios
-from toolkit.website.charts.run import success_by_step
+from toolkit.website.charts.curves import success_by_step
 from toolkit.website.charts.scale import Axis, Scale, spanned, tick_texts
+from toolkit.website.charts.series import Measured, Member, Ratio, members, ratios
+from toolkit.website.charts.svg import NARROW, WIDE, Chart
 
 NUMBERS = st.floats(-1e6, 1e6, allow_subnormal=False).map(lambda n: round(n, 6))
 POSITIVE = st.floats(1e-3, 1e3)
@@ -79,6 +78,7 @@ def test_greater_numbers_stand_further_along(values: list[float], is_ratio: bool
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=9))
+@example([1e-6])
 def test_ticks_are_round_inside_and_told_apart(values: list[float]) -> None:
     scale = spanned(values, 0, 600, Axis(""))
     ticks = scale.ticks()

@@ -10,7 +10,7 @@ from toolkit.decisions.grammar import parse
 from toolkit.decisions.values import Series
 from toolkit.registers.query import ask
 from toolkit.study.probing.report import report
-from toolkit.website.charts.drawing import Chart
+from toolkit.website.charts.svg import Chart
 from toolkit.website.drawings import comparisons, forest_row, measure, rule_charts
 
 

@@ -16,8 +16,8 @@ from tests.unit.website.numbers import section, text, tree
 from tests.unit.website.reading import made_by, rendered
 from toolkit.decisions.case import Case
 from toolkit.decisions.case import open_case as open_as_stored
-from toolkit.website.charts.drawing import Chart
-from toolkit.website.charts.steps import Step, training_steps
+from toolkit.website.charts.curves import Step, training_steps
+from toolkit.website.charts.svg import Chart
 from toolkit.website.checking import check_budgets
 from toolkit.website.material import Material
 from toolkit.website.page import Page

@@ -1,11 +1,25 @@
-"""Elements of a drawing, as text."""
+"""Charts as text: elements of a drawing, colours, and a chart with its words and its rows."""
 
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from hashlib import sha256
 from html import escape
+from importlib.resources import files
+from itertools import cycle
+
+# Okabe and Ito's palette, told apart by colour-blind readers.
+ARMS = {"paired": "k0", "independent": "k1", "clean": "k6", "blocking": "k2", "blocking_paired": "k3"}
+OTHERS = ("k0", "k1", "k2", "k3", "k4", "k5", "k6")
+ACCENT = "k0"
+FAINT = "faint"
+# The two sides of the exact condition: neither is an arm, so neither has an arm's colour.
+LEFT, RIGHT = "k2", "k3"
+
 
 LETTER = 0.56
 """Width of a letter of the site's fonts, in parts of its size: a little more than they have on average."""
@@ -107,3 +121,101 @@ def cut(words: str, width: float, size: float = SIZE) -> str:
 
 def _text(value: object) -> str:
     return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else escape(str(value))
+
+
+def colours(arms: Iterable[str]) -> dict[str, str]:
+    """Return the colour of every arm, in the order in which charts list them: first those known here."""
+    present = dict.fromkeys(arms)
+    known = {arm: colour for arm, colour in ARMS.items() if arm in present}
+    return known | dict(zip((arm for arm in present if arm not in known), cycle(OTHERS), strict=False))
+
+
+def in_turn(names: Iterable[str]) -> dict[str, str]:
+    """Return a colour for every name, by their order."""
+    return dict(zip(dict.fromkeys(names), cycle(OTHERS), strict=False))
+
+
+WIDE, NARROW = 720, 350
+"""Widths of a drawing, in pixels: alone on a page; on a phone, or beside others."""
+
+Draw = Callable[[float], tuple[float, Sequence[str]]]
+"""From the width of a drawing to its height and its parts."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A drawn chart.
+
+    Args:
+        title: states the finding.
+        caption: what no mark says: the meaning of lines, and the unit of resampling of every interval.
+        about: what is measured, under the title.
+        columns: what its marks carry, in the order of their rows.
+        wide, narrow: its drawings; `narrow` is empty where the other is narrow enough.
+    """
+
+    title: str
+    caption: str
+    about: str
+    columns: tuple[str, ...]
+    wide: str
+    narrow: str
+
+    @cached_property
+    def id(self) -> str:
+        """Its id on a page, the same as long as it shows the same."""
+        shown = f"{self.title}{self.about}{self.caption}{self.wide}"
+        return f"figure-{sha256(shown.encode()).hexdigest()[:8]}"
+
+    @property
+    def svg(self) -> str:
+        """Both drawings, of which a page shows the one that fits."""
+        return self.wide + self.narrow
+
+    @property
+    def alone(self) -> str:
+        """The wide drawing with its title and its colours, on white, for a file."""
+        style = (files("toolkit.website") / "assets" / "charts.css").read_text(encoding="utf-8")
+        names = (
+            f"<title>{escape(self.title)}</title><desc>{escape(self.caption)}</desc><style>{style}</style>"
+        )
+        opened, _, rest = self.wide.partition(">")
+        opened = opened.replace(
+            "<svg ", '<svg xmlns="http://www.w3.org/2000/svg" style="background:#fff" ', 1
+        )
+        return f"{opened}>{names}{rest}"
+
+
+def drawn(
+    title: str,
+    caption: str,
+    columns: Sequence[str],
+    draw: Draw,
+    *,
+    about: str = "",
+    small: bool = False,
+) -> Chart:
+    """Return a chart, drawn for both widths.
+
+    Args:
+        title: states the finding.
+        caption: what no mark says.
+        columns: what its marks carry.
+        about: what is measured.
+        draw: draws it at a width.
+        small: it stands beside others, and is narrow enough as it is.
+    """
+    wide = _drawing(title, NARROW if small else WIDE, draw, "" if small else " wide")
+    narrow = "" if small else unsaid(_drawing(title, NARROW, draw, " narrow"))
+    return Chart(title, caption, about, tuple(columns), wide, narrow)
+
+
+def _drawing(title: str, width: float, draw: Draw, which: str) -> str:
+    height, parts = draw(width)
+    return picture(parts, f"drawing{which}", width, round(height), role="group", aria_label=title)
+
+
+def picture(parts: Sequence[str], look: str, width: float, height: float, **attributes: object) -> str:
+    """Return a drawing of a width and a height."""
+    size = {"width": width, "height": height, "viewBox": f"0 0 {width} {height}"}
+    return tag("svg", *parts, class_=look, **attributes, **size)

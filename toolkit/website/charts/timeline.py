@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, time
 
 from toolkit.website.charts import svg
-from toolkit.website.charts.drawing import WIDE, Chart, drawn
 from toolkit.website.charts.scale import Scale
-from toolkit.website.charts.theme import ACCENT
+from toolkit.website.charts.svg import ACCENT, WIDE, Chart, drawn
 
 LANE = 38
 GAP = 12

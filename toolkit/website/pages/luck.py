@@ -8,8 +8,8 @@ from toolkit.decisions.case import Case
 from toolkit.decisions.values import exact
 from toolkit.estimators import luck_share, spurious_rate
 from toolkit.registers.row_types import LuckShareRow, LuckShareSummaryRow
-from toolkit.website.charts.drawing import Chart
-from toolkit.website.charts.luck import Luck, luck_shares, reward_table
+from toolkit.website.charts.series import Luck, luck_shares, reward_table
+from toolkit.website.charts.svg import Chart
 from toolkit.website.material import Material
 from toolkit.website.page import Page, luck_page, run_page
 from toolkit.website.registers import rows_by_run, rows_held

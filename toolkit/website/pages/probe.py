@@ -9,9 +9,9 @@ from toolkit.registers.arrow import Row
 from toolkit.registers.query import ask
 from toolkit.registers.row_types import ProbeIntervalRow
 from toolkit.registers.schema import TABLES
-from toolkit.website.charts.drawing import Chart
-from toolkit.website.charts.marks import with_interval
-from toolkit.website.charts.probe import Ratio, condition_by_task, ratios
+from toolkit.website.charts.scale import with_interval
+from toolkit.website.charts.series import Ratio, condition_by_task, ratios
+from toolkit.website.charts.svg import Chart
 from toolkit.website.drawings import probe_words
 from toolkit.website.environment import WORDS
 from toolkit.website.material import Material

@@ -20,7 +20,7 @@ from toolkit.prereg.registration import Registration
 from toolkit.prereg.verification import PROMISE, Verification
 from toolkit.registers.launches import launched_runs
 from toolkit.registers.study import Study
-from toolkit.website.charts.drawing import Chart
+from toolkit.website.charts.svg import Chart
 from toolkit.website.charts.timeline import timeline
 from toolkit.website.environment import moment
 from toolkit.website.material import Material

@@ -15,8 +15,7 @@ from toolkit.decisions.values import fixed
 from toolkit.registers.columns import PHASES
 from toolkit.registers.row_types import EvaluationRow, LaunchRow, RunRow
 from toolkit.registers.study import Study
-from toolkit.website.charts.run import success_by_step
-from toolkit.website.charts.steps import Step, training_steps
+from toolkit.website.charts.curves import Step, success_by_step, training_steps
 from toolkit.website.material import Material
 from toolkit.website.page import Page, counts_of, rule_page, run_page, slug
 from toolkit.website.registers import carries, rows_by_run

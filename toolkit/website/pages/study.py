@@ -9,7 +9,7 @@ from toolkit.decisions.plan import Cell, Fixed, place_of
 from toolkit.findings import at
 from toolkit.registers.row_types import RunRow
 from toolkit.website import page
-from toolkit.website.charts.drawing import Chart
+from toolkit.website.charts.svg import Chart
 from toolkit.website.drawings import estimate_chart, pictures
 from toolkit.website.environment import WORDS
 from toolkit.website.material import Material
