@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from tests.conftest import CHECKOUT
-from toolkit.registers.cards.dataset import Config, config_of
-from toolkit.registers.cards.documents import repository_documents
+from toolkit.registers.cards.dataset import Config, config_of, repository_documents
 from toolkit.registers.study import Study, open_study
 
 STUDIES = ("published", "embedded", "coupled", "map", "bfcl", "tiny-lm", "small-lm", "task-pools")

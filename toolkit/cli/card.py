@@ -25,7 +25,7 @@ def card(*, study: str, check: bool, as_json: bool) -> None:
     It is made from its source in cards/, with the findings; no row is touched.
 
     A finding that says another verdict than its rule reaches is refused. The card is README.md in the study's
-    repository; beside it stands the same for machines, croissant.json, and the manifest names both.
+    repository, and the manifest names it.
 
     \b
     Examples:

@@ -122,10 +122,13 @@ def _sha256_of(document: dict[str, Any]) -> str:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest beside its place and rename it there."""
+    write_text(folder / MANIFEST_NAME, manifest_text(manifest))
+
+
+def manifest_text(manifest: Manifest) -> str:
+    """Return the content of a MANIFEST.json, with its seal."""
     document = {**asdict(manifest), "seal": manifest.seal()}
-    write_text(
-        folder / MANIFEST_NAME, json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-    )
+    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def check_manifest(manifest: Manifest) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from toolkit.registers.row_tables import SPLIT_BY
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 from toolkit.registers.validation import check_parents, check_table
+
+FORMER = "croissant.json"
+"""A document that earlier builds wrote beside the card; studies that were sealed with it keep it."""
 
 
 def parquet_name(table: str, split: str = "train") -> str:
@@ -242,7 +246,7 @@ def check_place(folder: Path, study: str, names: Collection[str]) -> None:
 
 
 def compare_built(folder: Path, built: Path, manifest: manifests.Manifest, remedy: str) -> None:
-    """Check that a folder holds, byte for byte, what was built elsewhere, and nothing else.
+    """Check that a folder holds, byte for byte, what was built elsewhere, and nothing but it and `FORMER`.
 
     Args:
         folder: what is there.
@@ -255,11 +259,14 @@ def compare_built(folder: Path, built: Path, manifest: manifests.Manifest, remed
         IncompleteError: a file is missing.
         DamagedError: there is a file too many.
     """
-    differing = [
-        name
-        for name in (*manifest.files, manifests.MANIFEST_NAME)
-        if file_sha256(folder / name) != file_sha256(built / name)
-    ]
+    expected = manifest
+    if FORMER not in manifest.files and (folder / FORMER).is_file():
+        former = _entry(read_bytes(folder / FORMER, LARGEST_ROWS))
+        expected = replace(manifest, files=manifest.files | {FORMER: former})
+    differing = [name for name in manifest.files if file_sha256(folder / name) != file_sha256(built / name)]
+    sealed = hashlib.sha256(manifests.manifest_text(expected).encode()).hexdigest()
+    if file_sha256(folder / manifests.MANIFEST_NAME) != sealed:
+        differing.append(manifests.MANIFEST_NAME)
     if differing:
         raise VerificationError(
             f"the registers of {manifest.study} are not what their sources give",
@@ -267,7 +274,7 @@ def compare_built(folder: Path, built: Path, manifest: manifests.Manifest, remed
             where=folder,
             remedy=remedy,
         )
-    manifests.check_nothing_else(folder, manifest)
+    manifests.check_nothing_else(folder, expected)
 
 
 def _entry(content: bytes, rows: int | None = None) -> manifests.FileEntry:

@@ -80,13 +80,20 @@ def test_where_no_study_has_runs_nothing_is_decided_silently(
     toolkit(*command.split()).refused(3, "no study here has runs")
 
 
-@pytest.mark.parametrize(("file", "code"), [("README.md", 1), ("task_pools/zzz.parquet", 4)])
+@pytest.mark.parametrize(
+    ("file", "code", "named"),
+    [
+        ("README.md", 1, "README.md"),
+        ("task_pools/zzz.parquet", 4, "zzz.parquet"),
+        ("croissant.json", 1, "MANIFEST.json"),  # builds no longer write it
+    ],
+)
 def test_a_check_fails_on_a_changed_file_and_on_one_too_many_and_writes_nothing(
-    toolkit: Toolkit, few: Home, file: str, code: int
+    toolkit: Toolkit, few: Home, file: str, code: int, named: str
 ) -> None:
     (few.registers / "task-pools" / file).write_text("changed", encoding="utf-8")
     before = snapshot(few.root)
-    toolkit("pools", "build", "--check").refused(code, file.rpartition("/")[2])
+    toolkit("pools", "build", "--check").refused(code, named)
     assert snapshot(few.root) == before
 
 
@@ -94,6 +101,7 @@ def test_a_check_fails_on_a_changed_file_and_on_one_too_many_and_writes_nothing(
 def test_a_build_that_was_cut_off_or_damaged_is_built_again_as_it_was(
     toolkit: Toolkit, few: Home, damage: str
 ) -> None:
+    assert toolkit("pools", "build").code == 0
     folder = few.registers / "task-pools"
     whole, manifest = snapshot(folder), folder / "MANIFEST.json"
     (folder / "README.md").unlink()

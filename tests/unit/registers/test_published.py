@@ -9,9 +9,10 @@ from tests.conftest import CHECKOUT, snapshot
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.places import Home
 from toolkit.registers.manifest import RegistrationRef
-from toolkit.registers.published.build import build_published
+from toolkit.registers.published.build import build_published, check_published
 from toolkit.registers.published.source import share_of
 from toolkit.registers.study import Study
+from toolkit.registers.writer import FORMER
 
 REF = RegistrationRef("paired-rollouts", "0" * 64, {})
 CARD = (CHECKOUT / "cards" / "published.md").read_text(encoding="utf-8")
@@ -20,7 +21,10 @@ SOURCE = CHECKOUT / "registers" / "published" / "source"
 
 def test_building_gives_the_shipped_bytes(home: Home, published: Study, tmp_path: Path) -> None:
     build_published(SOURCE, tmp_path, CARD, published.manifest.registration)
-    assert snapshot(tmp_path) == snapshot(home.registers / "published")
+    built, shipped = snapshot(tmp_path), snapshot(home.registers / "published")
+    assert set(shipped) - set(built) == {FORMER}
+    assert {name for name in built if built[name] != shipped[name]} == {"MANIFEST.json"}
+    check_published(SOURCE, home.registers / "published", CARD, published.manifest.registration)
 
 
 def test_building_over_a_broken_build_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""The documents of a dataset repository: cards for readers, Croissant for machines."""
+"""Cards of dataset repositories."""

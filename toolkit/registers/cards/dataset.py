@@ -14,8 +14,9 @@ from toolkit.registers.arrow import Row
 from toolkit.registers.columns import Column, Table, Type
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.row_tables import SPLIT_BY
-from toolkit.registers.schema import SCHEMA_VERSION
+from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 
+CARD = "README.md"
 NOTHING_FOUND = "No finding is told that these rows bear."
 MARK = re.compile(r"\{\{(\w+)\}\}")
 # The Hub's size categories: each is for fewer rows than its number.
@@ -23,6 +24,28 @@ _SIZES = (
     *((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M")),
     *((10**7, "1M<n<10M"), (10**8, "10M<n<100M"), (10**9, "100M<n<1B")),
 )
+
+
+def repository_documents(
+    source: str,
+    files: Mapping[str, Mapping[str, bytes]],
+    *,
+    registration: RegistrationRef | None = None,
+    rows: Mapping[str, Sequence[Row]] | None = None,
+    words: Mapping[str, tuple[str, ...]] | None = None,
+    standing: str = "",
+    findings: str = "",
+) -> dict[str, bytes]:
+    """Return the documents of a repository by name: its card.
+
+    Its Parquet files are given by table and name, in the order of the card's configurations, and `words` are
+    the study's own by column where it does not use the toolkit's; the rest as for `dataset_card`.
+    """
+    configs = [config_of(TABLES[name].with_words(words or {}), parts) for name, parts in files.items()]
+    card = dataset_card(
+        source, configs, registration=registration, rows=rows, standing=standing, findings=findings
+    )
+    return {CARD: card.encode()}
 
 
 def dataset_card(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from toolkit.errors import UsageError, VerificationError
 from toolkit.files import file_sha256, read_bytes, read_text
-from toolkit.registers.cards.documents import CARD
+from toolkit.registers.cards.dataset import CARD
 from toolkit.registers.hub.answers import read_json
 from toolkit.registers.hub.client import UnreachableError, bars, client, is_offline, telling
 from toolkit.registers.hub.revision import MAIN, checked_commit, is_commit

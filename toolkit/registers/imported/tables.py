@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
 from toolkit.registers.arrow import Row, parquet_bytes, shape, to_arrow
-from toolkit.registers.cards.documents import repository_documents
+from toolkit.registers.cards.dataset import repository_documents
 from toolkit.registers.columns import WORDS, Column, Table, Type
 from toolkit.registers.episode_counts import OUTCOMES, count_run
 from toolkit.registers.imported.attempts import (

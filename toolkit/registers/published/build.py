@@ -6,7 +6,7 @@ from pathlib import Path
 
 from toolkit.errors import DamagedError
 from toolkit.registers.arrow import Row
-from toolkit.registers.cards.documents import repository_documents
+from toolkit.registers.cards.dataset import repository_documents
 from toolkit.registers.derivation import compare
 from toolkit.registers.manifest import Manifest, RegistrationRef
 from toolkit.registers.published import figures

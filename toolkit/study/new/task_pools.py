@@ -10,7 +10,7 @@ from typing import Any
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.places import Home
 from toolkit.registers import arrow, writer
-from toolkit.registers.cards.documents import DOCUMENTS, repository_documents
+from toolkit.registers.cards.dataset import CARD, repository_documents
 from toolkit.registers.manifest import Manifest, RegistrationRef
 from toolkit.registers.opening import open_registers
 from toolkit.registers.study import Study
@@ -179,7 +179,7 @@ def build(
     Raises:
         IncompleteError: something else than a study is in the folder.
     """
-    writer.check_place(folder, STUDY, [*DOCUMENTS, *(writer.parquet_name(TABLE, name) for name in POOLS)])
+    writer.check_place(folder, STUDY, [CARD, *(writer.parquet_name(TABLE, name) for name in POOLS)])
     rows: list[arrow.Row] = []
     for name in POOLS:
         progress(f"generating {name}")

@@ -23,7 +23,7 @@ from toolkit.files import LARGEST_ROWS, hold, make_folder, read_bytes, read_text
 from toolkit.findings import card_text, read_findings
 from toolkit.prereg.registration import Registration
 from toolkit.registers import arrow, manifest, row_tables, schema, writer
-from toolkit.registers.cards.documents import DOCUMENTS, repository_documents
+from toolkit.registers.cards.dataset import CARD, repository_documents
 from toolkit.registers.study import open_study
 from toolkit.study.new.task_pools import TABLE, specified
 from toolkit.study.play import conclusion, segments
@@ -166,7 +166,7 @@ def seal_decided(
         DamagedError: a row contradicts the schema; what was there is left.
     """
     study = registration.name
-    writer.check_place(folder, study, [*chain.from_iterable(assembly.files.values()), *DOCUMENTS])  # 1
+    writer.check_place(folder, study, [*chain.from_iterable(assembly.files.values()), CARD])  # 1
     source = read_text(card) if card.is_file() else None
     make_folder(folder.parent)
     with hold(folder.parent, f".{folder.name}.lock", "study's registers"):
