@@ -81,7 +81,7 @@ def new_study(
       toolkit new-study my-study --table 'logs/*.eval' --arm model
       toolkit new-study my-study --table trl-runs --into my-project
       toolkit new-study my-study --table lm_eval_output --success exact_match
-      toolkit new-study my-study --table wandb --score eval/accuracy
+      toolkit new-study my-study --table histories --score eval/accuracy
       toolkit new-study my-study --table pilot.csv --attribute difficulty
       toolkit new-study my-study --table pilot.csv --repository me/my-study --json
     """

@@ -13,7 +13,6 @@ SOURCES = {
     "TRL": ("trl",),
     "toolkit.pairing": ("pairing",),
     "verl": ("verl", "--success", "acc"),
-    "W&B": ("wandb", "--score", "eval.accuracy"),
     "datasets, saved": ("hub_dataset/saved",),
     "datasets, a repository": ("hub_dataset/repository",),
 }

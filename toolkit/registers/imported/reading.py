@@ -13,6 +13,15 @@ from toolkit.registers.imported.readers import READERS
 from toolkit.registers.imported.source import ROW
 
 ON_THE_HUB = "hf://"
+EXPORTS = {
+    ".wandb": "export each run's history from W&B as CSV, JSON lines or Parquet: pandas.DataFrame("
+    "wandb.Api().run('ENTITY/PROJECT/RUN').scan_history()).to_csv('RUN.csv', index=False)",
+    **dict.fromkeys(
+        (".pkl", ".pickle"),
+        "a pickle can run anything: load it yourself if you trust it, and save its rows as CSV or Parquet",
+    ),
+}
+"""How to export what is not read, by the ending of its files."""
 
 
 def read_log(sources: Sequence[str | Path], say: Callable[[str], None] = lambda _: None) -> Log:
@@ -41,12 +50,20 @@ def read_log(sources: Sequence[str | Path], say: Callable[[str], None] = lambda 
             "the log is of a format that is not read, or of several",
             expected="; ".join(f"{one.NAME}: {one.SOURCES}" for one in READERS),
             found=", ".join(str(path) for path in paths[:5]),
+            remedy=next(
+                (how for end, how in EXPORTS.items() if any(_has(path, end) for path in paths)), None
+            ),
         )
     log = reader.read(paths)
     if not log.table.height:
         raise DamagedError("the log has no rows, and no data is not zero", where=paths[0])
     numbered = log.table.drop(ROW, strict=False).with_row_index(ROW, offset=1)  # 3
     return replace(log, table=numbered, files=log.files or tuple(paths))
+
+
+def _has(path: Path, ending: str) -> bool:
+    """Whether a path is a file with an ending, or a folder that has one."""
+    return path.suffix == ending or next(path.rglob(f"*{ending}"), None) is not None
 
 
 def _expanded(sources: Sequence[str | Path], say: Callable[[str], None]) -> list[Path]:

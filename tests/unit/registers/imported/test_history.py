@@ -1,196 +1,64 @@
-"""Histories become a row a step and run: W&B's own files, its exports, and any table of steps."""
+"""Histories become a row a step and run: exports of W&B and TensorBoard, and any table of steps."""
 
-import json
-import random
-import shutil
-import struct
-import zlib
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
-from tests.unit.registers.imported.logs import LOGS, of_file, refused, study_of
+from tests.unit.registers.imported.logs import of_file, refused, study_of
 from toolkit.errors import UsageError
-from toolkit.registers.imported import wandb_file
 from toolkit.registers.imported.reading import read_log
 from toolkit.registers.imported.source import ROW
-from toolkit.registers.imported.wandb_file import HEADER, read_wandb
 from toolkit.study.new.outline import outlined
 
 RUNS = ("grpo-s0", "grpo-s1", "gspo-s0", "gspo-s1")
-
-
-def drawn(run: str) -> tuple[list[tuple[float, float | None]], float]:
-    """Return the losses and accuracies that `make/wandb_runs.py` draws, and its best."""
-    draw = np.random.default_rng([int(run[-1]), *run[:4].encode()])
-    rows = []
-    for step in range(6):
-        loss, accuracy = draw.random(), draw.random() if step % 2 else None
-        rows.append((loss, accuracy))
-        draw.random(8)
-    return rows, draw.random()
-
-
-@pytest.fixture
-def runs(tmp_path: Path) -> Path:
-    """Return a copy of the runs of W&B, to be changed."""
-    return shutil.copytree(LOGS / "wandb", tmp_path / "wandb")
-
-
-def files(folder: Path) -> list[Path]:
-    return sorted(folder.rglob("*.wandb"))
-
-
-def test_every_figure_is_as_it_was_logged() -> None:
-    log = read_log([LOGS / "wandb"])
-    for run in RUNS:
-        rows, best = drawn(run)
-        found = [
-            (int(step), float(loss), None if accuracy is None else float(accuracy), phase)
-            for step, loss, accuracy, phase in of_file(
-                log, run, "step", "train/loss", "eval.accuracy", "phase"
-            )
-        ]
-        assert found == [(step, *row, "warm" if step < 2 else "main") for step, row in enumerate(rows)]
-        assert {float(str(value)) for (value,) in of_file(log, run, "summary.best")} == {best}
-    assert log.table["eval.answers"].drop_nulls().unique().to_list() == ["9007199254740993"]
-    assert log.table["task"].unique().to_list() == ["history"]
-    assert set(log.table["launched_at"].str.slice(0, 10)) == {"2026-11-25"}
-
-
-def test_arms_and_seeds_are_the_configuration() -> None:
-    log = read_log([LOGS / "wandb"])
-    places = log.table.select("file", "config.algorithm", "run.group", "seed").unique().sort("file").rows()
-    assert places == [(run, run[:4], run[:4], run[-1]) for run in RUNS]
-    assert outlined("mine", log, {"score": "eval.accuracy"}).arms == ("grpo", "gspo")
-
-
-def test_media_and_lists_are_left_out_by_name() -> None:
-    left_out = read_log([LOGS / "wandb"]).left_out
-    assert {"lengths", "config.optim.betas"} <= set(left_out)
-
-
-def test_steps_at_which_the_outcome_was_not_measured_are_no_episodes() -> None:
-    log = read_log([LOGS / "wandb"])
-    assert outlined("mine", log, {"score": "eval.accuracy"}).steps == (1, 3, 5)
-    tables = study_of(log, score="eval.accuracy")
-    assert {name: table.height for name, table in tables.items()} == {
-        "runs": 4,
-        "episodes": 12,
-        "evaluations": 12,
-        "task_pools": 1,
-    }
-    expected = sorted(accuracy for run in RUNS for _, accuracy in drawn(run)[0] if accuracy is not None)
-    assert sorted(tables["episodes"]["score"]) == expected
-    with pytest.raises(UsageError) as caught:
-        outlined("mine", log)
-    assert "--score COLUMN" in str(caught.value)
-
-
-def test_a_run_that_was_killed_is_read_to_its_last_whole_record(runs: Path) -> None:
-    whole = read_wandb(files(runs)[0])
-    files(runs)[0].write_bytes(files(runs)[0].read_bytes()[:-100])
-    cut = read_wandb(files(runs)[0])
-    assert cut.is_cut_off
-    assert not whole.is_cut_off
-    log = read_log([runs])
-    assert f"{files(runs)[0].name}: the end, which was cut off" in log.left_out
-
-
-def test_a_run_that_logged_nothing_is_named(runs: Path) -> None:
-    files(runs)[0].write_bytes(HEADER)
-    log = read_log([runs])
-    assert f"{files(runs)[0].name}: nothing was logged" in log.left_out
-    assert log.table["file"].n_unique() == 3
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_a_damaged_byte_is_noticed(runs: Path, seed: int) -> None:
-    content = bytearray(files(runs)[0].read_bytes())
-    at = random.Random(seed).randrange(len(HEADER), len(content))  # noqa: S311
-    content[at] ^= 1 << random.Random(seed).randrange(8)  # noqa: S311
-    files(runs)[0].write_bytes(bytes(content))
-    try:
-        cut = read_wandb(files(runs)[0])
-    except Exception:  # noqa: BLE001 - which one, is asked below
-        refused(runs, match="not a readable W&B file")
-    else:
-        assert cut.is_cut_off  # a length that leads beyond the end
-
-
-def framed(record: bytes) -> bytes:
-    """Return a file with one record, as LevelDB's description of its log has it."""
-    content = bytearray(HEADER)
-    first = True
-    while True:
-        room = 2**15 - len(content) % 2**15
-        if room < 7:
-            content += bytes(room)
-            continue
-        piece, record = record[: room - 7], record[room - 7 :]
-        kind = (1 if first else 4) if not record else (2 if first else 3)
-        content += struct.pack("<IHB", zlib.crc32(bytes([kind]) + piece), len(piece), kind) + piece
-        first = False
-        if not record:
-            return bytes(content)
-
-
-def field(number: int, content: bytes) -> bytes:
-    """Return a field of a message that has a length."""
-    return varint(number << 3 | 2) + varint(len(content)) + content
-
-
-def varint(number: int) -> bytes:
-    return bytes([number]) if number < 128 else bytes([number & 127 | 128]) + varint(number >> 7)
-
-
-def history(name: str, value: str) -> bytes:
-    """Return a record with a history of one value."""
-    return field(2, field(1, field(2, name.encode()) + field(16, value.encode())))
-
-
-@pytest.mark.parametrize("letters", [0, 2**15 - 40, 2**15 - 30, 2**15 - 29, 2**15 - 28, 2**15, 2**17])
-def test_a_record_of_many_blocks_is_put_together(tmp_path: Path, letters: int) -> None:
-    path = tmp_path / "run-1.wandb"
-    path.write_bytes(framed(history("said", json.dumps("x" * letters))))
-    assert read_wandb(path).history == [{"said": "x" * letters}]
-
-
-@pytest.mark.parametrize(
-    "record",
-    [
-        history("a", "{"),
-        history("a", "[" * 100_000),
-        field(2, field(1, b"\x0a\xff")),
-        field(2, b"\xff" * 20),
-        b"\x0b",
-        field(17, field(17, b"\x08" + b"\xff" * 8 + b"\x7f") + field(1, b"a")),
-    ],
-)
-def test_a_record_that_makes_no_sense_is_refused(tmp_path: Path, record: bytes) -> None:
-    path = tmp_path / "run-1.wandb"
-    path.write_bytes(framed(record))
-    refused(path, match="not a readable W&B file")
-
-
-def test_too_large_a_file_is_refused(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wandb_file, "LARGEST_TABLE", 1000)
-    refused(runs, match="too long to be read")
-
-
-def test_a_link_out_of_the_folder_is_refused(runs: Path, tmp_path: Path) -> None:
-    file = files(runs)[0]
-    outside = file.rename(tmp_path / "run-outside.wandb")
-    file.symlink_to(outside)
-    refused(runs, match="link that leads out")
 
 
 def write(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
+
+
+def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+    outside = write(tmp_path / "outside.csv", "step,acc\n1,0.5\n")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "grpo-s0.csv").symlink_to(outside)
+    refused(tmp_path / "runs", match="link that leads out")
+
+
+def test_steps_at_which_the_outcome_was_not_measured_are_no_episodes(tmp_path: Path) -> None:
+    for run in RUNS:
+        rows = [f"{step},0.{step},{f'0.{run[-1]}{step}' if step % 2 else ''}" for step in range(6)]
+        write(tmp_path / f"{run}.csv", "\n".join(["_step,train/loss,eval.accuracy", *rows]) + "\n")
+    log = read_log([tmp_path])
+    assert log.table["task"].unique().to_list() == ["history"]
+    assert outlined("mine", log, {"score": "eval.accuracy"}).arms == ("grpo", "gspo")
+    assert outlined("mine", log, {"score": "eval.accuracy"}).steps == (1, 3, 5)
+    tables = study_of(log, score="eval.accuracy")
+    heights = {"runs": 4, "episodes": 12, "evaluations": 12, "task_pools": 1}
+    assert {name: table.height for name, table in tables.items()} == heights
+    expected = sorted(float(f"0.{run[-1]}{step}") for run in RUNS for step in (1, 3, 5))
+    assert sorted(tables["episodes"]["score"]) == expected
+    with pytest.raises(UsageError) as caught:
+        outlined("mine", log)
+    assert "--score COLUMN" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("wandb/offline-run-1/run-1.wandb", "scan_history"),
+        ("runs.pkl", "CSV or Parquet"),
+        ("runs/all.pickle", "CSV or Parquet"),
+    ],
+)
+def test_what_is_not_read_says_how_to_export_it(tmp_path: Path, name: str, remedy: str) -> None:
+    write(tmp_path / name, ":W&B")
+    for path in (tmp_path, tmp_path / name):
+        with pytest.raises(UsageError, match="a format that is not read") as caught:
+            read_log([path])
+        assert remedy in str(caught.value.remedy)
 
 
 def test_tables_of_steps_are_histories_of_the_runs_that_they_are_called_after(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from toolkit.registers.imported.readers import (
     tables,
     trl,
     verl,
-    wandb,
 )
 
 
@@ -42,6 +41,6 @@ class Reader(Protocol):
 
 
 READERS: tuple[Reader, ...] = (
-    *(inspect_logs, lm_eval, every_eval_ever, trl, verl, wandb, groups),
+    *(inspect_logs, lm_eval, every_eval_ever, trl, verl, groups),
     *(hub_dataset, history, tables),
 )

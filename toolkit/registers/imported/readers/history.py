@@ -6,12 +6,12 @@ import csv
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
-from toolkit.files import read_up_to
+from toolkit.files import read_bytes, read_up_to
 from toolkit.registers.imported.log import Log
 from toolkit.registers.imported.readers import tables
 from toolkit.registers.imported.readers.runs import (
@@ -19,11 +19,11 @@ from toolkit.registers.imported.readers.runs import (
     TASK,
     Run,
     check_within,
+    flattened,
     joined,
     set_apart,
     with_constants,
 )
-from toolkit.registers.imported.readers.wandb import METADATA, read_beside, settings_of, with_values
 from toolkit.registers.imported.source import LONGEST_LINE, ROW, SUFFIXES, kind_of, read_source
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ _CHART_STEP = "Step"
 _CHART = re.compile(r"(.+) - (.+)")
 _RUN = ("run", "run_id", "run_name", "arm", "seed", "variant", "method", "algorithm", "model")
 _FIRST = 2**16
+CONFIG, SUMMARY, METADATA = "config.yaml", "wandb-summary.json", "wandb-metadata.json"
+_LARGEST = 2**20
 
 
 def recognizes(path: Path) -> bool:
@@ -121,13 +123,76 @@ def _history(file: Path, table: pl.DataFrame, left_out: dict[str, None]) -> Run:
     step = plain[next(name for name in STEPS if name in plain)]
     if step != "step":
         table = set_apart(table, ["step"]).rename({step: "step"})
-    run, beside = read_beside(file.parent)
-    if not beside:
+    run = _beside(file.parent)
+    if not run.files:
         stem = file.with_name(file.name.partition(".")[0])
         return Run(stem, with_constants(table, {TASK: HISTORY}), files=(file,))
-    settings = settings_of(run, left_out, file.parent)
-    left_out |= dict.fromkeys(f"{METADATA}: all but the start" for one in beside if one.name == METADATA)
-    return Run(file.parent, with_values(table, run, left_out, file.parent), settings, (file, *beside))
+    unlisted: set[str] = set()
+    settings = {f"config.{name}": value for name, value in flattened(run.config, unlisted, file).items()}
+    left_out |= dict.fromkeys(f"config.{name}" for name in sorted(unlisted))
+    left_out |= dict.fromkeys(f"{METADATA}: all but the start" for one in run.files if one.name == METADATA)
+    return Run(file.parent, _with_summary(table, run, left_out), settings, (file, *run.files))
+
+
+@dataclass
+class _Beside:
+    """What W&B wrote of a run beside its history, and the files that say it."""
+
+    config: dict[str, Any] = field(default_factory=dict)
+    summary: dict[str, Any] = field(default_factory=dict)
+    launched_at: str | None = None
+    files: list[Path] = field(default_factory=list)
+
+
+def _beside(folder: Path) -> _Beside:
+    run = _Beside()
+    for name in (CONFIG, SUMMARY, METADATA):
+        file = next((one for one in (folder / name, folder / "files" / name) if one.is_file()), None)
+        if file is None:
+            continue
+        check_within(folder, [file])
+        document = _document(file)
+        run.files.append(file)
+        if name == CONFIG:
+            run.config = {
+                str(key): value["value"]
+                for key, value in document.items()
+                if key != "_wandb" and isinstance(value, dict) and "value" in value
+            }
+        elif name == SUMMARY:
+            run.summary = document
+        else:
+            started = document.get("startedAt")
+            run.launched_at = started if isinstance(started, str) else None
+    return run
+
+
+def _document(file: Path) -> dict[Any, Any]:
+    import yaml
+
+    try:
+        text = read_bytes(file, _LARGEST).decode()
+        found = yaml.safe_load(text) if file.suffix == ".yaml" else json.loads(text)
+        if not isinstance(found, dict):
+            raise ValueError("no document")  # noqa: TRY004, TRY301 - of the file, not of a type
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        raise DamagedError(
+            f"{file.name} is not what W&B writes", found=str(error).splitlines()[0], where=file
+        ) from None
+    return found
+
+
+def _with_summary(table: pl.DataFrame, run: _Beside, left_out: dict[str, None]) -> pl.DataFrame:
+    """Return a history with the values of its whole run, of those that it does not have step by step."""
+    unlisted: set[str] = set()
+    own = {
+        name: value
+        for name, value in run.summary.items()
+        if name not in table.columns and not name.startswith("_")
+    }
+    summary = {f"summary.{name}": value for name, value in flattened(own, unlisted, run.files[0]).items()}
+    left_out |= dict.fromkeys(f"summary.{name}" for name in sorted(unlisted))
+    return with_constants(table, {TASK: HISTORY, "launched_at": run.launched_at, **summary})
 
 
 def _chart(file: Path, table: pl.DataFrame) -> list[Run]:
