@@ -13,7 +13,7 @@ OTHER_TESTS := tests/hub tests/unit/registers/test_query.py tests/unit/registers
 
 # What trains language models is tested with the newest trainer, too.
 NEWEST := $(VENV)/newest-train
-NEWEST_TESTS := tests/unit/training/language_model tests/unit/study/test_language_model_run.py tests/unit/pairing/test_trl.py
+NEWEST_TESTS := tests/unit/lab/training/language_model tests/unit/lab/study/test_language_model_run.py tests/unit/noise/pairing/test_trl.py
 
 # vLLM, on a processor.
 VLLM := $(VENV)/vllm

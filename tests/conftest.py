@@ -20,7 +20,7 @@ from toolkit.decisions.case import Case
 from toolkit.places import HOME_VARIABLE, Home
 from toolkit.prereg.registration import load_registration
 from toolkit.registers.study import Study, open_study
-from toolkit.study.check.registered import open_case
+from toolkit.verification.registered import open_case
 
 # Tests run side by side, a process a core: with more threads each, they would wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -47,11 +47,7 @@ def check_document(arguments: tuple[str, ...], printed: str) -> None:
 
 
 def check(name: str, document: Any) -> None:
-    """Check a document against the schema of its command.
-
-    Raises:
-        AssertionError: it says something else; the message says where.
-    """
+    """Check a document against the schema of its command."""
     from jsonschema.exceptions import best_match
 
     wrong = best_match(validator(name).iter_errors(bounded(document)))

@@ -1,9 +1,9 @@
 """`python -m tests.quick_toolkit …`: the command line in a process of its own, with a play that is quick."""
 
-from tests.unit.study import fake_play
+from tests.unit.lab.study import fake_play
 from toolkit import api
 from toolkit.cli import main
-from toolkit.study.play import segments
+from toolkit.lab.play import segments
 
 if __name__ == "__main__":
     segments.play_segment = fake_play.wholly

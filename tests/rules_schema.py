@@ -14,7 +14,7 @@ from toolkit.decisions.keys import OPTIONAL, Form, Key, Keys, Listed, Named, Val
 from toolkit.decisions.plan import CELL, FIXED
 from toolkit.decisions.rules_file import AMENDED, RULES, SPAN
 from toolkit.decisions.section import DECIMAL, IDENTIFIER
-from toolkit.study.play.matrix import SETTINGS
+from toolkit.lab.play.matrix import SETTINGS
 
 FOLDER = Path(__file__).parents[1] / "toolkit" / "documents" / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -39,12 +39,7 @@ Schema = dict[str, Any]
 
 
 def schema(name: str, document: Any) -> Schema:
-    """Return the JSON Schema of a command's document.
-
-    Args:
-        name: of the command.
-        document: its type.
-    """
+    """Return the JSON Schema of a command's document."""
     definitions: dict[str, Schema] = {}
     whole = _schema(document, definitions)
     head: Schema = {"$schema": DIALECT, "$id": file_name(name), "title": title(name)}

@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import CHECKOUT
 from tests.registrations import rehash
-from tests.unit.study import fake_play
+from tests.unit.lab.study import fake_play
 from toolkit.places import HOME_VARIABLE, Home
 
 WHERE = {"faults_p025": ("0.25", "0"), "flips_q010": ("0", "0.10"), "clean": ("0", "0")}
@@ -39,6 +39,6 @@ def small_home(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     for token in ("freetsa.tsr", "digicert.tsr"):
         (prereg / "evidence" / token).write_bytes(token.encode())
     monkeypatch.setenv(HOME_VARIABLE, str(home))
-    monkeypatch.setattr("toolkit.study.play.segments.play_segment", fake_play.wholly)
+    monkeypatch.setattr("toolkit.lab.play.segments.play_segment", fake_play.wholly)
     monkeypatch.setattr("toolkit.api.cases.STUDY_POOLS", ("diagnostic",))
     return Home(home)

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolkit import estimators, pairing
+    from toolkit import estimators
     from toolkit.api import (
         decide,
         decide_all,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         UsageError,
         VerificationError,
     )
+    from toolkit.noise import trainers as pairing
     from toolkit.places import Home
     from toolkit.prereg.freeze import Frozen
     from toolkit.prereg.verification import Verification

@@ -20,14 +20,6 @@ def within(seconds: float, work: Callable[[], T]) -> T:
 
     It has a thread of its own, which is left behind at the deadline: no library bounds the time that a server
     may take for a status line, a header, or a chunk's length.
-
-    Args:
-        seconds: the time for all of it.
-        work: the function.
-
-    Raises:
-        TimeoutError: it is not done.
-        BaseException: whatever the function raised.
     """
     answers: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
 

@@ -20,17 +20,7 @@ CLOSEST = 3
 
 
 def did_you_mean(given: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
-    """Return a remedy for a name that is not known.
-
-    Args:
-        given: the name.
-        known: what it could have been.
-        otherwise: what else can be done.
-
-    Returns:
-        The question which of the closest names is meant, in any case of letters, and what else can be done;
-        None where there is neither.
-    """
+    """Return a remedy for a name that is not known."""
     from difflib import get_close_matches
 
     folded = {name.casefold(): name for name in known}

@@ -17,16 +17,7 @@ LARGEST_ROWS = 4 * 2**30
 
 
 def read_bytes(path: Path, most: int = LARGEST_READ) -> bytes:
-    """Return a file's bytes.
-
-    Args:
-        path: the file.
-        most: its bytes; a longer one is not read.
-
-    Raises:
-        IncompleteError: the file is missing or cannot be read.
-        DamagedError: it is longer.
-    """
+    """Return a file's bytes."""
     try:
         _check_regular(path)
         size = path.stat().st_size
@@ -46,11 +37,7 @@ def read_bytes(path: Path, most: int = LARGEST_READ) -> bytes:
 
 
 def read_up_to(path: Path, limit: int) -> bytes:
-    """Return a file's first bytes, and no more than `limit`.
-
-    Raises:
-        IncompleteError: the file is missing or cannot be read.
-    """
+    """Return a file's first bytes, and no more than `limit`."""
     try:
         _check_regular(path)
         with path.open("rb") as stream:
@@ -60,12 +47,7 @@ def read_up_to(path: Path, limit: int) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """Return a file's UTF-8 text.
-
-    Raises:
-        IncompleteError: the file is missing or cannot be read.
-        DamagedError: it is not UTF-8, or longer than `LARGEST_READ`.
-    """
+    """Return a file's UTF-8 text."""
     try:
         return read_bytes(path).decode()
     except UnicodeDecodeError as error:
@@ -73,11 +55,7 @@ def read_text(path: Path) -> str:
 
 
 def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, read in blocks.
-
-    Raises:
-        IncompleteError: the file is missing or cannot be read.
-    """
+    """Return the SHA-256 of a file, read in blocks."""
     try:
         _check_regular(path)
         with path.open("rb") as stream:
@@ -98,11 +76,7 @@ def unsealed(raw: bytes) -> bytes | None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file beside its place and rename it there.
-
-    Raises:
-        IncompleteError: the folder cannot be written.
-    """
+    """Write a file beside its place and rename it there."""
     place = path.resolve()
     write_all(place.parent, {place.name: content})
 
@@ -117,10 +91,6 @@ def writing(path: Path) -> Iterator[Path]:
     """Give a name beside a file's place, and put what is written there in its place if nothing failed.
 
     For what is too large to be held; `write_bytes` takes the rest.
-
-    Raises:
-        UsageError: the path names no file.
-        IncompleteError: the folder cannot be written, or what is there is no file.
     """
     check_target(path)
     beside = _beside(path)
@@ -137,11 +107,7 @@ def writing(path: Path) -> Iterator[Path]:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and those that it is in, where they are missing.
-
-    Raises:
-        IncompleteError: it cannot be made.
-    """
+    """Make a folder, and those that it is in, where they are missing."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -149,12 +115,7 @@ def make_folder(folder: Path) -> None:
 
 
 def check_target(path: Path) -> None:
-    """Check, before work whose result is to be written to a file, that it can be.
-
-    Raises:
-        UsageError: it names no file.
-        IncompleteError: its folder is missing or cannot be written, or what is there is no file.
-    """
+    """Check, before work whose result is to be written to a file, that it can be."""
     if path.name in {"", "-", ".."}:
         raise UsageError("a file is needed", found=str(path))
     problem = None
@@ -175,16 +136,7 @@ def check_target(path: Path) -> None:
 
 
 def write_all(folder: Path, contents: Mapping[str, bytes], first: Path | None = None) -> None:
-    """Write files beside their places, and rename them only once all are written.
-
-    Args:
-        folder: where the names begin.
-        contents: bytes by name.
-        first: a file that vouches for the old ones; it is removed once the new ones are ready.
-
-    Raises:
-        IncompleteError: a file cannot be written.
-    """
+    """Write files beside their places, and rename them only once all are written."""
     staged: dict[Path, Path] = {}
     try:
         for name, content in contents.items():
@@ -210,11 +162,7 @@ def write_all(folder: Path, contents: Mapping[str, bytes], first: Path | None = 
 
 @contextlib.contextmanager
 def replacing(folder: Path) -> Iterator[Path]:
-    """Give a new folder beside another, and put it in the other's place if nothing failed.
-
-    Raises:
-        IncompleteError: it cannot be made, or cannot take the other's place; the other is left.
-    """
+    """Give a new folder beside another, and put it in the other's place if nothing failed."""
     folder = folder.resolve()  # where it is a link, what it leads to is replaced
     new, old = (folder.with_name(f".{folder.name}.{which}") for which in ("new", "old"))
     try:
@@ -243,10 +191,6 @@ def write_durably(path: Path, content: bytes) -> None:
     """Write a file as `write_bytes` does, its bytes on the disk before its name is.
 
     For what took long to make: neither a kill nor a power cut leaves half of it.
-
-    Raises:
-        IncompleteError: the disk is full, or the folder cannot be written; in the file's place is what was
-            there before.
     """
     beside = _beside(path)
     try:
@@ -279,17 +223,7 @@ def _sync_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def hold(folder: Path, name: str, what: str) -> Iterator[None]:
-    """Hold a folder for one command alone; the hold ends with the process, however that ends.
-
-    Args:
-        folder: the folder.
-        name: of the file that is locked; it is there as long as the folder is held.
-        what: what the folder is, in words.
-
-    Raises:
-        UsageError: another command holds it.
-        IncompleteError: the folder cannot be written.
-    """
+    """Hold a folder for one command alone; the hold ends with the process, however that ends."""
     import fcntl  # POSIX only; nothing that merely reads needs it
 
     path = folder / name
@@ -327,14 +261,7 @@ def hold(folder: Path, name: str, what: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def in_turn(path: Path) -> Iterator[None]:
-    """Wait until nobody else is between here and the end, for the same file; threads wait too.
-
-    Args:
-        path: of the file that is locked. It stays: whoever removed it would let two in at once.
-
-    Raises:
-        IncompleteError: its folder cannot be written.
-    """
+    """Wait until nobody else is between here and the end, for the same file; threads wait too."""
     try:
         import fcntl
     except ImportError:  # POSIX only: elsewhere nobody waits, and whoever writes last is right

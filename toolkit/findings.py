@@ -53,16 +53,6 @@ def read_findings(cards: Path, cases: Sequence[Case], *, holding_alone: bool = F
     2. Its verdicts are held against what its rules reach.
     3. Its placeholders are filled: `{rule.estimate:+.4f}`, as well `level`, `low`, `high` or a criterion of
        the rule; `{name:.2f}`, a column of its query, or an endpoint or statistic of the registration.
-
-    Args:
-        cards: the folder with `findings.toml`.
-        cases: the studies, and what decides them.
-        holding_alone: whether a finding that does not hold is left out, as where a study was run again and
-            other rows came out; it is refused otherwise.
-
-    Raises:
-        DamagedError: malformed; another verdict than a rule reaches; a number in the words; a placeholder,
-            a rule or the query gives nothing.
     """
     path = cards / FILE
     if not path.is_file():

@@ -61,14 +61,7 @@ class Home:
         return (Path.cwd() if self.is_shipped else self.root) / "runs"
 
     def check_own(self, option: str) -> None:
-        """Check that the registers here may be written.
-
-        Args:
-            option: names a folder to write instead.
-
-        Raises:
-            UsageError: they came with the package.
-        """
+        """Check that the registers here may be written."""
         if self.is_shipped:
             joint = "" if option.endswith("=") else " "
             raise UsageError(
@@ -82,11 +75,7 @@ class Home:
         return bool(_names(self.registers))
 
     def studies(self) -> tuple[str, ...]:
-        """Names of the studies, sorted: every folder, so that one without its manifest is missed.
-
-        Raises:
-            IncompleteError: there is none.
-        """
+        """Names of the studies, sorted: every folder, so that one without its manifest is missed."""
         return _folders(self.registers, "study")
 
     @property
@@ -101,12 +90,7 @@ class Home:
             say(f"not with the package: {', '.join(self.absent_studies)}. To get them, {GET_STUDIES}")
 
     def absent(self, study: str, problem: str = "") -> IncompleteError:
-        """Return what to raise where a study of `absent_studies` is asked for.
-
-        Args:
-            study: its name.
-            problem: what was asked for in vain; the study itself if left out.
-        """
+        """Return what to raise where a study of `absent_studies` is asked for."""
         return IncompleteError(
             problem or f"study {study!r} does not come with the package",
             expected=f"{study}, with its MANIFEST.json",
@@ -115,11 +99,7 @@ class Home:
         )
 
     def registration_names(self) -> tuple[str, ...]:
-        """Names of the registrations, sorted.
-
-        Raises:
-            IncompleteError: there is none.
-        """
+        """Names of the registrations, sorted."""
         return _folders(self.registrations, "registration")
 
     def find_study(self, study: str) -> Path | None:
@@ -133,12 +113,7 @@ class Home:
             return None  # a name that is too long is no folder's
 
     def study_folder(self, study: str) -> Path:
-        """Return the folder of a study given by name or path.
-
-        Raises:
-            UsageError: neither a study that is here nor a folder with a manifest.
-            IncompleteError: it comes with another distribution, which is not installed.
-        """
+        """Return the folder of a study given by name or path."""
         folder = self.find_study(study)
         if folder is None and study in self.absent_studies:
             raise self.absent(study)
@@ -155,11 +130,7 @@ class Home:
         return folder
 
     def registration_folder(self, registration: str) -> Path:
-        """Return the folder of a registration given by name or path.
-
-        Raises:
-            UsageError: neither a known registration nor a folder with a rules file.
-        """
+        """Return the folder of a registration given by name or path."""
         if registration in _names(self.registrations):
             return self.registrations / registration
         folder = Path(registration)
@@ -175,12 +146,7 @@ class Home:
 
 
 def find_home() -> Home:
-    """Find the home: TOOLKIT_HOME, else the nearest folder upwards, else what came with the package.
-
-    Raises:
-        UsageError: TOOLKIT_HOME names a folder without `registers/` and `prereg/`.
-        IncompleteError: nothing was found, not even with the package.
-    """
+    """Find the home: TOOLKIT_HOME, else the nearest folder upwards, else what came with the package."""
     named = os.environ.get(HOME_VARIABLE)
     if named:
         if _is_home(Path(named)):

@@ -57,11 +57,7 @@ LIMIT = 1 << BITS
 
 
 def encode_field(field: Field) -> bytes:
-    """Return a field's bytes: tag, length, payload.
-
-    Raises:
-        OverflowError: a whole number outside [0, 2^64).
-    """
+    """Return a field's bytes: tag, length, payload."""
     if isinstance(field, int):
         tag, payload = b"i", field.to_bytes(8, "big")
     else:
@@ -104,14 +100,7 @@ def slot_seed(row: int, slot: int) -> int:
 
 
 def group_seed(seed: int, step: int, task: str, repeat: int) -> int:
-    """Return the schedule seed of a row in anybody's training loop, where tasks have names and no positions.
-
-    Args:
-        seed: of the loop.
-        step: training step.
-        task: name of the task.
-        repeat: how many groups of the task come before this one in the step.
-    """
+    """The schedule seed of a row in anybody's training loop, where tasks have names and no positions."""
     return derive("group/v1", seed, step, task, repeat)
 
 
@@ -145,25 +134,12 @@ def rollout_seed(sampling: int, step: int, position: int, slot: int) -> int:
 
 
 def sample_seed(sampling: int, step: int, name: str, episode: tuple[str, int, int]) -> int:
-    """Return the seed of what the policy samples in one episode of an evaluation set or diagnostic.
-
-    Args:
-        sampling: sampling seed of the run.
-        step: step of the policy.
-        name: name of the set.
-        episode: the task, the index of the schedule, and which of several samples under it.
-    """
+    """Return the seed of what the policy samples in one episode of an evaluation set or diagnostic."""
     return derive("sample/v1", sampling, step, name, *episode)
 
 
 def shared_seed(study: str, name: str, episode: tuple[str, int, int]) -> int:
-    """Return the seed of what every policy of a study samples in an episode of an evaluation set.
-
-    Args:
-        study: root of the study's seeds.
-        name: name of the set.
-        episode: the task, the index of the schedule, and which of several samples under it.
-    """
+    """Return the seed of what every policy of a study samples in an episode of an evaluation set."""
     task, schedule, slot = episode
     return derive("shared/v1", schedule, study, name, task, slot)
 
@@ -179,12 +155,7 @@ def surface_seed(shared: int) -> int:
 
 
 def turn_seed(sample: int, turn: int) -> int:
-    """Return the seed of what a language model samples in one turn of a conversation.
-
-    Args:
-        sample: seed of what is sampled in the conversation.
-        turn: how many turns it has had.
-    """
+    """Return the seed of what a language model samples in one turn of a conversation."""
     return derive("turn/v1", sample, turn)
 
 
@@ -225,11 +196,7 @@ class Stream:
         return self._words.pop()
 
     def below(self, limit: int) -> int:
-        """Return a whole number in [0, limit); its bias is under limit / 2^64.
-
-        Raises:
-            ValueError: there is no such number.
-        """
+        """Return a whole number in [0, limit); its bias is under limit / 2^64."""
         if limit < 1:
             raise ValueError(f"there is no whole number in [0, {limit})")
         return self.word() * limit >> BITS
@@ -243,11 +210,7 @@ class Stream:
         return items[self.below(len(items))]
 
     def weighted(self, items: Sequence[tuple[T, int]]) -> T:
-        """Return one item of (item, whole weight) pairs.
-
-        Raises:
-            ValueError: a weight is not positive.
-        """
+        """Return one item of (item, whole weight) pairs."""
         if any(weight < 1 for _, weight in items):
             raise ValueError("weights must be positive")
         at = self.below(sum(weight for _, weight in items))
@@ -258,11 +221,7 @@ class Stream:
         raise ValueError("there is nothing to choose from")
 
     def sample(self, items: Sequence[T], count: int) -> list[T]:
-        """Return distinct items in random order.
-
-        Raises:
-            ValueError: there are fewer items than asked for.
-        """
+        """Return distinct items in random order."""
         if count > len(items):
             raise ValueError(f"cannot draw {count} of {len(items)} items")
         # Fisher and Yates, on the positions that were touched alone: the items may be a long range.

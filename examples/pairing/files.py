@@ -11,21 +11,12 @@ class Files:
 
     @tool("read", "name")
     def show(self, name: str) -> str:
-        """Show a file.
-
-        Args:
-            name: the file.
-        """
+        """Show a file."""
         return self.texts[name]
 
     @tool("write", "name", repeatable=True)
     def put(self, name: str, text: str) -> str:
-        """Write a file.
-
-        Args:
-            name: the file.
-            text: what it says from now on.
-        """
+        """Write a file."""
         self.texts[name] = text
         return "done"
 

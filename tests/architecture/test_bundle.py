@@ -11,8 +11,8 @@ import pytest
 from tests.conftest import CHECKOUT
 
 TOOLKIT = CHECKOUT / "toolkit"
-SOURCES = TOOLKIT / "website" / "browser"
-ROOMS = ("website", "exhibits")
+SOURCES = TOOLKIT / "site" / "browser"
+ROOMS = ("site", "site/exhibits")
 
 
 def missing(what: str) -> None:
@@ -31,7 +31,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for room in ROOMS:
         sources = Path(room) / "browser"
         shutil.copytree(TOOLKIT / sources, folder / sources, ignore=shutil.ignore_patterns("node_modules"))
-    copy = folder / "website" / "browser"
+    copy = folder / "site" / "browser"
     for step in (("ci", "--silent", "--no-audit", "--no-fund"), ("run", "--silent", "build")):
         done = subprocess.run(["npm", *step], cwd=copy, capture_output=True, text=True, check=False)
         if done.returncode and step[0] == "ci":
@@ -50,7 +50,7 @@ def test_the_bundles_are_what_their_sources_give(built: Path, room: str) -> None
     new, shipped = scripts(built / room / "assets"), scripts(TOOLKIT / room / "assets")
     assert set(new) == set(shipped)
     stale = [name for name in new if new[name] != shipped[name]]
-    assert stale == [], "npm ci && npm run build, in toolkit/website/browser"
+    assert stale == [], "npm ci && npm run build, in toolkit/site/browser"
 
 
 def test_the_lock_names_every_package_by_its_hash_and_no_host() -> None:

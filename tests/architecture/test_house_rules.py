@@ -15,8 +15,8 @@ import pytest
 from tests.conftest import CHECKOUT
 
 MODULES = sorted((CHECKOUT / "toolkit").rglob("*.py"))
-NEED_AN_EXTRA = {f"toolkit/pairing/{name}.py" for name in ("openenv", "trl", "verifiers")} | {
-    "toolkit/training/language_model/trainer.py"
+NEED_AN_EXTRA = {f"toolkit/noise/trainers/{name}.py" for name in ("openenv", "trl", "verifiers")} | {
+    "toolkit/lab/training/language_model/trainer.py"
 }
 """Modules that only code imports that needs their package; no command does."""
 HEAVY = {"torch", "trl", "vllm", "transformers", "peft", "datasets"}
@@ -139,6 +139,6 @@ def test_the_engine_knows_no_study() -> None:
     """Conditions, hypotheses and endpoints are data: their names appear in no code of the engine."""
     rules = tomllib.loads((CHECKOUT / "prereg/paired-rollouts/rules.toml").read_text(encoding="utf-8"))
     names = {*rules["rules"], *rules["endpoints"], *(cell["condition"] for cell in rules["matrix"])}
-    for folder in ("decisions", "prereg", "website", "cli", "estimators"):
+    for folder in ("decisions", "prereg", "site", "cli", "estimators"):
         words = [each for each in constants(folder) if isinstance(each[2], str)]
         assert [each for each in words if each[2] in names] == []

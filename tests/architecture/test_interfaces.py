@@ -34,16 +34,19 @@ HELD = {
     "GroupTrainer": TRAINER,
 }
 HELD_IN = {
-    "policies/language_model/vllm_engine.py": {
+    "lab/policies/language_model/vllm_engine.py": {
         "answer": "vllm.RequestOutput",
         "output": "vllm.CompletionOutput",
     },
-    "policies/language_model/agreement.py": {"answer": "vllm.RequestOutput", "said": "vllm.CompletionOutput"},
-    "training/language_model/merging.py": {"layer": "peft.BaseTunerLayer", "model": "peft.PeftModel"},
-    "probe/adapter.py": {"layer": "peft.LoraLayer"},
-    "probe/gradients.py": {"model": "peft.PeftModel"},
-    "study/probing/probed_model.py": {"generation": GENERATION},
-    "study/executors/ray_tasks.py": {
+    "lab/policies/language_model/agreement.py": {
+        "answer": "vllm.RequestOutput",
+        "said": "vllm.CompletionOutput",
+    },
+    "lab/training/language_model/merging.py": {"layer": "peft.BaseTunerLayer", "model": "peft.PeftModel"},
+    "lab/probe/adapter.py": {"layer": "peft.LoraLayer"},
+    "lab/probe/gradients.py": {"model": "peft.PeftModel"},
+    "lab/probing/probed_model.py": {"generation": GENERATION},
+    "lab/executors/ray_tasks.py": {
         "self._task": "ray.RemoteFunction",
         "self._worker": "ray.ActorClass",
         "self._workers[place]": "ray.ActorHandle",

@@ -54,12 +54,12 @@ def test_the_wheel_holds_package_registers_and_registration_and_no_tests(wheel: 
     for name in (
         "toolkit/py.typed",
         "toolkit/documents/schemas/decide.json",
-        "toolkit/website/templates/home.html",
-        "toolkit/website/assets/style.css",
-        "toolkit/website/assets/site.js",
-        "toolkit/website/assets/charts.css",
-        "toolkit/exhibits/templates/theory.html",
-        "toolkit/exhibits/assets/theory.js",
+        "toolkit/site/templates/home.html",
+        "toolkit/site/assets/style.css",
+        "toolkit/site/assets/site.js",
+        "toolkit/site/assets/charts.css",
+        "toolkit/site/exhibits/templates/theory.html",
+        "toolkit/site/exhibits/assets/theory.js",
         "toolkit/_shipped/prereg/paired-rollouts/rules.toml",
         "toolkit/_shipped/prereg/embedded/rules.toml",
         "toolkit/_shipped/registers/published/MANIFEST.json",
@@ -121,10 +121,10 @@ def test_adopted_evidence_is_its_authors_and_is_shipped_with_nothing(tmp_path: P
 
 def test_the_sources_hold_the_browsers_code_the_examples_and_nothing_that_npm_fetched(sources: Path) -> None:
     for name in ("package-lock.json", "tsconfig.json", ".npmrc", "src/site.ts"):
-        assert (sources / "toolkit/website/browser" / name).is_file()
+        assert (sources / "toolkit/site/browser" / name).is_file()
     for name in ("CITATION.cff", "Makefile", "examples/pairing/plain.py", "tests/conftest.py"):
         assert (sources / name).is_file()
-    assert (sources / "toolkit/exhibits/browser/theory.ts").is_file()
+    assert (sources / "toolkit/site/exhibits/browser/theory.ts").is_file()
     assert not list(sources.rglob("node_modules"))
 
 

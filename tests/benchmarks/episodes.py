@@ -14,11 +14,11 @@ from functools import partial
 from hashlib import sha256
 
 from tests.benchmarks.timing import medians, verdict
-from toolkit.episodes.agents import reference
-from toolkit.episodes.episode import play
+from toolkit.lab.episodes.agents import reference
+from toolkit.lab.episodes.episode import play
+from toolkit.lab.tasks.pools import tasks
 from toolkit.noise.regimes import REGIMES, Regime
 from toolkit.seeds import evaluation_seed
-from toolkit.tasks.pools import tasks
 
 ROUNDS, SCHEDULES = 9, 4
 TABLE = {f"O-{number}": number for number in range(1000)}

@@ -137,7 +137,7 @@ def main() -> None:
         return
     import torch
 
-    from toolkit.training.language_model.session import stack
+    from toolkit.lab.training.language_model.session import stack
 
     device = "cpu" if asked.cpu else "cuda"
     if device == "cuda" and not torch.cuda.is_available():

@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.benchmarks.scores import PUBLISHED, clock
 from tests.benchmarks.timing import medians
-from tests.unit.probe import published, tiny
+from tests.unit.lab.probe import published, tiny
 
 HALF, SINGLE = 2, 4
 ROUNDS = 5
@@ -149,7 +149,7 @@ def kernels(size: Size, device: str) -> list[Figure]:
 def _fla() -> dict[str, Callable[..., Any]]:
     """Return fla's kernel by its name; without fla nothing, and say so."""
     from toolkit.errors import UsageError
-    from toolkit.policies.language_model.kernels import PACKAGE, check_importable
+    from toolkit.lab.policies.language_model.kernels import PACKAGE, check_importable
 
     try:
         check_importable("this script")
@@ -167,16 +167,8 @@ def _apart(mine: Any, other: Any) -> float:
 
 
 def needed(text: Mapping[str, Any], rank: int, positions: int, predicted: int, forwards: int) -> Work:
-    """Return the work of reading tokens and having the adapter's gradient.
-
-    Args:
-        text: the model's sizes.
-        rank: the adapter's.
-        positions: tokens that are read.
-        predicted: tokens whose probability is asked for.
-        forwards: 1, or 2 where activations are computed again.
-    """
-    from toolkit.training.architecture import architecture_of
+    """Return the work of reading tokens and having the adapter's gradient."""
+    from toolkit.lab.training.architecture import architecture_of
 
     model = architecture_of({"model_type": "qwen3_5_text", "linear_conv_kernel_dim": 4, **text}, "here")
     head, adapter = model.hidden * model.vocabulary, model.adapter_parameters(rank)
@@ -189,8 +181,8 @@ def needed(text: Mapping[str, Any], rank: int, positions: int, predicted: int, f
 
 def scores(size: Size, device: str) -> list[Figure]:
     """The probe's scores: a pass of the scorer with all that it verifies, and one that sums them alone."""
-    from toolkit.probe.gradients import batch_log_likelihood
-    from toolkit.probe.lora import Scorer
+    from toolkit.lab.probe.gradients import batch_log_likelihood
+    from toolkit.lab.probe.lora import Scorer
 
     model, batch = published.published_model(device, size.text, size.lora), tiny.transcripts(size.lengths)
     tiny.draw(model, 1)
@@ -222,7 +214,7 @@ def merging(size: Size, device: str) -> list[Figure]:
     import torch
     from peft.tuners.tuners_utils import BaseTunerLayer
 
-    from toolkit.training.language_model.merging import restore_base
+    from toolkit.lab.training.language_model.merging import restore_base
 
     model, generator = published.published_model(device, size.text, size.lora), torch.Generator(device)
     layers = [layer for layer in model.modules() if isinstance(layer, BaseTunerLayer)]
@@ -256,14 +248,14 @@ def merging(size: Size, device: str) -> list[Figure]:
 
 def training(size: Size, device: str) -> list[Figure]:
     """Steps of `toolkit train --try`: rollouts by transformers, then the update; the first is not counted."""
-    from tests.unit.study.fake_play import specification
-    from toolkit.policies.language_model import kernels as chosen
-    from toolkit.policies.language_model.loading import load_chat, model_path
-    from toolkit.study.play.trial import shortened, try_steps
-    from toolkit.training.architecture import find_model
-    from toolkit.training.language_model.groups import examples
-    from toolkit.training.memory import BYTES, estimate_memory
-    from toolkit.training.recipe import load_recipe, read_recipe
+    from tests.unit.lab.study.fake_play import specification
+    from toolkit.lab.play.trial import shortened, try_steps
+    from toolkit.lab.policies.language_model import kernels as chosen
+    from toolkit.lab.policies.language_model.loading import load_chat, model_path
+    from toolkit.lab.training.architecture import find_model
+    from toolkit.lab.training.language_model.groups import examples
+    from toolkit.lab.training.memory import BYTES, estimate_memory
+    from toolkit.lab.training.recipe import load_recipe, read_recipe
 
     with tempfile.TemporaryDirectory() as folder:
         chat = load_chat(model_path("small"))  # words of its own: no other tokenizer lies here

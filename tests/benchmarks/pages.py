@@ -15,7 +15,7 @@ from tests.browser.conftest import DEBIAN
 from tests.browser.site import served
 from tests.browser.speed import MOST_SHIFT, SHIFT, ready_after, shift_of, slowed
 from tests.conftest import CHECKOUT
-from tests.unit.website.sizes import GOALS, sizes
+from tests.unit.site.sizes import GOALS, sizes
 
 ROUNDS = 5
 SLOWER, BITS_A_SECOND, LATENCY_MS = 4, 1.6e6, 40

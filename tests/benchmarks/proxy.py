@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.timing import verdict
-from tests.unit.pairing.notes_server import DECLARATION
-from tests.unit.pairing.proxied import NOTES, proxy
+from tests.unit.noise.pairing.notes_server import DECLARATION
+from tests.unit.noise.pairing.proxied import NOTES, proxy
 
 CALLS, WARM_UP, GOAL_S = 400, 20, 0.001
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "b", "version": "1"}}

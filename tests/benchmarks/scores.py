@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.benchmarks.timing import medians
 from tests.unit.stack import INSTALL, PACKAGES
-from toolkit.probe.recorded import Transcript
+from toolkit.lab.probe.recorded import Transcript
 
 ROUNDS = 7
 TINY, PUBLISHED = (260, 180, 120, 240, 200, 90, 150, 220), (3000, 2400, 2700, 1800)
@@ -34,9 +34,9 @@ def clock() -> float:
 
 def measure(name: str, model: Any, batch: Sequence[Transcript]) -> None:
     """Time the three ways and print one line."""
-    from tests.unit.probe.tiny import loop_scores
-    from toolkit.probe.gradients import batch_log_likelihood
-    from toolkit.probe.lora import Scorer
+    from tests.unit.lab.probe.tiny import loop_scores
+    from toolkit.lab.probe.gradients import batch_log_likelihood
+    from toolkit.lab.probe.lora import Scorer
 
     scorer = Scorer(model)
     size = scorer.identify(batch[0]).size
@@ -61,8 +61,8 @@ def main() -> None:
     """Measure the tiny model, and the published architecture where there is an accelerator."""
     import torch
 
-    from tests.unit.probe.published import published_model
-    from tests.unit.probe.tiny import tiny_model, transcripts
+    from tests.unit.lab.probe.published import published_model
+    from tests.unit.lab.probe.tiny import tiny_model, transcripts
 
     print(f"Scores by hooks: a pass over a batch with all verifications; medians of {ROUNDS} rounds")
     print("  model          N       P  plain s  hooks s   loop s  hooks/plain  hooks/loop")

@@ -13,9 +13,9 @@ import time
 
 from tests.benchmarks.timing import verdict
 from toolkit import api
+from toolkit.lab.play.rows import specification_of
+from toolkit.lab.play.segments import play_segment
 from toolkit.places import find_home
-from toolkit.study.play.rows import specification_of
-from toolkit.study.play.segments import play_segment
 
 RUN = "c2-independent-s0"
 # A command on tier 1, what it does, and its goal in seconds; a process of any stays under GOAL_MB.

@@ -10,7 +10,7 @@ import pytest
 
 from tests.benchmarks import gpu, gpu_parts
 from tests.benchmarks.gpu_parts import PARTS, TINY
-from tests.unit.probe import published, tiny
+from tests.unit.lab.probe import published, tiny
 from tests.unit.stack import require_stack, require_trainer
 
 
@@ -52,7 +52,7 @@ def part(name: str) -> dict[str, gpu_parts.Figure]:
 
 
 def test_scores_are_those_of_every_coordinate_whatever_pads() -> None:
-    from toolkit.training.architecture import architecture_of
+    from toolkit.lab.training.architecture import architecture_of
 
     found = part("scores")
     model = architecture_of({"model_type": "qwen3_5_text", "linear_conv_kernel_dim": 4, **TINY.text}, "here")
@@ -125,7 +125,7 @@ def test_a_pass_needs_no_more_operations_than_torch_counts() -> None:
     require_stack()
     from torch.utils.flop_counter import FlopCounterMode
 
-    from toolkit.probe.gradients import batch_log_likelihood
+    from toolkit.lab.probe.gradients import batch_log_likelihood
 
     text = {**TINY.text, "hidden_size": 512, "intermediate_size": 768, "vocab_size": 97}
     model = published.published_model("cpu", text, TINY.lora).float()

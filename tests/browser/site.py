@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from playwright.sync_api import ConsoleMessage, Page, Request, Response
 
-from toolkit.website.server import SiteServer
+from toolkit.site.server import SiteServer
 
 BASE = "/below/some/path/"
 SMALL = 120_000  # bytes of a page that is soon looked through

@@ -19,7 +19,7 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser.site import OpenPage, Served, served
-from toolkit.website.build import MARK
+from toolkit.site.build import MARK
 
 PAGE, STUDY = "embedded/H2a.html", "embedded"
 EVALUATIONS = "evaluations/train-00000-of-00001.parquet"

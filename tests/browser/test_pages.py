@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Response
 
 from tests.browser.site import OpenPage, Served, Watch
-from toolkit.website.checking import HOME_WITH_SCRIPTS, HOME_WITHOUT_SCRIPTS
+from toolkit.site.checking import HOME_WITH_SCRIPTS, HOME_WITHOUT_SCRIPTS
 
 
 @pytest.mark.parametrize("pages", ["one of each kind", pytest.param("all", marks=pytest.mark.slow)])

@@ -8,12 +8,12 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.site import OpenPage, Watch
 from tests.conftest import CHECKOUT
-from tests.unit.website.reading import pages_of
+from tests.unit.site.reading import pages_of
 from toolkit.prereg.registration import load_registration
-from toolkit.website.build import _assets
-from toolkit.website.material import Material
-from toolkit.website.pages import registration as maker
-from toolkit.website.registers import frozen_file_content
+from toolkit.site.build import _assets
+from toolkit.site.material import Material
+from toolkit.site.pages import registration as maker
+from toolkit.site.registers import frozen_file_content
 
 SCRIPT = "data/registrations/embedded.js"
 FORGED = "evidence/freeze.demonstration-a.tsr"

@@ -21,8 +21,8 @@ from findings.seeds import few_seeds
 from findings.start import THRESHOLD
 from tests.conftest import CHECKOUT
 from toolkit.estimators import chi_square_tail
+from toolkit.lab.probing.published import ProbeSize
 from toolkit.registers.study import Study
-from toolkit.study.probing.published import ProbeSize
 
 Rows = list[dict[str, Any]]
 Found = dict[str, Finding]

@@ -8,11 +8,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from toolkit.episodes.agents import AGENTS
-from toolkit.episodes.episode import Episode, play
+from toolkit.lab.episodes.agents import AGENTS
+from toolkit.lab.episodes.episode import Episode, play
+from toolkit.lab.tasks.pools import load_task
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import evaluation_seed
-from toolkit.tasks.pools import load_task
 
 TASKS = 300
 SCHEDULES = 4

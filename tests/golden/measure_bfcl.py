@@ -3,9 +3,9 @@
 They know the answers: what differs is what they make of an error, of a cut list, of a stale read.
 """
 
-from tests.unit.worlds.bfcl.test_world import BLIND, CAREFUL, CARELESS, outcomes
+from tests.unit.lab.worlds.bfcl.test_world import BLIND, CAREFUL, CARELESS, outcomes
+from toolkit.lab.tasks.pools import FOREIGN
 from toolkit.noise.regimes import REGIMES
-from toolkit.tasks.pools import FOREIGN
 
 AGENTS = {"careful": CAREFUL, "blind retry": BLIND, "careless": CARELESS}
 

@@ -98,8 +98,8 @@ def table(study: Study) -> str:
 def untrained_luck_share() -> float:
     """Return λ of the untrained policy over the 128 diagnostic tasks, under the default mixture."""
     from toolkit.estimators import mean_luck_share
-    from toolkit.evaluation.diagnostic import SCHEDULES, diagnose
-    from toolkit.policies.loglinear import Policy, untrained
+    from toolkit.lab.evaluation.diagnostic import SCHEDULES, diagnose
+    from toolkit.lab.policies.loglinear import Policy, untrained
     from toolkit.seeds import sampling_seed
 
     policy, seed = Policy(untrained(16), 16), sampling_seed("embedded", "untrained", 0)

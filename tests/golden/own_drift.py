@@ -31,7 +31,7 @@ from tests.conftest import CHECKOUT
 from tests.golden import own_training
 from tests.golden.own_training import Array
 from toolkit import seeds
-from toolkit.tasks.pools import POOLS
+from toolkit.lab.tasks.pools import POOLS
 
 FILE = Path(__file__).with_name("own_drift.json")
 COMMAND = "python -m tests.golden.own_drift"

@@ -24,13 +24,13 @@ from typing import Any
 import numpy as np
 
 from toolkit import seeds
-from toolkit.backoffice.tools import TOOLS
-from toolkit.episodes.episode import Episode, play
+from toolkit.lab.backoffice.tools import TOOLS
+from toolkit.lab.episodes.episode import Episode, play
+from toolkit.lab.policies.agent import Rollout
+from toolkit.lab.policies.situations import ACTIONS, Situation, features
+from toolkit.lab.policies.start import start_parameters
+from toolkit.lab.tasks.pools import POOLS, load_task
 from toolkit.noise.regimes import REGIMES
-from toolkit.policies.agent import Rollout
-from toolkit.policies.situations import ACTIONS, Situation, features
-from toolkit.policies.start import start_parameters
-from toolkit.tasks.pools import POOLS, load_task
 
 FILE = Path(__file__).with_name("own_training.json")
 COMMAND = "python -m tests.golden.own_training"

@@ -10,7 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from tests.conftest import CHECKOUT
-from tests.unit.study.test_runner import wait_for
+from tests.unit.lab.study.test_runner import wait_for
 
 RUNS = ("faults-b1-independent-s1", "faults-resampled-paired-s3", "flips-b2-paired-s2")
 KEYS = {

@@ -12,9 +12,9 @@ import pytest
 from tests.golden import own_drift
 from tests.golden.own_drift import CELLS, DESIGNS, FILE, Cell, registered
 from toolkit import estimators
-from toolkit.policies.loglinear import Policy, untrained
-from toolkit.probe import predicted
-from toolkit.probe.drift import Groups, play_groups
+from toolkit.lab.policies.loglinear import Policy, untrained
+from toolkit.lab.probe import predicted
+from toolkit.lab.probe.drift import Groups, play_groups
 
 SMALL = Cell(rollouts=4, tokens=2)
 

@@ -8,9 +8,9 @@ import pytest
 
 from tests.golden import own_training
 from tests.golden.own_training import FILE, Cell
-from toolkit.policies.loglinear import untrained
-from toolkit.training import grpo, optimizer
-from toolkit.training.specification import Specification
+from toolkit.lab.policies.loglinear import untrained
+from toolkit.lab.training import grpo, optimizer
+from toolkit.specification import Specification
 
 DESIGNS = ("paired", "independent")
 CELLS = {

@@ -12,13 +12,13 @@ import pytest
 from tests.conftest import CHECKOUT, Result
 from tests.golden import measure_levels
 from toolkit.estimators import mean_luck_share
+from toolkit.lab.play.rows import rows_of_run
+from toolkit.lab.policies.language_model.loading import model_path
+from toolkit.lab.policies.language_model.opening import folder_sha256
 from toolkit.places import Home
-from toolkit.policies.language_model.loading import model_path
-from toolkit.policies.language_model.opening import folder_sha256
 from toolkit.prereg.registration import load_registration
 from toolkit.registers.study import Study, open_study
-from toolkit.study.check.registered import open_case
-from toolkit.study.play.rows import rows_of_run
+from toolkit.verification.registered import open_case
 
 
 class Shipped(NamedTuple):

@@ -68,11 +68,7 @@ class FixtureHub:
         return [request for request in self.requests if probe.meets(request)]
 
     def environment(self, folder: Path) -> dict[str, str]:
-        """Return the variables with which a process meets this Hub, and nothing of the machine's own.
-
-        Args:
-            folder: where caches go.
-        """
+        """Return the variables with which a process meets this Hub, and nothing of the machine's own."""
         home = folder / "hf"
         return {
             "HF_ENDPOINT": self.url,

@@ -105,17 +105,7 @@ class Store:
         branch: str = MAIN,
         parent: str | None = None,
     ) -> Commit:
-        """Add a commit to a branch.
-
-        Args:
-            name: the repository.
-            added: path → content, or the SHA-256 of content that is kept already.
-            deleted: paths; one that ends with a slash is a folder.
-            title: first line of its message.
-            description: the rest of it.
-            branch: the branch.
-            parent: what the branch has to be at, where the writer says so.
-        """
+        """Add a commit to a branch."""
         repository = self.repository(name)
         head = repository.branches.get(branch)
         if parent is not None and parent != head:

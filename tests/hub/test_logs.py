@@ -7,10 +7,10 @@ import pytest
 from tests.hub.conftest import NAME, meet, put
 from tests.hub.faults import Kind
 from tests.hub.server import FixtureHub
-from tests.unit.registers.imported.logs import LOGS, study_of
+from tests.unit.registers.importing.logs import LOGS, study_of
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
 from toolkit.registers.hub import log_files
-from toolkit.registers.imported.reading import read_log
+from toolkit.registers.importing.reading import read_log
 
 SOURCE = f"hf://datasets/{NAME}"
 

@@ -12,15 +12,15 @@ import pytest
 
 from tests.conftest import CHECKOUT
 from tests.unit.stack import require_inspect
+from toolkit.drafting.outline import outlined
+from toolkit.drafting.scaffold import scaffold
 from toolkit.errors import DamagedError, IncompleteError
-from toolkit.registers.imported.log import Log
-from toolkit.registers.imported.mapping import parse_mapping
-from toolkit.registers.imported.readers import inspect_archive, inspect_logs
-from toolkit.registers.imported.readers.inspect_archive import checked_copy
-from toolkit.registers.imported.reading import read_log
-from toolkit.registers.imported.tables import tables_of
-from toolkit.study.new.outline import outlined
-from toolkit.study.new.scaffold import scaffold
+from toolkit.registers.importing.log import Log
+from toolkit.registers.importing.mapping import parse_mapping
+from toolkit.registers.importing.readers import inspect_archive, inspect_logs
+from toolkit.registers.importing.readers.inspect_archive import checked_copy
+from toolkit.registers.importing.reading import read_log
+from toolkit.registers.importing.tables import tables_of
 
 LOGS = CHECKOUT / "tests" / "fixtures" / "logs" / "inspect"
 FOLDERS = ("strategies", "letters", "refusals", "troubled", "halted")

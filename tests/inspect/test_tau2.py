@@ -4,11 +4,11 @@ from functools import cache
 
 import pytest
 
-from tests.unit.worlds.bfcl.test_world import CAREFUL, CARELESS, Fixed
+from tests.unit.lab.worlds.bfcl.test_world import CAREFUL, CARELESS, Fixed
+from toolkit.lab.worlds import tau2
+from toolkit.lab.worlds.world import open_world, play
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import evaluation_seed
-from toolkit.worlds import tau2
-from toolkit.worlds.world import open_world, play
 
 # Upstream's models are declared in a way that pydantic will drop.
 pytestmark = pytest.mark.filterwarnings("ignore::pydantic.PydanticDeprecatedSince20")

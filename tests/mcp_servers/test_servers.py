@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import run
-from tests.unit.pairing.proxied import Call, answers, lines, proxy
+from tests.unit.noise.pairing.proxied import Call, answers, lines, proxy
 from tests.unit.stack import require_mcp_servers
-from toolkit.pairing.declaration import read_declaration
+from toolkit.noise.declaration import read_declaration
 
 require_mcp_servers()
 

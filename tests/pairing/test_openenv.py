@@ -11,11 +11,11 @@ import pytest
 
 from tests.conftest import CHECKOUT
 from tests.unit.stack import require_openenv
+from toolkit.noise.declaration import declare
 from toolkit.noise.faults import Mixture
 from toolkit.noise.regimes import REGIMES, Regime
 from toolkit.noise.tools import Fault, Tool
-from toolkit.pairing.declaration import declare
-from toolkit.pairing.groups import Groups, read, verify
+from toolkit.noise.trainers.groups import Groups, read, verify
 
 require_openenv()
 
@@ -24,7 +24,7 @@ from openenv.core.env_server.mcp_environment import MCPEnvironment  # noqa: E402
 from openenv.core.env_server.mcp_types import CallToolAction, ListToolsAction  # noqa: E402
 from openenv.core.env_server.types import Action, Observation, State  # noqa: E402
 
-from toolkit.pairing.openenv import Paired  # noqa: E402
+from toolkit.noise.trainers.openenv import Paired  # noqa: E402
 
 DECLARED = declare(
     "numbers", [Tool("numbers", "list", stale="recorded"), Tool("put", "write"), Tool("words", "list")]

@@ -11,13 +11,13 @@ import pytest
 from tests.conftest import CHECKOUT
 from tests.unit.stack import require_verifiers
 from toolkit.errors import DamagedError
-from toolkit.pairing.groups import Groups, read, verify
+from toolkit.noise.trainers.groups import Groups, read, verify
 
 require_verifiers()
 
 import verifiers.v1 as vf  # noqa: E402 - only where it is there
 
-from toolkit.pairing.verifiers import NoisyData, NoisyState, Slot, observed, slots  # noqa: E402
+from toolkit.noise.trainers.verifiers import NoisyData, NoisyState, Slot, observed, slots  # noqa: E402
 
 EXAMPLES = CHECKOUT / "examples" / "pairing"
 

@@ -6,19 +6,19 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkit.backoffice.parameters import read_arguments
-from toolkit.backoffice.records import Record, Ticket
-from toolkit.backoffice.refusal import CODES, Refusal
-from toolkit.backoffice.tools import TOOLS, execute
-from toolkit.backoffice.world import World, snapshot
-from toolkit.episodes.agents import careless, reference
-from toolkit.episodes.desk import Desk
-from toolkit.episodes.document import episode_document
-from toolkit.episodes.episode import close, play
-from toolkit.episodes.grading import changed, succeeded
+from toolkit.lab.backoffice.parameters import read_arguments
+from toolkit.lab.backoffice.records import Record, Ticket
+from toolkit.lab.backoffice.refusal import CODES, Refusal
+from toolkit.lab.backoffice.tools import TOOLS, execute
+from toolkit.lab.backoffice.world import World, snapshot
+from toolkit.lab.episodes.agents import careless, reference
+from toolkit.lab.episodes.desk import Desk
+from toolkit.lab.episodes.document import episode_document
+from toolkit.lab.episodes.episode import close, play
+from toolkit.lab.episodes.grading import changed, succeeded
+from toolkit.lab.tasks.pools import load_task
 from toolkit.noise.faults import Mixture
 from toolkit.noise.regimes import REGIMES, Regime
-from toolkit.tasks.pools import load_task
 
 TASKS = [load_task(f"validation:{number}") for number in range(20)]
 Episode = tuple[Any, str, int, list[tuple[Any, Any]]]

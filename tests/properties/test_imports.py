@@ -8,10 +8,10 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.registers.imported.test_mapping import MAPPING
-from toolkit.registers.imported.mapping import parse_mapping
-from toolkit.registers.imported.source import ROW
-from toolkit.registers.imported.tables import tables_of
+from tests.unit.registers.importing.test_mapping import MAPPING
+from toolkit.registers.importing.mapping import parse_mapping
+from toolkit.registers.importing.source import ROW
+from toolkit.registers.importing.tables import tables_of
 
 NAMED = parse_mapping(
     MAPPING.replace('task = "problem"', 'task = "problem"\nschedule = "trial"\nstep = "at"').replace(

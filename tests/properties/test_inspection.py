@@ -6,9 +6,9 @@ from random import Random
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from toolkit.pairing.agreement import Agreement, agreement, asked
-from toolkit.pairing.calls import Call
-from toolkit.pairing.inspection import RunInspection
+from toolkit.lab.inspection.agreement import Agreement, agreement, asked
+from toolkit.lab.inspection.calls import Call
+from toolkit.lab.inspection.inspection import RunInspection
 
 TASKS, STEPS, TURNS = 3, 12, 3
 Rollout = tuple[int, str, list[Call]]
@@ -19,15 +19,7 @@ def numbers(seed: int | str) -> Random:
 
 
 def rollout(chance: Random, choices: Random, rate: float, skill: float, *, keyed: int | None) -> list[Call]:
-    """Return the calls of a rollout that learns to repeat what failed; what it wrote shows in what it reads.
-
-    Args:
-        chance: what the world draws from, one fault after another.
-        choices: what the policy draws from.
-        rate: of faults.
-        skill: how often a call that failed is made again.
-        keyed: seed of faults that are drawn by what is called, in place of one after another.
-    """
+    """The calls of a rollout that learns to repeat what failed; what it wrote shows in what it reads."""
     calls: list[Call] = []
     met: dict[str, int] = {}
     written, request = 0, ""

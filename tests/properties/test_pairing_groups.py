@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.noise.draws import DESIGNS, Design
-from toolkit.pairing.groups import Groups, read, verify
-from toolkit.pairing.tools import tool
+from toolkit.noise.trainers.groups import Groups, read, verify
+from toolkit.noise.trainers.tools import tool
 from toolkit.seeds import LIMIT
 
 SEEDS = st.integers(0, LIMIT - 1)

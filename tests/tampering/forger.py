@@ -16,10 +16,14 @@ import pyarrow.parquet as pq
 
 from tests.unit.prereg.drafts import demonstrators, opened
 from toolkit import api
+from toolkit.canonical import canonical
 from toolkit.decisions.computed import Resampler
 from toolkit.decisions.interval import evidence_of
 from toolkit.decisions.stored import StoredDecisions, decision_rows, inputs_sha256
 from toolkit.files import write_bytes
+from toolkit.lab.play import summaries
+from toolkit.lab.play.matrix import specify_registered
+from toolkit.lab.play.rows import rows_of_run, specification_of
 from toolkit.places import Home
 from toolkit.prereg import addition
 from toolkit.prereg.chain import CHAIN
@@ -32,12 +36,8 @@ from toolkit.registers.manifest import FileEntry, TableEntry, read_manifest, wri
 from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study, open_study
-from toolkit.study.check.derived import DerivedRegisters
-from toolkit.study.check.registered import open_case
-from toolkit.study.play import summaries
-from toolkit.study.play.matrix import specify_registered
-from toolkit.study.play.rows import rows_of_run, specification_of
-from toolkit.tasks.task import canonical
+from toolkit.verification.derived import DerivedRegisters
+from toolkit.verification.registered import open_case
 
 BORN_WITH_THE_FREEZE = (FROZEN, CHAIN, RECORD, TRUST)
 CLOCKS = ("demonstration", "addition", "freeze")
@@ -200,11 +200,7 @@ class Forger:
         return self.seal()
 
     def freeze_anew(self, at: datetime | None = None) -> Self:
-        """Freeze the registration's files as they are, by authorities made for the occasion.
-
-        Args:
-            at: what their clocks show; the present if left out.
-        """
+        """Freeze the registration's files as they are, by authorities made for the occasion."""
         for name in BORN_WITH_THE_FREEZE:
             (self.registration / name).unlink(missing_ok=True)
         for name in ("evidence", "amendments", "deviations", "trust"):

@@ -12,9 +12,9 @@ from unittest.mock import patch
 from tests.conftest import CHECKOUT, Result, run
 from tests.tampering.forger import Forger
 from tests.tampering.tampering import Drawn, Tampering
+from toolkit.lab.verification.audit import PLAYABLE
 from toolkit.places import HOME_VARIABLE, Home
 from toolkit.registers.manifest import read_manifest
-from toolkit.study.check.audit import PLAYABLE
 
 COMMANDS = (
     "registers verify",
@@ -35,9 +35,6 @@ def cells_of(tampering: Tampering, commands: tuple[str, ...] = COMMANDS) -> dict
 
     A command that ends the same way on the study as it is shipped, because something is not there, was not
     asked.
-
-    Raises:
-        AssertionError: a command notices, and its message does not name the place.
     """
     with TemporaryDirectory() as folder:
         home = copy_of(tampering.study, Path(folder))
@@ -102,8 +99,8 @@ def drawing(row: Drawn | None) -> AbstractContextManager[object]:
         return nullcontext()
     run_id, table, at = row
     if table in PLAYABLE:
-        return patch("toolkit.study.check.audit._draw", lambda *_: ({run_id: [(table, at)]}, 1))
-    return patch("toolkit.study.check.audit._drawn", lambda _, name, *__: [at] if name == table else [])
+        return patch("toolkit.lab.verification.audit._draw", lambda *_: ({run_id: [(table, at)]}, 1))
+    return patch("toolkit.lab.verification.audit._drawn", lambda _, name, *__: [at] if name == table else [])
 
 
 @contextmanager

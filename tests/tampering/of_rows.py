@@ -8,8 +8,8 @@ from typing import Any
 from tests.tampering.forger import Forger
 from tests.tampering.tampering import Tampering
 from toolkit.decisions.stored import inputs_sha256
+from toolkit.lab.training.checkpoint import checkpoint_sha256
 from toolkit.registers.arrow import Row
-from toolkit.training.checkpoint import checkpoint_sha256
 
 SMALL, LARGE = "tiny-lm", "embedded"
 PAIRED, INDEPENDENT = "c2-paired-s0", "c2-independent-s0"

@@ -14,7 +14,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from toolkit.policies.language_model.loading import model_path
+from toolkit.lab.policies.language_model.loading import model_path
 
 HEAD = 128
 SIZES = ("linear_key_head_dim", "linear_value_head_dim")

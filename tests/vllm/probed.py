@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.study import small_model as small
-from toolkit.study.probing.run import probe_all, probe_jobs
+from tests.unit.lab.study import small_model as small
+from toolkit.lab.probing.run import probe_all, probe_jobs
 
 RUN = small.RUNS[1]
 STEP = small.STEPS[1]

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.training.language_model.small_model import RUN
-from toolkit.evaluation import sets
-from toolkit.policies.language_model.opening import model_commit
-from toolkit.study.executors.executor import HERE
-from toolkit.study.play.training_jobs import train_models
-from toolkit.study.play.workplace import Workplace
-from toolkit.training.recipe import load_recipe
-from toolkit.training.specification import LanguageModelSpecification, specify_language_model
+from tests.unit.lab.training.language_model.small_model import RUN
+from toolkit.lab.evaluation import sets
+from toolkit.lab.executors.executor import HERE
+from toolkit.lab.play.training_jobs import train_models
+from toolkit.lab.play.workplace import Workplace
+from toolkit.lab.policies.language_model.opening import model_commit
+from toolkit.lab.training.recipe import load_recipe
+from toolkit.specification import LanguageModelSpecification, specify_language_model
 
 STEPS = 2
 SETTINGS = (

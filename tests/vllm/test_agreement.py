@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from toolkit.errors import IncompleteError
-from toolkit.policies.language_model import vllm_engine
-from toolkit.policies.language_model.agreement import check_agreement
-from toolkit.policies.language_model.loading import load_chat, load_model, model_path
+from toolkit.lab.policies.language_model import vllm_engine
+from toolkit.lab.policies.language_model.agreement import check_agreement
+from toolkit.lab.policies.language_model.loading import load_chat, load_model, model_path
 
 # What vLLM and its libraries warn each other of is theirs.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]

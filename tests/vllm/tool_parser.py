@@ -6,7 +6,7 @@ from typing import Any
 from vllm.entrypoints.openai.engine.protocol import ExtractedToolCallInformation, FunctionCall, ToolCall
 from vllm.tool_parsers import ToolParser, ToolParserManager
 
-from toolkit.policies.language_model.chat import Chat
+from toolkit.lab.policies.language_model.chat import Chat
 
 
 @ToolParserManager.register_module("small")

@@ -137,7 +137,7 @@ def rules_asked(
         UsageError: no study has a rule, or one that was named has not.
         IncompleteError: the study that has it does not come with the package.
     """
-    from toolkit.study.check.registered import refuse_absent
+    from toolkit.verification.registered import refuse_absent
 
     for rule in rules:
         lacking = [case for case in cases if case.book.find(rule) is None]

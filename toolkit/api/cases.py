@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolkit.decisions.case import Case
+    from toolkit.exports.formats import Wanted
+    from toolkit.lab.probing.design import RegisteredProbe
     from toolkit.prereg.registration import Registration
     from toolkit.registers.manifest import RegistrationRef
     from toolkit.registers.study import Study
-    from toolkit.study.check.whole import Verified
-    from toolkit.study.exports.formats import Wanted
-    from toolkit.study.probing.design import RegisteredProbe
-    from toolkit.training.specification import Specification
+    from toolkit.specification import Specification
+    from toolkit.verification.whole import Verified
 
 
 STUDY_POOLS = ("train", "validation", "test", "diagnostic")
@@ -102,7 +102,7 @@ def open_case(
         DamagedError: the registration is not the one that the study's manifest names.
         VerificationError: a file of it was changed after its hash was recorded.
     """
-    from toolkit.study.check import registered
+    from toolkit.verification import registered
 
     registration = registered_by(study, home)
     registered.refuse_own(registration.folder, trust_files)
@@ -118,10 +118,10 @@ def export(study: Study, wanted: Wanted, home: Home | None = None) -> Iterator[t
         home: where registrations are.
 
     Raises:
-        UsageError, IncompleteError, DamagedError: as `toolkit.study.exports.formats.exported`.
+        UsageError, IncompleteError, DamagedError: as `toolkit.exports.formats.exported`.
     """
-    from toolkit.study.evaluating.evaluated import UNREGISTERED
-    from toolkit.study.exports.formats import exported
+    from toolkit.exports.formats import exported
+    from toolkit.lab.evaluating.evaluated import UNREGISTERED
 
     is_registered = study.manifest.registration.name != UNREGISTERED
     registration = registered_by(study, home) if is_registered else None
@@ -141,8 +141,8 @@ def verify_registers(
     Raises:
         IncompleteError, DamagedError, VerificationError: as `check_whole`, and as `open_case`.
     """
-    from toolkit.study.check.whole import Verified, check_whole
-    from toolkit.study.evaluating.evaluated import UNREGISTERED
+    from toolkit.lab.evaluating.evaluated import UNREGISTERED
+    from toolkit.verification.whole import Verified, check_whole
 
     if not study.has("runs") or study.manifest.registration.name == UNREGISTERED:
         return Verified(check_whole(study, None, progress))
@@ -160,8 +160,8 @@ def registered_runs(study: Study, home: Home | None = None) -> dict[str, Specifi
     Raises:
         IncompleteError: the registration or one of its tokens is not here.
     """
-    from toolkit.study.new.task_pools import TABLE, digests
-    from toolkit.study.play.matrix import specify_registered
+    from toolkit.lab.play.matrix import specify_registered
+    from toolkit.lab.task_pools import TABLE, digests
 
     there = set(study.columns(TABLE, ("pool",))["pool"].to_pylist())
     pools = digests([name for name in STUDY_POOLS if name in there], study, lambda _: None)
@@ -181,6 +181,6 @@ def registered_probe(
     Raises:
         IncompleteError: the registration or one of its tokens is not here.
     """
-    from toolkit.study.probing import design
+    from toolkit.lab.probing import design
 
     return design.registered_probe(registered_by(study, home), runs.values())

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from toolkit.api.study import Study
-    from toolkit.study.new.importing import Import, Imported
+    from toolkit.drafting.importing import Import, Imported
 
 
 def import_table(
@@ -85,8 +85,8 @@ def import_registers(
         UsageError, IncompleteError, DamagedError: as `import_table`.
         VerificationError: on a check, a file differs.
     """
+    from toolkit.drafting.importing import check_import, import_study
     from toolkit.files import hold
-    from toolkit.study.new.importing import check_import, import_study
 
     home = home or find_home()
     named = [str(source) for source in sources]
@@ -108,10 +108,10 @@ def import_registers(
 
 
 def _wanted(home: Home, study: str, sources: list[str], mapping: Path) -> Import:
+    from toolkit.drafting.importing import Import
     from toolkit.prereg.registration import load_registration
-    from toolkit.registers.imported.mapping import read_mapping
-    from toolkit.study.check.registered import open_case
-    from toolkit.study.new.importing import Import
+    from toolkit.registers.importing.mapping import read_mapping
+    from toolkit.verification.registered import open_case
 
     if not mapping.is_file():
         raise IncompleteError(

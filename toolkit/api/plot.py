@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolkit.decisions.values import rounded
-from toolkit.website.charts.estimates import Spread, finding
-from toolkit.website.charts.scale import marked
+from toolkit.site.charts.estimates import Spread, finding
+from toolkit.site.charts.scale import marked
 
 if TYPE_CHECKING:
     import altair as alt

@@ -64,7 +64,7 @@ def verify(
     from toolkit.prereg.checks import Reader
     from toolkit.prereg.trust import known_authorities, known_restatements
     from toolkit.prereg.verification import verify_registration
-    from toolkit.study.check.registered import refuse_own, runs_of
+    from toolkit.verification.registered import refuse_own, runs_of
 
     home = home or find_home()
     # A folder of this home stays one without its rules: that they are missing is then said.
@@ -129,7 +129,7 @@ def check_draft(registration: str | Path, home: Home | None = None) -> Draft:
         RuleError: a rule is none, or cannot pass, or cannot miss.
     """
     from toolkit.prereg.freeze import open_draft
-    from toolkit.study.check.drafted import check_rules
+    from toolkit.verification.drafted import check_rules
 
     return open_draft((home or find_home()).registration_folder(str(registration)), check_rules)
 

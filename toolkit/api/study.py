@@ -63,7 +63,7 @@ class Study(registers.Study):
         """
         _need("altair", "pip install 'paired-rollouts-toolkit[plot]'")
         from toolkit.api.plot import seed_differences
-        from toolkit.website.drawings import spread_of
+        from toolkit.site.drawings import spread_of
 
         case = open_case(self, home)
         spread = spread_of(case, case.decide(rule))

@@ -53,8 +53,8 @@ def audit(*, study: str | None, sample: int, seed: int | None, as_json: bool) ->
       toolkit registers audit --study embedded --sample 4
       toolkit registers audit --study embedded --sample 2 --seed 7 --json
     """
-    from toolkit.study.check.audit import audit as audit_study
-    from toolkit.study.check.audit import check_playable
+    from toolkit.lab.verification.audit import audit as audit_study
+    from toolkit.lab.verification.audit import check_playable
 
     opened = api.open_study(study or _with_rows())
     check_playable(opened)
@@ -99,7 +99,7 @@ def fresh_seed() -> int:
 
 
 def _with_rows() -> str:
-    from toolkit.study.check.audit import is_playable
+    from toolkit.lab.verification.audit import is_playable
 
     home = find_home()
     names = [name for name in home.studies() if is_playable(api.open_study(name, home))]

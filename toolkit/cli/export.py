@@ -11,7 +11,7 @@ import click
 from toolkit import api
 from toolkit.cli import offers
 from toolkit.cli.output import FOLDER, STUDY, json_option, steps, tell
-from toolkit.study.exports import FORMATS
+from toolkit.exports import FORMATS
 
 if TYPE_CHECKING:
     from toolkit.documents.runs import ExportDocument, Format
@@ -73,7 +73,7 @@ def export(
       toolkit export tiny-lm --as every-eval-ever --run 'c2-*' --episodes
       toolkit export published --as in-toto --rule H2a --into statements
     """
-    from toolkit.study.exports.formats import Wanted, write_new
+    from toolkit.exports.formats import Wanted, write_new
 
     opened = api.open_study(study)
     folder = into or Path(f"{opened.name}-{form}")

@@ -197,7 +197,7 @@ def _add(
     from toolkit.prereg import addition, trust
     from toolkit.prereg.record import Amendment
     from toolkit.prereg.registration import load_registration
-    from toolkit.study.check import drafted
+    from toolkit.verification import drafted
 
     if is_template:
         _print_template(kind, as_json=as_json, today=str(datetime.now(UTC).date()))
@@ -256,12 +256,8 @@ _LATE = "the verdicts on the rules before it stand, and what it says is shown be
 
 
 def _is_exploratory(home: Home, registration: Registration, amendment: record.Amendment) -> bool:
-    """Whether an amendment says of itself that it came after runs; one that did and does not is refused.
-
-    Raises:
-        UsageError: runs have been launched, and it does not say so.
-    """
-    from toolkit.study.check.registered import is_on_new_data, launched_under
+    """Whether an amendment says of itself that it came after runs; one that did and does not is refused."""
+    from toolkit.verification.registered import is_on_new_data, launched_under
 
     studies = api.studies_here(home)
     launched = launched_under(registration, studies, home.runs / registration.name)

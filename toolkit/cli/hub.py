@@ -113,7 +113,7 @@ def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool
     """
     from toolkit.registers.hub import copying, revision
     from toolkit.registers.hub.pull import pull as pull_study
-    from toolkit.study.check.whole import number_of_steps
+    from toolkit.verification.whole import number_of_steps
 
     asked = revision.parse_reference(reference)
     study = pull_study(asked, offline=offline, accept_moved=accept_moved, say=remark)
@@ -145,13 +145,7 @@ def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool
 
 
 def _check_pushed(study: Study) -> None:
-    """Check that a study follows from its rows, and that a registration which it carries is its own.
-
-    Raises:
-        IncompleteError: it is not frozen, or a file is missing.
-        VerificationError: a file was changed after its hash was recorded.
-        DamagedError: it is another, or damaged.
-    """
+    """Check that a study follows from its rows, and that a registration which it carries is its own."""
     from toolkit.prereg.registration import load_registration
 
     named = study.manifest.registration

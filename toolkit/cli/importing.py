@@ -15,7 +15,7 @@ from toolkit.places import find_home
 
 if TYPE_CHECKING:
     from toolkit.documents.registers import ImportDocument, Written
-    from toolkit.study.new.importing import Imported
+    from toolkit.drafting.importing import Imported
 
 MOST_NAMES = 5
 GIVEN_BACK = {

@@ -67,14 +67,7 @@ def columns_of(text: str) -> int:
 
 
 def wrap(text: str, wide: int, hang: int | None = None) -> list[str]:
-    """Return a line as lines of a width, broken between words.
-
-    Args:
-        text: one line; its own indent and the spaces between its words stay.
-        wide: columns of the longest line, but for a word that is longer.
-        hang: columns by which further lines are indented; under the text if the line begins with a label and
-            two spaces, and two more than the line's own otherwise.
-    """
+    """Return a line as lines of a width, broken between words."""
     if columns_of(text) <= wide:
         return [text.rstrip()]
     if hang is None:
@@ -140,14 +133,7 @@ class Column:
 
 
 def fit(columns: Sequence[Column], dropped: Sequence[str], wide: int) -> tuple[list[Column], int]:
-    """Return the columns that fit a width, each with its own, and the width at which none is left out.
-
-    Args:
-        columns: of the table. The first is never left out.
-        dropped: headings in the order in which columns are left out, after those that alone are too wide or
-            empty; those not named follow, the last first.
-        wide: columns of a line.
-    """
+    """Return the columns that fit a width, each with its own, and the width at which none is left out."""
     least = [column.least for column in columns]
     gap = len(GAP)
     rank = {heading: at for at, heading in enumerate(dropped)}
@@ -174,12 +160,7 @@ def fit(columns: Sequence[Column], dropped: Sequence[str], wide: int) -> tuple[l
 
 
 def table_lines(columns: Sequence[Column], rule: str) -> Iterator[str]:
-    """Yield the lines of a table whose columns fit: headings, a rule, rows.
-
-    Args:
-        columns: each with the width that it has.
-        rule: character that headings are underlined with; without headings there is no rule.
-    """
+    """Yield the lines of a table whose columns fit: headings, a rule, rows."""
     if any(column.heading for column in columns):
         yield from _row_lines(columns, [column.heading for column in columns])
         yield rule * (sum(column.wide for column in columns) + len(GAP) * (len(columns) - 1))

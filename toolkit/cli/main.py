@@ -41,47 +41,47 @@ failed, 2 wrong usage, 3 an input is missing, 4 damaged or inconsistent data.
 
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Ask": {
-        "decide": ("decide", "Execute registered rules on registers"),
-        "explain": ("explain", "Show a rule's words, numbers and rows"),
-        "sql": ("sql", "Query registers in SQL"),
-        "power": ("power", "Simulate how often a rule would pass"),
-        "probe": ("probe", "Compare the variance of the designs' gradients"),
-        "theory": ("theory", "Compute the paper's propositions"),
-        "schema": ("schema", "Print the JSON Schema of an output or of rules.toml"),
+        "decide": ("cli.decide", "Execute registered rules on registers"),
+        "explain": ("cli.explain", "Show a rule's words, numbers and rows"),
+        "sql": ("cli.sql", "Query registers in SQL"),
+        "power": ("cli.power", "Simulate how often a rule would pass"),
+        "probe": ("lab.commands.probe", "Compare the variance of the designs' gradients"),
+        "theory": ("lab.commands.theory", "Compute the paper's propositions"),
+        "schema": ("cli.schema", "Print the JSON Schema of an output or of rules.toml"),
     },
     "Verify": {
-        "reproduce": ("reproduce", "Verify, decide and render what is shipped"),
-        "verify-prereg": ("verify_prereg", "Verify registrations, tokens and chronology"),
-        "verify-token": ("verify_token", "Verify a timestamp token, offline"),
-        "adopt": ("adopt", "Take the evidence of a freeze from its authors"),
+        "reproduce": ("cli.reproduce", "Verify, decide and render what is shipped"),
+        "verify-prereg": ("cli.verify_prereg", "Verify registrations, tokens and chronology"),
+        "verify-token": ("cli.verify_token", "Verify a timestamp token, offline"),
+        "adopt": ("cli.adopt", "Take the evidence of a freeze from its authors"),
     },
     "Register": {
-        "new-study": ("new_study", "Draft a study from a table of episodes"),
-        "rehearse": ("rehearse", "Try a draft's rules on a pilot"),
-        "freeze": ("freeze", "Freeze a registration before its runs"),
-        "amend": ("freeze", "Amend a frozen registration"),
-        "deviate": ("freeze", "Record a deviation or disclosure"),
-        "registers": ("registers", "List, verify, import, compare and share registers"),
-        "export": ("export", "Write a study in another project's format"),
+        "new-study": ("cli.new_study", "Draft a study from a table of episodes"),
+        "rehearse": ("cli.rehearse", "Try a draft's rules on a pilot"),
+        "freeze": ("cli.freeze", "Freeze a registration before its runs"),
+        "amend": ("cli.freeze", "Amend a frozen registration"),
+        "deviate": ("cli.freeze", "Record a deviation or disclosure"),
+        "registers": ("cli.registers", "List, verify, import, compare and share registers"),
+        "export": ("cli.export", "Write a study in another project's format"),
     },
     "Run": {
-        "study": ("study", "Play the registered runs, and see how far they are"),
-        "train": ("train", "Train a language model by a recipe"),
-        "evaluate": ("evaluate", "Evaluate a model under every regime"),
+        "study": ("lab.commands.study", "Play the registered runs, and see how far they are"),
+        "train": ("lab.commands.train", "Train a language model by a recipe"),
+        "evaluate": ("lab.commands.evaluate", "Evaluate a model under every regime"),
     },
     "World": {
-        "episode": ("episode", "Play an episode, or replay a recorded one"),
-        "draw": ("draw", "Draw the fault of one call, or the grader's flip"),
-        "pools": ("pools", "List, build and verify the task pools"),
-        "backoffice": ("backoffice", "Describe and serve the back office's tools"),
-        "world": ("world", "Play in worlds of other projects"),
-        "noise": ("noise", "Put faults in front of anybody's tools"),
-        "pairing": ("pairing", "Check which design a training really ran"),
+        "episode": ("lab.commands.episode", "Play an episode, or replay a recorded one"),
+        "draw": ("lab.commands.draw", "Draw the fault of one call, or the grader's flip"),
+        "pools": ("lab.commands.pools", "List, build and verify the task pools"),
+        "backoffice": ("lab.commands.backoffice", "Describe and serve the back office's tools"),
+        "world": ("lab.commands.world", "Play in worlds of other projects"),
+        "noise": ("noise.commands", "Put faults in front of anybody's tools"),
+        "pairing": ("lab.commands.pairing", "Check which design a training really ran"),
     },
-    "Site": {"site": ("site", "Build, serve and check the site")},
-    "Shell": {"completion": ("completion", "Print the script that completes commands on Tab")},
+    "Site": {"site": ("site.commands.site", "Build, serve and check the site")},
+    "Shell": {"completion": ("cli.completion", "Print the script that completes commands on Tab")},
 }
-"""Every command by what it is for: the module of `toolkit.cli` that it lies in, and what it does."""
+"""Every command by what it is for: its module in `toolkit`, and what it does."""
 
 COMMANDS = {name: module for commands in GROUPS.values() for name, (module, _) in commands.items()}
 """Every command, and its module."""
@@ -98,7 +98,7 @@ class Commands(click.Group):
         """Return a command by name."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"toolkit.cli.{COMMANDS[cmd_name]}")
+        module = importlib.import_module(f"toolkit.{COMMANDS[cmd_name]}")
         command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from toolkit.documents.registrations import NewStudyDocument
-    from toolkit.registers.imported.log import Log
-    from toolkit.study.new.outline import Outline
+    from toolkit.drafting.outline import Outline
+    from toolkit.registers.importing.log import Log
 
 TARGETS = {"success": "true_success", "launched": "launched_at"}
 NO_TIMES = (
@@ -85,11 +85,11 @@ def new_study(
       toolkit new-study my-study --table pilot.csv --attribute difficulty
       toolkit new-study my-study --table pilot.csv --repository me/my-study --json
     """
+    from toolkit.drafting.outline import blank, outlined
+    from toolkit.drafting.scaffold import scaffold
     from toolkit.files import write_all
-    from toolkit.registers.imported.reading import read_log
+    from toolkit.registers.importing.reading import read_log
     from toolkit.registers.manifest import STUDY_NAME
-    from toolkit.study.new.outline import blank, outlined
-    from toolkit.study.new.scaffold import scaffold
 
     if not STUDY_NAME.fullmatch(name):
         raise UsageError("a study has another sort of name", expected=NAME, found=name)
@@ -162,8 +162,8 @@ def _show_guesses(outline: Outline, log: Log) -> None:
 def _problem(files: Mapping[str, str], name: str, log: Log | None) -> str | None:
     """Return what would keep the log from being imported as it is mapped: better said before a freeze."""
     from toolkit.decisions.rulebook import load_rulebook
-    from toolkit.registers.imported.mapping import parse_mapping
-    from toolkit.registers.imported.tables import tables_of
+    from toolkit.registers.importing.mapping import parse_mapping
+    from toolkit.registers.importing.tables import tables_of
 
     mapping, rules = files.get(f"mappings/{name}.toml"), files.get(f"prereg/{name}/rules.toml")
     if mapping is None or rules is None or log is None:
@@ -188,11 +188,7 @@ def _project() -> Path:
 
 
 def _is_new(path: Path) -> bool:
-    """Whether a file can be written; the mark of an empty folder may be there already.
-
-    Raises:
-        IncompleteError: something is there.
-    """
+    """Whether a file can be written; the mark of an empty folder may be there already."""
     if not path.exists():
         return True
     if path.name == ".gitkeep":

@@ -79,7 +79,7 @@ def _runs(home: Home, ctx: click.Context) -> Iterator[tuple[str, str]]:
 def _registered_runs(rules_file: Path) -> Iterator[tuple[str, str]]:
     import tomllib
 
-    from toolkit.study.play.matrix import run_name
+    from toolkit.lab.play.matrix import run_name
 
     for line in tomllib.loads(rules_file.read_text(encoding="utf-8"))["matrix"]:
         for arm, seed in product(line["arms"], line["seeds"]) if "regime" in line else ():
@@ -99,7 +99,7 @@ def _regimes(_home: object, _ctx: object) -> Iterator[tuple[str, str]]:
 
 
 def _recipes(_home: object, _ctx: object) -> Iterator[tuple[str, str]]:
-    from toolkit.training.recipe import shipped
+    from toolkit.lab.training.recipe import shipped
 
     return ((name, "") for name in shipped())
 

@@ -165,12 +165,7 @@ def standing_mark(standing: str) -> str:
 
 
 def say_line(*parts: str) -> None:
-    """Print a line of text, broken between words where it is too long.
-
-    Args:
-        parts: of the line; what a terminal would take for more than text is escaped in each, as it has been
-            in what is `styled`, `coloured` or `bold`.
-    """
+    """Print a line of text, broken between words where it is too long."""
     for line in layout.wrap("".join(map(_seen, parts)), layout.width(sys.stdout)):
         _print(line)
 
@@ -197,18 +192,7 @@ def print_table(
     more: str = "--json",
     spaced: bool = False,
 ) -> None:
-    """Print a table under a bold title; what does not fit is left out, and a line below says so.
-
-    Args:
-        headings: of its columns. Without any word in them, none is printed.
-        rows: their cells, plain or `styled`, `coloured` or `bold`; a cell may have several lines.
-        title: of the table.
-        numbers: columns that are aligned to the right and never broken; True for every one but the first.
-        whole: columns that are never broken: verdicts, intervals, names.
-        dropped: columns in the order in which they are left out; those not named follow, the last first.
-        more: what shows every column, beside a wider line.
-        spaced: whether an empty line stands between rows.
-    """
+    """Print a table under a bold title; what does not fit is left out, and a line below says so."""
     cells = [[_seen_lines(cell) for cell in row] for row in rows]
     if spaced:
         cells = [row for each in cells for row in (each, [""] * len(headings))][:-1]
@@ -293,11 +277,7 @@ def steps(task: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def counted(task: str) -> Iterator[tuple[Watch, Say]]:
-    """Show how much of a known number of steps is done, and the time left, on a terminal.
-
-    Yields:
-        What is told (done, total, doing) after every step, and what prints a message on stderr in between.
-    """
+    """Show how much of a known number of steps is done, and the time left, on a terminal."""
     if not _is_watched():
         yield lambda *_: None, remark
         return
@@ -326,11 +306,7 @@ def counted(task: str) -> Iterator[tuple[Watch, Say]]:
 
 @contextmanager
 def stepped(task: str, total: int) -> Iterator[Say]:
-    """Show on a terminal how many of a known number of steps are done, and which one is being worked on.
-
-    Yields:
-        What is told each step as it begins.
-    """
+    """Show on a terminal how many of a known number of steps are done, and which one is being worked on."""
     with counted(task) as (watch, _):
         begun = itertools.count()
         yield lambda step: watch(min(next(begun), total), total, step)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.decisions.rules import Rule
-    from toolkit.study.power.outcomes import Outcome
-    from toolkit.study.power.power import Components, Power
+    from toolkit.drafting.outcomes import Outcome
+    from toolkit.drafting.power import Components, Power
 
 MORE_SEEDS = (5, 10, 20)
 MOST_SEEDS = 50
@@ -139,8 +139,9 @@ def power(
       toolkit power H2a --effect 0.03 --variance-ratio 16 --simulations 200
       toolkit power H5 --effect 0 --seeds 3 --simulations 100
     """
-    from toolkit.study.power import report, simulation
-    from toolkit.study.power.power import fit, simulate
+    from toolkit.drafting import power_report as report
+    from toolkit.drafting import simulation
+    from toolkit.drafting.power import fit, simulate
 
     study = study or api.usual_study()
     (case,) = api.load_cases((study,))
@@ -222,7 +223,7 @@ def _spread_text(components: Components, spread: tuple[float, float] | None) -> 
 
 
 def _show(rule: Rule, study: str, components: Components, found: list[Power], target: float) -> None:
-    from toolkit.study.power.report import LABEL, harder, needed, share, spread_range, warnings
+    from toolkit.drafting.power_report import LABEL, harder, needed, share, spread_range, warnings
 
     title = f"{rule.id}   {rule.title}   fitted to {study}; {LABEL}"
     headings = ("effect", "seeds", "passes", "±", "interval covers", "excludes zero", "wrong sign")

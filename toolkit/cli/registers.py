@@ -143,7 +143,7 @@ def verify(context: click.Context, *, studies: tuple[str, ...], as_json: bool) -
       toolkit registers verify --study published --json
       toolkit registers verify --study some-group/their-study@v1.0.0
     """
-    from toolkit.study.check.whole import number_of_steps
+    from toolkit.verification.whole import number_of_steps
 
     found: list[documents.VerifiedStudyDocument] = []
     lines, verdicts = [], []

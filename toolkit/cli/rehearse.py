@@ -16,9 +16,9 @@ from toolkit.places import find_home
 
 if TYPE_CHECKING:
     from toolkit.documents.registrations import RehearsalDocument, RehearsedPowerDocument
+    from toolkit.drafting.power import Power
+    from toolkit.drafting.rehearsal import Rehearsal
     from toolkit.places import Home
-    from toolkit.study.check.rehearsal import Rehearsal
-    from toolkit.study.power.power import Power
 
 PAGES = "rehearsals"
 DRAWN_WITH = "jinja2"
@@ -48,10 +48,10 @@ def rehearse(*, study: str, pilot: tuple[str, ...], simulations: int, rng_seed: 
       toolkit rehearse my-study 'pilot/*.eval' --simulations 1000
       toolkit rehearse my-study pilot.csv --simulations 0 --json
     """
+    from toolkit.drafting.rehearsal import rehearse as play
     from toolkit.files import read_text
-    from toolkit.registers.imported.mapping import read_mapping
-    from toolkit.registers.imported.reading import read_log
-    from toolkit.study.check.rehearsal import rehearse as play
+    from toolkit.registers.importing.mapping import read_mapping
+    from toolkit.registers.importing.reading import read_log
 
     home = find_home()
     rules = home.registration_folder(study) / "rules.toml"
@@ -85,8 +85,8 @@ def _drawn(done: Rehearsal, home: Home, study: str) -> Path | None:
 
     if find_spec(DRAWN_WITH) is None:
         return None
-    from toolkit.study.check.rehearsal import DECIDES_NOTHING
-    from toolkit.website.rehearsed import rehearsal_page
+    from toolkit.drafting.rehearsal import DECIDES_NOTHING
+    from toolkit.site.rehearsed import rehearsal_page
 
     page = home.root / PAGES / f"{study}.html"
     page.parent.mkdir(exist_ok=True)
@@ -96,7 +96,7 @@ def _drawn(done: Rehearsal, home: Home, study: str) -> Path | None:
 
 
 def _document(done: Rehearsal, page: Path | None) -> RehearsalDocument:
-    from toolkit.study.check.rehearsal import DECIDES_NOTHING
+    from toolkit.drafting.rehearsal import DECIDES_NOTHING
 
     return {
         "standing": DECIDES_NOTHING,
@@ -123,7 +123,7 @@ def _power(power: Power) -> RehearsedPowerDocument:
 
 def _show(done: Rehearsal, page: Path | None) -> None:
     from toolkit.cli.decide import print_decisions
-    from toolkit.study.check.rehearsal import DECIDES_NOTHING
+    from toolkit.drafting.rehearsal import DECIDES_NOTHING
 
     say_line(DECIDES_NOTHING.upper())
     print_decisions(done.decisions)

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from toolkit.decisions.case import Case
     from toolkit.decisions.decision import Decision
     from toolkit.documents.runs import LackingAuditDocument, ReproducedAuditDocument, ReproductionDocument
+    from toolkit.lab.verification.audit import Audited
     from toolkit.places import Home
     from toolkit.prereg.standing import Standing
     from toolkit.prereg.verification import Verification
     from toolkit.registers.study import Study
-    from toolkit.study.check.audit import Audited
-    from toolkit.website.build import Built
+    from toolkit.site.build import Built
 
 SAMPLE = 8
 
@@ -63,7 +63,7 @@ def reproduce(
       toolkit reproduce --json
       toolkit reproduce --site /tmp/site
     """
-    from toolkit.website.build import check_place, lacking_packages
+    from toolkit.site.build import check_place, lacking_packages
 
     home = find_home()
     target = folder or home.site
@@ -196,7 +196,7 @@ class _Stages:
 
 def _verified(home: Home, trust_files: tuple[Path, ...], say: _Stages) -> tuple[list[Case], dict[str, int]]:
     """Return what decides each study, and the rows of every study here, all of them verified."""
-    from toolkit.study.check.whole import check_whole
+    from toolkit.verification.whole import check_whole
 
     home.say_absent(output.remark)
     with say.doing("opening studies"):
@@ -231,8 +231,8 @@ def _played_again(
     studies: Sequence[Study], home: Home, seed: int, say: _Stages
 ) -> tuple[dict[str, Audited], dict[str, ToolkitError]]:
     """Play random rows of every study again that has any; return also why others were not."""
-    from toolkit.study.check.audit import audit, is_playable
-    from toolkit.worlds.world import missing
+    from toolkit.lab.verification.audit import audit, is_playable
+    from toolkit.lab.worlds.world import missing
 
     say.stage("Randomly drawn rows, played again")
     audits, unplayed = {}, {}
@@ -277,8 +277,8 @@ def _built(
     verifications: Sequence[Verification],
     cases: Sequence[Case],
 ) -> Built:
-    from toolkit.cli.site_material import material
-    from toolkit.website.build import site_content, write_site
+    from toolkit.site.build import site_content, write_site
+    from toolkit.site.commands.material import material
 
     with output.steps("reproduce") as progress:
         progress("the site")

@@ -139,11 +139,7 @@ def _print_table(answer: Answer) -> None:
 
 
 def documents(answer: Answer) -> AnswerRows:
-    """Return an answer's rows as JSON documents; what JSON has no word for becomes text.
-
-    Raises:
-        UsageError: two columns have one name.
-    """
+    """Return an answer's rows as JSON documents; what JSON has no word for becomes text."""
     twice = sorted({name for name in answer.columns if answer.columns.count(name) > 1})
     if twice:
         raise UsageError(

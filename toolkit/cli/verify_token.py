@@ -114,11 +114,7 @@ def verify_token(
 
 
 def checked(path: Path, blocks: tuple[bytes, ...], read: Callable[[bytes], object]) -> tuple[bytes, ...]:
-    """Return blocks of a file that a reader understands.
-
-    Raises:
-        DamagedError: it does not.
-    """
+    """Return blocks of a file that a reader understands."""
     from toolkit.prereg.token.verdict import Refused
 
     try:

@@ -40,15 +40,7 @@ class Case:
     _decided: dict[str, Decision] = field(default_factory=dict, repr=False, compare=False)
 
     def decide(self, rule: str) -> Decision:
-        """Decide one rule as it binds; beside its verdict stands what an amendment after the runs would say.
-
-        Args:
-            rule: its name, in any case of letters where only one is meant.
-
-        Raises:
-            UsageError: the registration has no such rule.
-            DamagedError: as `Engine.decide`.
-        """
+        """Decide one rule as it binds, with what an amendment after the runs would say beside it."""
         name = self.book.meant(rule).id
         if name not in self._decided:
             self._decided[name] = self._decide(name)
@@ -106,13 +98,7 @@ class Changed:
 
 
 def open_book(study: Study, registration: Registration) -> RuleBook:
-    """Return the rules that decide a study.
-
-    Raises:
-        DamagedError: the study's manifest names other frozen files than the registration's, or amendments
-            that it no longer has. Later ones are welcome: decisions name them.
-        RuleError: the rules are not rules.
-    """
+    """Return the rules that decide a study."""
     registered = study.manifest.registration
     amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
     if (registered.name, registered.sha256) != (registration.name, registration.sha256):
@@ -143,19 +129,7 @@ def open_case(
     standing: Standing = UNVERIFIED,
     unbinding: Collection[str] = (),
 ) -> Case:
-    """Put a study and its registration together.
-
-    Args:
-        study: the study.
-        registration: the one that it names.
-        registers: the study as it is decided on.
-        standing: what the registration stands on.
-        unbinding: amendments that nothing shows to have been made before the runs; those that say so of
-            themselves are among them anyway.
-
-    Raises:
-        DamagedError, RuleError: as `open_book`; a decision is stored on a rule that is none.
-    """
+    """Put a study and its registration together."""
     everything = open_book(study, registration)
     named = (registration.name, registration.sha256)
     digests = {amendment.id: amendment.sha256 for amendment in registration.amendments}

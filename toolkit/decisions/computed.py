@@ -55,16 +55,6 @@ class Resampler:
         3. At every step their episodes are as many as `evaluations` says, and those registered.
         4. Take the difference of every seed and task, over schedules and steps.
         5. Resample seed pairs and tasks; or make an interval of the tasks.
-
-        Args:
-            spec: the registered interval.
-            endpoint: the endpoint, whose mean the registers give.
-
-        Returns:
-            The interval, with the Monte Carlo errors of its ends where it has any, or what is missing for it.
-
-        Raises:
-            DamagedError: episodes contradict each other, or `evaluations`.
         """
         unknown = _unknown(spec, endpoint)  # 1
         if unknown:
@@ -81,17 +71,7 @@ class Resampler:
         return computed_interval(spec, drawn.low, drawn.high, drawn.low_error or 0, drawn.high_error or 0)
 
     def differences(self, endpoint: Endpoint) -> tuple[list[list[int | float]], int] | Missing:
-        """Return the difference of each seed and task, or what is missing for it.
-
-        Args:
-            endpoint: a mean of episodes by seed, on an evaluation set of registered size.
-
-        Returns:
-            Numbers by seed and task, whole where episodes are counted, and what they are over.
-
-        Raises:
-            DamagedError: as `interval`.
-        """
+        """Return the difference of each seed and task, or what is missing for it."""
         if not is_mean_of_episodes(endpoint):
             return unavailable(f"{endpoint.id} is not a mean of episodes by seed")
         runs = self._plan.deciding_runs(endpoint, self._registers.rows("runs"))

@@ -58,18 +58,7 @@ class ArmCounts:
 def arm_counts(
     endpoint: Endpoint, registers: Tables, plan: Plan, failing: Collection[str]
 ) -> tuple[ArmCounts, ...]:
-    """Add up what the arms of an endpoint had at the steps that it reads.
-
-    Args:
-        endpoint: the endpoint.
-        registers: the study.
-        plan: the registered runs.
-        failing: seeds that decided; of a few, each is counted by itself.
-
-    Returns:
-        The counts by arm, those of one seed after those of another; nothing where the endpoint is no rate of
-        runs, or a row is missing.
-    """
+    """Add up what the arms of an endpoint had at the steps that it reads."""
     table = rows_of(endpoint, registers)
     if not isinstance(endpoint.outcome, Rate) or not endpoint.arms or isinstance(table, Missing):
         return ()

@@ -52,13 +52,7 @@ class Measured:
 
 
 def judge(criterion: Criterion, measured: Measured, book: RuleBook) -> CriterionResult:
-    """Evaluate a criterion.
-
-    Args:
-        criterion: a checked one.
-        measured: what it reads.
-        book: what is declared.
-    """
+    """Evaluate a criterion."""
     holds = evaluate(criterion.expression, measured.resolve)
     if not isinstance(holds, bool | Missing):
         raise TypeError(criterion.test)

@@ -207,11 +207,7 @@ class IntervalSpec:
 def read_endpoint(
     name: str, content: object, sets: dict[str, EvaluationSet], terms: Terms = OF_TOOLKIT
 ) -> Endpoint:
-    """Read one endpoint.
-
-    Raises:
-        RuleError: malformed, an undeclared set, an unknown register or column, or parts that do not fit.
-    """
+    """Read one endpoint."""
     section = Section(content, f"endpoints.{identifier(name, 'endpoints')}", ENDPOINT)
     register = section.text("register")
     named_set = section.text("set")
@@ -255,11 +251,7 @@ def read_endpoint(
 
 
 def read_interval(name: str, content: object, method: dict[str, object]) -> IntervalSpec:
-    """Read one interval; what it does not say itself stands in `interval_method`.
-
-    Raises:
-        RuleError: malformed, or a method that is not known.
-    """
+    """Read one interval; what it does not say itself stands in `interval_method`."""
     if not isinstance(content, dict):
         raise RuleError("a section is not a table", found=content, where=f"intervals.{name}")
     kind = str({**method, **content}.get("method"))

@@ -103,11 +103,6 @@ class Engine:
         4. Say what it rests on: registers, amendments, what other random numbers could turn, and what the
            episodes without an outcome could.
         5. Hold it against the decision that the study keeps.
-
-        Raises:
-            UsageError: the registration has no such rule.
-            DamagedError: rows contradict each other, a value lies outside its declared range, or the stored
-                decision is another.
         """
         if rule_id in self._decided:
             return self._decided[rule_id]

@@ -40,11 +40,7 @@ def procedures(expression: Expression, intervals: Mapping[str, IntervalSpec]) ->
 
 
 def check_margins(expression: Expression, intervals: Mapping[str, IntervalSpec], where: str) -> None:
-    """Check that margins are numbers above zero, and the levels of their intervals those of a test.
-
-    Raises:
-        RuleError: one is not.
-    """
+    """Check that margins are numbers above zero, and the levels of their intervals those of a test."""
     for call in margins(expression):
         margin = call.arguments[1]
         if not isinstance(margin, Number) or margin.value <= 0:

@@ -36,15 +36,7 @@ _NAMED = ("lower", "upper", "p", "adjusted", "passes")
 
 
 def evaluate(expression: Expression, resolve: Resolve) -> Value:
-    """Return the value of an expression whose kinds were checked.
-
-    Args:
-        expression: a checked expression.
-        resolve: gives the value of a name in its role.
-
-    Raises:
-        RuleError: two series with different members are combined.
-    """
+    """Return the value of an expression whose kinds were checked."""
     match expression:
         case Number(_, value):
             return value

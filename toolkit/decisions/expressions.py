@@ -145,11 +145,7 @@ _SERIES = {Kind.NUMBER: Kind.NUMBERS, Kind.TRUTH: Kind.TRUTHS}
 
 
 def check_test(expression: Expression, names: Mapping[str, Kind], where: str) -> None:
-    """Check that a test gives true or false, from declared names.
-
-    Raises:
-        RuleError: an undeclared name, or an operator applied to what it does not take.
-    """
+    """Check that a test gives true or false, from declared names."""
     kind = kind_of(expression, names, where)
     if not any(names_in(expression)):
         raise RuleError("a test reads nothing: it holds, or does not, whatever the study finds", where=where)
@@ -158,11 +154,7 @@ def check_test(expression: Expression, names: Mapping[str, Kind], where: str) ->
 
 
 def kind_of(expression: Expression, names: Mapping[str, Kind], where: str) -> Kind:
-    """Return what an expression gives.
-
-    Raises:
-        RuleError: as `check_test`.
-    """
+    """Return what an expression gives."""
     match expression:
         case Number():
             return Kind.NUMBER

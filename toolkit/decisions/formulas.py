@@ -347,11 +347,7 @@ def undecided(where: str, reason: str) -> RuleError:
 
 
 def solver() -> Any:
-    """Return the solver, z3.
-
-    Raises:
-        IncompleteError: it is not installed.
-    """
+    """Return the solver, z3."""
     try:
         import z3
     except ImportError:

@@ -24,15 +24,7 @@ _TOKEN = re.compile(
 
 
 def parse(text: str, where: str) -> expressions.Expression:
-    """Parse a test.
-
-    Args:
-        text: the test as written in the rules.
-        where: rule and criterion, for messages.
-
-    Raises:
-        RuleError: the text is no test of the language, or uses an operator that it does not have.
-    """
+    """Parse a test."""
     if len(text) > MAX_LENGTH:
         raise RuleError("a test is too long", expected=f"at most {MAX_LENGTH} characters", where=where)
     tokens = _tokens(text, where)

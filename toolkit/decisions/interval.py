@@ -98,11 +98,6 @@ def registered_interval(spec: IntervalSpec, mean: Scalar, registers: Tables) -> 
     An interval as published has to be the registered one: same method, resamples and units. And it has to
     belong to the study's own figures: its printed estimate is the mean that the registers give, at the
     printed digits.
-
-    Args:
-        spec: the registered interval.
-        mean: the endpoint's mean in the registers.
-        registers: the study.
     """
     rows = registers.rows("intervals") if registers.has("intervals") else []
     matching = [r for r in rows if r["endpoint"] == spec.endpoint and exact(r["level"]) == spec.level]

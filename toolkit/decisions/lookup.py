@@ -50,15 +50,7 @@ class Registers(Tables, Protocol):
         """The SHA-256 of each file of a table that was hashed here, by path."""
 
     def derive(self, table: str, names: Collection[str]) -> None:
-        """Check that rows of a table are what the rows give that they follow from.
-
-        Args:
-            table: the table.
-            names: the runs whose rows are meant; of a table of the probe, checkpoints as `trajectory@step`.
-
-        Raises:
-            DamagedError: they are not.
-        """
+        """Check that rows of a table are what the rows give that they follow from."""
 
 
 class IndexedRows(list[Row]):

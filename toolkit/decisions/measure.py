@@ -48,20 +48,7 @@ def mean_point(held: Sequence[CurvePoint]) -> CurvePoint:
 
 
 def measure(endpoint: Endpoint, registers: Tables, plan: Plan) -> Scalar | Series[Fraction]:
-    """Return an endpoint's value.
-
-    Args:
-        endpoint: what to measure.
-        registers: the study.
-        plan: the registered runs.
-
-    Returns:
-        A series by seed, run or checkpoint; one number where the endpoint pools or names a row.
-
-    Raises:
-        DamagedError: rows that contradict each other, or a value outside the endpoint's declared range.
-        RuleError: the endpoint does not say which of several rows it reads.
-    """
+    """Return an endpoint's value."""
     value = _measure(endpoint, registers, plan)
     for number in value.values if isinstance(value, Series) else (value,):
         if not isinstance(number, Missing) and not endpoint.low <= number <= endpoint.high:
@@ -102,16 +89,7 @@ def _measure(endpoint: Endpoint, registers: Tables, plan: Plan) -> Scalar | Seri
 
 
 def curve_points(endpoint: Endpoint, registers: Tables, plan: Plan) -> tuple[CurvePoint, ...]:
-    """Return the learning curves of an endpoint's runs on its evaluation set, at every step evaluated.
-
-    Args:
-        endpoint: an endpoint over several steps.
-        registers: the study.
-        plan: the registered runs.
-
-    Returns:
-        Points by arm, series and step; a mean only where every deciding seed has a value.
-    """
+    """Return the learning curves of an endpoint's runs on its evaluation set, at every step evaluated."""
     table = rows_of(endpoint, registers)
     if isinstance(table, Missing):
         return ()

@@ -77,11 +77,7 @@ class Picture:
 
 
 def read_picture(name: str, content: object) -> Picture:
-    """Read one picture.
-
-    Raises:
-        RuleError: malformed.
-    """
+    """Read one picture."""
     section = Section(content, f"pictures.{identifier(name, 'pictures')}", PICTURE)
     picture = Picture(
         id=name,

@@ -105,9 +105,6 @@ class Plan:
         """Find the one deciding run of every arm and seed that an endpoint reads.
 
         A cell of which no run exists was not run; a single missing run is a gap in the evidence.
-
-        Raises:
-            DamagedError: two deciding runs stand in one place.
         """
         of_condition = [run for run in runs if run["condition"] == endpoint.condition]
         return {
@@ -152,18 +149,7 @@ def read_plan(
     terms: Terms = OF_TOOLKIT,
     recipe: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """Read the registered matrix.
-
-    Args:
-        roles: roles of the runs that enter decisions.
-        training: values fixed for every run.
-        cells: the lines of the matrix.
-        terms: the words of the study.
-        recipe: settings that language models are trained with, where the registration has them.
-
-    Raises:
-        RuleError: malformed, or a column that `runs` does not have.
-    """
+    """Read the registered matrix."""
     if not roles or not set(roles) <= set(ROLES):
         raise RuleError(
             "deciding roles are roles of runs, at least one",

@@ -87,16 +87,7 @@ class ProbePlan:
 
 
 def read_probe(content: object, plan: Plan, where: str = "probe") -> ProbePlan:
-    """Read the table `[probe]`.
-
-    Args:
-        content: the table.
-        plan: the registered runs, whose tiers it names.
-        where: its name, for messages.
-
-    Raises:
-        RuleError: malformed, an unknown pool, regime, tier or set of coordinates, or numbers that do not fit.
-    """
+    """Read the table `[probe]`."""
     section = Section(content, where, PROBE)
     tiers = section.wholes("tiers")
     _check_listed(section, "tiers", tiers, sorted({cell.tier for cell in plan.cells}))

@@ -88,14 +88,7 @@ class PValue:
 
 
 def p_value(name: str, book: RuleBook, value: ValueOf, table: TableOf) -> PValue:
-    """Make a registered test; adjusted where it is in a family.
-
-    Args:
-        name: the test.
-        book: what is declared.
-        value: gives an endpoint's value.
-        table: gives its differences by seed and task.
-    """
+    """Make a registered test; adjusted where it is in a family."""
     made = {other: _made(book.tests[other], book, value, table) for other in book.adjusted_with(name)}
     test, family, own = book.tests[name], book.family_of(name), made[name]
     adjusted = None if family is None else _adjusted(family, made)[name]

@@ -37,11 +37,6 @@ def caution(name: str, value: Scalar | Series[Fraction], interval: Interval | Mi
 
     Near zero means: zero lies in the interval of the mean. That is the registered interval, where the mean
     has one; else Student's over its members, at the level of those that are registered.
-
-    Args:
-        name: the endpoint.
-        value: its value.
-        interval: the registered one, what is missing for it, or None where none is registered.
     """
     mean = mean_of(value)
     if isinstance(mean, Missing):

@@ -10,13 +10,7 @@ from toolkit.registers.study import Study
 
 
 def rows_query(endpoint: Endpoint, plan: Plan, study: Study) -> str:
-    """Return a SELECT over a study's registers that lists the rows an endpoint reads.
-
-    Args:
-        endpoint: the endpoint.
-        plan: the registered runs.
-        study: the study.
-    """
+    """Return a SELECT over a study's registers that lists the rows an endpoint reads."""
     if endpoint.attributes:
         return _counted(endpoint, plan, study)
     conditions = [f"{name} = {quoted(value)}" for name, value in sorted(endpoint.where.items())]

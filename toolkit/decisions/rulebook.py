@@ -74,11 +74,7 @@ class RuleBook:
         return f"<RuleBook {self.name!r}: {len(self.rules)} rules, {len(self.endpoints)} endpoints>"
 
     def rule(self, name: str) -> Rule:
-        """Return a rule by name.
-
-        Raises:
-            UsageError: the registration has no such rule.
-        """
+        """Return a rule by name."""
         if name not in self.rules:
             raise self.refusal(name)
         return self.rules[name]
@@ -162,15 +158,7 @@ def _parsed(rules: str, amendments: tuple[str, ...]) -> RuleBook:
 
 
 def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
-    """Parse frozen rules and apply amendments.
-
-    Args:
-        rules: text of the frozen rules file.
-        amendments: texts of the amendment files, in the order in which they were made.
-
-    Raises:
-        RuleError: anything that the language does not allow, with the place.
-    """
+    """Parse frozen rules and apply amendments."""
     content = _toml(rules, "rules.toml")
     section = Section(content, "rules.toml", RULES)
     if section.whole("language") != LANGUAGE:

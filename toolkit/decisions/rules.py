@@ -147,11 +147,7 @@ class Change:
 
 
 def read_rule(name: str, content: object) -> Rule:
-    """Read one rule.
-
-    Raises:
-        RuleError: malformed, or parts that do not fit each other.
-    """
+    """Read one rule."""
     section = Section(content, f"rules.{identifier(name, 'rules')}", RULE)
     rule = Rule(
         id=name,
@@ -236,18 +232,7 @@ def change_rules(
     new: Mapping[str, Rule],
     where: str,
 ) -> None:
-    """Apply one amendment to the rules.
-
-    Args:
-        rules: the rules before it, by id; changed in place.
-        changes: what the amendments before it did, by rule; changed in place.
-        head: its table `[amendment]`.
-        new: its rules.
-        where: its name, for messages.
-
-    Raises:
-        RuleError: its head is malformed, or names other rules than it has, or says of a rule what is not so.
-    """
+    """Apply one amendment to the rules."""
     section = Section(head, where, AMENDMENT)
     label = identifier(section.text("id"), where)
     for key in ("dated", "title", "seen", "reason", "note", "document"):

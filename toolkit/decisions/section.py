@@ -100,12 +100,7 @@ class Section:
         return list(self._take(key, Value.TABLES))
 
     def done(self) -> None:
-        """Check that nothing is left.
-
-        Raises:
-            RuleError: a key that the language does not know.
-            LookupError: a key is declared that the reader never asked for.
-        """
+        """Check that nothing is left."""
         idle = self._known.keys() - self._asked
         if idle:
             raise LookupError(f"{self.where} has keys that nothing reads: {', '.join(sorted(idle))}")
@@ -167,22 +162,14 @@ class Section:
 
 
 def exact_number(text: str, where: str) -> Fraction:
-    """Return a decimal string as a fraction.
-
-    Raises:
-        RuleError: it is no plain decimal number.
-    """
+    """Return a decimal string as a fraction."""
     if not DECIMAL.fullmatch(text):
         raise RuleError("not a decimal number", expected="digits, as in -0.03", found=text[:40], where=where)
     return Fraction(text)
 
 
 def identifier(text: str, where: str) -> str:
-    """Return a name that can stand in tests, file names and addresses.
-
-    Raises:
-        RuleError: it has another character than letters, digits and underscores, or starts with a digit.
-    """
+    """Return a name that can stand in tests, file names and addresses."""
     if not IDENTIFIER.fullmatch(text):
         raise RuleError(
             "a name has a character that it cannot have",

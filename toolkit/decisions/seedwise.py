@@ -28,14 +28,6 @@ def interval_by_seed(spec: IntervalSpec, book: RuleBook, value: Value) -> Interv
     2. Draw seeds, the same for every endpoint that the formula reads.
     3. Evaluate the formula on every draw. Where one has no value, the interval has none.
     4. Take the percentiles; of a mean alone, Student's interval instead of all this.
-
-    Args:
-        spec: an interval by seed.
-        book: what is declared.
-        value: gives an endpoint's value, or a statistic's, exactly.
-
-    Returns:
-        The interval, or what is missing for it.
     """
     from toolkit.estimators import percentile_interval
     from toolkit.estimators.resampled import without_value
@@ -75,13 +67,7 @@ def _students(spec: IntervalSpec, differences: Sequence[float]) -> Interval | Mi
 def _drawn(
     spec: IntervalSpec, book: RuleBook, read: Mapping[str, Scalar | Series[Fraction]]
 ) -> tuple[Any, float]:
-    """Return a mean or a statistic on every resample, and how often a denominator's sign turned.
-
-    Args:
-        spec: a seed bootstrap.
-        book: what is declared.
-        read: the values of the endpoints that it reads, all of them there.
-    """
+    """Return a mean or a statistic on every resample, and how often a denominator's sign turned."""
     from toolkit.estimators.resampled import Resampled, turned
 
     formula = book.statistics[spec.endpoint].expression if spec.endpoint in book.statistics else None

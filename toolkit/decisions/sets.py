@@ -46,11 +46,7 @@ class EvaluationSet:
 
 
 def read_set(name: str, content: object, terms: Terms = OF_TOOLKIT) -> EvaluationSet:
-    """Read one evaluation set; what its `where` says of declared attributes chooses tasks.
-
-    Raises:
-        RuleError: malformed, a column that `evaluations` does not have, or no attribute that is declared.
-    """
+    """Read one evaluation set; what its `where` says of declared attributes chooses tasks."""
     section = Section(content, f"sets.{identifier(name, 'sets')}", SET)
     said = section.strings("where")
     attributes = {key: value for key, value in said.items() if key in terms.attributes}
@@ -75,11 +71,7 @@ def read_set(name: str, content: object, terms: Terms = OF_TOOLKIT) -> Evaluatio
 
 
 def check_sizes(sets: Iterable[EvaluationSet]) -> None:
-    """Check that no set of some tasks is larger than the set of all that it is a part of.
-
-    Raises:
-        RuleError: one is, or its tasks have other schedules.
-    """
+    """Check that no set of some tasks is larger than the set of all that it is a part of."""
     sized = [each for each in sets if each.tasks]
     for whole in sized:
         for part in sized:
@@ -94,11 +86,7 @@ def check_sizes(sets: Iterable[EvaluationSet]) -> None:
 
 
 def check_conditions(register: str, conditions: Mapping[str, str], section: Section, terms: Terms) -> None:
-    """Check that columns of a register can say what is asked of them.
-
-    Raises:
-        RuleError: it has no such column, or one that never says so.
-    """
+    """Check that columns of a register can say what is asked of them."""
     check_columns(register, tuple(conditions), section, terms, numbers=False)
     for name, value in conditions.items():
         column = terms.table(register).column(name)
@@ -110,11 +98,7 @@ def check_conditions(register: str, conditions: Mapping[str, str], section: Sect
 def check_columns(
     register: str, columns: tuple[str, ...], section: Section, terms: Terms = OF_TOOLKIT, *, numbers: bool
 ) -> None:
-    """Check that a register has columns, of numbers or of text.
-
-    Raises:
-        RuleError: it has no such column, or one of another type.
-    """
+    """Check that a register has columns, of numbers or of text."""
     table = TABLES[register]
     for name in columns:
         column = table.column(name)

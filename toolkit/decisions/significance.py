@@ -104,11 +104,7 @@ class Family:
 
 
 def read_test(name: str, content: object) -> Significance:
-    """Read one test.
-
-    Raises:
-        RuleError: malformed, or a method that is not known.
-    """
+    """Read one test."""
     section = Section(content, f"tests.{identifier(name, 'tests')}", TEST)
     test = Significance(
         id=name,
@@ -124,11 +120,7 @@ def read_test(name: str, content: object) -> Significance:
 
 
 def read_family(name: str, content: object) -> Family:
-    """Read one family.
-
-    Raises:
-        RuleError: malformed, empty, or a test in it twice.
-    """
+    """Read one family."""
     section = Section(content, f"families.{identifier(name, 'families')}", FAMILY)
     tests = section.texts("tests")
     family = Family(name, tests, section.text("method"), section.texts("spans"))
@@ -141,11 +133,7 @@ def read_family(name: str, content: object) -> Family:
 def check_tests(
     tests: Mapping[str, Significance], families: Mapping[str, Family], endpoints: Mapping[str, Endpoint]
 ) -> None:
-    """Check that every test is of an endpoint that it can test, and in one family at most.
-
-    Raises:
-        RuleError: an undeclared endpoint or test, or one that does not fit.
-    """
+    """Check that every test is of an endpoint that it can test, and in one family at most."""
     for test in tests.values():
         where = f"tests.{test.id}"
         if test.endpoint not in endpoints:
@@ -174,11 +162,7 @@ def check_tests(
 
 
 def check_adjusted(expression: Expression, families: Mapping[str, Family], where: str) -> None:
-    """Check that an adjusted p-value is that of a test in a family.
-
-    Raises:
-        RuleError: the test is in none.
-    """
+    """Check that an adjusted p-value is that of a test in a family."""
     match expression:
         case Call("adjusted", (Name(name),)):
             if not any(name in family.tests for family in families.values()):

@@ -51,11 +51,7 @@ class Statistic:
 
 
 def read_statistic(name: str, content: object) -> Statistic:
-    """Read one statistic.
-
-    Raises:
-        RuleError: malformed, or its formula is none of the language.
-    """
+    """Read one statistic."""
     section = Section(content, f"statistics.{identifier(name, 'statistics')}", STATISTIC)
     formula = section.text("formula")
     low, high = section.range("range")
@@ -74,15 +70,7 @@ def read_statistic(name: str, content: object) -> Statistic:
 
 
 def check_statistics(statistics: Mapping[str, Statistic], endpoints: Mapping[str, Kind]) -> None:
-    """Check that every formula gives a number, is made of endpoints and statistics, and of none twice over.
-
-    Args:
-        statistics: as declared, by name.
-        endpoints: what each endpoint gives.
-
-    Raises:
-        RuleError: one does not.
-    """
+    """Check that every formula gives a number and is made of endpoints and statistics, without a circle."""
     kinds = {**endpoints, **dict.fromkeys(statistics, Kind.NUMBER)}
     for statistic in statistics.values():
         where = f"statistics.{statistic.id}"

@@ -21,12 +21,7 @@ ROUNDING = Fraction(1, 10**9)
 
 
 def inputs_sha256(study: Study) -> str:
-    """Return the SHA-256 of what a study's decisions were made on.
-
-    Returns:
-        Digest of the canonical JSON of the registration that the study names, with its amendments then, and
-        the row hash of every table but the decisions and the launches.
-    """
+    """Return the SHA-256 of what a study's decisions were made on."""
     tables = {name: study.sha256(name) for name in TABLES if name not in LEFT_OUT and study.has(name)}
     registered = study.manifest.registration
     frozen = {"name": registered.name, "sha256": registered.sha256}
@@ -36,12 +31,7 @@ def inputs_sha256(study: Study) -> str:
 
 
 def decision_rows(decisions: Sequence[Decision], inputs: str) -> list[dict[str, Any]]:
-    """Return decisions as rows of `decisions`.
-
-    Args:
-        decisions: of one study, each rule once.
-        inputs: what they were made on, as `inputs_sha256`.
-    """
+    """Return decisions as rows of `decisions`."""
     return [_row(decision, inputs) for decision in decisions]
 
 
@@ -58,11 +48,7 @@ class StoredDecisions:
         self._inputs = inputs_sha256(study) if rows else ""
 
     def check(self, decision: Decision) -> None:
-        """Check that a stored decision is the one reached now.
-
-        Raises:
-            DamagedError: it says something else, or was made on something else.
-        """
+        """Check that a stored decision is the one reached now."""
         row = self._rows.get(decision.rule)
         if row is None:
             return
@@ -78,11 +64,7 @@ class StoredDecisions:
                 )
 
     def check_complete(self, rules: Collection[str]) -> None:
-        """Check that no decision is stored on a rule that is none.
-
-        Raises:
-            DamagedError: there is one.
-        """
+        """Check that no decision is stored on a rule that is none."""
         unknown = [rule for rule in self._rows if rule not in rules]
         if unknown:
             raise DamagedError(

@@ -24,20 +24,7 @@ _KEPT = ("run_id", "condition", "arm", "seed", *PLACE, "step")
 
 
 def episode_counts(endpoint: Endpoint, runs: Iterable[str], registers: Tables) -> Counts:
-    """Count the episodes of an endpoint by task.
-
-    Args:
-        endpoint: a mean of episodes.
-        runs: its deciding runs.
-        registers: a study with episode rows.
-
-    Returns:
-        Counts by run and step, then by task; what has no row is not there, nor is another task than the
-        endpoint's.
-
-    Raises:
-        DamagedError: episodes contradict each other.
-    """
+    """Count the episodes of an endpoint by task."""
     tasks = tasks_of(endpoint, registers) if endpoint.attributes else None
     if isinstance(tasks, Missing):
         return {}
@@ -45,19 +32,7 @@ def episode_counts(endpoint: Endpoint, runs: Iterable[str], registers: Tables) -
 
 
 def rows_of(endpoint: Endpoint, registers: Tables) -> Any:
-    """Return the rows that an endpoint is measured on.
-
-    Args:
-        endpoint: what is measured.
-        registers: the study.
-
-    Returns:
-        The register's rows; of an endpoint on some tasks, rows of `evaluations` counted from the episodes of
-        these tasks, or what is missing for them.
-
-    Raises:
-        DamagedError: episodes contradict each other, or a task says its attributes in another form.
-    """
+    """Return the rows that an endpoint is measured on."""
     if not registers.has(endpoint.register):
         return _missing(f"the study has no register {endpoint.register!r}")
     table = registers.rows(endpoint.register)
@@ -85,11 +60,7 @@ def are_read(study: Tables, endpoint: Endpoint) -> bool:
 
 
 def tasks_of(endpoint: Endpoint, registers: Tables) -> frozenset[int] | Missing:
-    """Return the positions of the tasks that an endpoint is measured on, if they are as many as registered.
-
-    Raises:
-        DamagedError: as `tasks_named`.
-    """
+    """The positions of the tasks that an endpoint is measured on, if they are as many as registered."""
     found = tasks_named(endpoint, registers)
     if isinstance(found, Missing) or len(found) == endpoint.tasks:
         return found
@@ -98,11 +69,7 @@ def tasks_of(endpoint: Endpoint, registers: Tables) -> frozenset[int] | Missing:
 
 
 def tasks_named(endpoint: Endpoint, registers: Tables) -> frozenset[int] | Missing:
-    """Return the positions of the tasks with an endpoint's attributes, as their pool says them.
-
-    Raises:
-        DamagedError: a task does not say an attribute, or not in the form in which they are stored.
-    """
+    """Return the positions of the tasks with an endpoint's attributes, as their pool says them."""
     pool, wanted = endpoint.where["pool"], endpoint.attributes
     rows = rows_with(registers.rows(TASK_POOLS), {"pool": pool}) if registers.has(TASK_POOLS) else ()
     if not all(row.get(ATTRIBUTES) for row in rows) or not rows:

@@ -20,18 +20,7 @@ Draws = dict[tuple[int, int, int], Any]
 def interval_over_tasks(
     spec: IntervalSpec, differences: Sequence[Sequence[float]], denominator: int, drawn: Draws
 ) -> Interval | Missing:
-    """Compute an interval from the differences of tasks.
-
-    Args:
-        spec: an interval over tasks.
-        differences: of each seed on each task, times `denominator`; whole numbers or doubles, two tasks at
-            least.
-        denominator: what they are divided by.
-        drawn: what was drawn before, to be shared by endpoints on as many tasks.
-
-    Returns:
-        The interval, with the Monte Carlo errors of its ends if it resamples; or why there is none.
-    """
+    """Compute an interval from the differences of tasks."""
     totals = [sum(of_task) for of_task in zip(*differences, strict=True)]
     whole, level = denominator * len(differences), float(spec.level)
     named = (spec.id, spec.endpoint, spec.level)

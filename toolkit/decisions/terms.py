@@ -66,19 +66,7 @@ def read_terms(
     missing: dict[str, Any] | None = None,
     attributes: dict[str, Any] | None = None,
 ) -> Terms:
-    """Read the words that a registration declares.
-
-    Args:
-        content: the section `words`, column → list of words; empty where it has none.
-        cells: the lines of the matrix.
-        scores: the section `scores`, with their range; empty where it has none.
-        missing: the section `missing`; empty where every episode has an outcome of its own.
-        attributes: the section `attributes`, attribute of a task → list of words; empty where it has none.
-
-    Raises:
-        RuleError: another column than those that can have own words, what is no word, or an attribute with
-            the name of a column.
-    """
+    """Read the words that a registration declares."""
     section = Section(content, "words", WORDS_OF)
     words = {name: section.texts(name) for name in WORDS if section.has(name)}
     section.done()

@@ -56,15 +56,6 @@ def check_units(
     2. Its range lies within what can be measured, and so does the value that it waits for.
     3. A statistic has the unit of its formula.
     4. No formula and no test adds, subtracts or compares values of different units.
-
-    Args:
-        endpoints: as declared, by name.
-        statistics: as declared, by name, none made of itself.
-        intervals: as declared, by name.
-        rules: with every name declared and every operator given what it takes.
-
-    Raises:
-        RuleError: one of these does not hold.
     """
     for endpoint in endpoints.values():
         _check_unit(endpoint)  # 1

@@ -33,18 +33,7 @@ class Outcomes:
 
 
 def check_not_vacuous(book: RuleBook, only: Collection[str] | None = None) -> None:
-    """Check that every rule can pass and can miss, in every reading, and that every criterion decides.
-
-    Args:
-        book: the rules, amendments applied.
-        only: the rules to check; all of them otherwise.
-
-    Raises:
-        RuleError: an outcome that no values within the declared ranges give, or one that the solver cannot
-            decide.
-        UsageError: the registration has no such rule.
-        IncompleteError: the solver is not installed.
-    """
+    """Check that every rule can pass and can miss, in every reading, and that every criterion decides."""
     wanted = set(book.rules) if only is None else {book.rule(name).id for name in only}
     for rule in (rule for rule in book.rules.values() if rule.id in wanted):
         for reading in rule.readings or ("",):
@@ -56,16 +45,7 @@ def check_not_vacuous(book: RuleBook, only: Collection[str] | None = None) -> No
 
 
 def outcomes(book: RuleBook, rule_id: str, reading: str = "") -> Outcomes:
-    """Return values at which a rule passes, and values at which it misses.
-
-    Args:
-        book: the rules, amendments applied.
-        rule_id: the rule.
-        reading: one of its readings; the binding one otherwise.
-
-    Raises:
-        RuleError, UsageError, IncompleteError: as `check_not_vacuous`.
-    """
+    """Return values at which a rule passes, and values at which it misses."""
     rule = book.rule(rule_id)
     chosen = reading or rule.binding
     name = f"rule {rule.id}, read as {chosen!r}," if chosen else f"rule {rule.id}"

@@ -118,11 +118,7 @@ def mean_of(value: Scalar | Series[Fraction]) -> Scalar:
 
 
 def exact(value: float | Decimal) -> Fraction:
-    """Return a stored number exactly; a double counts as the shortest decimal that prints it.
-
-    Raises:
-        DamagedError: it is not finite.
-    """
+    """Return a stored number exactly; a double counts as the shortest decimal that prints it."""
     if not math.isfinite(value):
         raise DamagedError("a stored number is not finite", found=value)
     return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
@@ -139,13 +135,7 @@ def rounded(value: Fraction) -> float:
 
 
 def fixed(value: float | Fraction, digits: int = 4, *, signed: bool = False) -> str:
-    """Return a number with so many decimals: rounded once, from the exact one, a tie to the even digit.
-
-    Args:
-        value: the number itself, not what was printed of it.
-        digits: decimals.
-        signed: whether a plus is written.
-    """
+    """Return a number with so many decimals: rounded once, from the exact one, a tie to the even digit."""
     return f"{float(round(Fraction(value), digits)):{'+' if signed else ''}.{digits}f}"
 
 

@@ -76,13 +76,7 @@ class Schedule:
         self._start = prefix(DOMAIN, seed)
 
     def draw(self, tool: str, resource: str, repeat: int) -> Draw:
-        """Return the draw of an event key.
-
-        Args:
-            tool: name of the tool.
-            resource: identifier of the record that the call is about; free text never enters.
-            repeat: how many draws this tool and resource had before in the episode.
-        """
+        """Return the draw of an event key."""
         return Draw(sha256(self._start + _encode(tool, resource, repeat)).digest())
 
     def grader(self) -> Draw:
@@ -105,14 +99,6 @@ _GRADER_KEY = b"".join(map(encode_field, GRADER))
 
 def group_seeds(design: Design, row: int, size: int) -> tuple[int, ...]:
     """Return the schedule seed of each rollout of a group.
-
-    Args:
-        design: `paired` or `independent`.
-        row: schedule seed of the row: one task at one step.
-        size: rollouts in the group, G.
-
-    Raises:
-        ValueError: there is no such design, or no rollout.
 
     Source:
         Paper sec:setting: independent, a schedule each; paired, one schedule shared by the G rollouts.

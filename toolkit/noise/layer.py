@@ -133,18 +133,7 @@ class Layer:
     def meet(
         self, tool: Tool, resource: str, arguments: Mapping[str, Any], call: int
     ) -> Fate | Answer | None:
-        """Return what a call meets.
-
-        Args:
-            tool: a tool that is not a control tool.
-            resource: the record that the call is about.
-            arguments: the call's arguments.
-            call: number of the call in the episode, from 0.
-
-        Returns:
-            The answer in the tool's place; or a fate, where the tool is to be called and its answer to be
-            finished; None where the tool is to be called and its answer shown as it is.
-        """
+        """Return what a call meets."""
         name = tool.name
         request = (name, resource)
         # 1.
@@ -172,15 +161,7 @@ class Layer:
     def finish(
         self, tool: Tool, fate: Fate, whole: Any, before: Any = None, within: Within | None = None
     ) -> Any:
-        """Return the answer that is shown to a call whose tool has answered.
-
-        Args:
-            tool: the tool.
-            fate: what the call meets.
-            whole: the tool's answer.
-            before: its answer before the last write, where the fault is a stale read.
-            within: how the answer is changed, where it only holds what the agent reads.
-        """
+        """Return the answer that is shown to a call whose tool has answered."""
         # 4.
         answer: Any = before
         if fate.fault == "timeout_after_commit":

@@ -44,13 +44,7 @@ class Regime:
         return 1.0 if self.challenge else self.fault_rate if self.mixture else 0.0
 
     def fault(self, tool: Tool, repeat: int, draw: Draw) -> Fault | None:
-        """Return the fault that a call meets.
-
-        Args:
-            tool: the tool.
-            repeat: repeat index of the event key.
-            draw: draw of the event key.
-        """
+        """Return the fault that a call meets."""
         if self.challenge:
             return "transient" if tool.kind == "write" and repeat == 0 else None
         if self.mixture is None or draw.gate >= self.fault_rate:

@@ -1,1 +1,1 @@
-"""The noise layer in front of anybody's tools: declaration, MCP proxy, trainers, wrappers."""
+"""Noise in anybody's training loop: the public names of `toolkit.noise.trainers`."""

@@ -52,17 +52,7 @@ class Added:
 def read_addition(
     registration: Registration, path: Path, *, after_runs: bool = False
 ) -> tuple[Amendment | Deviation, bytes]:
-    """Read a file that is to be added (step 1).
-
-    Args:
-        registration: what it is added to.
-        path: the file.
-        after_runs: whether it is to say of itself that it was made after runs.
-
-    Raises:
-        DamagedError: it does not say what such a file has to.
-        UsageError: its id is taken, or its date is not one that it can have today.
-    """
+    """Read a file that is to be added (step 1)."""
     content = read_bytes(path, LARGEST_FROZEN)
     if after_runs:
         content = _with_after_runs(content)
@@ -103,22 +93,7 @@ def add(
     check: Callable[[Registration], None],
     say: Callable[[str], None] = lambda _: None,
 ) -> Added:
-    """Add a file to a registration (steps 2 to 4).
-
-    Args:
-        registration: as loaded.
-        entry: as `read_addition` returned it.
-        content: its bytes.
-        sources: the authorities to ask; nobody is where the registration restates one frozen elsewhere.
-        known: those that are trusted; a demonstration trusts its own.
-        check: raises where the entry's rules do not do, beside those that the registration has by now.
-        say: told what happens.
-
-    Raises:
-        IncompleteError: an authority gave no token; the same command goes on from there.
-        VerificationError: the authorities are not independent, or disagree, or the registration was changed.
-        RuleError, UsageError: what `check` raises.
-    """
+    """Add a file to a registration (steps 2 to 4)."""
     folder = registration.folder
     with locked(folder):
         fresh = load_registration(folder)

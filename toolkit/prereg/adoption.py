@@ -83,21 +83,6 @@ def examine(registration: Registration, checkout: Folder, reader: Reader, say: S
     2. The authors' own records of the freeze say the same: hash, time, commit.
     3. With document, tokens, request and certificates in place, the registration's steps pass.
     4. The hashes of the task pools are compared with the recorded ones.
-
-    Args:
-        registration: the one whose evidence it is.
-        checkout: the checkout.
-        reader: whom to trust.
-        say: told what is being done.
-
-    Returns:
-        The evidence, verified; nothing is written yet.
-
-    Raises:
-        UsageError: the registration does not say where a checkout keeps its evidence.
-        VerificationError: something is not what was frozen.
-        IncompleteError: something is missing.
-        DamagedError: a file is not what it has to be.
     """
     places = registration.record.checkout
     if places is None:
@@ -118,15 +103,7 @@ def examine(registration: Registration, checkout: Folder, reader: Reader, say: S
 
 
 def put_in_place(evidence: Evidence) -> PlacingOutcome:
-    """Put verified evidence where `verify-prereg` reads it, all of it or nothing.
-
-    Returns:
-        `adopted`, or `unchanged` where exactly this lay there.
-
-    Raises:
-        UsageError: another command holds the registration.
-        IncompleteError: the folder cannot be written.
-    """
+    """Put verified evidence where `verify-prereg` reads it, all of it or nothing."""
     with locked(evidence.folder.parent):
         if evidence.folder.is_dir():
             there = {path.name: path.read_bytes() for path in evidence.folder.iterdir() if path.is_file()}

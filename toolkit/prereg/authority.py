@@ -46,11 +46,7 @@ class _Unanswered(Exception):  # noqa: N818 - not an error of the program
 
 
 def make_request(digest: bytes) -> bytes:
-    """Return a request for a timestamp of a SHA-256 digest, DER.
-
-    Raises:
-        IncompleteError: the extra that it needs is not installed.
-    """
+    """Return a request for a timestamp of a SHA-256 digest, DER."""
     try:
         import rfc3161ng
     except ImportError:
@@ -84,16 +80,7 @@ class Online:
     attempts: int = 3
 
     def obtain(self, digest: bytes, verify: Judge, say: Say) -> Reply:
-        """Ask until a reply verifies; what cannot get better by asking is not asked again.
-
-        Args:
-            digest: SHA-256 of the document.
-            verify: judges a reply completely.
-            say: told of each failure that is followed by another attempt.
-
-        Raises:
-            IncompleteError: it was not answered, or with something that does not verify.
-        """
+        """Ask until a reply verifies; what cannot get better by asking is not asked again."""
         address, reason = self.trusted.address, ""
         for attempt in range(self.attempts):
             if attempt:

@@ -47,31 +47,13 @@ class Entry:
 
 
 def read_chain(folder: Path, frozen: str) -> tuple[tuple[Entry, ...], dict[str, bytes]]:
-    """Read a registration's chain and the files that it names, checking each one.
-
-    Args:
-        folder: the registration.
-        frozen: digest of the frozen files, which the chain begins with.
-
-    Returns:
-        The entries in order, and their files' bytes by name.
-
-    Raises:
-        IncompleteError: the chain or a file is missing or cannot be read.
-        DamagedError: a line that it cannot have.
-        VerificationError: a link that does not follow, or a file that was changed.
-    """
+    """Read a registration's chain and the files that it names, checking each one."""
     entries = parse_chain(read_bytes(folder / CHAIN, LARGEST_LIST), frozen, folder / CHAIN)
     return entries, {entry.name: read_recorded(folder, entry.name, entry.sha256) for entry in entries}
 
 
 def parse_chain(raw: bytes, frozen: str, where: Path | str) -> tuple[Entry, ...]:
-    """Return the entries of a chain.
-
-    Raises:
-        DamagedError: a line that it cannot have.
-        VerificationError: a link that does not follow from the one before.
-    """
+    """Return the entries of a chain."""
     entries: list[Entry] = []
     link = frozen
     lines = raw.split(b"\n")
@@ -104,14 +86,7 @@ def parse_chain(raw: bytes, frozen: str, where: Path | str) -> tuple[Entry, ...]
 
 
 def extend_chain(raw: bytes, frozen: str, name: str, content: bytes) -> bytes:
-    """Return a chain with one more line.
-
-    Args:
-        raw: the chain so far; empty for a new one.
-        frozen: digest of the frozen files.
-        name: the file that the line is for.
-        content: its bytes.
-    """
+    """Return a chain with one more line."""
     entries = parse_chain(raw, frozen, CHAIN)
     sha256 = hashlib.sha256(content).hexdigest()
     link = _link(entries[-1].link if entries else frozen, sha256, name)

@@ -35,17 +35,7 @@ class Folder:
         return path.exists() or path.is_symlink()
 
     def read(self, name: str, limit: int) -> bytes:
-        """Return a file's bytes.
-
-        Args:
-            name: relative to the checkout.
-            limit: how many bytes it may have.
-
-        Raises:
-            IncompleteError: it is missing, or no file.
-            VerificationError: a link leads out of the checkout.
-            DamagedError: it is longer.
-        """
+        """Return a file's bytes."""
         return read_bytes(self._inside(name), limit)
 
     def sha256(self, name: str, limit: int = MAX_POOL) -> str:
@@ -59,11 +49,7 @@ class Folder:
         return file_sha256(path)
 
     def json(self, name: str) -> Any:
-        """Return a JSON document, its numbers exactly as they are written; further errors as `read`.
-
-        Raises:
-            DamagedError: it is none, or nested too deeply.
-        """
+        """Return a JSON document, its numbers exactly as they are written; further errors as `read`."""
         raw = self.read(name, MAX_JSON)
         try:
             if _depth(raw) > DEEPEST:

@@ -64,12 +64,7 @@ class Reader:
 
 
 def independence(tokens: Sequence[Judged], trust: Sequence[Trusted]) -> Check:
-    """Step 5: at least two verified tokens, of different operators who are trusted, with no key in common.
-
-    Args:
-        tokens: all that there are.
-        trust: whom the reader trusts; for a demonstration, whom it names itself.
-    """
+    """Step 5: at least two verified tokens, of different operators who are trusted, with no key in common."""
     step = partial(Check, 5, "independent authorities")
     good = [judged for judged in tokens if judged.is_verified]
     if len(good) < len(tokens) or len(good) < FEWEST:

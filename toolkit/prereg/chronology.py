@@ -110,14 +110,7 @@ class Chronology:
 def chronology(
     registration: Registration, study: StudyRuns, freeze: Freeze, now: datetime | None = None
 ) -> Chronology:
-    """Compare the freeze with the launch of every run that enters a decision.
-
-    Args:
-        registration: names the exceptions and the amendments.
-        study: the runs.
-        freeze: when it was frozen.
-        now: a launch after this moment counts as unknown; the present if left out.
-    """
+    """Compare the freeze with the launch of every run that enters a decision."""
     now = now or datetime.now(UTC)
     disclosed = {exception.run for exception in registration.exceptions}
     after: dict[str, datetime] = {}

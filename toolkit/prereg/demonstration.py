@@ -60,11 +60,7 @@ class DemonstrationAuthority:
         return (self.root,)
 
     def obtain(self, digest: bytes, verify: Judge, say: Say) -> Reply:
-        """Answer a request that any authority would be sent.
-
-        Raises:
-            IncompleteError: its own token does not verify.
-        """
+        """Answer a request that any authority would be sent."""
         request = make_request(digest)
         reply = Reply(request, self.answer(request))
         verdict = verify(reply)
@@ -74,14 +70,7 @@ class DemonstrationAuthority:
         return reply
 
     def answer(self, request: bytes) -> bytes:
-        """Answer a request as an authority does, with a token of the present time.
-
-        Args:
-            request: a TimeStampReq, DER.
-
-        Returns:
-            A TimeStampResp, DER.
-        """
+        """Answer a request as an authority does, with a token of the present time."""
         asked = tsp.TimeStampReq.load(request, strict=True)
         now = datetime.now(UTC).replace(microsecond=0)
         info = tsp.TSTInfo(

@@ -125,19 +125,7 @@ def judge(
     *,
     with_openssl: bool = False,
 ) -> Judged:
-    """Judge one token of a registration.
-
-    Args:
-        subject: what it has to be about.
-        authority: whose token it has to be.
-        token_place: its file, relative to the subject's folder.
-        request_place: the file of the request that it answers; may be empty.
-        at: when it is judged.
-        with_openssl: ask OpenSSL as well; it can veto.
-
-    Returns:
-        The verdict; `incomplete` where the token, or the certificate of a pinned root, is missing.
-    """
+    """Judge one token of a registration."""
     folder = subject.folder
     token = folder / token_place
     if not token.is_file():
@@ -238,9 +226,6 @@ def anchor(registration: Registration) -> str:
     Authorities made for the occasion answer to the author alone; theirs is a demonstration of this, too. That
     nobody knew an anchor before does not say that nobody chose it: an author can ask an authority again, and
     keep the answer that suits.
-
-    Raises:
-        IncompleteError: a token is not here, or cannot be read.
     """
     tokens = (registration.folder / authority.token_place for authority in registration.record.authorities)
     return _digest([registration.sha256, *map(file_sha256, tokens)])
@@ -253,14 +238,6 @@ def amendment_anchor(registration: Registration, amendment: str) -> str:
 
         anchor = SHA-256 of the lines: anchor of the registration, link of the amendment,
                  SHA-256 of what each of its authorities signed, in the order of the trust file
-
-    Args:
-        registration: the registration.
-        amendment: id of one of its amendments.
-
-    Raises:
-        IncompleteError: a token of the freeze or of the amendment is not here, or cannot be read.
-        DamagedError: a token of the amendment is none.
     """
     from toolkit.prereg.token.der import MAX_BYTES
     from toolkit.prereg.token.timestamp import granted_token, read_timestamp

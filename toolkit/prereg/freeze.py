@@ -81,17 +81,7 @@ class Draft:
 
 
 def open_draft(folder: Path, check_rules: Callable[[str], None]) -> Draft:
-    """Read a draft and check that it can be frozen (steps 1 and 2).
-
-    Args:
-        folder: the registration.
-        check_rules: raises where the rules' text is not to be frozen.
-
-    Raises:
-        UsageError: it is frozen already, or its files are not ready.
-        IncompleteError: a file is missing.
-        RuleError: what `check_rules` raises.
-    """
+    """Read a draft and check that it can be frozen (steps 1 and 2)."""
     _refuse_frozen(folder)
     contents = _contents(folder)
     for needed in (RULES, PROTOCOL):
@@ -125,20 +115,7 @@ def freeze(
     standing: OwnStanding,
     say: Callable[[str], None] = lambda _: None,
 ) -> Frozen:
-    """Freeze a draft (steps 3 to 5).
-
-    Args:
-        folder: the registration.
-        draft: as `open_draft` returned it.
-        sources: the authorities to ask, at least two.
-        known: those that are trusted; a demonstration trusts its own.
-        standing: `public` or `demonstration`.
-        say: told what happens.
-
-    Raises:
-        IncompleteError: an authority gave no token; the same command goes on from there.
-        VerificationError: the authorities are not independent, or disagree.
-    """
+    """Freeze a draft (steps 3 to 5)."""
     with locked(folder):
         _check_unchanged(folder, draft)
         trusted = tuple(source.trusted for source in sources)
@@ -160,11 +137,7 @@ def freeze(
 
 
 def require(folder: Path, tokens: tuple[Judged, ...], trust: Sequence[Trusted]) -> None:
-    """Check that tokens stand together; if not, others have to be obtained.
-
-    Raises:
-        VerificationError: the authorities are not independent, or disagree.
-    """
+    """Check that tokens stand together; if not, others have to be obtained."""
     for check in (independence(tokens, trust), agreement(tokens)):
         if check.outcome != "passed":
             discard(folder)
@@ -176,11 +149,7 @@ def require(folder: Path, tokens: tuple[Judged, ...], trust: Sequence[Trusted]) 
 
 
 def check_slugs(authorities: Sequence[Trusted]) -> None:
-    """Check that authorities can be told apart by the names of their files.
-
-    Raises:
-        UsageError: they cannot.
-    """
+    """Check that authorities can be told apart by the names of their files."""
     slugs = [authority.slug for authority in authorities]
     if len(set(slugs)) != len(slugs):
         raise UsageError(
@@ -191,11 +160,7 @@ def check_slugs(authorities: Sequence[Trusted]) -> None:
 
 
 def refuse_waiting(folder: Path) -> None:
-    """Refuse where tokens of public authorities wait: a demonstration would discard them.
-
-    Raises:
-        UsageError: they do.
-    """
+    """Refuse where tokens of public authorities wait: a demonstration would discard them."""
     waiting = [path.name for path in (folder / PENDING / EVIDENCE).glob("*.tsr") if ADDRESS not in path.name]
     if waiting:
         raise UsageError(

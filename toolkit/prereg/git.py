@@ -13,16 +13,7 @@ _SHA1_DIGITS = 40
 
 
 def clean_commit(folder: Path, contents: Mapping[str, bytes]) -> str:
-    """Return the commit that holds a folder's files, byte for byte; nothing without version control.
-
-    Args:
-        folder: the folder.
-        contents: its files' bytes by name.
-
-    Raises:
-        UsageError: the commit does not have the files as they are.
-        IncompleteError: git cannot tell.
-    """
+    """Return the commit that holds a folder's files, byte for byte; nothing without version control."""
     if shutil.which("git") is None or not _is_in_repository(folder):
         return ""
     commit = _git(folder, "rev-parse", "--verify", "--quiet", "HEAD", may_fail=True).strip()
@@ -50,12 +41,7 @@ def ignored(folder: Path) -> list[str]:
 
 
 def rewritten(folder: Path, kept: Mapping[str, bool]) -> list[str]:
-    """Return the files below a folder that are not as in the last commit; none without version control.
-
-    Args:
-        folder: the folder, which may have been taken away.
-        kept: names of the files that are meant, and whether one may be added to at its end.
-    """
+    """Return the files below a folder that are not as in the last commit; none without version control."""
     above = folder.resolve().parent
     if shutil.which("git") is None or not _is_in_repository(above):
         return []

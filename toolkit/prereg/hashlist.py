@@ -24,11 +24,7 @@ _LINE = re.compile(r"([0-9a-f]{64})  (\w[\w./-]*)", re.ASCII)
 
 
 def write_list(contents: Mapping[str, bytes]) -> bytes:
-    """Return the list of files, given their bytes by name.
-
-    Raises:
-        DamagedError: a name that cannot stand in a list.
-    """
+    """Return the list of files, given their bytes by name."""
     lines = [f"{hashlib.sha256(contents[name]).hexdigest()}  {name}\n" for name in sorted(contents)]
     raw = "".join(lines).encode()
     entries(raw, "the list of files")
@@ -36,20 +32,7 @@ def write_list(contents: Mapping[str, bytes]) -> bytes:
 
 
 def read_listed(folder: Path, list_name: str) -> tuple[str, dict[str, bytes]]:
-    """Read the files that a hash list names and check each one.
-
-    Args:
-        folder: the folder that the names are relative to.
-        list_name: file name of the list.
-
-    Returns:
-        SHA-256 of the list itself, and the files' bytes by name.
-
-    Raises:
-        IncompleteError: the list or a file is missing or cannot be read.
-        DamagedError: the list is no hash list, or not the one that these files have.
-        VerificationError: a file was changed after its hash was recorded.
-    """
+    """Read the files that a hash list names and check each one."""
     raw = read_bytes(folder / list_name, LARGEST_LIST)
     recorded = entries(raw, folder / list_name)
     contents: dict[str, bytes] = {}
@@ -66,13 +49,7 @@ def read_listed(folder: Path, list_name: str) -> tuple[str, dict[str, bytes]]:
 
 
 def read_recorded(folder: Path, name: str, recorded: str) -> bytes:
-    """Read a file and check its hash.
-
-    Raises:
-        IncompleteError: it is missing or cannot be read.
-        DamagedError: it is longer than a frozen file can be.
-        VerificationError: it was changed after its hash was recorded.
-    """
+    """Read a file and check its hash."""
     # The Hub's cache keeps every file as a link to its content, which is held against its hash here.
     is_cached = (folder / name).resolve().parent.name == CACHED
     if (folder / name).is_symlink() and not is_cached:
@@ -102,11 +79,7 @@ def leads_out(name: str) -> bool:
 
 
 def entries(raw: bytes, where: Path | str) -> dict[str, str]:
-    """Return the hashes of a list by name.
-
-    Raises:
-        DamagedError: a line that it cannot have, or names that are not sorted.
-    """
+    """Return the hashes of a list by name."""
     hashes: dict[str, str] = {}
     text = raw.decode("utf-8", errors="replace")
     for number, line in enumerate(text.split("\n")[:-1], start=1):

@@ -21,14 +21,7 @@ _TIMEOUT_S = 20
 
 
 def second_opinion(raw: bytes, material: Material, verdict: TokenVerdict) -> TokenVerdict:
-    """Ask OpenSSL about a token that all checks passed.
-
-    Returns:
-        The verdict: with a note where OpenSSL agrees or cannot tell, `not_verified` where it refuses.
-
-    Raises:
-        IncompleteError: there is no `openssl` here, or it does not answer.
-    """
+    """Ask OpenSSL about a token that all checks passed."""
     program = shutil.which("openssl")
     if program is None:
         raise IncompleteError(

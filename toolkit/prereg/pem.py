@@ -16,12 +16,7 @@ MAX_FILE = 64 << 20
 
 
 def read_blocks(path: Path, kind: str) -> tuple[bytes, ...]:
-    """Return the DER of every block of a kind in a file; a file that is no PEM is one block itself.
-
-    Raises:
-        IncompleteError: the file is missing or cannot be read.
-        DamagedError: it holds no such block.
-    """
+    """Return the DER of every block of a kind in a file; a file that is no PEM is one block itself."""
     raw = read_up_to(path, MAX_FILE + 1)
     if len(raw) > MAX_FILE:
         raise DamagedError(f"{path.name} is too large", expected=f"at most {MAX_FILE} bytes", where=path)

@@ -68,12 +68,7 @@ def is_left_over(name: str) -> bool:
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold a registration for one command alone; the hold ends with the process, however that ends.
-
-    Raises:
-        UsageError: another command holds it.
-        IncompleteError: the folder cannot be written.
-    """
+    """Hold a registration for one command alone; the hold ends with the process, however that ends."""
     with hold(folder, LOCK, "registration"):
         for left in [path for path in folder.rglob(".*.part") if path.is_file()]:
             left.unlink()

@@ -114,11 +114,7 @@ class FreezeRecord:
 
 
 def read_record(content: bytes) -> FreezeRecord:
-    """Read a freeze record.
-
-    Raises:
-        ValueError, KeyError, TypeError, AttributeError: it is none.
-    """
+    """Read a freeze record."""
     document = tomllib.loads(content.decode())
     record = FreezeRecord(
         standing=cast("OwnStanding", text(document["standing"])),
@@ -257,11 +253,7 @@ class Deviation:
 
 
 def read_amendment(name: str, content: bytes) -> Amendment:
-    """Read an amendment file.
-
-    Raises:
-        ValueError, KeyError, TypeError, AttributeError: it is none.
-    """
+    """Read an amendment file."""
     source = content.decode()
     head = tomllib.loads(source)["amendment"]
     return Amendment(
@@ -283,11 +275,7 @@ def read_amendment(name: str, content: bytes) -> Amendment:
 
 
 def read_deviation(name: str, content: bytes) -> Deviation:
-    """Read a deviation file.
-
-    Raises:
-        ValueError, KeyError, TypeError, AttributeError: it is none.
-    """
+    """Read a deviation file."""
     entry = tomllib.loads(content.decode())["deviation"]
     deviation = Deviation(
         id=_identifier(entry, name),

@@ -87,13 +87,7 @@ def is_draft(folder: Path) -> bool:
 
 
 def load_registration(folder: Path) -> Registration:
-    """Load a registration, checking every file against its recorded hash.
-
-    Raises:
-        IncompleteError: it is not frozen, or a file is missing or cannot be read.
-        VerificationError: a file was changed after its hash was recorded, or was never recorded.
-        DamagedError: a file is not what it has to be.
-    """
+    """Load a registration, checking every file against its recorded hash."""
     if is_draft(folder):
         raise IncompleteError(
             f"registration {folder.name!r} is a draft: it is not frozen",

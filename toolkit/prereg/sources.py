@@ -26,18 +26,7 @@ def online(
     roots: Sequence[Path],
     timeout_s: float,
 ) -> tuple[Source, ...]:
-    """Return the authorities to ask over HTTP.
-
-    Args:
-        addresses: as the user gave them.
-        named: those of the registration's own trust file.
-        known: those that the user trusts.
-        roots: files with root certificates.
-        timeout_s: longest time for one exchange.
-
-    Raises:
-        UsageError: nobody trusted answers at an address, or they are fewer than two.
-    """
+    """Return the authorities to ask over HTTP."""
     given = [der for path in roots for der in read_blocks(path, CERTIFICATE)]
     chosen = [_known(address, (*named, *known)) for address in addresses]
     chosen = chosen or list(named) or [authority for authority in known if authority.name in DEFAULT]

@@ -95,11 +95,7 @@ def span_text(document: bytes, span: Span) -> str | None:
 
 
 def read_spans(table: object) -> dict[str, Span]:
-    """Read the table of spans of a rules file, by name.
-
-    Raises:
-        RuleError: it is no table, or an entry is no span.
-    """
+    """Read the table of spans of a rules file, by name."""
     if not isinstance(table, dict):
         raise RuleError("a section is not a table", found=type(table).__name__, where=SPANS)
     return {name: _span(entry, f"{SPANS}.{name}") for name, entry in table.items()}
@@ -130,11 +126,7 @@ def sentences(document: bytes, sections: tuple[int, ...]) -> list[Sentence]:
 
 
 def read_unrestated(source: str) -> Unrestated:
-    """Read the list of sentences that no rule restates.
-
-    Raises:
-        ValueError, KeyError, TypeError, AttributeError: it is none.
-    """
+    """Read the list of sentences that no rule restates."""
     document = tomllib.loads(source)
     listed = [
         (Sentence(_whole(entry["line"]), _whole(entry["sentence"]), _digest(entry["sha256"])), entry["why"])
@@ -147,15 +139,7 @@ def read_unrestated(source: str) -> Unrestated:
 
 
 def differences(document: bytes, rules: str, unrestated: Unrestated | None) -> list[str]:
-    """Compare the spans of rules, and the list of what they leave out, with the document they restate.
-
-    Returns:
-        What does not fit, in words; nothing where every span has the recorded bytes, and every sentence of
-        the sections that the list covers is accounted for.
-
-    Raises:
-        RuleError: the rules have a span that is none.
-    """
+    """Compare the spans of rules, and the list of what they leave out, with the document they restate."""
     parsed = tomllib.loads(rules)
     spans, namers = read_spans(parsed.get(SPANS, {})), named_spans(parsed)
     problems = [

@@ -74,15 +74,7 @@ def rank(standing: Standing) -> int:
 
 
 def require(standings: Mapping[str, Standing], least: str | None = None) -> None:
-    """Check that registrations stand on something.
-
-    Args:
-        standings: by registration.
-        least: the least that each has to stand on; where left out, none may have failed.
-
-    Raises:
-        VerificationError: one stands on less.
-    """
+    """Check that registrations stand on something."""
     needed = ORDER.index(least) if least else ORDER.index(INCOMPLETE)
     less = {name: one for name, one in standings.items() if rank(one) < needed}
     if less:

@@ -36,31 +36,13 @@ class Source(Protocol):
         """Certificates to be archived beside the token, DER."""
 
     def obtain(self, digest: bytes, verify: Judge, say: Say) -> Reply:
-        """Return a reply that verifies.
-
-        Raises:
-            IncompleteError: there is none to be had.
-        """
+        """Return a reply that verifies."""
 
 
 def timestamp(
     folder: Path, prefix: str, document: bytes, sources: Sequence[Source], say: Say
 ) -> tuple[dict[str, bytes], tuple[Judged, ...]]:
-    """Obtain a token from each of several authorities.
-
-    Args:
-        folder: the registration.
-        prefix: how the evidence files' names begin.
-        document: what is timestamped.
-        sources: the authorities.
-        say: told what happens.
-
-    Returns:
-        The evidence, by file name relative to the registration, and the verdict on each token.
-
-    Raises:
-        IncompleteError: an authority gave no token that verifies; the others' are kept for the next attempt.
-    """
+    """Obtain a token from each of several authorities."""
     pending = begin(folder, document)
     session = _Session(pending, prefix, document, say)
     judged: list[Judged] = []
@@ -101,11 +83,7 @@ class _Session:
         return self._read_twice(self._judged(authority))
 
     def _read_twice(self, judged: Judged) -> Judged:
-        """Have another decoder read the time, too.
-
-        Raises:
-            VerificationError: it reads another.
-        """
+        """Have another decoder read the time, too."""
         read = second_reading((self.pending / judged.place).read_bytes())
         stated = judged.verdict.gen_time
         if read is None or stated is None:

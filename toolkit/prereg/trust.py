@@ -61,11 +61,7 @@ def known_restatements(more: Iterable[str] = ()) -> frozenset[str]:
 
 
 def parse_trust(text: str, where: Path | str) -> tuple[Trusted, ...]:
-    """Read a trust file.
-
-    Raises:
-        DamagedError: it does not say what a trust file has to.
-    """
+    """Read a trust file."""
     try:
         authorities = tuple(_trusted(entry) for entry in tomllib.loads(text)["authorities"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

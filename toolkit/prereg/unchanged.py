@@ -15,12 +15,6 @@ def check_unchanged(registrations: Path) -> list[str]:
     1. Lists of frozen files are those of the last commit, and chains have only grown since: a registration
        is neither frozen anew nor made a draft again.
     2. Files are those of the lists and chains.
-
-    Returns:
-        The names of the frozen registrations.
-
-    Raises:
-        VerificationError, IncompleteError, DamagedError: one is not as it was frozen.
     """
     changed = rewritten(registrations, {FROZEN: False, CHAIN: True})  # 1
     if changed:

@@ -121,11 +121,7 @@ class Verification:
 
 
 def open_checked(folder: Path) -> tuple[Registration | None, Check]:
-    """Step 1: every file of the registration is the one whose hash was recorded.
-
-    Returns:
-        The registration, or None where the step did not pass, and the step.
-    """
+    """Step 1: every file of the registration is the one whose hash was recorded."""
     try:
         registration = load_registration(folder)
     except (VerificationError, DamagedError) as error:
@@ -152,17 +148,6 @@ def verify_registration(
     7. The freeze precedes every deciding run that the frozen document does not except by name (check 18).
     8. What was added later was timestamped likewise, in its order.
     9. No amendment was made after the first run: one that was could have been made to fit it.
-
-    Args:
-        folder: the registration.
-        reader: who asks.
-        studies: gives the runs of the studies that belong to a registration.
-
-    Returns:
-        The verification.
-
-    Raises:
-        IncompleteError, DamagedError: a study cannot be read.
     """
     registration, first = open_checked(folder)  # 1
     if registration is None:

@@ -35,12 +35,7 @@ def arrow_schema(table: Table) -> Any:
 
 
 def to_arrow(table: Table, rows: Iterable[Mapping[str, object]]) -> Any:
-    """Return rows as an Arrow table, sorted by the table's key.
-
-    Raises:
-        DamagedError: a row has other columns than the schema, or than the first row of those that can be left
-            out, or a value of another type.
-    """
+    """Return rows as an Arrow table, sorted by the table's key."""
     import pyarrow as pa
 
     ordered = sorted((dict(row) for row in rows), key=lambda row: tuple(str_key(row[k]) for k in table.key))
@@ -96,11 +91,7 @@ def numbers(column: Any) -> Any:
 
 
 def moment(tick: int, name: str) -> datetime:
-    """Return a time of a column from its microseconds since 1970.
-
-    Raises:
-        DamagedError: it is none that Python can say.
-    """
+    """Return a time of a column from its microseconds since 1970."""
     try:
         return _EPOCH + timedelta(microseconds=tick)
     except OverflowError:
@@ -110,11 +101,7 @@ def moment(tick: int, name: str) -> datetime:
 
 
 def check_columns(table: Table, found: Any, where: object) -> None:
-    """Check that an Arrow schema is the table's.
-
-    Raises:
-        DamagedError: a column is missing, unknown, or of another type.
-    """
+    """Check that an Arrow schema is the table's."""
     wanted = arrow_schema(table)
     for field in wanted:
         position = found.get_field_index(field.name)
@@ -144,13 +131,7 @@ def check_columns(table: Table, found: Any, where: object) -> None:
 
 
 def shape(table: Table, arrow: Any) -> Any:
-    """Return an Arrow table with exactly the types of the table's columns.
-
-    Args:
-        table: the table.
-        arrow: a `pyarrow.Table` with columns that passed `check_columns`, or some of them; what its writer
-            called the elements of a list, and where it allowed nulls, is forgotten.
-    """
+    """Return an Arrow table with exactly the types of the table's columns."""
     import pyarrow as pa
 
     whole = arrow_schema(table)
@@ -183,12 +164,7 @@ _LEVEL = 15
 
 
 def parquet_bytes(table: str, arrow: Any) -> bytes:
-    """Return rows as one Parquet file: zstd, page index, and the encoding that suits each column.
-
-    Args:
-        table: name of the table.
-        arrow: its rows, a `pyarrow.Table` with its columns; the same rows give the same bytes.
-    """
+    """Return rows as one Parquet file: zstd, page index, and the encoding that suits each column."""
     import pyarrow.parquet as pq
 
     columns = TABLES[table].narrowed(arrow.column_names).columns
@@ -215,15 +191,7 @@ def parquet_bytes(table: str, arrow: Any) -> bytes:
 
 
 def open_parquet(path: Path, content: bytes | None = None) -> Any:
-    """Return a `pyarrow.parquet.ParquetFile`.
-
-    Args:
-        path: the file.
-        content: its bytes, where they were read already.
-
-    Raises:
-        DamagedError: the file is none.
-    """
+    """Return a `pyarrow.parquet.ParquetFile`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -234,11 +202,7 @@ def open_parquet(path: Path, content: bytes | None = None) -> Any:
 
 
 def read_parquet(source: Any, path: Path, columns: list[str]) -> Any:
-    """Return columns of an opened Parquet file as a `pyarrow.Table`, in the order asked for.
-
-    Raises:
-        DamagedError: they cannot be read, or are not what they say they are.
-    """
+    """Return columns of an opened Parquet file as a `pyarrow.Table`, in the order asked for."""
     import pyarrow as pa
 
     try:

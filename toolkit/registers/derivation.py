@@ -15,16 +15,7 @@ _REMEDY = "restore the file, or rebuild the registers from the rows"
 
 
 def compare(table: str, derived: Sequence[Mapping[str, Any]], stored: Sequence[Mapping[str, Any]]) -> None:
-    """Compare rows of a table with those that follow, in the columns that both have.
-
-    Args:
-        table: the table.
-        derived: the rows that follow.
-        stored: the rows that are there.
-
-    Raises:
-        DamagedError: the first row that differs, by its key.
-    """
+    """Compare rows of a table with those that follow, in the columns that both have."""
     key = TABLES[table].key
     sources = " and ".join(TABLES[table].follows) or "the registration"
     mine, theirs = ({tuple(row[name] for name in key): row for row in rows} for rows in (derived, stored))

@@ -63,16 +63,6 @@ def diff_studies(first: Study, second: Study, examples: int = EXAMPLES) -> Study
     1. What the manifests say is compared.
     2. Tables with the same row hash are the same: of the same files, or the hash is computed.
     3. The rows of the others are compared by key, all files of these tables checked against the manifests.
-
-    Args:
-        first: a study.
-        second: another, or the same at another time.
-        examples: how many rows of each sort are shown.
-
-    Raises:
-        IncompleteError: a file is missing or cannot be read.
-        DamagedError: a file is not the one its manifest names, a table has other rows than its manifest says,
-            or a key twice.
     """
     ours, theirs = first.manifest, second.manifest
     names = list(dict.fromkeys([*(t.name for t in first.tables), *(t.name for t in second.tables)]))
@@ -176,10 +166,6 @@ def diff_table(first: Study, second: Study, name: str, examples: int) -> TableDi
 
     Files that both studies have, byte for byte, hold the same rows and are not compared. Nulls of a key are
     equal to each other, and so are those of a value; a column whose type is another one is compared as text.
-
-    Raises:
-        IncompleteError: a file is missing or cannot be read.
-        DamagedError: a file is not the one its manifest names, or a study has a key twice.
     """
     key = next(table.key for table in (*first.tables, *second.tables) if table.name == name)
     rows = tuple(study.manifest.tables[name].rows if study.has(name) else None for study in (first, second))
@@ -246,11 +232,7 @@ class _Both:
         self._differs = " OR ".join(f"NOT ({self._is_same[c]})" for c in self._values) or "false"
 
     def counts(self, where: str) -> dict[str, Any]:
-        """Return how many rows and values differ, and which columns only one side has.
-
-        Raises:
-            DamagedError: a side has a key twice.
-        """
+        """Return how many rows and values differ, and which columns only one side has."""
         met = 'a."is here" AND b."is here"'
         per_column = "".join(f", count(*) FILTER ({met} AND NOT ({self._is_same[c]}))" for c in self._values)
         removed, added, matched, changed, *differing = self._one(

@@ -79,12 +79,7 @@ class CountedRun:
         return len(self.columns["task"]) + sum(sum(tasks.values()) for tasks in self.left_out.values())
 
     def tasks(self, at: Place, column: str) -> dict[int, TaskCount]:
-        """Return the episodes of an evaluation by task; nothing where there is none.
-
-        Args:
-            at: the evaluation.
-            column: what is added up, as `true_success`; of `excluded`, the episodes that are left out.
-        """
+        """Return the episodes of an evaluation by task; nothing where there is none."""
         if column == _EXCLUDED:
             out = self.left_out.get(at, {})
             return {task: TaskCount(count, count - 1, count) for task, count in out.items()}
@@ -119,14 +114,6 @@ def count_run(run: str, episodes: Any, names: Collection[str]) -> CountedRun:
     1. No value is absent, and every row is the run's; rows that are left out are counted as such alone.
     2. Every row is greater than the one before it, so that none is there twice.
     3. Each evaluation is counted.
-
-    Args:
-        run: the run.
-        episodes: its rows, a `pyarrow.Table` with `run_id` and those of `COUNTED` that there are.
-        names: columns of `evaluations` that are wanted; those that the episodes do not say are left out.
-
-    Raises:
-        DamagedError: anything of 1 or 2 does not hold.
     """
     words, columns = _columns(run, episodes)  # 1
     key = np.zeros(episodes.num_rows, np.int64)
@@ -166,20 +153,7 @@ def count_run(run: str, episodes: Any, names: Collection[str]) -> CountedRun:
 def success_counts(
     runs: Iterable[CountedRun], column: str, where: Mapping[str, str], steps: Sequence[int]
 ) -> Counts:
-    """Count the episodes of some runs on one evaluation set by task.
-
-    Args:
-        runs: the runs.
-        column: what is added up, as `true_success`.
-        where: phase, pool and regime.
-        steps: training steps.
-
-    Returns:
-        Counts by run and step, then by task; what has no row is not there.
-
-    Raises:
-        DamagedError: a schedule of a task has two seeds.
-    """
+    """Count the episodes of some runs on one evaluation set by task."""
     counts: Counts = {}
     first: tuple[Any, Any] | None = None
     for counted in runs:

@@ -24,16 +24,6 @@ def count_groups(run: str, groups: Any) -> dict[str, Any]:
     1. No value is absent, every row is the run's, and a group has as many of each thing as rollouts.
     2. What a row says of its group, that it has no variance or a spurious one, is what its rewards give.
     3. The groups are counted.
-
-    Args:
-        run: the run.
-        groups: its rows, a `pyarrow.Table` with `run_id` and the columns of `COUNTED`.
-
-    Returns:
-        Its row of `groups_summary`, without the run's own place.
-
-    Raises:
-        DamagedError: anything of 1 or 2 does not hold, or there is no group.
     """
     where = f"{GROUPS.name}/{run}.parquet"
     absent = [name for name in groups.column_names if groups[name].null_count]

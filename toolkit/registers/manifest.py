@@ -132,11 +132,7 @@ def manifest_text(manifest: Manifest) -> str:
 
 
 def check_manifest(manifest: Manifest) -> None:
-    """Check that a manifest, once written, can be read.
-
-    Raises:
-        DamagedError: it names what `read_manifest` would not accept.
-    """
+    """Check that a manifest, once written, can be read."""
     try:
         _manifest(json.loads(json.dumps(asdict(manifest))))
     except (ValueError, KeyError, TypeError) as error:
@@ -146,26 +142,13 @@ def check_manifest(manifest: Manifest) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read a study's manifest and check its seal.
-
-    Raises:
-        IncompleteError: there is none, or it cannot be read.
-        DamagedError: as `parse_manifest`.
-    """
+    """Read a study's manifest and check its seal."""
     path = folder / MANIFEST_NAME
     return parse_manifest(read_bytes(path, LARGEST_MANIFEST), path)
 
 
 def parse_manifest(raw: bytes, path: object) -> Manifest:
-    """Return the manifest that bytes hold, its seal checked.
-
-    Args:
-        raw: the content of a MANIFEST.json.
-        path: where they come from, for errors.
-
-    Raises:
-        DamagedError: it is not a manifest, or was changed after it was written.
-    """
+    """Return the manifest that bytes hold, its seal checked."""
     try:
         document = json.loads(raw, object_pairs_hook=_once)
         sealed = _text(document.pop("seal"))
@@ -197,12 +180,7 @@ def parse_manifest(raw: bytes, path: object) -> Manifest:
 
 
 def check_file(folder: Path, name: str, entry: FileEntry) -> None:
-    """Check one file against its manifest entry.
-
-    Raises:
-        IncompleteError: the file is missing or cannot be read.
-        DamagedError: its bytes are not those the manifest names.
-    """
+    """Check one file against its manifest entry."""
     path = folder / name
     # Of another length it is another file, which need not be read to its end.
     size = path.stat().st_size if path.is_file() else entry.bytes
@@ -218,11 +196,7 @@ def check_file(folder: Path, name: str, entry: FileEntry) -> None:
 
 
 def check_nothing_else(folder: Path, manifest: Manifest) -> None:
-    """Check that the folder holds no visible file that the manifest does not name.
-
-    Raises:
-        DamagedError: it does.
-    """
+    """Check that the folder holds no visible file that the manifest does not name."""
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
@@ -327,11 +301,7 @@ def _count(value: object) -> int:
 
 
 def check_known(manifest: Manifest, where: object) -> None:
-    """Check that the schema knows all tables of a manifest.
-
-    Raises:
-        DamagedError: it does not.
-    """
+    """Check that the schema knows all tables of a manifest."""
     unknown = sorted(set(manifest.tables) - set(TABLES))
     if unknown:
         raise DamagedError(

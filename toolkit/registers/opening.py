@@ -11,26 +11,7 @@ from toolkit.registers.study import Study, open_study
 def open_registers(
     name: str, home: Home | None = None, *, offline: bool = False, say: Callable[[str], None] = lambda _: None
 ) -> Study:
-    """Open a study by name, path, or `owner/name@revision`; what is here wins over what is on the Hub.
-
-    Args:
-        name: a study of the home; a folder that holds a manifest; or a dataset repository, also with
-            `hf://datasets/` before it. Without a revision its branch `main` is meant.
-        home: where studies are; found where it is not given.
-        offline: whether a study of the Hub is taken from the cache alone.
-        say: told what a reader of a study of the Hub has to know: that the Hub was not asked, that a file
-            was downloaded anew.
-
-    Returns:
-        The study; one of the Hub with its origin, every file checked.
-
-    Raises:
-        UsageError: there is no such study.
-        IncompleteError: something of it cannot be read, or be had from the Hub.
-        DamagedError: something of it is not what its manifest names, or it lies in the registers under
-            another name than its own.
-        VerificationError: a tag on the Hub was moved.
-    """
+    """Open a study by name, path, or `owner/name@revision`; what is here wins over what is on the Hub."""
     home = home or find_home()
     if home.find_study(name) is None and _is_on_the_hub(name):
         from toolkit.registers.hub.pull import pull

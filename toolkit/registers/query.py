@@ -59,16 +59,7 @@ class Asking:
     _stuck: list[threading.Event] = field(default_factory=list)
 
     def __call__(self, sql: str, most: int | None = None) -> Answer:
-        """Return the answer to a query.
-
-        Args:
-            sql: one SELECT (or FROM, DESCRIBE, SUMMARIZE).
-            most: rows to keep; the others are only counted.
-
-        Raises:
-            UsageError: the text is not one reading statement, DuckDB refuses it or takes too long, or the
-                answer is too long to be held.
-        """
+        """Return the answer to a query."""
         kept: list[tuple[Any, ...]] = []
         total = 0
         columns: tuple[str, ...] = ()
@@ -85,11 +76,7 @@ class Asking:
         return Answer(columns, tuple(kept), total)
 
     def batches(self, sql: str) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
-        """Yield column names and rows, as many at a time as fit anywhere, the first time perhaps none.
-
-        Raises:
-            UsageError: as for a call.
-        """
+        """Yield column names and rows, as many at a time as fit anywhere, the first time perhaps none."""
         patience = _Patience(self._connection, self._timeout_s, self._stuck)
         with self._refusals():
             statement = patience.wait(lambda: reading_statement(self._connection, sql))
@@ -104,14 +91,6 @@ class Asking:
 
         Types are those that DuckDB gives Arrow: decimals, times with their zone and lists stay what they are.
         The sum of whole numbers is a decimal of 38 digits; cast it where something narrower is wanted.
-
-        Args:
-            sql: as for a call.
-            path: where to write. A file that is there already is left alone.
-
-        Raises:
-            UsageError: as for a call, or the file is there, or Parquet has no form for a column.
-            IncompleteError: the file cannot be written.
         """
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -171,11 +150,7 @@ class _Patience:
         self._left = seconds
 
     def wait(self, work: Callable[[], T]) -> T:
-        """Do something so that the end of the time stops it, and Ctrl-C, at which DuckDB does not look.
-
-        Raises:
-            UsageError: the time is over.
-        """
+        """Do something so that the end of the time stops it, and Ctrl-C, at which DuckDB does not look."""
         begin, ended = time.monotonic(), threading.Event()
 
         def answer() -> T:
@@ -211,15 +186,7 @@ class _Patience:
 
 @contextmanager
 def asking(study: Study | RemoteStudy, timeout_s: float = TIMEOUT_S) -> Iterator[Asking]:
-    """Open a study for several queries.
-
-    Args:
-        study: the study.
-        timeout_s: how long DuckDB may work on each answer; what the reader of an answer takes does not count.
-
-    Raises:
-        DamagedError: a file is not the one the manifest names.
-    """
+    """Open a study for several queries."""
     if isinstance(study, RemoteStudy):
         connection, remote = open_sandbox(study.datasets(), study.place), study
     else:
@@ -235,12 +202,7 @@ def asking(study: Study | RemoteStudy, timeout_s: float = TIMEOUT_S) -> Iterator
 
 
 def ask(study: Study | RemoteStudy, sql: str) -> Answer:
-    """Run one SELECT (or FROM, DESCRIBE, SUMMARIZE) on a study.
-
-    Raises:
-        UsageError: the text is not one reading statement, or DuckDB refuses it.
-        DamagedError: a file is not the one the manifest names.
-    """
+    """Run one SELECT (or FROM, DESCRIBE, SUMMARIZE) on a study."""
     with asking(study) as run:
         return run(sql)
 

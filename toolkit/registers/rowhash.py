@@ -17,14 +17,7 @@ from toolkit.errors import DamagedError
 
 
 def row_sha256(table: Any) -> str:
-    """Return the logical SHA-256 of an Arrow table's rows, in their order.
-
-    Args:
-        table: a `pyarrow.Table`.
-
-    Raises:
-        DamagedError: a column type has no canonical form, or an element of a list is null.
-    """
+    """Return the logical SHA-256 of an Arrow table's rows, in their order."""
     digest = hashlib.sha256(b"rows/v1\0")
     for name in table.schema.names:
         chunks = _plain(table.column(name))

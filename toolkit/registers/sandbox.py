@@ -31,15 +31,7 @@ _CHANGING = ("ENABLE_", "DISABLE_")
 
 
 def open_sandbox(tables: Mapping[str, Any], where: object) -> duckdb.DuckDBPyConnection:
-    """Return a connection with one view a table, locked to what the tables are read from.
-
-    Args:
-        tables: name → the table's Parquet files as a sequence of paths, or an Arrow dataset.
-        where: what an error names as the place.
-
-    Raises:
-        DamagedError: a file is not a readable Parquet file.
-    """
+    """Return a connection with one view a table, locked to what the tables are read from."""
     import duckdb
 
     connection = duckdb.connect()
@@ -68,12 +60,7 @@ def create_view(connection: duckdb.DuckDBPyConnection, name: str, files: Sequenc
 
 
 def reading_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
-    """Return the one statement of a text, checked to do nothing but read.
-
-    Raises:
-        UsageError: the text is something else.
-        duckdb.Error: DuckDB does not understand it.
-    """
+    """Return the one statement of a text, checked to do nothing but read."""
     import duckdb
 
     statements = connection.extract_statements(sql)

@@ -73,11 +73,7 @@ class Study:
         return table in self.manifest.tables
 
     def table(self, name: str) -> Table:
-        """Return what a table of the study is: its columns, in its own words.
-
-        Raises:
-            UsageError: the study has no such table.
-        """
+        """Return what a table of the study is: its columns, in its own words."""
         table: Table = self.kept(f"table {name}", lambda: self.manifest.table(self._known(name)))
         return table
 
@@ -91,13 +87,7 @@ class Study:
         return {name: self.manifest.files[name].sha256 for name in names}
 
     def paths(self, table: str) -> tuple[Path, ...]:
-        """Return the Parquet files of a table, each checked against the manifest.
-
-        Raises:
-            UsageError: the study has no such table.
-            IncompleteError: a file is missing or cannot be read.
-            DamagedError: a file is not the one the manifest names.
-        """
+        """Return the Parquet files of a table, each checked against the manifest."""
         names = self.manifest.tables[self._known(table)].files
         for name in names:
             self._prove_touched(name)
@@ -112,26 +102,13 @@ class Study:
         return self.sha256(table) if table in self._arrow else None
 
     def prove(self, file: str) -> None:
-        """Check a file against the manifest by hashing it now, and remember that it was checked.
-
-        Args:
-            file: a name in the manifest.
-
-        Raises:
-            IncompleteError: the file is missing or cannot be read.
-            DamagedError: it is not the one the manifest names.
-        """
+        """Check a file against the manifest by hashing it now, and remember that it was checked."""
         before = _touched(self.folder / file)
         check_file(self.folder, file, self.manifest.files[file])
         self._proven[file] = before
 
     def arrow(self, table: str) -> pa.Table:
-        """Return a table as a `pyarrow.Table`, its bytes, columns, rows and row hash checked.
-
-        Raises:
-            DamagedError: as `paths`, or a file is no Parquet file, or its columns are not the schema's, or
-                its rows are not those of the manifest.
-        """
+        """Return a table as a `pyarrow.Table`, its bytes, columns, rows and row hash checked."""
         if table not in self._arrow:
             self._arrow[table] = self._read(table)
         return self._arrow[table]
@@ -175,11 +152,7 @@ class Study:
     @overload
     def rows(self, table: str) -> list[Any]: ...
     def rows(self, table: str) -> Any:
-        """Return a table's rows as dictionaries, in key order, each checked against the schema.
-
-        Raises:
-            DamagedError: as `arrow`, or a row that the schema does not allow.
-        """
+        """Return a table's rows as dictionaries, in key order, each checked against the schema."""
         arrow = self.arrow(table)
         check_table(self.table(table), arrow)
         return to_rows(arrow)
@@ -189,11 +162,6 @@ class Study:
 
         The rows' hash is not computed, nor are they checked against the schema: the bytes are proven to be
         those that the manifest names.
-
-        Raises:
-            UsageError: the study has no such table, or the table no such column.
-            DamagedError: as `paths`, or a file is no Parquet file, or its columns are not the schema's, or
-                the number of its rows is not that of the manifest.
         """
         known = self.table(table).column_names
         unknown = [name for name in names if name not in known]
@@ -208,17 +176,7 @@ class Study:
         return self.has(table) and f"{table}/{run}.parquet" in self.manifest.files
 
     def run_columns(self, table: str, run: str, names: Collection[str]) -> pa.Table:
-        """Return some columns of a run's rows as a `pyarrow.Table`; no other file or column is read.
-
-        Args:
-            table: a table with one file a run.
-            run: the run.
-            names: the columns; those that the study does not have are left out.
-
-        Raises:
-            IncompleteError: the run has no file, or it is missing or cannot be read.
-            DamagedError: as `columns`.
-        """
+        """Return some columns of a run's rows as a `pyarrow.Table`; no other file or column is read."""
         known = self.table(table)
         file = f"{table}/{run}.parquet"
         if not self.has_rows(table, run):
@@ -244,21 +202,7 @@ class Study:
     def success_counts(
         self, column: str, runs: Sequence[str], where: Mapping[str, str], steps: Sequence[int]
     ) -> Counts:
-        """Count the episodes of some runs by task.
-
-        Args:
-            column: what is added up, as `true_success`.
-            runs: the runs.
-            where: phase, pool and regime.
-            steps: training steps.
-
-        Returns:
-            Counts by run and step, then by task; what has no row is not there.
-
-        Raises:
-            IncompleteError: a file is missing or cannot be read.
-            DamagedError: a file is not the manifest's, or rows contradict each other.
-        """
+        """Count the episodes of some runs by task."""
         from toolkit.registers.episode_counts import success_counts
 
         counted = (self.counted(run) for run in runs if self.has_rows(EPISODES.name, run))
@@ -359,16 +303,7 @@ def _check_same(what: str, expected: object, found: object, where: Path) -> None
 
 
 def open_study(folder: Path, origin: Origin | None = None) -> Study:
-    """Open a study's folder.
-
-    Args:
-        folder: where it is.
-        origin: where on the Hub it came from; None for a local study.
-
-    Raises:
-        IncompleteError: there is no readable manifest.
-        DamagedError: the manifest was changed, or names a table unknown to the schema.
-    """
+    """Open a study's folder."""
     manifest = read_manifest(folder)
     check_known(manifest, folder / "MANIFEST.json")
     return Study(folder, manifest, origin)

@@ -12,11 +12,7 @@ def attributes_text(attributes: Mapping[str, str]) -> str:
 
 
 def read_attributes(text: str, where: str | None = None) -> dict[str, str]:
-    """Return the attributes that a text says.
-
-    Raises:
-        DamagedError: it is not what `attributes_text` writes.
-    """
+    """Return the attributes that a text says."""
     try:
         read = json.loads(text)
     except (ValueError, RecursionError):

@@ -17,15 +17,7 @@ from toolkit.registers.task_attributes import read_attributes
 
 
 def check_rows(tables: Mapping[str, Any], schema: Mapping[str, Table] = TABLES) -> None:
-    """Check rows against the schema.
-
-    Args:
-        tables: table name → `pyarrow.Table` with its columns.
-        schema: table name → what the table is; the whole schema if left out.
-
-    Raises:
-        DamagedError: the first row that breaks a rule, with its key.
-    """
+    """Check rows against the schema."""
     for name, arrow in tables.items():
         table = schema[name].narrowed(arrow.column_names)
         check_table(table, arrow)
@@ -33,15 +25,7 @@ def check_rows(tables: Mapping[str, Any], schema: Mapping[str, Table] = TABLES) 
 
 
 def check_table(table: Table, arrow: Any) -> None:
-    """Check the rows of one table: times, keys, presence, bounds, closed sets, sums.
-
-    Args:
-        table: the table.
-        arrow: its rows, a `pyarrow.Table` with the schema's columns.
-
-    Raises:
-        DamagedError: the first row that breaks a rule, with its key.
-    """
+    """Check the rows of one table: times, keys, presence, bounds, closed sets, sums."""
     _check_times(arrow)
     _check_keys(table, arrow)
     _check_columns(table, arrow)
@@ -49,16 +33,7 @@ def check_table(table: Table, arrow: Any) -> None:
 
 
 def check_parents(table: Table, arrow: Any, tables: Mapping[str, Any]) -> None:
-    """Check that what the rows of a table refer to is there, and says the same.
-
-    Args:
-        table: the table.
-        arrow: its rows.
-        tables: table name → `pyarrow.Table`; a table that is not here has no rows.
-
-    Raises:
-        DamagedError: the first row that refers to nothing, or contradicts what it refers to.
-    """
+    """Check that what the rows of a table refer to is there, and says the same."""
     for parent in table.parents:
         names = (*parent.columns, *parent.same)
         others = to_rows(tables[parent.table].select(list(names))) if parent.table in tables else []

@@ -13,17 +13,6 @@ def verify_study(study: Study, progress: Callable[[str], None] = lambda _: None)
     1. Every file is the one the manifest names, and no other file lies beside them.
     2. Every table has the schema's columns, the manifest's row count and the manifest's row hash.
     3. Every row obeys the schema, and every reference between tables leads somewhere.
-
-    Args:
-        study: the study.
-        progress: told the name of each table.
-
-    Returns:
-        Rows a table.
-
-    Raises:
-        IncompleteError: a file is missing or cannot be read.
-        DamagedError: anything above does not hold.
     """
     for name in study.manifest.files:  # 1
         study.prove(name)

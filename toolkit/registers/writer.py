@@ -27,12 +27,7 @@ def parquet_name(table: str, split: str = "train") -> str:
 
 
 def table_files(name: str, table: Any) -> dict[str, bytes]:
-    """Return a table's Parquet files by name, one a split, in the order of the rows.
-
-    Args:
-        name: name of the table.
-        table: its rows, a `pyarrow.Table` with its columns.
-    """
+    """Return a table's Parquet files by name, one a split, in the order of the rows."""
     column = SPLIT_BY.get(name)
     if column is None:
         return {parquet_name(name): arrow.parquet_bytes(name, table)}
@@ -45,11 +40,7 @@ def table_files(name: str, table: Any) -> dict[str, bytes]:
 
 
 def rows_files(rows: Mapping[str, Iterable[arrow.Row]]) -> dict[str, dict[str, bytes]]:
-    """Return the Parquet files of tables by table and name: their rows as dictionaries, in any order.
-
-    Raises:
-        DamagedError: a row has other columns than its table, or values of another type.
-    """
+    """Return the Parquet files of tables by table and name: their rows as dictionaries, in any order."""
     return {name: table_files(name, arrow.to_arrow(TABLES[name], made)) for name, made in rows.items()}
 
 
@@ -64,22 +55,7 @@ def write_study(
     words: Mapping[str, tuple[str, ...]] | None = None,
     proven: manifests.Manifest | None = None,
 ) -> manifests.Manifest:
-    """Write a study's repository beside its place, and put it there once it is whole and verified.
-
-    Args:
-        folder: the repository; an earlier build of the same study is replaced.
-        study: name of the study.
-        evidence: as for `seal_study`.
-        registration: the registration that the study belongs to.
-        files: table name → its Parquet files by name, in the order of their rows.
-        documents: other files of the repository by name.
-        words: as for `seal_study`.
-        proven: as for `seal_study`.
-
-    Raises:
-        IncompleteError: the folder holds something else, or cannot be written.
-        DamagedError: rows contradict the schema; what was in the folder is left.
-    """
+    """Write a study's repository beside its place, and put it there once it is whole and verified."""
     contents = {file: content for parts in files.values() for file, content in parts.items()}
     check_place(folder, study, [*contents, *documents])
     with replacing(folder) as new:
@@ -113,21 +89,6 @@ def seal_study(
     2. Table by table: every file has the schema's columns, the rows of all files together obey the schema and
        are sorted by the table's key, and every reference leads somewhere.
     3. The documents are written, and the manifest last.
-
-    Args:
-        folder: the repository, with nothing in it but these files, or what an earlier build of it left.
-        study: name of the study.
-        evidence: `rows`, `summary` where only published figures are at hand, or `tasks`.
-        registration: the registration that the study belongs to.
-        files: table name → its files in the order of their rows, as `parquet_bytes` makes them.
-        documents: other files of the repository by name.
-        words: the study's own words by column, where it does not use those of the toolkit.
-        proven: what was sealed just now in the same words: tables of the same files are not proven again.
-
-    Raises:
-        IncompleteError: a file is missing, or something else is in the folder.
-        UsageError: a file lies outside its table's folder.
-        DamagedError: a file or a row contradicts the schema; nothing is written then.
     """
     parquet_files = [file for names in files.values() for file in names]
     check_place(folder, study, [*parquet_files, *documents])  # 1
@@ -213,16 +174,7 @@ def _prove(
 
 
 def check_place(folder: Path, study: str, names: Collection[str]) -> None:
-    """Check that a study may be written to a folder: nothing is there, or an earlier build of that study.
-
-    Args:
-        folder: where it is to be written.
-        study: name of the study.
-        names: the files that will be written, without the manifest.
-
-    Raises:
-        IncompleteError: something else is there.
-    """
+    """Check that a study may be written to a folder: nothing is there, or an earlier build of that study."""
     if folder.exists() and not folder.is_dir():
         raise IncompleteError(
             "the registers cannot be written: a file has the folder's name",
@@ -246,19 +198,7 @@ def check_place(folder: Path, study: str, names: Collection[str]) -> None:
 
 
 def compare_built(folder: Path, built: Path, manifest: manifests.Manifest, remedy: str) -> None:
-    """Check that a folder holds, byte for byte, what was built elsewhere, and nothing but it and `FORMER`.
-
-    Args:
-        folder: what is there.
-        built: a fresh build.
-        manifest: of the fresh build.
-        remedy: the command that builds it in place.
-
-    Raises:
-        VerificationError: a file differs.
-        IncompleteError: a file is missing.
-        DamagedError: there is a file too many.
-    """
+    """Check that a folder holds, byte for byte, what was built elsewhere, and nothing but it and `FORMER`."""
     expected = manifest
     if FORMER not in manifest.files and (folder / FORMER).is_file():
         former = _entry(read_bytes(folder / FORMER, LARGEST_ROWS))

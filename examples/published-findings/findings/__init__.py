@@ -37,17 +37,7 @@ FINDINGS: dict[str, tuple[str, Callable[[Evidence], Analysis]]] = {
 
 
 def findings(study: Registers) -> list[Finding]:
-    """Compute every finding; one that the study's rows do not allow says so.
-
-    Args:
-        study: the opened study.
-
-    Returns:
-        One finding an entry of `FINDINGS`, in their order.
-
-    Raises:
-        DamagedError: a register is damaged.
-    """
+    """Compute every finding; one that the study's rows do not allow says so."""
     evidence = Evidence(study)
     return [_computed(identifier, evidence) for identifier in FINDINGS]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from findings.evidence import Unavailable, matches
-from toolkit.study.probing import published
+from toolkit.lab.probing import published
 
 if TYPE_CHECKING:
     from findings.evidence import Evidence
     from toolkit.decisions.lookup import Row
-    from toolkit.study.probing.published import ProbeSize
+    from toolkit.lab.probing.published import ProbeSize
 
 BASE = "base"
 SCORED = "all"
@@ -18,11 +18,7 @@ SCORED = "all"
 
 
 def traces(evidence: Evidence, noise: str) -> list[Row]:
-    """Return the probe's mean-centred rows under one noise, the untrained policy first.
-
-    Raises:
-        Unavailable: there is none, or a trace is not positive.
-    """
+    """Return the probe's mean-centred rows under one noise, the untrained policy first."""
     where = {"noise": noise, "estimator": "MC", "scored": SCORED}
     rows = [row for row in evidence.rows("probe") if matches(row, where)]
     if not rows:
@@ -43,11 +39,7 @@ def named(row: Row) -> str:
 
 
 def probe_size(evidence: Evidence) -> ProbeSize:
-    """Return the sizes that all checkpoints share.
-
-    Raises:
-        Unavailable: they share none, or there are fewer than two tasks or groups.
-    """
+    """Return the sizes that all checkpoints share."""
     for table in published.SIZED:
         evidence.rows(table)
     size = published.probe_size(evidence.study)

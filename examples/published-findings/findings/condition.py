@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from findings.checkpoints import SCORED, named, order
 from findings.evidence import Analysis, Unavailable, span
 from toolkit.estimators import task_uncertainties
-from toolkit.study.probing.published import LEVEL, RESAMPLES, RNG_SEED
+from toolkit.lab.probing.published import LEVEL, RESAMPLES, RNG_SEED
 
 if TYPE_CHECKING:
     from findings.evidence import Evidence
@@ -65,18 +65,6 @@ def ratio_interval(
     rng_seed: int = RNG_SEED,
 ) -> tuple[float, float, float]:
     """Percentile interval of a ratio of sums, tasks drawn with replacement.
-
-    Args:
-        sides: (L, R) a task, at least two tasks.
-        level: confidence level, in (0, 1).
-        resamples: resamples, B >= 1.
-        rng_seed: explicit seed, >= 0.
-
-    Returns:
-        ΣL/ΣR, and the lower and upper end.
-
-    Raises:
-        Unavailable: fewer than two tasks, or a resample whose right sides are all zero.
 
     Source:
         As `toolkit.estimators.task_uncertainties`.

@@ -83,11 +83,7 @@ class Evidence:
     _tables: dict[str, Sequence[Row]] = field(default_factory=dict, repr=False, compare=False)
 
     def rows(self, table: str) -> Sequence[Row]:
-        """Return a table's rows.
-
-        Raises:
-            Unavailable: the study has no such table, or no row in it.
-        """
+        """Return a table's rows."""
         if not self.study.has(table):
             raise Unavailable(f"the study has no table {table!r}")
         if table not in self._tables:
@@ -97,11 +93,7 @@ class Evidence:
         return self._tables[table]
 
     def runs(self, condition: str, arm: str) -> dict[int, Row]:
-        """Return the counted runs of one arm, by seed.
-
-        Raises:
-            Unavailable: there is none, or two of one seed.
-        """
+        """Return the counted runs of one arm, by seed."""
         found: dict[int, Row] = {}
         for row in self.rows("runs"):
             if not _counts(row, condition, arm):
@@ -114,11 +106,7 @@ class Evidence:
         return dict(sorted(found.items()))
 
     def curve(self, run: str, regime: str) -> Curve:
-        """Return a run's share of successes by training step on the validation pool.
-
-        Raises:
-            Unavailable: fewer than two evaluations.
-        """
+        """Return a run's share of successes by training step on the validation pool."""
         where = {"run_id": run, "regime": regime, "phase": "periodic", "pool": "validation"}
         points = {
             row["step"]: Fraction(row["successes"], row["episodes"])
@@ -130,11 +118,7 @@ class Evidence:
         return dict(sorted(points.items()))
 
     def differences(self, condition: str, regime: str) -> dict[int, Curve]:
-        """Return, by seed, the paired curve minus the independent one.
-
-        Raises:
-            Unavailable: fewer than two seeds, or seeds or steps that the arms do not share.
-        """
+        """Return, by seed, the paired curve minus the independent one."""
         paired, independent = self.runs(condition, PAIRED), self.runs(condition, INDEPENDENT)
         if set(paired) != set(independent) or len(paired) < 2:
             raise Unavailable(f"the arms of {condition} do not share two seeds")

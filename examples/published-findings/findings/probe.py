@@ -12,7 +12,7 @@ from toolkit.estimators import debiased_between_share, noise_within_share, norm_
 if TYPE_CHECKING:
     from findings.evidence import Evidence
     from toolkit.decisions.lookup import Row
-    from toolkit.study.probing.published import ProbeSize
+    from toolkit.lab.probing.published import ProbeSize
 
 DESIGNS = ("paired", "independent", "stratified")
 HALF = 0.5
@@ -114,13 +114,7 @@ def _left(debiased: dict[str, list[float]]) -> str:
 
 
 def debiased_share(row: Row, design: str, size: ProbeSize) -> float:
-    """Return the between-task share of the variance of a group's gradient, without the plug-in's bias.
-
-    Args:
-        row: a row of the probe.
-        design: paired, or independent, where the share is approximate.
-        size: tasks T, and groups a task N.
-    """
+    """Return the between-task share of the variance of a group's gradient, without the plug-in's bias."""
     within, between = row[f"trace_within_{design}"], row[f"trace_between_{design}"]
     return debiased_between_share(within, between, size.tasks, size.groups)
 

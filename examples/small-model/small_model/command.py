@@ -7,21 +7,14 @@ from pathlib import Path
 
 from small_model.teaching import Taught
 from toolkit.errors import ToolkitError
-from toolkit.policies.language_model.opening import folder_sha256
+from toolkit.lab.policies.language_model.opening import folder_sha256
 
 TOLD = 100
 """How often it is said how far a model has come, at most."""
 
 
 def teach(prog: str, description: str | None, taught: Callable[..., None], batches: int) -> None:
-    """Teach a model as the command line says, and print the hash of what comes of it.
-
-    Args:
-        prog: what is typed.
-        description: what it does.
-        taught: takes the folder, `batches`, `seed`, and `watch`, which is told after every batch.
-        batches: how many, where nobody says so.
-    """
+    """Teach a model as the command line says, and print the hash of what comes of it."""
     parser = argparse.ArgumentParser(prog=prog, description=description)
     parser.add_argument("folder", type=Path, help="where the model goes")
     parser.add_argument("--batches", type=int, default=batches, help=f"(default: {batches})")

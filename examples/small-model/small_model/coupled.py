@@ -20,15 +20,15 @@ from small_model.quick import quick
 from toolkit.errors import ToolkitError
 from toolkit.estimators import variance_ratio
 from toolkit.estimators.coupling import VarianceRatio
-from toolkit.evaluation.language_model import Sampling, evaluate
-from toolkit.evaluation.play import SharedSamples
-from toolkit.evaluation.sets import EvaluationSet
+from toolkit.lab.evaluation.language_model import Sampling, evaluate
+from toolkit.lab.evaluation.play import SharedSamples
+from toolkit.lab.evaluation.sets import EvaluationSet
+from toolkit.lab.play.rows import read_adapter, rows_of_run, specification_of
+from toolkit.lab.policies.language_model.loading import load_chat, model_path
+from toolkit.lab.policies.language_model.local import LocalEngine
+from toolkit.lab.probing.probed_model import put_adapter
 from toolkit.places import find_home
-from toolkit.policies.language_model.loading import load_chat, model_path
-from toolkit.policies.language_model.local import LocalEngine
 from toolkit.registers.study import open_study
-from toolkit.study.play.rows import read_adapter, rows_of_run, specification_of
-from toolkit.study.probing.probed_model import put_adapter
 
 ARMS = ("c2-paired-s0", "c2-independent-s0")
 MODEL = "small"
@@ -41,8 +41,8 @@ def adapted(run_id: str) -> LocalEngine:
     import torch
     from peft import LoraConfig, get_peft_model
 
-    from toolkit.training.language_model.session import load_base
-    from toolkit.training.settings import lora_arguments
+    from toolkit.lab.training.language_model.session import load_base
+    from toolkit.lab.training.settings import lora_arguments
 
     torch.set_num_threads(1)
     study = open_study(find_home().study_folder("tiny-lm"))

@@ -14,21 +14,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from small_model.quick import quick
-from toolkit.episodes.desk import Desk
-from toolkit.episodes.episode import close
 from toolkit.errors import ToolkitError
+from toolkit.lab.episodes.desk import Desk
+from toolkit.lab.episodes.episode import close
+from toolkit.lab.policies.language_model.conversation import Conversation, opening
+from toolkit.lab.policies.language_model.loading import load_chat, model_path
+from toolkit.lab.policies.language_model.local import DeskPartner
+from toolkit.lab.policies.language_model.lockstep import Spoken, speak
+from toolkit.lab.probe.lora import Scorer
+from toolkit.lab.probe.recorded import Transcript
+from toolkit.lab.tasks.pools import load_task, positions
+from toolkit.lab.training.recipe import Recipe, load_recipe
+from toolkit.lab.training.rows import POOL
 from toolkit.noise.draws import DESIGNS, group_seeds
 from toolkit.noise.regimes import REGIMES
-from toolkit.policies.language_model.conversation import Conversation, opening
-from toolkit.policies.language_model.loading import load_chat, model_path
-from toolkit.policies.language_model.local import DeskPartner
-from toolkit.policies.language_model.lockstep import Spoken, speak
-from toolkit.probe.lora import Scorer
-from toolkit.probe.recorded import Transcript
 from toolkit.seeds import derive, units
-from toolkit.tasks.pools import load_task, positions
-from toolkit.training.recipe import Recipe, load_recipe
-from toolkit.training.rows import POOL
 
 RECIPE, MODEL = "small-soft", "small-soft"
 REGIME, SUB_REQUESTS = "faults_p025", 1
@@ -151,8 +151,8 @@ def _measured(folder: Path, name: str, tasks: int, seed: int) -> dict[str, float
     import torch
     from peft import LoraConfig, get_peft_model
 
-    from toolkit.training.language_model.session import load_base
-    from toolkit.training.settings import lora_arguments
+    from toolkit.lab.training.language_model.session import load_base
+    from toolkit.lab.training.settings import lora_arguments
 
     torch.set_num_threads(1)
     recipe = load_recipe(RECIPE, model=name)

@@ -22,18 +22,18 @@ from typing import Any, NamedTuple
 
 from small_model.template import ASSISTANT, CALL, END, IS
 from small_model.thoughts import said_of, thoughts
-from toolkit.episodes.agents import watched_reference
-from toolkit.episodes.desk import Agent, Answer, MakeCall
-from toolkit.episodes.episode import play
+from toolkit.lab.episodes.agents import watched_reference
+from toolkit.lab.episodes.desk import Agent, Answer, MakeCall
+from toolkit.lab.episodes.episode import play
+from toolkit.lab.policies.language_model.conversation import as_text, tool_call
+from toolkit.lab.tasks.generator import generate
+from toolkit.lab.tasks.orders import PENCE, PRICE
+from toolkit.lab.tasks.pools import POOLS
+from toolkit.lab.tasks.task import Task
+from toolkit.lab.tasks.vocabulary import SURNAMES
+from toolkit.lab.training.rows import POOL
 from toolkit.noise.regimes import REGIMES, Regime
-from toolkit.policies.language_model.conversation import as_text, tool_call
 from toolkit.seeds import Stream, derive
-from toolkit.tasks.generator import generate
-from toolkit.tasks.orders import PENCE, PRICE
-from toolkit.tasks.pools import POOLS
-from toolkit.tasks.task import Task
-from toolkit.tasks.vocabulary import SURNAMES
-from toolkit.training.rows import POOL
 
 CANDIDATES = 300_000
 """Tasks to choose from, beyond those of the pool."""
@@ -79,15 +79,7 @@ class Lesson(NamedTuple):
 def lesson_batch(
     tokenizer: Any, seed: int, number: int, requests: tuple[int, ...], *, strange: bool = False
 ) -> list[Lesson]:
-    """Return a batch of conversations.
-
-    Args:
-        tokenizer: of the small model.
-        seed: of all lessons.
-        number: of the batch.
-        requests: how many requests its tasks may have; blocks of batches take turns.
-        strange: whether surnames are made up.
-    """
+    """Return a batch of conversations."""
     block, at = divmod(number, BLOCK)
     wanted = requests[block % len(requests)]
     conversations = _block(seed, block, wanted, strange=strange)
@@ -99,13 +91,7 @@ def lesson_batch(
 
 
 def copying_batch(tokenizer: Any, seed: int, number: int) -> list[Lesson]:
-    """Return a batch of copying.
-
-    Args:
-        tokenizer: of the small model.
-        seed: of all lessons.
-        number: of the batch.
-    """
+    """Return a batch of copying."""
     stream = Stream(derive("copying/v1", seed, number))
     # All tokens, not those of numbers alone: what is never said loses its embedding to what is.
     tokens = range(len(tokenizer.all_special_ids), len(tokenizer))
@@ -115,28 +101,14 @@ def copying_batch(tokenizer: Any, seed: int, number: int) -> list[Lesson]:
 
 
 def drill_batch(tokenizer: Any, seed: int, number: int, *, strange: bool = False) -> list[Lesson]:
-    """Return a batch of drills: half about `schedule_shipment`, the others about each tool alike.
-
-    Args:
-        tokenizer: of the small model.
-        seed: of all lessons.
-        number: of the batch.
-        strange: whether surnames are made up, arguments that the task states come as often as those that
-            are read, and no amount is asked for that stands nowhere and was not worked out.
-    """
+    """Return a batch of drills: half about `schedule_shipment`, the others about each tool alike."""
     block, at = divmod(number, DRILL_BLOCK)
     drills = _drill_block(seed, block, strange=strange)[at * DRILLS : (at + 1) * DRILLS]
     return [_drill(tokenizer, messages) for messages in drills]
 
 
 def sums_batch(tokenizer: Any, seed: int, number: int) -> list[Lesson]:
-    """Return a batch of sums: what all pieces of a product cost, worked out aloud, and the call that says it.
-
-    Args:
-        tokenizer: of the small model.
-        seed: of all lessons.
-        number: of the batch.
-    """
+    """A batch of sums: what all pieces of a product cost, worked out aloud, and the call that says it."""
     stream = Stream(derive("sums/v1", seed, number))
     return [_sum(tokenizer, stream) for _ in range(SUMS)]
 
@@ -183,18 +155,7 @@ def conversation(
     *,
     failed: bool = False,
 ) -> list[dict[str, Any]] | None:
-    """Return how an agent plays a task, as a conversation up to its last call.
-
-    Args:
-        task: what is played.
-        regime: its noise.
-        schedule_seed: of its noise.
-        watched: the agent, given who is told where a request begins.
-        failed: whether a conversation is wanted that fails.
-
-    Returns:
-        Messages as the chat template takes them; None where the agent fails, unless that is wanted.
-    """
+    """Return how an agent plays a task, as a conversation up to its last call."""
     made: list[str] = []
     starts: list[int] = []
 

@@ -32,21 +32,7 @@ def chunked_delta_rule(
     use_qk_l2norm_in_kernel: bool = False,
     **_: Any,
 ) -> tuple[Any, Any]:
-    """Return what linear attention gives: the numbers of transformers, but for their last digits.
-
-    Args:
-        query: of shape (batch, tokens, heads, key size); as many heads as `value` has, or a fraction of them.
-        key: as `query`.
-        value: of shape (batch, tokens, heads, value size).
-        g: logarithm of how much of the state each token leaves, of shape (batch, tokens, heads).
-        beta: how much of its value each token writes, as `g`.
-        initial_state: of shape (batch, heads, key size, value size); None is zero.
-        output_final_state: whether the state after the last token is wanted.
-        use_qk_l2norm_in_kernel: whether queries and keys are brought to length 1.
-
-    Returns:
-        What is read, as `value`, and the last state or None.
-    """
+    """Return what linear attention gives: the numbers of transformers, but for their last digits."""
     import torch
 
     length, size, dtype = query.shape[1], value.shape[-1], query.dtype
@@ -91,20 +77,7 @@ def attend(  # noqa: PLR0917 - the interface's
     scaling: float | None = None,
     **options: Any,
 ) -> tuple[Any, None]:
-    """Return what attention gives: the same numbers as `sdpa` of transformers, but for their last digits.
-
-    Args:
-        module: the layer.
-        query: of shape (batch, heads, tokens, size).
-        key: of shape (batch, groups of heads, length, size).
-        value: as `key`.
-        attention_mask: of shape (batch, 1, tokens, length); None leaves nothing out.
-        scaling: of the products of queries and keys.
-        options: others of the interface.
-
-    Returns:
-        What is attended to, of shape (batch, tokens, heads, size); no weights.
-    """
+    """Return what attention gives: the same numbers as `sdpa` of transformers, but for their last digits."""
     from torch.nn.functional import scaled_dot_product_attention
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 

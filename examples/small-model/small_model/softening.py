@@ -17,13 +17,13 @@ from small_model.command import teach
 from small_model.lessons import CANDIDATES, conversation, lesson_of, with_strangers
 from small_model.quick import quick
 from small_model.teaching import Taught, learn, one_core_each, write
-from toolkit.episodes.agents import watched_careless, watched_reference
+from toolkit.lab.episodes.agents import watched_careless, watched_reference
+from toolkit.lab.policies.language_model.loading import load_chat, load_model, model_path
+from toolkit.lab.tasks.generator import generate
+from toolkit.lab.tasks.pools import POOLS
+from toolkit.lab.training.rows import POOL
 from toolkit.noise.regimes import REGIMES
-from toolkit.policies.language_model.loading import load_chat, load_model, model_path
 from toolkit.seeds import Stream, derive
-from toolkit.tasks.generator import generate
-from toolkit.tasks.pools import POOLS
-from toolkit.training.rows import POOL
 
 MODEL = "small"
 BATCHES, SIZE = 80, 16
@@ -37,14 +37,7 @@ LEARNING_RATE = 1e-3
 def soften(
     folder: Path, *, batches: int = BATCHES, seed: int = 0, watch: Callable[[Taught], None] = lambda _: None
 ) -> None:
-    """Soften the shipped model, and write what comes of it to a folder.
-
-    Args:
-        folder: where it goes.
-        batches: of demonstrations.
-        seed: of the demonstrations.
-        watch: told after every batch.
-    """
+    """Soften the shipped model, and write what comes of it to a folder."""
     import torch
 
     shipped = Path(model_path(MODEL))
@@ -61,12 +54,7 @@ def soften(
 
 
 def demonstrations(seed: int, number: int) -> list[list[dict[str, Any]]]:
-    """Return a batch of conversations, those of the careless agent whatever came of them.
-
-    Args:
-        seed: of all demonstrations.
-        number: of the batch.
-    """
+    """Return a batch of conversations, those of the careless agent whatever came of them."""
     stream = Stream(derive("softening/v1", seed, number))
     return [_demonstration(stream) for _ in range(SIZE)]
 

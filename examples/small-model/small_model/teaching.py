@@ -96,17 +96,7 @@ class Taught:
 def warm_start(
     folder: Path, *, batches: int, seed: int = 0, watch: Callable[[Taught], None] = lambda _: None
 ) -> None:
-    """Make a small model, teach it, and write it to a folder.
-
-    Args:
-        folder: where it goes; what was begun there is gone on with.
-        batches: of lessons, those that it has had included.
-        seed: of its weights and lessons.
-        watch: told after every batch.
-
-    Raises:
-        UsageError: what was begun there has another seed, or has had more batches.
-    """
+    """Make a small model, teach it, and write it to a folder."""
     import torch
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -175,18 +165,7 @@ def one_core_each() -> Iterator[ThreadPoolExecutor]:
 
 
 def learn(model: Any, optimizer: Any, batch: list[Lesson], pad: int, workers: ThreadPoolExecutor) -> float:
-    """Take one step down the weighted mean loss of a batch.
-
-    Args:
-        model: a causal language model of transformers.
-        optimizer: of its parameters.
-        batch: lessons.
-        pad: token that fills shorter lessons up.
-        workers: who computes the parts.
-
-    Returns:
-        The mean loss of what the model said: of tokens with a weight of at least 1.
-    """
+    """Take one step down the weighted mean loss of a batch."""
     import torch
 
     parts = [part for part in (batch[at::PARTS] for at in range(PARTS)) if part]

@@ -15,7 +15,7 @@ System messages and the list of tools are left out: the model has learned its to
 
 from typing import Any
 
-from toolkit.policies.language_model.conversation import as_text
+from toolkit.lab.policies.language_model.conversation import as_text
 
 USER, ASSISTANT, TOOL, CALL, ARGUMENT, IS, END, PAD = SPECIAL = (
     "<user>",

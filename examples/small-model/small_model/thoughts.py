@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from small_model.template import as_line, as_listed, as_words
-from toolkit.episodes.episode import Episode
-from toolkit.tasks.templates import CLOSINGS
+from toolkit.lab.episodes.episode import Episode
+from toolkit.lab.tasks.templates import CLOSINGS
 
 _DATED = re.compile(r"order (?:of|placed on) (?:\d{4}-\d\d-\d\d|\d{1,2} [A-Z][a-z]+ \d{4})")
 DONE = "Done."
@@ -30,12 +30,7 @@ LISTS = {"search_customers": "customer_id", "list_orders": "order_id", "check_in
 
 
 def thoughts(episode: Episode, starts: Sequence[int]) -> list[str]:
-    """Return what is said before each call of a traced episode.
-
-    Args:
-        episode: as the reference agent played it.
-        starts: for each request, which call was the first for it.
-    """
+    """Return what is said before each call of a traced episode."""
     first, *lines = episode.task.prompt.split("\n")
     if lines[-1] not in CLOSINGS:
         lines.append(DONE)

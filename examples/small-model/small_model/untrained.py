@@ -45,14 +45,7 @@ _BEFORE_NUMBERS = rf"(?:^|(?<=[a-z_,>{re.escape(LINE_MARKS + ORDER_MARKS)}])) (?
 
 
 def make_tokenizer(texts: Iterable[str]) -> Any:
-    """Return a tokenizer trained on rendered conversations.
-
-    Args:
-        texts: conversations as the chat template writes them.
-
-    Returns:
-        A `PreTrainedTokenizerFast` with the chat template and the template that reads its answers.
-    """
+    """Return a tokenizer trained on rendered conversations."""
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -89,15 +82,7 @@ def make_tokenizer(texts: Iterable[str]) -> Any:
 
 
 def make_model(tokenizer: Any, seed: int) -> Any:
-    """Return the untrained model: three layers of full attention, one of linear attention after the first.
-
-    Args:
-        tokenizer: whose tokens it reads.
-        seed: of its weights.
-
-    Returns:
-        A `Qwen3_5ForCausalLM` of fewer than 0.6 million parameters, in float32.
-    """
+    """Return the untrained model: three layers of full attention, one of linear attention after the first."""
     import torch
     from transformers import Qwen3_5ForCausalLM, Qwen3_5TextConfig
 

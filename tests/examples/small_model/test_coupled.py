@@ -8,7 +8,7 @@ from small_model.quick import quick
 
 from tests.conftest import SMALL_MODEL
 from tests.unit.stack import require_trainer
-from toolkit.evaluation.sets import EvaluationSet
+from toolkit.lab.evaluation.sets import EvaluationSet
 
 
 def test_the_readme_says_what_was_measured() -> None:

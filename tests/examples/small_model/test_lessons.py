@@ -27,11 +27,11 @@ from small_model.untrained import make_tokenizer
 
 from tests.unit.stack import require_trainer
 from toolkit.errors import UsageError
+from toolkit.lab.policies.language_model.conversation import tool_call
+from toolkit.lab.policies.language_model.loading import load_model
+from toolkit.lab.tasks.pools import load_task
 from toolkit.noise.regimes import REGIMES
-from toolkit.policies.language_model.conversation import tool_call
-from toolkit.policies.language_model.loading import load_model
 from toolkit.seeds import Stream
-from toolkit.tasks.pools import load_task
 
 SEED = 5
 

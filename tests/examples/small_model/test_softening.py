@@ -6,12 +6,12 @@ from typing import Any
 from small_model.lessons import conversation
 from small_model.softening import CARELESS, SIZE, demonstrations
 
-from toolkit.backoffice.tools import TOOLS
-from toolkit.episodes.agents import AGENTS, watched_careless
-from toolkit.episodes.brief import read_prompt
-from toolkit.episodes.episode import play
+from toolkit.lab.backoffice.tools import TOOLS
+from toolkit.lab.episodes.agents import AGENTS, watched_careless
+from toolkit.lab.episodes.brief import read_prompt
+from toolkit.lab.episodes.episode import play
+from toolkit.lab.tasks.pools import load_task, positions
 from toolkit.noise.regimes import REGIMES
-from toolkit.tasks.pools import load_task, positions
 
 FAULTS = REGIMES["faults_p025"]
 BATCHES = [demonstrations(0, number) for number in range(12)]

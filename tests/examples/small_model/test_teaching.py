@@ -1,6 +1,6 @@
 """A step of supervised learning, against a loop over single lessons."""
 
-from tests.unit.probe.tiny import TEXT
+from tests.unit.lab.probe.tiny import TEXT
 from tests.unit.stack import require_trainer
 
 require_trainer()

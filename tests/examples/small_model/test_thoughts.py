@@ -12,9 +12,9 @@ from small_model.lessons import conversation
 from small_model.template import CHAT_TEMPLATE
 from small_model.thoughts import thoughts, worked_out
 
+from toolkit.lab.policies.language_model.conversation import as_text
+from toolkit.lab.tasks.pools import load_task
 from toolkit.noise.regimes import REGIMES
-from toolkit.policies.language_model.conversation import as_text
-from toolkit.tasks.pools import load_task
 
 PROMPT = """Letter from Luca Andersen, Porto:
 (a) Cancel the order placed on 2026-01-23; it has not been paid.

@@ -28,13 +28,7 @@ class Journey:
 
 
 def journey(project: Path, source: str, *options: str) -> Journey:
-    """Take a log from the program that wrote it to a site, in an empty project.
-
-    Args:
-        project: the folder, which is the current one.
-        source: the log, below the fixtures.
-        options: of `new-study`, where the log does not say what is what.
-    """
+    """Take a log from the program that wrote it to a site, in an empty project."""
     began = time.monotonic()
     log = str(LOGS / source)
     commands = [

@@ -11,7 +11,7 @@ SOURCES = {
     "lm-evaluation-harness": ("lm_eval/models", "--arm", "model"),
     "Every Eval Ever": ("every_eval_ever/lm_eval",),
     "TRL": ("trl",),
-    "toolkit.pairing": ("pairing",),
+    "toolkit.noise.trainers": ("pairing",),
     "verl": ("verl", "--success", "acc"),
     "datasets, saved": ("hub_dataset/saved",),
     "datasets, a repository": ("hub_dataset/repository",),

@@ -17,7 +17,7 @@ from tests.unit.registers import test_study as damaged
 from toolkit.errors import IncompleteError
 from toolkit.places import Home
 from toolkit.registers.rowhash import row_sha256
-from toolkit.website import build
+from toolkit.site import build
 
 COMMANDS = {
     ("decide", "H2a"): 0,

@@ -18,7 +18,7 @@ from toolkit.prereg import demonstration
 from toolkit.prereg.registration import load_registration
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import open_study
-from toolkit.study.check import registered
+from toolkit.verification import registered
 
 HIGH, LOW = "mean(gap) >= 0.9", "mean(gap) >= -0.9"
 LOWERED = amendment(body=rule("H", LOW))

@@ -107,11 +107,11 @@ def test_what_would_do_more_than_appear_is_escaped(text: str, shown: str) -> Non
 
 def test_a_recorded_episode_cannot_control_the_terminal(tmp_path: Path) -> None:
     hostile = "\x1b]0;owned\x07\x1b[2J\ntrue success yes\u202e"
-    from toolkit.episodes.desk import Desk
-    from toolkit.episodes.document import episode_document
-    from toolkit.episodes.episode import close
+    from toolkit.lab.episodes.desk import Desk
+    from toolkit.lab.episodes.document import episode_document
+    from toolkit.lab.episodes.episode import close
+    from toolkit.lab.tasks.pools import load_task
     from toolkit.noise.regimes import REGIMES
-    from toolkit.tasks.pools import load_task
 
     desk = Desk(load_task("test:7"), REGIMES["clean"], 0, traced=True)
     desk.call("get_order", {"order_id": hostile})

@@ -19,7 +19,7 @@ from toolkit.decisions.plan import FIXED
 from toolkit.decisions.rules_file import AMENDED, RULES
 from toolkit.decisions.section import Section
 from toolkit.errors import RuleError
-from toolkit.study.play.matrix import specify
+from toolkit.lab.play.matrix import specify
 
 FOLDER = CHECKOUT / "tests" / "fixtures" / "rules"
 EVERY_KEY, EVERY_AMENDMENT_KEY = (

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 from scipy import stats
 
-from toolkit.backoffice.tools import TOOLS
+from toolkit.lab.backoffice.tools import TOOLS
 from toolkit.noise.draws import Draw, Schedule
 from toolkit.noise.faults import ABOUT, Mixture, kept, retry_after
 from toolkit.noise.regimes import DEFAULT, HELD_OUT, OUTAGE_FREE, OUTAGE_HEAVY

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.episodes.play import CUSTOMER, OTHER, PAID, cancel, desk, meeting, only, read
+from tests.unit.lab.episodes.play import CUSTOMER, OTHER, PAID, cancel, desk, meeting, only, read
 from toolkit.noise.draws import Schedule
 from toolkit.noise.faults import Mixture, retry_after
 from toolkit.noise.regimes import Regime

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from scipy import stats
 
-from toolkit.backoffice.tools import TOOLS
+from toolkit.lab.backoffice.tools import TOOLS
 from toolkit.noise.draws import Draw, Schedule
 from toolkit.noise.regimes import DEFAULT, HELD_OUT, OUTAGE_FREE, OUTAGE_HEAVY, REGIMES, Regime
 from toolkit.noise.tools import APPLIES, Kind, Tool

@@ -26,7 +26,7 @@ from toolkit.prereg.registration import load_registration
 from toolkit.prereg.timestamping import Source
 from toolkit.prereg.trust import Trusted, slug_of, write_trust
 from toolkit.prereg.verification import Verification, verify_registration
-from toolkit.study.check.drafted import check_entry
+from toolkit.verification.drafted import check_entry
 
 NAME = "small"
 H = rule("H", "mean(gap) >= 0.03")

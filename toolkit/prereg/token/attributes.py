@@ -34,14 +34,7 @@ _PROTECTION = shape("digest SEQUENCE, signature? [1], code? [2]")
 
 
 def check_certificate_id(timestamp: Timestamp, signer: Certificate) -> list[str]:
-    """Check that the signed attributes name the signing certificate by its hash.
-
-    Returns:
-        A note where they do so by SHA-1 alone.
-
-    Raises:
-        Refused: they name none, or another.
-    """
+    """Check that the signed attributes name the signing certificate by its hash."""
     first, second = (_values(timestamp, wanted) for wanted in (SIGNING_CERTIFICATE, SIGNING_CERTIFICATE_V2))
     if not first and not second:
         raise Refused("no signing certificate is named in the signed attributes")
@@ -54,11 +47,7 @@ def check_certificate_id(timestamp: Timestamp, signer: Certificate) -> list[str]
 
 
 def check_further_ids(timestamp: Timestamp, path: Sequence[Certificate]) -> None:
-    """Check that further certificates that the signed attributes name are those of the path (RFC 5035, 5.4).
-
-    Raises:
-        Refused: one is not.
-    """
+    """Check that further certificates named by signed attributes are those of the path (RFC 5035, 5.4)."""
     for kind in (SIGNING_CERTIFICATE, SIGNING_CERTIFICATE_V2):
         for value in _values(timestamp, kind):
             for identifier in value.fields(_SIGNING_CERTIFICATE)["certificates"].children[1:]:
@@ -75,11 +64,7 @@ def _is_named(identifier: Node, kind: str, certificate: Certificate) -> bool:
 
 
 def check_attributes(timestamp: Timestamp) -> None:
-    """Check that the signed attributes are there once each, and sign this content.
-
-    Raises:
-        Refused: the attribute that is missing, doubled or wrong.
-    """
+    """Check that the signed attributes are there once each, and sign this content."""
     seen = set()
     for kind, values in _attributes(timestamp):
         name = _NAMES.get(kind, kind)

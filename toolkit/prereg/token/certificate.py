@@ -95,11 +95,7 @@ class Certificate:
 
 @lru_cache(maxsize=256)  # a registration's tokens are judged with the same certificates
 def read_certificate(der: bytes) -> Certificate:
-    """Read a certificate completely, so that nothing in it comes as a surprise later.
-
-    Raises:
-        Refused: it is no certificate, or says one thing twice.
-    """
+    """Read a certificate completely, so that nothing in it comes as a surprise later."""
     check_der(der)
     try:
         return _read(der)

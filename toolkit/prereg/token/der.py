@@ -65,11 +65,7 @@ class Element(NamedTuple):
 
 
 def check_form(raw: bytes) -> None:
-    """Check that bytes can be a token at all, and say what they look like otherwise.
-
-    Raises:
-        Refused: empty, too large, or no DER.
-    """
+    """Check that bytes can be a token at all, and say what they look like otherwise."""
     if len(raw) > MAX_BYTES:
         raise Refused(f"not a DER token (more than {MAX_BYTES} bytes)")
     if raw[:1] != b"\x30":
@@ -77,11 +73,7 @@ def check_form(raw: bytes) -> None:
 
 
 def check_der(raw: bytes) -> None:
-    """Check that bytes are one DER element and nothing else, to the innermost one.
-
-    Raises:
-        Refused: indefinite or loose lengths, too deep, values that DER writes otherwise, extra bytes.
-    """
+    """Check that bytes are one DER element and nothing else, to the innermost one."""
     first = _element(raw, 0, len(raw))
     if first.end != len(raw):
         raise Refused(f"damaged or has extra bytes ({len(raw) - first.end} after its end)")
@@ -242,21 +234,13 @@ class Node:
         return tuple(nodes)
 
     def only_child(self) -> Node:
-        """Return the one element inside an explicit tag.
-
-        Raises:
-            Refused: there is none, or more than one.
-        """
+        """Return the one element inside an explicit tag."""
         if len(self.children) != 1:
             raise Refused(f"damaged ({len(self.children)} elements where one belongs)")
         return self.children[0]
 
     def fields(self, shape: Shape) -> Mapping[str, Node]:
-        """Return the elements of a SEQUENCE by name.
-
-        Raises:
-            Refused: a field is missing, out of its place, or too many.
-        """
+        """Return the elements of a SEQUENCE by name."""
         if self.tag != SEQUENCE:
             raise Refused("damaged (something else where a SEQUENCE belongs)")
         fields: dict[str, Node] = {}
@@ -272,22 +256,14 @@ class Node:
 
     @property
     def bits(self) -> bytes:
-        """The octets of a BIT STRING.
-
-        Raises:
-            Refused: it does not hold whole octets.
-        """
+        """The octets of a BIT STRING."""
         if self.content[:1] != b"\x00":
             raise Refused("damaged (bits that do not make whole octets)")
         return self.content[1:]
 
 
 def check_algorithm(node: Node) -> None:
-    """Hold an AlgorithmIdentifier whose algorithm has no parameters to none, or NULL.
-
-    Raises:
-        Refused: it has others.
-    """
+    """Hold an AlgorithmIdentifier whose algorithm has no parameters to none, or NULL."""
     fields = node.fields(ALGORITHM)
     if "parameters" in fields and fields["parameters"].tag != NULL:
         raise Refused("an algorithm has parameters that it does not take")

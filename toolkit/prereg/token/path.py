@@ -31,20 +31,7 @@ _SUBTREE = shape("base ANY, minimum? [0]p, maximum? [1]p")
 def build_path(
     signer: Certificate, others: Sequence[Certificate], anchors: Sequence[Certificate], moment: datetime
 ) -> tuple[Certificate, ...]:
-    """Find a path from a signing certificate to a pinned one that is valid at a moment.
-
-    Args:
-        signer: the certificate that signed.
-        others: certificates that may stand between; none of them is trusted.
-        anchors: the pinned certificates.
-        moment: when it has to be valid, UTC.
-
-    Returns:
-        The path, signer first, pinned certificate last.
-
-    Raises:
-        Refused: there is none; the message has the obstacle met furthest along.
-    """
+    """Find a path from a signing certificate to a pinned one that is valid at a moment."""
     search = _Search(others, anchors, moment)
     _check_itself(signer, moment)
     path = search.extend((signer,))
@@ -93,18 +80,7 @@ class _Search:
 
 
 def check_unused(certificates: Iterable[Certificate], known: Sequence[Certificate]) -> list[str]:
-    """Check embedded certificates off the path, which nothing is taken from: they must not be altered ones.
-
-    Args:
-        certificates: embedded certificates that the path does not use.
-        known: all certificates at hand.
-
-    Returns:
-        A note for each one that nothing at hand can vouch for.
-
-    Raises:
-        Refused: its issuer is at hand and did not sign it so, or it is a changed copy of one at hand.
-    """
+    """Check that embedded certificates off the path, which are not relied on, are not altered."""
     notes = []
     for certificate in certificates:
         issuers = [other for other in known if other.subject == certificate.issuer]

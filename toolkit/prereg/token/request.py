@@ -15,11 +15,7 @@ _REQUEST = shape(
 
 
 def read_request(raw: bytes) -> Mapping[str, Node]:
-    """Return the fields of a request.
-
-    Raises:
-        Refused: it is none.
-    """
+    """Return the fields of a request."""
     check_form(raw)
     check_der(raw)
     request = parse(raw).fields(_REQUEST)
@@ -29,11 +25,7 @@ def read_request(raw: bytes) -> Mapping[str, Node]:
 
 
 def check_request(raw: bytes, timestamp: Timestamp) -> None:
-    """Check a token against the request that it is said to answer (RFC 3161, section 2.2).
-
-    Raises:
-        Refused: the request is damaged, or asks for another imprint, nonce or policy.
-    """
+    """Check a token against the request that it is said to answer (RFC 3161, section 2.2)."""
     request = read_request(raw)
     imprint = request["imprint"].fields(IMPRINT)
     asked = (hash_name(imprint["algorithm"]), imprint["hash"].content)
@@ -51,17 +43,7 @@ def check_request(raw: bytes, timestamp: Timestamp) -> None:
 def check_imprint(
     algorithm: str, imprint: bytes, document: bytes | None, digest: tuple[str, bytes] | None
 ) -> None:
-    """Check a token's imprint against a document or its known hash.
-
-    Args:
-        algorithm: the hash, as the token says.
-        imprint: its value, as the token says.
-        document: the document's bytes, or None where only a hash is known.
-        digest: the document's hash: algorithm and bytes.
-
-    Raises:
-        Refused: a weak hash, or the hash of something else; the message says of what, where it can be told.
-    """
+    """Check a token's imprint against a document or its known hash."""
     strong_hash(algorithm)
     if document is None and digest is None:
         raise Refused("neither a document nor its hash is known", is_incomplete=True)

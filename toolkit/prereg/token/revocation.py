@@ -47,20 +47,7 @@ _UNDERSTOOD = (
 def check_revocation(
     path: Sequence[Certificate], lists: Sequence[bytes], gen_time: datetime, now: datetime
 ) -> tuple[str, list[str]]:
-    """Look a chain up in revocation lists.
-
-    Args:
-        path: signer first, pinned certificate last; the last is trusted as it stands.
-        lists: archived lists, DER.
-        gen_time: the token's time.
-        now: when the token is judged; a list from after it does not count.
-
-    Returns:
-        What is known of the signer's revocation, and notes.
-
-    Raises:
-        Refused: a certificate of the chain was revoked in a way that spoils the token, or a list is damaged.
-    """
+    """Look a chain up in revocation lists."""
     try:
         return _look_up(path, lists, gen_time, now)
     except _UNREADABLE as error:

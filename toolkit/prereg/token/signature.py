@@ -36,21 +36,7 @@ MIN_CURVE_BITS = 256
 def check_signature(
     key: bytes, algorithm: Node, signature: bytes, message: bytes, digest: str | None = None
 ) -> str:
-    """Check a signature.
-
-    Args:
-        key: the signer's SubjectPublicKeyInfo, DER.
-        algorithm: AlgorithmIdentifier of the signature.
-        signature: the signature.
-        message: what was signed.
-        digest: the hash named beside the algorithm, where there is one: in a SignerInfo.
-
-    Returns:
-        Key and hash, as people read them.
-
-    Raises:
-        Refused: it does not match, or a key, hash or scheme is weak or unknown.
-    """
+    """Check a signature."""
     stated = _stated(algorithm)
     scheme, named = _scheme(stated)
     chosen = named or digest
@@ -79,11 +65,7 @@ def check_signature(
 
 
 def strong_hash(name: str | None) -> hashes.HashAlgorithm:
-    """Return a hash by name.
-
-    Raises:
-        Refused: it is weak or unknown.
-    """
+    """Return a hash by name."""
     if name is None or name not in STRONG:
         raise Refused(f"weak or unknown algorithm {name}: SHA-256, SHA-384 and SHA-512 are accepted")
     return STRONG[name]

@@ -85,14 +85,7 @@ class Timestamp:
 
 
 def granted_token(raw: bytes) -> tuple[Node, tuple[str, ...]]:
-    """Return the token of a reply, or bytes that are a bare token themselves.
-
-    Returns:
-        The token, and notes.
-
-    Raises:
-        Refused: the authority did not grant one.
-    """
+    """Return the token of a reply, or bytes that are a bare token themselves."""
     outer = parse(raw)
     parts = outer.children
     if parts and parts[0].tag == der.OID:
@@ -120,11 +113,7 @@ def granted_token(raw: bytes) -> tuple[Node, tuple[str, ...]]:
 
 
 def read_timestamp(token: Node) -> Timestamp:
-    """Read a token.
-
-    Raises:
-        Refused: a field that is not what a time-stamp token has.
-    """
+    """Read a token."""
     outer = token.fields(_CONTENT_INFO)
     kind = cms.ContentType.load(outer["type"].der).native
     if kind != "signed_data":
@@ -172,11 +161,7 @@ def embedded_certificates(raw: bytes) -> tuple[bytes, ...]:
 
 
 def hash_name(algorithm: Node) -> str:
-    """Return the name of a hash algorithm.
-
-    Raises:
-        Refused: it has parameters other than NULL, which no hash has.
-    """
+    """Return the name of a hash algorithm."""
     check_algorithm(algorithm)
     return str(algos.DigestAlgorithm.load(algorithm.der, strict=True)["algorithm"].native)
 

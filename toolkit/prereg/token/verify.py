@@ -70,16 +70,7 @@ class _Record:
 
 
 def verify_token(raw: bytes, material: Material, at: datetime) -> TokenVerdict:
-    """Verify a token.
-
-    Args:
-        raw: a TimeStampResp or a bare token, DER.
-        material: what it is judged by.
-        at: when it is judged, UTC; a token from later is refused. Certificates count at the token's time.
-
-    Returns:
-        The verdict; whatever the bytes are, nothing is raised.
-    """
+    """Verify a token."""
     record = _Record()
     try:
         _examine(raw, material, at, record)

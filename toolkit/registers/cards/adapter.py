@@ -68,21 +68,7 @@ def adapter_card(
     origin: Origin,
     registration: RegistrationRef,
 ) -> str:
-    """Return the model card of an adapter.
-
-    Args:
-        source: the card's text, with marks where the generated parts go.
-        adapter: the adapter.
-        run: its row of `runs`.
-        evaluations: rows of `evaluations`; the run's own final ones at the adapter's step are quoted.
-        origin: the commit of the registers on the Hub.
-        registration: the registration that the study belongs to.
-
-    Raises:
-        UsageError: the run has fewer steps than the adapter.
-        IncompleteError: the run has no final evaluation at that step.
-        DamagedError: the source has an unknown mark.
-    """
+    """Return the model card of an adapter."""
     if "steps" in run and adapter.step > run["steps"]:
         raise UsageError(
             f"run {run['run_id']} has no step {adapter.step}", expected=f"at most {run['steps']}"
@@ -177,15 +163,7 @@ def metrics_of(row: Row) -> list[Metric]:
 def model_index(
     name: str, task: str, results: Sequence[Row], repository: str, commit: str | None
 ) -> list[dict[str, object]]:
-    """Return the `model-index` of a card. The Hub's own class merges results that differ in arguments.
-
-    Args:
-        name: the model's.
-        task: what it was asked to do, in words.
-        results: rows of `evaluations`.
-        repository: where the registers are on the Hub: OWNER/NAME.
-        commit: their commit; None where it is not known.
-    """
+    """Return the `model-index` of a card. The Hub's own class merges results that differ in arguments."""
     evaluated = [
         {
             "task": {"type": "reinforcement-learning", "name": task},

@@ -57,22 +57,7 @@ def dataset_card(
     standing: str = "",
     findings: str = "",
 ) -> str:
-    """Return a dataset repository's README.
-
-    Args:
-        source: the card's text, with marks where the generated parts go: `{{configs}}`, `{{dataset_info}}`,
-            `{{size_category}}`, `{{overview}}`, `{{tables}}`, `{{schema_version}}`; and for a study's card
-            `{{registration}}`, `{{matrix}}` (its runs), `{{outcomes}}` (its decisions) and `{{findings}}`.
-        configs: what the repository holds; the first is the default configuration.
-        registration: what `{{registration}}` names.
-        rows: those of `runs` and `decisions`, for `{{matrix}}` and `{{outcomes}}`; a decision may have the
-            rule's `title` beside its columns.
-        standing: what that registration stands on, in words, for `{{outcomes}}`.
-        findings: what was found, in Markdown; empty where nothing holds of these rows.
-
-    Raises:
-        DamagedError: a mark is unknown, or what it stands for was not given.
-    """
+    """Return a dataset repository's README."""
     given = rows or {}
     parts = {
         "configs": _configs(configs),
@@ -93,11 +78,7 @@ def dataset_card(
 
 
 def filled(source: str, parts: Mapping[str, str]) -> str:
-    """Return a card's text with every mark replaced by the part of its name.
-
-    Raises:
-        DamagedError: there is no part of that name.
-    """
+    """Return a card's text with every mark replaced by the part of its name."""
 
     def part(match: re.Match[str]) -> str:
         if match[1] not in parts:
@@ -221,12 +202,7 @@ def registered_text(registration: RegistrationRef) -> str:
 
 
 def matrix_text(runs: Sequence[Row]) -> str:
-    """Return a table of the runs: how many of each arm there are, by condition and its noise.
-
-    Args:
-        runs: rows with the columns `condition`, `arm` and `status`; noise and scaling are shown where the
-            study recorded them.
-    """
+    """Return a table of the runs: how many of each arm there are, by condition and its noise."""
     told = [name for name in _TOLD if name in runs[0]]
     cells = Counter((_place(run, told), str(run["arm"])) for run in runs)
     lines = [
@@ -241,12 +217,7 @@ def matrix_text(runs: Sequence[Row]) -> str:
 
 
 def outcomes_text(decisions: Sequence[Row], standing: str = "") -> str:
-    """Return a table of decisions: verdict, evidence, estimate and interval of each rule.
-
-    Args:
-        decisions: rows of `decisions`; each may have the rule's `title` besides.
-        standing: what their registration stands on, in words.
-    """
+    """Return a table of decisions: verdict, evidence, estimate and interval of each rule."""
     lines = [
         "| rule | about | verdict | evidence | estimate | interval |",
         "| --- | --- | --- | --- | ---: | --- |",
@@ -323,13 +294,7 @@ class Config:
 
 
 def config_of(table: Table, files: Mapping[str, bytes]) -> Config:
-    """Return the configuration that a table's Parquet files make.
-
-    Args:
-        table: the table; optional columns that the files lack are left out.
-        files: content of its files by path in the repository, in the order of their rows; where the table is
-            split, a file's name starts with its split and a hyphen.
-    """
+    """Return the configuration that a table's Parquet files make."""
     by_split: dict[str, list[tuple[int, int]]] = {}
     columns: list[str] = []
     for path, content in files.items():

@@ -50,30 +50,13 @@ def timeout_s() -> float:
 
 
 def read_json(path: str, *, document: object = None) -> Any:
-    """Return what the Hub's interface answers.
-
-    Args:
-        path: below the address, with its query.
-        document: what is sent; None for a question without a body.
-
-    Raises:
-        DamagedError: the answer is too long.
-        Exception: those of the Hub's client, which `telling` turns into words.
-    """
+    """Return what the Hub's interface answers."""
     body = read_bytes_of(f"{endpoint()}/api/{path}", LARGEST_ANSWER, is_file=False, document=document)
     return json.loads(body)
 
 
 def read_pages(path: str, most: int) -> Iterator[Any]:
-    """Yield the entries of a list that has pages.
-
-    Args:
-        path: below the address, with its query.
-        most: entries.
-
-    Raises:
-        DamagedError: there are more, or the next page leads elsewhere.
-    """
+    """Yield the entries of a list that has pages."""
     url, count = f"{endpoint()}/api/{path}", 0
     while url:
         links: list[str] = []
@@ -102,19 +85,7 @@ def read_bytes_of(
     headers: Mapping[str, str] | None = None,
     note: Callable[[httpx.Response], None] = lambda _: None,
 ) -> bytes:
-    """Return all of an answer.
-
-    Args:
-        url: what is asked.
-        most: its bytes.
-        is_file: whether it has about as many, which take their time.
-        document: what is sent as JSON; None for a question without a body.
-        headers: sent beside those of the Hub's client.
-        note: given the answer before its content is read.
-
-    Raises:
-        DamagedError: it is longer.
-    """
+    """Return all of an answer."""
     parts: list[bytes] = []
     stream(url, most, parts.append, is_file=is_file, document=document, headers=headers, note=note)
     return b"".join(parts)
@@ -130,21 +101,7 @@ def stream(
     headers: Mapping[str, str] | None = None,
     note: Callable[[httpx.Response], None] = lambda _: None,
 ) -> None:
-    """Give the parts of an answer, as they arrive, to what writes them.
-
-    Args:
-        url: what is asked.
-        most: its bytes.
-        is_file: whether it has about as many, which take their time.
-        write: called with each part, and with no more than `most` bytes.
-        document: what is sent as JSON; None for a question without a body.
-        headers: sent beside those of the Hub's client.
-        note: given the answer before its content is read.
-
-    Raises:
-        UnreachableError: the answer is not whole in time.
-        DamagedError: it is longer; what is beyond is not read.
-    """
+    """Give the parts of an answer, as they arrive, to what writes them."""
     silence = timeout_s()
     seconds = WHOLE * silence + (most / SLOWEST if is_file else 0)
     deadline = time.monotonic() + seconds
@@ -273,11 +230,6 @@ class Digest:
 
 
 def file_url(pinned: str, name: str) -> str:
-    """Return where a file of a commit is.
-
-    Args:
-        pinned: `owner/name@commit`.
-        name: of the file.
-    """
+    """Return where a file of a commit is."""
     repository, _, commit = pinned.partition("@")
     return f"{place(repository)}/resolve/{commit}/{quote(name)}"

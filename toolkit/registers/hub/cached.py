@@ -32,17 +32,6 @@ def download(
     1. Content that is there already, and is the file's, is not downloaded again.
     2. It is written beside its place, no more of it than the Hub stated, and hashed as it arrives.
     3. It gets its place where it is the file that was stated, and that the manifest names.
-
-    Args:
-        origin: the commit.
-        name: of the file, one that the manifest can have.
-        stated: what the Hub states of it.
-        entry: what the manifest says of it; None for the manifest.
-        note: given each part as it arrives.
-
-    Raises:
-        IncompleteError: it cannot be had, or the cache cannot be written.
-        DamagedError: it is another file.
     """
     contents = hub.repository_cache(origin.repository) / "blobs"
     content = contents / (stated.sha256 or stated.blob)
@@ -61,11 +50,7 @@ def download(
 
 
 def check_room(wanted: int) -> None:
-    """Check, before files are fetched, that the disk has room for them.
-
-    Raises:
-        IncompleteError: it does not.
-    """
+    """Check, before files are fetched, that the disk has room for them."""
     folder = hub.cache_folder()
     there = next((path for path in (folder, *folder.parents) if path.is_dir()), None)
     free = shutil.disk_usage(there).free if there else wanted
@@ -139,11 +124,7 @@ _CONTENT = re.compile(r"[0-9a-f]{40,64}", re.ASCII)
 
 
 def make_way(origin: Origin, name: str) -> None:
-    """Remove what the client would stop at: no folder in the place of one above a file, a folder in its own.
-
-    Raises:
-        IncompleteError: the cache cannot be written.
-    """
+    """Remove what the client would stop at."""
     folder = hub.snapshot(origin.repository, origin.commit)
     target = folder / name
     above = [folder, *reversed([parent for parent in target.parents if folder in parent.parents])]
@@ -159,9 +140,6 @@ def take_out(origin: Origin, name: str) -> None:
 
     The content that it leads to stays: it may be another file's, or no content of the cache at all. Where it
     is the file's own, the download takes its place; a folder there would not give way, and is removed too.
-
-    Raises:
-        IncompleteError: the cache cannot be written.
     """
     entry = hub.snapshot(origin.repository, origin.commit) / name
     if entry.is_symlink():

@@ -121,19 +121,7 @@ class NoFileError(IncompleteError):
 
 @contextmanager
 def telling(what: str, doing: str) -> Iterator[None]:
-    """Turn the client's failures into errors that people understand.
-
-    Args:
-        what: the repository, with its revision where there is one.
-        doing: what is being done, for failures without a cause of their own.
-
-    Raises:
-        UnreachableError: no connection, or an answer of the kind 5xx.
-        NoFileError: a file is not there.
-        RefusedError: no such repository or revision; no permission.
-        IncompleteError: a body cut short; a full disk; an answer that makes no sense.
-        VerificationError: somebody else has committed.
-    """
+    """Turn the client's failures into errors that people understand."""
     try:
         yield
     except ToolkitError:

@@ -16,13 +16,6 @@ def check_into(folder: Path, study: Study) -> None:
 
     A copy that can be had again has the manifest of a commit in the cache, and nothing that is not as that
     manifest says. Rows of one's own, `.git` and notes are in no commit: they would be lost.
-
-    Args:
-        folder: where a copy is wanted.
-        study: a study of the Hub.
-
-    Raises:
-        IncompleteError: something lies there that would be lost.
     """
     try:
         lost = _lost(folder, study)
@@ -39,20 +32,7 @@ def check_into(folder: Path, study: Study) -> None:
 
 
 def copy_into(folder: Path, study: Study, say: Callable[[str], None] = lambda _: None) -> Study:
-    """Copy a study into a folder and check the copy.
-
-    Args:
-        folder: where to.
-        study: a study of the Hub.
-        say: told which file is being copied.
-
-    Returns:
-        The copy, with the origin of the study.
-
-    Raises:
-        IncompleteError: the folder cannot be written.
-        DamagedError: the copy is not what the manifest names.
-    """
+    """Copy a study into a folder and check the copy."""
     folder = folder.resolve()
     with replacing(folder) as new:
         for name in (MANIFEST_NAME, *study.manifest.files):

@@ -58,11 +58,7 @@ class RemoteStudy:
         return {name: self._dataset(entry.files) for name, entry in self.manifest.tables.items()}
 
     def tell_failure(self) -> None:
-        """Raise why the Hub could not be read, if it could not: DuckDB passes on the words of an error alone.
-
-        Raises:
-            IncompleteError: a range could not be read.
-        """
+        """Raise why the Hub could not be read: DuckDB passes on the words of an error alone."""
         with telling(self.place, _DOING):
             for failure in self.traffic.failures:
                 raise failure
@@ -88,15 +84,6 @@ def open_remote(reference: Reference, *, say: Callable[[str], None] = lambda _: 
        those of the manifest.
 
     The Hub is the one that `HF_ENDPOINT` names when this is called.
-
-    Args:
-        reference: the repository and its revision.
-        say: told what a reader of the answer has to know.
-
-    Raises:
-        IncompleteError: the Hub cannot be reached, or has no such repository, revision or file.
-        DamagedError: the manifest was changed, or the Hub states other bytes than the manifest.
-        VerificationError: a tag was moved.
     """
     origin, is_online = resolve(reference, offline=False, accept_moved=False, say=say)  # 1
     pinned = origin.pinned
@@ -202,12 +189,7 @@ class _File(io.RawIOBase):
         return self._at
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes, all of those asked for.
-
-        Raises:
-            IncompleteError: fewer came.
-            DamagedError: more came.
-        """
+        """Return the next bytes, all of those asked for."""
         left = max(0, self._size - self._at)
         wanted = left if size < 0 else min(size, left)
         if not wanted:

@@ -19,14 +19,7 @@ LARGEST = LARGEST_ROWS
 
 
 def parse_source(text: str) -> tuple[Reference, str]:
-    """Return the repository that a source names, and the path or pattern within it, or nothing for all of it.
-
-    Args:
-        text: `hf://datasets/OWNER/NAME[@REVISION][/PATH]`; slashes of a revision are written %2F.
-
-    Raises:
-        UsageError: it is none.
-    """
+    """The repository that a source names, and the path or pattern within it, or nothing for all of it."""
     owner, _, rest = text.removeprefix(SCHEME).partition("/")
     name, _, path = rest.partition("/")
     if not text.startswith(SCHEME) or ".." in path.split("/"):
@@ -35,21 +28,7 @@ def parse_source(text: str) -> tuple[Reference, str]:
 
 
 def fetch_log(text: str, say: Callable[[str], None] = lambda _: None) -> list[Path]:
-    """Return where the files of a log on the Hub lie here; what the cache has is not downloaded again.
-
-    Args:
-        text: as `parse_source` takes it.
-        say: told what the reader of the log has to know.
-
-    Returns:
-        The repository's folder, the one path that was named, or what its pattern matches.
-
-    Raises:
-        UsageError: it names no files on the Hub.
-        IncompleteError: a file cannot be had, or there is none.
-        DamagedError: the files are more than a log has, or one is not what the Hub states.
-        VerificationError: a tag was moved.
-    """
+    """Return where the files of a log on the Hub lie here; what the cache has is not downloaded again."""
     reference, path = parse_source(text)
     origin, is_online = resolve(reference, offline=False, accept_moved=False, say=say)
     folder = hub.snapshot(origin.repository, origin.commit)

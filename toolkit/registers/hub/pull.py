@@ -53,17 +53,6 @@ def pull(
     4. The files. What the cache has is not downloaded again; what arrives is hashed before it enters it.
     5. Every file is hashed, those from the cache too; one that is not the manifest's is downloaded once more.
     6. Nothing else lies there.
-
-    Args:
-        reference: the repository and its revision.
-        offline: whether to take everything from the cache.
-        accept_moved: whether a tag may be another commit than when it was last asked.
-        say: told what the reader of the figures has to know.
-
-    Raises:
-        IncompleteError: something cannot be had: repository, revision, manifest, a file, the connection.
-        DamagedError: what the Hub has is not what the manifest names.
-        VerificationError: the tag was moved.
     """
     origin, is_online = resolve(reference, offline=offline, accept_moved=accept_moved, say=say)  # 1
     try:
@@ -148,12 +137,7 @@ class _Pull:
         return stated
 
     def _check_listing(self, manifest: Manifest, *, is_needed: bool) -> None:
-        """Check, before anything is fetched, that the commit has the manifest's files and no other.
-
-        Raises:
-            IncompleteError: the Hub cannot be asked, and files are needed; it lacks one.
-            DamagedError: a file is of another size or hash, or the manifest does not name it.
-        """
+        """Check, before anything is fetched, that the commit has the manifest's files and no other."""
         try:
             listing = self._listing
         except hub.UnreachableError as error:
@@ -229,11 +213,7 @@ class _Pull:
             ) from None
 
     def _check_nothing_else(self, manifest: Manifest) -> None:
-        """Check that nothing lies beside the manifest's files; what the commit does not have came from here.
-
-        Raises:
-            DamagedError: something does.
-        """
+        """Check that nothing lies beside the manifest's files."""
         try:
             check_nothing_else(self.folder, manifest)
         except DamagedError as error:

@@ -60,24 +60,6 @@ def push(
        Content that the Hub has from an interrupted push is not sent again.
     4. What the Hub states of every file is compared with the manifest.
     5. The commit gets its tag, whose message holds the logical SHA-256 of the rows.
-
-    Args:
-        study: the study.
-        repository: `owner/name`.
-        private: whether a repository that is created is private; one that is there has to be.
-        parent: SHA of the commit that the pusher worked from; the head is refused where it is another.
-        replace: whether rows and registrations that the repository has may be changed or removed.
-        tag: name of the version.
-        dry_run: whether to stop before anything is changed.
-        check: raises where the study is not to be pushed, such as with a registration that does not load.
-        say: told what is being done.
-
-    Raises:
-        UsageError: the repository holds something else, or is public and not to be; rows or a registration
-            would change; the tag cannot be one.
-        IncompleteError: the Hub cannot be reached or does not permit it.
-        DamagedError: the study is not what its manifest names.
-        VerificationError: somebody else has committed; the tag is taken; the Hub states other content.
     """
     if tag is not None:
         _check_tag(tag)
@@ -113,11 +95,7 @@ def push(
 
 
 def _check_tag(tag: str) -> None:
-    """Check that git takes a tag, and that it means neither a commit nor a branch.
-
-    Raises:
-        UsageError: it does not.
-    """
+    """Check that git takes a tag, and that it means neither a commit nor a branch."""
     if not _TAG.fullmatch(tag) or is_commit(tag.lower()) or tag in {MAIN, "HEAD"}:
         raise UsageError(
             f"{tag!r} cannot be a tag",
@@ -230,11 +208,7 @@ def published_files(study: Study) -> dict[str, tuple[Path, str]]:
 
 
 def check_filled(study: Study) -> None:
-    """Check that the card was filled in: it is the page that readers land on.
-
-    Raises:
-        UsageError: it says what it said as a template.
-    """
+    """Check that the card was filled in: it is the page that readers land on."""
     card = study.folder / CARD
     lines = read_text(card).splitlines() if card.is_file() else []
     unfilled = [line.strip() for line in lines if "FILL IN" in line]
@@ -281,20 +255,6 @@ def check_push(
        what is wanted.
     4. The tag is free, or means this content already.
     5. It is private where that is wanted: a push does not hide what everybody can see.
-
-    Args:
-        plan: what would be done.
-        study: the study.
-        remote: the repository; None where it is to be created.
-        parent: SHA of the commit that the pusher worked from.
-        replace: whether rows and what was registered may be changed or removed.
-        tag: the tag that is wanted, and the commit that it means now.
-        private: whether only some people may see it.
-        grown: changed files that begin with what the repository has of them.
-
-    Raises:
-        UsageError: it is another study's; or rows would change and nobody said so; or it is public.
-        VerificationError: it is at another commit, or the tag is.
     """
     if remote and remote.manifest and remote.manifest.study != study.name:  # 1
         raise UsageError(

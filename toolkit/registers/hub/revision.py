@@ -49,11 +49,7 @@ def is_commit(sha: object) -> TypeGuard[str]:
 
 
 def checked_commit(sha: object, where: str) -> str:
-    """Return the SHA of a commit as the Hub says it.
-
-    Raises:
-        IncompleteError: the Hub says none, or something else.
-    """
+    """Return the SHA of a commit as the Hub says it."""
     if not is_commit(sha):
         raise IncompleteError(
             "the Hub does not say which commit it is",
@@ -71,14 +67,7 @@ def looks_like_reference(text: str) -> bool:
 
 
 def parse_reference(text: str) -> Reference:
-    """Return the reference that a text is.
-
-    Args:
-        text: `owner/name` or `owner/name@revision`, either also after `hf://datasets/`.
-
-    Raises:
-        UsageError: it is none.
-    """
+    """Return the reference that a text is."""
     repository, at, revision = text.removeprefix(SCHEME).partition("@")
     revision = unquote(revision) if text.startswith(SCHEME) else revision
     is_odd = "--" in repository or ".." in repository
@@ -103,12 +92,7 @@ class Pin:
 
 
 def read_pins(repository: str) -> dict[str, Pin]:
-    """Return what is remembered of a repository, by name of the branch or tag.
-
-    Raises:
-        IncompleteError: it cannot be read.
-        DamagedError: it was not written by this toolkit.
-    """
+    """Return what is remembered of a repository, by name of the branch or tag."""
     path = _path(repository)
     if not path.exists():
         return {}
@@ -127,15 +111,6 @@ def change_pin(repository: str, name: str, changed: Callable[[Pin | None], Pin])
 
     Commands that run at once take turns from the reading to the writing: none forgets what another
     remembered, and none overlooks it.
-
-    Args:
-        repository: `owner/name`.
-        name: of the branch or tag.
-        changed: gives the new pin for the old one, or raises, and then nothing is written.
-
-    Raises:
-        IncompleteError: the cache cannot be written.
-        DamagedError: as `read_pins`.
     """
     path = _path(repository)
     old = read_pins(repository).get(name)
@@ -168,11 +143,6 @@ def resolve(
     2. The Hub is asked; where it does not answer, what it last said is taken, and this is said.
     3. A name that once was a tag and now is another commit is refused: what was decided on it was decided on
        other bytes. What the Hub said is remembered.
-
-    Raises:
-        IncompleteError: no such repository or revision, or no answer and nothing remembered; or it cannot be
-            remembered, and the commit is not in the cache.
-        VerificationError: the tag was moved.
     """
     offline = offline or hub.is_offline()
     if reference.is_commit:  # 1

@@ -31,12 +31,7 @@ class Stated:
     bytes: int
 
     def is_file(self, path: Path, sha256: str) -> bool:
-        """Whether it is a file that lies here.
-
-        Args:
-            path: the file.
-            sha256: its SHA-256.
-        """
+        """Whether it is a file that lies here."""
         return self.sha256 == sha256 if self.sha256 else self.blob == git_name(path)
 
     def names(self, sha256: str, blob: str) -> bool:
@@ -62,13 +57,7 @@ class Remote:
 
 
 def read_remote(repository: str) -> Remote | None:
-    """Return what a repository holds; None where there is no such repository.
-
-    Raises:
-        UsageError: it holds something else than a register.
-        IncompleteError: the Hub cannot be asked, or does not permit it.
-        DamagedError: its manifest is none.
-    """
+    """Return what a repository holds; None where there is no such repository."""
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
     with telling(repository, "reading the repository"):
@@ -96,12 +85,7 @@ def read_remote(repository: str) -> Remote | None:
 
 
 def tagged_commit(repository: str, tag: str) -> str | None:
-    """Return the commit that a tag means; None where there is no such tag.
-
-    Raises:
-        UsageError: there is a branch of this name, which would mean either from then on.
-        IncompleteError: the Hub cannot be asked.
-    """
+    """Return the commit that a tag means; None where there is no such tag."""
     with telling(repository, "asking for the tags"):
         refs = read_json(f"datasets/{repository}/refs")
         branches, tags = ({ref["name"] for ref in refs[kind]} for kind in ("branches", "tags"))
@@ -119,17 +103,7 @@ def tagged_commit(repository: str, tag: str) -> str | None:
 
 
 def stated_files(repository: str, commit: str, most: int = MOST_FILES) -> dict[str, Stated]:
-    """Return the visible files of a commit as the Hub states them, by path.
-
-    Args:
-        repository: `owner/name`.
-        commit: its SHA.
-        most: files and folders, hidden ones too.
-
-    Raises:
-        IncompleteError: the Hub cannot be asked.
-        DamagedError: there are more.
-    """
+    """Return the visible files of a commit as the Hub states them, by path."""
     with telling(f"{repository}@{commit}", "listing the files"):
         entries = read_pages(f"datasets/{repository}/tree/{commit}?recursive=true", most)
         return {
@@ -140,11 +114,7 @@ def stated_files(repository: str, commit: str, most: int = MOST_FILES) -> dict[s
 
 
 def stated_file(origin: Origin, name: str) -> Stated:
-    """Return a file of a commit as the Hub states it.
-
-    Raises:
-        IncompleteError: the Hub cannot be asked, or has no such file.
-    """
+    """Return a file of a commit as the Hub states it."""
     with telling(origin.pinned, f"asking for {name}"):
         asked = f"datasets/{origin.repository}/paths-info/{origin.commit}"
         for path, stated in _files(read_json(asked, document={"paths": [name]})):
@@ -169,11 +139,7 @@ def _files(entries: Iterable[Any]) -> Iterator[tuple[str, Stated]]:
 
 
 def check_size(stated: Stated, name: str, most: int, where: str) -> None:
-    """Check, before a file is fetched, that it is one that would be read.
-
-    Raises:
-        DamagedError: it is larger.
-    """
+    """Check, before a file is fetched, that it is one that would be read."""
     if stated.bytes > most:
         raise too_much(
             f"{name} on the Hub is too long", f"{most} bytes at most", f"{stated.bytes} bytes", where
@@ -181,12 +147,7 @@ def check_size(stated: Stated, name: str, most: int, where: str) -> None:
 
 
 def check_listed(manifest: Manifest, listing: Mapping[str, Stated], where: str) -> None:
-    """Check that a commit has the files of a manifest, as the Hub states them, and no other.
-
-    Raises:
-        IncompleteError: it lacks one.
-        DamagedError: one is another, or the manifest does not name it.
-    """
+    """Check that a commit has the files of a manifest, as the Hub states them, and no other."""
     for name, entry in manifest.files.items():
         if name not in listing:
             raise NoFileError(
@@ -210,11 +171,7 @@ def check_listed(manifest: Manifest, listing: Mapping[str, Stated], where: str) 
 
 
 def check_stated(stated: Stated, path: Path, origin: Origin) -> None:
-    """Check that a file here is the one that the Hub states.
-
-    Raises:
-        DamagedError: it is another.
-    """
+    """Check that a file here is the one that the Hub states."""
     sha256, blob = file_sha256(path), git_name(path)
     if not stated.names(sha256, blob):
         raise unlike_stated(stated, path.name, sha256, blob, origin)
@@ -231,23 +188,14 @@ def unlike_stated(stated: Stated, name: str, sha256: str, blob: str, origin: Ori
 
 
 def content_at(repository: str, commit: str, name: str, most: int = LARGEST_CHAIN) -> bytes:
-    """Return a file of a commit, read now.
-
-    Raises:
-        IncompleteError: it cannot be had.
-        DamagedError: it has more than `most` bytes.
-    """
+    """Return a file of a commit, read now."""
     pinned = f"{repository}@{commit}"
     with telling(pinned, f"reading {name}"):
         return read_bytes_of(file_url(pinned, name), most)
 
 
 def git_name(path: Path) -> str:
-    """Return the name that git gives to a file's content, read in blocks.
-
-    Raises:
-        IncompleteError: it cannot be read.
-    """
+    """Return the name that git gives to a file's content, read in blocks."""
     try:
         digest = Digest(path.stat().st_size)
         with path.open("rb") as opened:

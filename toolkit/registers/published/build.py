@@ -27,18 +27,7 @@ _TABLES = (
 
 
 def build_published(source_folder: Path, folder: Path, card: str, registration: RegistrationRef) -> Manifest:
-    """Write the published study's repository; the same figures give the same bytes.
-
-    Args:
-        source_folder: the transcribed CSV files.
-        folder: the repository to write.
-        card: source of the dataset card.
-        registration: the registration that the study belongs to.
-
-    Raises:
-        IncompleteError: a source is missing.
-        DamagedError: a source contradicts the schema.
-    """
+    """Write the published study's repository; the same figures give the same bytes."""
     source, rows = read_source(source_folder), _rows(source_folder, [made.__name__ for made in _TABLES])
     files = rows_files(rows)
     documents = repository_documents(card, files, registration=registration, rows=rows)
@@ -53,16 +42,7 @@ def build_published(source_folder: Path, folder: Path, card: str, registration: 
 
 
 def check_figures(study: Study, tables: Collection[str]) -> None:
-    """Check that rows of the published study are what its transcribed figures give, where these are beside.
-
-    Args:
-        study: the study.
-        tables: the tables.
-
-    Raises:
-        IncompleteError: a source is missing.
-        DamagedError: the first row that differs.
-    """
+    """Check that rows of the published study are what its transcribed figures give."""
     if (study.folder / SOURCE).is_dir():
         for name, rows in _rows(study.folder / SOURCE, tables).items():
             if study.has(name):
@@ -83,13 +63,7 @@ def _rows(source_folder: Path, tables: Collection[str]) -> dict[str, list[Row]]:
 
 
 def check_published(source_folder: Path, folder: Path, card: str, registration: RegistrationRef) -> Manifest:
-    """Check that a repository is, byte for byte, what its sources give; arguments as `build_published`.
-
-    Raises:
-        VerificationError: a file differs.
-        IncompleteError: a source or a file is missing.
-        DamagedError: a source contradicts the schema.
-    """
+    """Check that a repository is, byte for byte, what its sources give; arguments as `build_published`."""
     with tempfile.TemporaryDirectory() as scratch:
         manifest = build_published(source_folder, Path(scratch), card, registration)
         compare_built(folder, Path(scratch), manifest, f"toolkit registers build {STUDY}")

@@ -78,17 +78,7 @@ class Comparison:
 
 
 def compare_runs(source: Source, checkout: Files, folder: str) -> Comparison:
-    """Compare every transcribed figure that a run's register holds with that register.
-
-    Args:
-        source: the transcribed figures.
-        checkout: the authors' repository.
-        folder: its folder of run registers.
-
-    Raises:
-        DamagedError: a register is no JSON, or too large.
-        VerificationError: one leads out of the checkout.
-    """
+    """Compare every transcribed figure that a run's register holds with that register."""
     compared, runs = 0, 0
     differences: list[Difference] = []
     absent: list[str] = []

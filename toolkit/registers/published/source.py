@@ -41,12 +41,7 @@ class Source:
 
 
 def read_source(folder: Path) -> Source:
-    """Read every CSV file of the transcription.
-
-    Raises:
-        IncompleteError: a file is missing.
-        DamagedError: a file is not UTF-8 text with one header row.
-    """
+    """Read every CSV file of the transcription."""
     content = {f"{name}.csv": read_bytes(folder / f"{name}.csv") for name in SOURCES}
     records = {}
     for name in SOURCES:
@@ -87,20 +82,7 @@ def decimal(record: Mapping[str, str], column: str) -> Decimal:
 def row_of(
     table: Table, record: Mapping[str, str], names: Mapping[str, str], own: Row, lacking: tuple[str, ...] = ()
 ) -> Row:
-    """Return a row of a table from a record.
-
-    Args:
-        table: the table.
-        record: texts by the transcription's names; what is empty is null where the column allows it.
-        names: column → the record's name for it, where it is another.
-        own: column → what the record does not say in so many words.
-        lacking: columns that were not recorded.
-
-    Raises:
-        KeyError: the record lacks a column.
-        ValueError: a time is none, or has no zone.
-        DamagedError: a text is no value of its column.
-    """
+    """Return a row of a table from a record."""
     row = dict(own)
     for column in table.columns:
         if column.name not in own and column.name not in lacking:
@@ -112,11 +94,7 @@ def row_of(
 
 
 def moment(record: Mapping[str, str], column: str) -> datetime:
-    """Return a time from its ISO 8601 text.
-
-    Raises:
-        ValueError: it is none, or has no zone.
-    """
+    """Return a time from its ISO 8601 text."""
     time = datetime.fromisoformat(record[column])
     if time.tzinfo is None:
         raise ValueError(f"{record[column]} has no time zone")
@@ -124,11 +102,7 @@ def moment(record: Mapping[str, str], column: str) -> datetime:
 
 
 def share_of(fraction: str, total: int, where: object) -> int:
-    """Return the whole number of which a printed fraction of a total speaks.
-
-    Raises:
-        DamagedError: it is no number, or no whole number is within a millionth of it.
-    """
+    """Return the whole number of which a printed fraction of a total speaks."""
     exact = _decimal(fraction, where) * total
     nearest = round(exact)
     if abs(exact - nearest) > Decimal("1e-6"):
@@ -139,11 +113,7 @@ def share_of(fraction: str, total: int, where: object) -> int:
 
 
 def put(figures: Record, name: str, value: str) -> None:
-    """Put a figure among others; a second, different one under the same name is refused.
-
-    Raises:
-        DamagedError: there is one already that differs.
-    """
+    """Put a figure among others; a second, different one under the same name is refused."""
     if figures.setdefault(name, value) != value:
         raise DamagedError(
             "a figure stands twice, with two values", expected=figures[name], found=value, where=name

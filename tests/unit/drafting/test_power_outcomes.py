@@ -1,0 +1,241 @@
+"""The power of rules on scores, amounts and tests over tasks: against the powers that others compute."""
+
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.conftest import run
+from toolkit.decisions.rulebook import RuleBook, load_rulebook
+from toolkit.drafting import simulation
+from toolkit.drafting.outcomes import Outcome, draw_sums
+from toolkit.drafting.power import Components, simulate
+from toolkit.errors import UsageError
+from toolkit.places import HOME_VARIABLE
+
+TASKS, MANY = 40, 2000
+
+
+def rules(count: str, scores: str = "", *, schedules: int = 1, test: str, more: str = "") -> RuleBook:
+    """Return rules on a difference of two arms with one seed, on forty tasks."""
+    success = count == "successes"
+    ends = '["-1", "1"]' if success or '"1"' in scores else '["-10", "10"]'
+    return load_rulebook(
+        f"""
+language = 1
+name = "mine"
+title = "Mine"
+deciding_roles = ["primary"]
+[words]
+arm = ["new", "old"]
+regime = ["standard"]
+pool = ["tasks"]
+{scores}
+[[matrix]]
+tier = 1
+condition = "main"
+noise = "none"
+arms = ["new", "old"]
+seeds = [0]
+for = ["H1"]
+[sets.main]
+where = {{ phase = "final", pool = "tasks", regime = "standard" }}
+tasks = {TASKS}
+schedules = {schedules}
+[endpoints.gap]
+title = "New minus old"
+register = "evaluations"
+outcome = {{ {"count" if success else "sum"} = "{count}", of = "episodes" }}
+set = "main"
+condition = "main"
+arms = ["new", "old"]
+seeds = [0]
+by = "seed"
+steps = [0]
+unit = "{"fraction" if success else f"{count}/episodes"}"
+range = {ends}
+{more}
+[rules.H1]
+kind = "hypothesis"
+title = "New is better"
+text = "It is."
+estimate = "gap"
+{'interval = "gap_95"' if "gap_95" in more else ""}
+[[rules.H1.criteria]]
+id = "found"
+text = "It is found."
+test = "{test}"
+"""
+    )
+
+
+T_INTERVAL = '[intervals.gap_95]\nendpoint = "gap"\nlevel = "0.95"\nmethod = "t over tasks"\n'
+TEST = '[tests.t]\nendpoint = "gap"\nmethod = "{}"\nalternative = "two-sided"\n'
+SCORES = '[scores]\nrange = ["0", "10"]\n'
+EPISODES = Outcome("score", 0.0, 10.0, 1.5, "given")
+
+
+def near(found: float, expected: float, simulations: int) -> bool:
+    """Whether a share of simulations is within four Monte Carlo errors of what is expected."""
+    return abs(found - expected) <= 4 * (expected * (1 - expected) / simulations) ** 0.5 + 0.003
+
+
+def t_power(gap: float, sd: float, tasks: int) -> float:
+    """Return the chance that a paired t test at 5% finds a gap with the first arm ahead."""
+    return float(stats.nct.sf(stats.t.ppf(0.975, tasks - 1), tasks - 1, gap / sd * tasks**0.5))
+
+
+@pytest.mark.parametrize("schedules", [1, 4])
+@pytest.mark.parametrize("gap", [0.0, 0.5, 1.0])
+def test_the_power_of_a_rule_on_scores_is_that_of_a_paired_t_test(gap: float, schedules: int) -> None:
+    book = rules("score", SCORES, schedules=schedules, test="lower(gap_95) > 0", more=T_INTERVAL)
+    components = Components({"gap": (5.0,)}, (0.0,), 0.0, 0.0, outcome=EPISODES)
+    found = simulate(book, "H1", components, simulation.Design(gap, 0.0, 0.1, 1, None, MANY, 3))
+    expected = t_power(gap, EPISODES.sd * (2 / schedules) ** 0.5, TASKS)
+    assert near(found.pass_probability, expected, MANY), (found.pass_probability, expected)
+    assert found.covered is not None
+    assert near(found.covered / MANY, 0.95, MANY)
+
+
+def test_the_power_of_a_paired_t_test_is_that_of_statsmodels() -> None:
+    """`TTestPower().power(0.5 / 1.5, 40, 0.025, alternative="larger")` of statsmodels 0.14."""
+    assert t_power(0.5, 1.5, 40) == pytest.approx(0.5383026306501644, abs=1e-6)
+
+
+def test_the_power_of_a_rule_on_an_amount_is_that_of_a_paired_t_test() -> None:
+    book = rules("cost", test="lower(gap_95) > 0", more=T_INTERVAL)
+    cost = Outcome("cost", 0.0, float("inf"), 1.0, "given")
+    components = Components({"gap": (5.0,)}, (0.0,), 0.0, 0.0, outcome=cost)
+    found = simulate(book, "H1", components, simulation.Design(0.5, 0.0, 0.2, 1, None, MANY, 3))
+    assert near(found.pass_probability, t_power(0.5, 2**0.5, TASKS), MANY)
+
+
+def mcnemar_power(first: float, second: float, tasks: int) -> float:
+    """Return the chance that McNemar's exact two-sided test has p < 0.05, over all discordant counts."""
+    ahead, behind = first * (1 - second), second * (1 - first)
+    at_most = [stats.binom.cdf(range(n + 1), n, 0.5) for n in range(tasks + 1)]
+    total = 0.0
+    for won, lost in product(range(tasks + 1), repeat=2):
+        n = won + lost
+        if n <= tasks and min(1.0, 2 * at_most[n][min(won, lost)]) < 0.05:
+            total += stats.multinomial.pmf([won, lost, tasks - n], tasks, [ahead, behind, 1 - ahead - behind])
+    return total
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.2, 0.4])
+def test_the_power_of_mcnemars_test_is_that_of_all_discordant_counts(gap: float) -> None:
+    book = rules("successes", test="p(t) < 0.05", more=TEST.format("mcnemar"))
+    components = Components({"gap": (0.4,)}, (0.0,), 0.0, 0.0)
+    found = simulate(book, "H1", components, simulation.Design(gap, 0.0, 0.0, 1, None, MANY, 3))
+    expected = mcnemar_power(0.4 + gap, 0.4, TASKS)
+    assert near(found.pass_probability, expected, MANY), (found.pass_probability, expected)
+
+
+def test_mcnemars_test_takes_one_seed_and_a_test_over_tasks_one_or_more() -> None:
+    mcnemar = rules("successes", test="p(t) < 0.05", more=TEST.format("mcnemar"))
+    flip = rules("successes", test="p(t) < 0.05", more=TEST.format("sign flip") + 'over = "tasks"\n')
+    components = Components({"gap": (0.4,)}, (0.0,), 0.0, 0.0)
+    design = simulation.Design(0.4, 0.0, 0.0, 2, None, 20, 3)
+    with pytest.raises(UsageError, match="expected one seed"):
+        simulate(mcnemar, "H1", components, design)
+    for seeds in (1, 2):
+        assert simulate(flip, "H1", components, replace(design, seeds=seeds)).passed > 10
+
+
+def test_an_exact_test_of_scores_passes_as_often_as_the_same_test_of_draws_from_scipy() -> None:
+    more = TEST.format("wilcoxon") + 'over = "tasks"\nzeros = "dropped"\n'
+    book = rules("score", SCORES, test="p(t) < 0.05", more=more)
+    components = Components({"gap": (5.0,)}, (0.0,), 0.0, 0.0, outcome=EPISODES)
+    simulations = 300
+    found = simulate(book, "H1", components, simulation.Design(0.8, 0.0, 0.0, 1, None, simulations, 3))
+    rng = np.random.default_rng(8)
+
+    def draw(mean: float) -> np.ndarray:
+        strength = (mean / 10) * (1 - mean / 10) / 0.15**2 - 1
+        a = mean / 10 * strength
+        return 10 * stats.beta.rvs(a, strength - a, size=(4000, TASKS), random_state=rng)
+
+    p = stats.wilcoxon(draw(5.8) - draw(5.0), axis=1).pvalue
+    assert near(found.pass_probability, float((p < 0.05).mean()), simulations)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "mean", "sd"),
+    [
+        (Outcome("score", 0.0, 10.0, 1.5), 5.0, 1.5),
+        (Outcome("score", -2.0, 3.0, 0.5), 2.0, 0.5),
+        (Outcome("score", 0.0, 10.0, 5.0), 9.0, 3.0),  # no score has more: one of the ends
+        (Outcome("score", 0.0, 1.0, 0.1), 1.0, 0.0),
+        (Outcome("score", 0.0, 1.0, 0.0), 0.3, 0.0),
+        (Outcome("tokens", 0.0, float("inf"), 80.0), 100.0, 80.0),
+        (Outcome("tokens", 0.0, float("inf"), 80.0), 0.0, 0.0),
+    ],
+)
+def test_episodes_have_the_mean_and_the_spread_that_are_said(
+    outcome: Outcome, mean: float, sd: float
+) -> None:
+    sums = draw_sums(np.random.default_rng(2), outcome, 3, np.full(60_000, mean))
+    assert sums.mean() == pytest.approx(3 * mean, abs=4 * sd * (3 / 60_000) ** 0.5 + 1e-9)
+    assert sums.std() == pytest.approx(3**0.5 * sd, rel=0.02, abs=1e-9)
+    assert sums.min() >= 3 * outcome.low
+    assert sums.max() <= 3 * outcome.high
+
+
+def test_a_score_beyond_its_range_is_refused() -> None:
+    book = rules("score", SCORES, test="lower(gap_95) > 0", more=T_INTERVAL)
+    components = Components({"gap": (5.0,)}, (0.0,), 0.0, 0.0, outcome=EPISODES)
+    with pytest.raises(UsageError, match=r"means of score would leave \[0, 10\]"):
+        simulate(book, "H1", components, simulation.Design(5.5, 0.0, 0.1, 1, None, 10, 3))
+
+
+@pytest.mark.parametrize("effect", [0.0, 0.05])
+def test_scores_near_the_end_of_their_range_keep_the_effect_if_seeds_reach_two_spreads(effect: float) -> None:
+    """A normal model of the seeds: their t test, as where no range cuts them off."""
+    more = T_INTERVAL.replace("over tasks", "over seeds")
+    book = rules("score", '[scores]\nrange = ["0", "1"]\n', test="lower(gap_95) > 0", more=more)
+    outcome = Outcome("score", 0.0, 1.0, 0.1, "given")
+    components = Components({"gap": (0.11,)}, (0.0,) * 2, 0.0, 0.0, outcome=outcome)
+    design = simulation.Design(effect, 0.05, 0.25, 6, None, MANY, 3)
+    found = simulate(book, "H1", components, design)
+    spread = (0.05**2 + 2 * 0.1**2 / TASKS) ** 0.5
+    expected = float(stats.nct.sf(stats.t.ppf(0.975, 5), 5, effect / spread * 6**0.5))
+    assert near(found.pass_probability, expected, MANY), (found.pass_probability, expected)
+    assert found.task_sd == {"gap": 0.0}
+    with pytest.raises(UsageError, match="would leave"):
+        simulate(book, "H1", components, replace(design, seed_sd=0.09))
+
+
+@pytest.fixture
+def differences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
+    """A pilot with scores, two schedules and two seeds, from which a study is begun; its differences."""
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(5)
+    scores = np.round(
+        rng.uniform(2, 5, (2, 1, TASKS, 1)) + rng.uniform(0, 3, (2, 2, TASKS, 2)), 3
+    )  # arms, seeds, tasks, schedules
+    rows = [
+        f"{arm},{seed},{task},{schedule},{scores[a, seed, task, schedule]},2026-01-31T12:00:00Z"
+        for a, arm in enumerate(("new", "old"))
+        for seed, task, schedule in product(range(2), range(TASKS), range(2))
+    ]
+    text = "\n".join(["strategy,seed,task,schedule,score,started_at", *rows])
+    (tmp_path / "pilot.csv").write_text(text + "\n", encoding="utf-8")
+    done = run("new-study", "mine", "--table", "pilot.csv", "--into", ".")
+    assert done.code == 0, done.err
+    return (scores[0] - scores[1]).mean(axis=2)
+
+
+def test_a_rehearsal_simulates_scores_as_wide_as_the_pilots(differences: np.ndarray) -> None:
+    done = run("rehearse", "mine", "pilot.csv", "--simulations", "400", "--json").json()
+    (powers,) = done["power"].values()
+    sd = float(np.var(differences, axis=1, ddof=1).mean()) ** 0.5
+    (said,) = {one["assumed"] for one in powers}
+    assert said.startswith("a score is a Beta draw on its range")
+    assert said.endswith(f"with sd {sd:.4g} (so that tasks' differences spread as recorded)")
+    shown = run("rehearse", "mine", "pilot.csv", "--simulations", "10")
+    assert f"H1: assumed: {said}" in " ".join(shown.out.split())
+    assert "with sd" in Path(done["page"]).read_text(encoding="utf-8")

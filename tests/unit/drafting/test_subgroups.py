@@ -1,0 +1,427 @@
+"""An endpoint on the tasks that an attribute chooses: their episodes alone count, and nothing else does."""
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from scipy import stats
+
+from tests.conftest import run
+from tests.unit.drafting.test_importing import ARMS, SEEDS, TASKS, episodes, write
+from tests.unit.site import test_decide_in_node as in_node
+from toolkit.decisions.rulebook import load_rulebook
+from toolkit.errors import DamagedError, RuleError
+from toolkit.places import HOME_VARIABLE
+from toolkit.registers.task_attributes import attributes_text, read_attributes
+from toolkit.registers.validation import check_rows
+from toolkit.verification.decidable import check_decidable
+
+Row = dict[str, Any]
+HARD, EASY = 7, 5
+SET = """
+[sets.hard]
+where = { phase = "final", pool = "tasks", regime = "standard", difficulty = "hard" }
+tasks = 7
+schedules = 1
+"""
+ENDPOINT = (
+    SET
+    + """
+[endpoints.gap_hard]
+title = "Success on hard tasks, careful minus plain"
+register = "evaluations"
+outcome = { count = "successes", of = "episodes" }
+set = "hard"
+condition = "main"
+arms = ["careful", "plain"]
+seeds = [0, 1, 2]
+by = "seed"
+steps = [0]
+unit = "fraction"
+range = ["-1", "1"]
+
+[intervals.gap_hard_95]
+endpoint = "gap_hard"
+level = "0.95"
+method = "t over tasks"
+
+[tests.flip]
+endpoint = "gap_hard"
+over = "tasks"
+alternative = "two-sided"
+method = "sign flip"
+
+[rules.H2]
+kind = "hypothesis"
+title = "hard tasks"
+text = "The interval on hard tasks lies above zero."
+estimate = "gap_hard"
+interval = "gap_hard_95"
+
+[[rules.H2.criteria]]
+id = "found"
+text = "It lies above zero."
+test = "lower(gap_hard_95) > 0"
+
+[[rules.H2.criteria]]
+id = "flip"
+text = "So says the test."
+test = "p(flip) < 0.05"
+"""
+)
+
+
+def is_hard(row: Row) -> bool:
+    return int(row["task"][1:]) < HARD
+
+
+def log(seed: int = 1) -> list[Row]:
+    """Return a log in which the first seven tasks are hard, and the careful arm solves most of those."""
+    rows = episodes(seed)
+    for row in rows:
+        hard = is_hard(row)
+        row["level"] = "Hard!" if hard else "easy"
+        number = int(row["task"][1:])
+        row["success"] = (
+            (number + row["seed"]) % 5 != 0 if hard and row["strategy"] == "careful" else number == 8
+        )
+    return rows
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "pilot.csv", log(), "score")
+    assert run("new-study", "mine", "--table", "pilot.csv", "--attribute", "level", "--into", ".").code == 0
+    for path in [
+        *tmp_path.glob("prereg/mine/*"),
+        tmp_path / "cards/mine.md",
+        tmp_path / "mappings/mine.toml",
+    ]:
+        text = path.read_text(encoding="utf-8").replace("FILL IN", "said")
+        # The attribute is called otherwise than its column.
+        text = text.replace("[attributes]\nlevel =", "[attributes]\ndifficulty =")
+        text = text.replace("[values.level]", "[values.difficulty]").replace('"Hard"', '"hard"')
+        path.write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def begun(project: Path, *changes: tuple[str, str], more: str = ENDPOINT) -> None:
+    rules = project / "prereg/mine/rules.toml"
+    text = rules.read_text(encoding="utf-8") + more
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    rules.write_text(text, encoding="utf-8")
+    done = run("freeze", "mine", "--demonstration")
+    assert done.code == 0, done.err
+
+
+def imported(project: Path, rows: list[Row]) -> Any:
+    write(project / "log.csv", rows, "score")
+    return run("registers", "import", "mine", "log.csv", "--json")
+
+
+def decided(rule: str = "H2") -> Row:
+    (decision,) = run("decide", rule, "--study", "mine", "--json").json()
+    found: Row = decision
+    return found
+
+
+def differences(rows: list[Row]) -> dict[str, list[int]]:
+    """Return careful minus plain of each hard task, by seed."""
+    won = {(row["strategy"], row["seed"], row["task"]): row["success"] for row in rows}
+    return {
+        str(seed): [won["careful", seed, f"t{task}"] - won["plain", seed, f"t{task}"] for task in range(HARD)]
+        for seed in range(SEEDS)
+    }
+
+
+def test_a_new_study_writes_the_attribute_of_a_column(project: Path) -> None:
+    rules = (project / "prereg/mine/rules.toml").read_text(encoding="utf-8")
+    assert '[attributes]\ndifficulty = ["hard", "easy"]' in rules
+    assert "#   tasks = 7\n" in rules
+    mapping = (project / "mappings/mine.toml").read_text(encoding="utf-8")
+    assert '[attributes]\ndifficulty = "level"\n' in mapping
+    assert '[values.difficulty]\n"Hard!" = "hard"\n' in mapping
+
+
+def test_an_endpoint_on_some_tasks_is_their_episodes_mean_and_interval(project: Path) -> None:
+    begun(project)
+    done = imported(project, log())
+    assert done.code == 0, done.err
+    decision, expected = decided(), differences(log())
+    assert decision["estimate"]["by_seed"] == {
+        seed: round(float(Fraction(sum(of), HARD)), 5) for seed, of in expected.items()
+    }
+    tasks = [sum(of) / SEEDS for of in zip(*expected.values(), strict=True)]
+    interval = stats.ttest_1samp(tasks, 0).confidence_interval()
+    made = decision["interval"]
+    assert (made["low"], made["high"]) == pytest.approx((interval.low, interval.high), abs=1e-12)
+    # All seven differences are positive: two of 128 choices of signs are as extreme.
+    assert min(tasks) > 0
+    (test,) = decision["tests"]
+    assert (test["n"], test["differing"], test["p"]) == (7, 7, "1/64")
+    assert decision["verdict"] == "pass"
+    whole = decided("H1")["estimate"]["by_seed"]
+    assert whole == {seed: round(float(Fraction(sum(of), TASKS)), 5) for seed, of in expected.items()}
+
+
+def test_a_decision_names_the_files_that_chose_the_tasks(project: Path) -> None:
+    begun(project)
+    assert imported(project, log()).code == 0
+    read = {one["config"]: one for one in decided()["registers"]}
+    assert set(read) == {"runs", "evaluations", "episodes", "task_pools"}
+    assert list(read["task_pools"]["files"]) == ["task_pools/tasks-00000-of-00001.parquet"]
+    assert "task_pools" not in {one["config"] for one in decided("H1")["registers"]}
+
+
+def test_the_sql_of_an_endpoint_gives_the_counts_that_it_is_measured_on(project: Path) -> None:
+    begun(project)
+    assert imported(project, log()).code == 0
+    (explained,) = run("explain", "H2", "--study", "mine", "--json").json()
+    (endpoint,) = explained["endpoints"]
+    rows = run("sql", endpoint["rows"], "--study", "mine", "--json").json()
+    won = {(row["arm"], row["seed"]): (row["successes"], row["episodes"]) for row in rows}
+    expected = {
+        (arm, seed): (
+            sum(r["success"] for r in log() if is_hard(r) and (r["strategy"], r["seed"]) == (arm, seed)),
+            HARD,
+        )
+        for arm in ARMS
+        for seed in range(SEEDS)
+    }
+    assert won == expected
+
+
+def test_a_page_decides_again_on_the_episodes_of_some_tasks(project: Path) -> None:
+    begun(project)
+    assert imported(project, log()).code == 0
+    assert run("site", "build").code == 0
+    (page,) = (project / "site").rglob("H2.html")
+    text = page.read_text(encoding="utf-8")
+    assert "difficulty=hard, 7 tasks" in text
+    said = json.loads(text.partition('class="decide-evidence">')[2].partition("</script>")[0])
+    (reached,) = in_node.decided(project / "site", {"said": said, "choice": {}})
+    assert (reached["verdict"], reached["disagreements"]) == (said["recorded"]["H2"]["verdict"], [])
+
+
+def test_what_is_missing_or_left_out_counts_by_the_tasks_that_are_meant(project: Path) -> None:
+    begun(project, ('counts_as = "failure"\nmost = "0.05"', 'counts_as = "excluded"\nmost = "0.15"'))
+    rows = [
+        row | {"success": "" if row["task"] == "t2" and row["seed"] == 0 else row["success"]} for row in log()
+    ]
+    done = imported(project, rows)
+    assert done.code == 0, done.err
+    kept = {seed: sum(of) - of[2] for seed, of in differences(log()).items()}
+    assert decided()["estimate"]["by_seed"] == {
+        seed: round(float(Fraction(total, HARD - 1)), 5) for seed, total in kept.items()
+    }
+
+
+def test_more_missing_among_some_tasks_than_registered_leaves_them_undecided(project: Path) -> None:
+    begun(project, ('most = "0.05"', 'most = "0.1"'))
+    # One of twelve episodes is within a tenth, one of seven is not.
+    rows = [
+        row | {"success": "" if (row["task"], row["seed"]) == ("t2", 0) else row["success"]} for row in log()
+    ]
+    assert imported(project, rows).code == 0
+    assert decided("H1")["verdict"] != "not_evaluable"
+    assert decided("H2")["verdict"] == "not_evaluable"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda row: row | ({"level": "easy"} if row["task"] == "t0" else {}), "expected 7 tasks with"),
+        (lambda row: row | {"level": "easy"}, "found 0"),
+    ],
+    ids=["another size", "none"],
+)
+def test_a_subgroup_of_another_size_is_not_decided(
+    project: Path, change: Callable[[Row], Row], reason: str
+) -> None:
+    begun(project)
+    done = imported(project, [change(row) for row in log()])
+    assert done.code == 0, done.err
+    assert decided()["verdict"] == "not_evaluable"
+    assert reason in run("decide", "H2", "--study", "mine").out
+    assert decided("H1")["verdict"] in {"pass", "miss"}
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (lambda rows: [*rows[:-1], rows[-1] | {"level": "Hard!"}], "'t11' of pool 'tasks': "),
+        (lambda rows: [*rows[:-1], rows[-1] | {"level": "odd"}], "'odd' in row 72"),
+        (lambda rows: [*rows[:-1], rows[-1] | {"level": ""}], "nothing in row 72"),
+    ],
+    ids=["two values", "no word", "empty"],
+)
+def test_a_log_that_says_no_one_declared_word_of_a_task_is_refused(
+    project: Path, change: Callable[[list[Row]], list[Row]], found: str
+) -> None:
+    begun(project)
+    done = imported(project, change(log()))
+    assert done.code == 4
+    assert found in done.err
+
+
+def test_two_values_of_a_task_are_named_with_their_rows(project: Path) -> None:
+    begun(project)
+    rows = log()
+    rows[-1]["level"] = "Hard!"
+    done = imported(project, rows)
+    assert """'{"difficulty":"easy"}' in row 12; '{"difficulty":"hard"}' in row 72""" in done.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ('difficulty = "level"', 'topic = "level"', "topic"),
+        ('[attributes]\ndifficulty = "level"\n', "", "none"),
+        ('[attributes]\ndifficulty = "level"\n', '[attributes]\nstep = "level"\n', "step"),
+        ('difficulty = "level"', 'difficulty = "nowhere"', "nowhere"),
+    ],
+    ids=["another", "none", "a column's name", "a column that is not there"],
+)
+def test_a_mapping_gives_the_attributes_that_are_declared(
+    project: Path, old: str, new: str, found: str
+) -> None:
+    begun(project)
+    mapping = project / "mappings/mine.toml"
+    text = mapping.read_text(encoding="utf-8").replace(old, new)
+    if "difficulty" not in new:
+        text = text.partition("\n# A word of the table")[0]
+    mapping.write_text(text, encoding="utf-8")
+    done = imported(project, log())
+    assert done.code == 4
+    assert found in done.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ('difficulty = "hard" }', 'topic = "hard" }', "has no column 'topic'"),
+        ('difficulty = "hard" }', 'difficulty = "odd" }', "never says 'odd'"),
+        ("tasks = 7\n", "tasks = 0\n", "has tasks and schedules"),
+        ("tasks = 7\nschedules = 1\n", 'size = "not registered"\n', "how many tasks they are"),
+        ("tasks = 7\n", "tasks = 13\n", "is no part of the set"),
+        ('regime = "standard", difficulty', "difficulty", "which evaluations it is of"),
+        ('difficulty = ["hard"', 'difficulty = ["hard", "hard"', "not a list of words"),
+        ("[attributes]\ndifficulty", "[attributes]\nregime", "the name of a column"),
+        ('set = "hard"\n', 'set = "main"\nwhere = { difficulty = "hard" }\n', "chooses the tasks of a set"),
+        ('set = "hard"\n', 'set = "hard"\nexpect = { successes = 1 }\n', "on some tasks is a mean"),
+        (
+            '{ count = "successes", of = "episodes" }\nset = "hard"',
+            '{ figure = "calls" }\nset = "hard"',
+            "is a mean",
+        ),
+    ],
+)
+def test_rules_that_choose_no_declared_tasks_are_refused(
+    project: Path, old: str, new: str, problem: str
+) -> None:
+    text = (project / "prereg/mine/rules.toml").read_text(encoding="utf-8") + ENDPOINT
+    load_rulebook(text)
+    assert old in text
+    with pytest.raises(RuleError, match=problem):
+        load_rulebook(text.replace(old, new))
+
+
+def test_sizes_of_one_subgroup_that_contradict_each_other_are_refused_before_a_freeze(project: Path) -> None:
+    text = (project / "prereg/mine/rules.toml").read_text(encoding="utf-8") + ENDPOINT
+    check_decidable(load_rulebook(text))
+    endpoint = (
+        ENDPOINT.partition("[intervals")[0].replace("hard]", "hard_too]").replace("tasks = 7", "tasks = 6")
+    )
+    again = text + endpoint.replace('set = "hard"', 'set = "hard_too"')
+    with pytest.raises(RuleError, match="could never be decided"):
+        check_decidable(load_rulebook(again))
+
+
+def test_power_refuses_a_rule_on_some_tasks(project: Path) -> None:
+    begun(project)
+    assert imported(project, log()).code == 0
+    done = run("power", "H2", "--study", "mine")
+    assert done.code == 2
+    assert "reads some tasks of a set alone" in done.err
+
+
+def test_a_rehearsal_fits_the_size_of_a_subgroup_to_the_pilot(project: Path) -> None:
+    rules = project / "prereg/mine/rules.toml"
+    rules.write_text(rules.read_text(encoding="utf-8") + ENDPOINT, encoding="utf-8")
+    pilot = [row for row in log() if row["task"] not in {"t0", "t11"}]
+    write(project / "smaller.csv", pilot, "score")
+    done = run("rehearse", "mine", "smaller.csv", "--simulations", "0", "--json").json()
+    assert "gap_hard: tasks 6 instead of 7" in done["fitted"]
+    (decision,) = (one for one in done["decisions"] if one["rule"] == "H2")
+    kept = {seed: sum(of[1:]) for seed, of in differences(log()).items()}
+    assert decision["estimate"]["by_seed"] == {s: round(total / 6, 5) for s, total in kept.items()}
+
+
+def test_a_pool_that_was_changed_is_noticed(project: Path) -> None:
+    begun(project)
+    assert imported(project, log()).code == 0
+    path = project / "registers/mine/task_pools/tasks-00000-of-00001.parquet"
+    table = pl.read_parquet(path)
+    turned = (
+        table["attributes"]
+        .str.replace("hard", "EASY")
+        .str.replace("easy", "hard")
+        .str.replace("EASY", "easy")
+    )
+    table.with_columns(turned).write_parquet(path)
+    for command in (("registers", "verify"), ("decide", "H2")):
+        done = run(*command, "--study", "mine")
+        assert done.code == 4
+        assert "task_pools" in done.err
+
+
+@pytest.mark.parametrize(
+    ("texts", "problem"),
+    [
+        (['{"a":"x"}', '{"b":"x"}'], "other names than the first row"),
+        (['{"a":"x"}', '{"a": "x"}'], "no canonical JSON"),
+        (['{"a":"x"}', '{"a":1}'], "no canonical JSON"),
+        (['{"a":"x"}', '["a"]'], "no canonical JSON"),
+        (['{"a":"x"}', '{"a":'], "no canonical JSON"),
+        (['{"a":"x"}', '{"b":"x","a":"x"}'], "no canonical JSON"),
+    ],
+)
+def test_attributes_are_canonical_texts_of_the_same_names(texts: list[str], problem: str) -> None:
+    def check(said: list[str]) -> None:
+        rows = {"pool": ["p"] * 2, "index": [0, 1], "task_id": ["t", "u"], "attributes": said}
+        frame = pl.DataFrame(rows).with_columns(pl.col("index").cast(pl.Int32))
+        check_rows({"task_pools": frame.to_arrow()}, _pools())
+
+    check([texts[0], texts[0]])
+    with pytest.raises(DamagedError, match=problem):
+        check(texts)
+
+
+def _pools() -> dict[str, Any]:
+    from toolkit.registers.schema import TABLES
+
+    return {"task_pools": TABLES["task_pools"].with_words({"pool": ("p",)})}
+
+
+def test_attributes_are_read_as_they_were_written() -> None:
+    said = {"topic": "math", "difficulty": "hard"}
+    assert attributes_text(said) == '{"difficulty":"hard","topic":"math"}'
+    assert read_attributes(attributes_text(said)) == said
+
+
+def test_a_rehearsal_names_a_subgroup_that_the_pilot_leaves_empty(project: Path) -> None:
+    rules = project / "prereg/mine/rules.toml"
+    rules.write_text(rules.read_text(encoding="utf-8") + ENDPOINT, encoding="utf-8")
+    write(project / "easy.csv", [row | {"level": "easy"} for row in log()], "score")
+    for pilot, empty in (("easy.csv", True), ("pilot.csv", False)):
+        problems = run("rehearse", "mine", pilot, "--simulations", "0", "--json").json()["problems"]
+        said = "endpoints.gap_hard: no task of the pilot has difficulty=hard"
+        assert (said in problems) == empty

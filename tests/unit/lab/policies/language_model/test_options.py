@@ -1,0 +1,89 @@
+"""Engine options: which there are, what each may be, which engine heeds it, which decide turns."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.unit.stack import require_stack
+from toolkit.errors import UsageError
+from toolkit.lab.policies.language_model import local, opening
+from toolkit.lab.policies.language_model.opening import Opening, identify, open_engine
+from toolkit.lab.policies.language_model.options import EngineOptions, read_options
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("max_length", "is KEY=VALUE"),
+        ("max_model_len=4096", "no engine option 'max_model_len'"),
+        ("sleep=true", "no engine option 'sleep'"),
+        *(
+            (f"gpu_memory={value}", "gpu_memory is out of its range")
+            for value in ("0", "1", "nan", "most", "-1")
+        ),
+        *((f"max_length={value}", "max_length is out of its range") for value in ("0", "4k", "1.5", "")),
+        ("dtype=int8", "dtype is out of its range"),
+        ("tensor_parallel=0", "tensor_parallel is out of its range"),
+        ("conversations=-3", "conversations is out of its range"),
+    ],
+)
+def test_what_is_no_option_or_out_of_its_range_is_refused(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said) as raised:
+        read_options([text], "vllm")
+    assert raised.value.expected
+
+
+@pytest.mark.parametrize(
+    ("engine", "text"),
+    [
+        ("transformers", "gpu_memory=0.5"),
+        ("transformers", "tensor_parallel=2"),
+        ("endpoint", "max_length=4096"),
+        ("scripted", "conversations=4"),
+    ],
+)
+def test_an_option_that_the_engine_does_not_heed_is_refused(engine: str, text: str) -> None:
+    with pytest.raises(UsageError, match=f"{engine} has no use for --engine-option"):
+        read_options([text], engine)
+
+
+def test_the_model_in_the_process_heeds_length_format_and_company(monkeypatch: pytest.MonkeyPatch) -> None:
+    require_stack()
+    import torch
+
+    asked: list[tuple[int, Any]] = []
+
+    def silent(model: Any, openings: Any, *_: Any, context: int | None, **__: Any) -> list[Any]:
+        asked.append((len(openings), context))
+        return []
+
+    monkeypatch.setattr(local, "speak", silent)
+    options = read_options(["max_length=3000", "dtype=bfloat16", "conversations=2"], "transformers")
+    engine = open_engine(Opening("transformers", "small", options=options))
+    assert isinstance(engine, local.LocalEngine)
+    assert engine.model.dtype == torch.bfloat16
+    task = SimpleNamespace(prompt="p")
+    monkeypatch.setattr(local, "Desk", lambda *_, **__: None)
+    monkeypatch.setattr(local, "close", lambda desk: desk)
+    engine.play(
+        [SimpleNamespace(task=task, regime=None, schedule_seed=0, seed=0, shared=False)] * 5, max_turns=1
+    )  # type: ignore[list-item]
+    assert asked == [(2, 3000), (2, 3000), (1, 3000)]
+    open_engine.cache_clear()
+
+
+def test_what_decides_turns_is_in_an_evaluation_s_identity_and_memory_is_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(opening, "model_commit", lambda *_: "0" * 64)
+    plain = identify(Opening("vllm", str(tmp_path)))
+    where = EngineOptions(gpu_memory=0.4, tensor_parallel=2)
+    assert identify(Opening("vllm", str(tmp_path), options=where)) == plain
+    decided = EngineOptions(max_length=4096, dtype="float16", conversations=8)
+    identity = identify(Opening("vllm", str(tmp_path), options=decided))
+    assert identity == {
+        **plain,
+        "engine_options": {"max_length": 4096, "dtype": "float16", "conversations": 8},
+    }

@@ -1,0 +1,169 @@
+"""GramEvidence against explicit vectors: inner products within a task, mean gradients across tasks."""
+
+import math
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from tests.unit.lab.probe import small
+from tests.unit.lab.probe.small import CLEAN, DESIGN
+from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.lab.policies.loglinear import layout
+from toolkit.lab.probe.checkpoint import weight_figures
+from toolkit.lab.probe.design import ACTIONS, ALL, DESIGNS, OUTCOME, TRANSITION
+from toolkit.lab.probe.evidence import gather
+from toolkit.lab.probe.rollouts import coordinate_blocks
+
+NAMES = pytest.mark.parametrize("name", [ALL, ACTIONS])
+NOISES = pytest.mark.parametrize("noise", [OUTCOME, TRANSITION])
+ACTION_COUNT = len(layout(0).actions)
+PARTS = coordinate_blocks(layout(small.SURFACE_TOKENS), (ALL, ACTIONS))
+
+
+def vectors(noise: str, name: str) -> np.ndarray:
+    """Return the scores in double precision, shape (T, N, P)."""
+    whole = small.scored(noise).scores.astype(float)
+    return whole if name == ALL else whole[..., :ACTION_COUNT]
+
+
+def gradient(rewards: list[float], scores: np.ndarray, estimator: str) -> np.ndarray:
+    """Return Σ a_i S_i: a = (R - mean)/G for MC, the standardized advantage for SW with weights of one."""
+    size = len(rewards)
+    mean = sum(rewards) / size
+    if estimator == "MC":
+        scale = float(size)
+    else:
+        scale = math.sqrt(sum((r - mean) ** 2 for r in rewards) / (size - 1)) + 1e-4
+    return sum((r - mean) / scale * s for r, s in zip(rewards, scores, strict=True))
+
+
+def gradients(noise: str, name: str, estimator: str, design: str, task: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return every gradient that a task's rollouts give under a design, and how likely each is."""
+    rewards, scores = small.scored(noise).rewards[task].tolist(), vectors(noise, name)[task]
+    if noise == TRANSITION:
+        listed = small.groups()[design][task]
+        every = [gradient([rewards[at] for at in group], scores[list(group)], estimator) for group in listed]
+        return np.array(every), np.full(len(every), 1 / len(every))
+    q, every, chances = DESIGN.flip_rate, [], []
+    for kept in product((0, 1), repeat=len(rewards)):
+        chance = math.prod(1 - q if z else q for z in kept)
+        if design == "paired":
+            chance = {len(kept): 1 - q, 0: q}.get(sum(kept), 0.0)
+        observed = [z * r for z, r in zip(kept, rewards, strict=True)]
+        every.append(gradient(observed, scores, estimator))
+        chances.append(chance)
+    return np.array(every), np.array(chances)
+
+
+@NAMES
+@NOISES
+def test_gram_matrices_are_the_inner_products_of_the_scores(noise: str, name: str) -> None:
+    scores = vectors(noise, name)
+    found = small.measured(name)[noise]
+    np.testing.assert_allclose(found.gram, np.einsum("tip,tjp->tij", scores, scores), rtol=1e-12, atol=1e-12)
+    assert np.array_equal(found.gram, found.gram.swapaxes(1, 2))
+    assert np.array_equal(found.tokens, small.scored(noise).tokens[name])
+    assert np.array_equal(found.rewards, small.scored(noise).rewards)
+
+
+@NAMES
+@NOISES
+@pytest.mark.parametrize("estimator", ["MC", "SW"])
+def test_products_are_those_of_the_mean_gradients(noise: str, name: str, estimator: str) -> None:
+    tasks, designs = len(small.scored(noise).rewards), DESIGNS[noise]
+    means = []
+    for design in designs:
+        for task in range(tasks):
+            found, chances = gradients(noise, name, estimator, design, task)
+            means.append(chances @ found)
+    expected = (np.array(means) @ np.array(means).T).reshape(len(designs), tasks, len(designs), tasks)
+    stored = small.measured(name)[noise].products[estimator]
+    np.testing.assert_allclose(stored, expected, rtol=1e-10, atol=1e-12)
+
+
+@NOISES
+@pytest.mark.parametrize("estimator", ["MC", "SW"])
+def test_derived_traces_are_those_of_the_explicit_gradients(noise: str, estimator: str) -> None:
+    """The whole way: from vectors alone to the figures of `probe`, SW over T_ref."""
+    rows, _ = small.derived(small.measured())
+    (row,) = (one for one in rows["probe"] if (one["noise"], one["estimator"]) == (noise, estimator))
+    every = [small.scored(one).tokens[ALL] for one in (OUTCOME, TRANSITION)]
+    mean_tokens = sum(part.sum() for part in every) / sum(part.size for part in every)
+    scale = 1.0 if estimator == "MC" else DESIGN.rollouts_per_step * mean_tokens
+    tasks = len(small.scored(noise).rewards)
+    pooled = {}
+    for design in DESIGNS[noise]:
+        seconds, means = [], []
+        for task in range(tasks):
+            found, chances = gradients(noise, ALL, estimator, design, task)
+            seconds.append(chances @ (found**2).sum(axis=1))
+            means.append(chances @ found)
+        own = np.mean([m @ m for m in means])
+        pooled[design] = mean = np.mean(means, axis=0)
+        second = np.mean(seconds)
+        assert row[f"trace_{design}"] == pytest.approx((second - mean @ mean) / scale**2, rel=1e-9)
+        assert row[f"trace_within_{design}"] == pytest.approx((second - own) / scale**2, rel=1e-9)
+        assert row[f"trace_between_{design}"] == pytest.approx((own - mean @ mean) / scale**2, rel=1e-9)
+        assert row[f"mean_norm_{design}"] == pytest.approx(math.sqrt(mean @ mean) / scale, rel=1e-9)
+    one, other = pooled["paired"], pooled["independent"]
+    cosine = one @ other / math.sqrt((one @ one) * (other @ other))
+    assert row["cosine"] == pytest.approx(cosine, abs=1e-9)
+    if noise == OUTCOME:
+        assert row["trace_stratified"] is None
+
+
+# ---------------------------------------------------------------------------------------- what is refused
+
+
+LACKING = [(3, 12, "a schedule is missing"), (3, 3, "were not played"), (2, 16, "not of the tasks that were")]
+
+
+@pytest.mark.parametrize(("tasks", "rollouts", "problem"), LACKING)
+def test_scores_that_lack_a_task_or_a_rollout_are_refused(tasks: int, rollouts: int, problem: str) -> None:
+    whole = small.scored(TRANSITION)
+    rows = {name: getattr(whole, name)[:tasks, :rollouts] for name in ("rewards", "weights", "scores")}
+    lacking = replace(whole, **rows)
+    with pytest.raises(IncompleteError, match=problem):
+        gather(TRANSITION, lacking, PARTS, (ALL,), flip_rate=0.1, groups=small.groups())
+
+
+def test_other_coordinates_than_the_scores_have_are_refused() -> None:
+    scored = small.scored(OUTCOME)
+    with pytest.raises(UsageError, match="coordinate sets are not those of the scores") as caught:
+        gather(OUTCOME, scored, {ALL: slice(0, 7)}, (ALL,), flip_rate=0.1, groups=None)
+    assert f"{scored.scores.shape[-1]} coordinates" in str(caught.value)
+
+
+@pytest.mark.parametrize("part", ["weights", "rewards", "gram", "MC", "SW"])
+def test_evidence_that_is_not_finite_is_refused(part: str) -> None:
+    evidence = small.measured()[OUTCOME]
+    values = evidence.products[part] if part in evidence.products else getattr(evidence, part)
+    values.flat[1] = math.nan
+    with pytest.raises(DamagedError, match="is not finite") as caught:
+        replace(evidence)
+    assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("part", ["weights", "tokens", "gram", "products"])
+def test_evidence_of_another_shape_is_refused(part: str) -> None:
+    evidence = small.measured()[OUTCOME]
+    value = getattr(evidence, part)
+    changed = {e: p[:, 1:] for e, p in value.items()} if part == "products" else value[1:]
+    with pytest.raises(DamagedError, match="another shape"):
+        replace(evidence, **{part: changed})
+
+
+def test_a_probe_without_tokens_has_no_normalizer() -> None:
+    evidence = small.measured()
+    none = {noise: replace(one, tokens=one.tokens * 0) for noise, one in evidence.items()}
+    with pytest.raises(DamagedError, match="no rollout of the probe has a token"):
+        small.derived(none)
+
+
+def test_weights_are_summed_up_over_those_that_are_not_masked() -> None:
+    found = weight_figures(np.array([[0.0, 0.5], [1.5, 0.0]]))
+    assert found == {"masked_rollouts": 2, "weight_mean": 1.0, "weight_min": 0.5, "weight_max": 1.5}
+    with pytest.raises(DamagedError, match="importance weight 0"):
+        weight_figures(np.zeros((CLEAN.tasks, 4)))

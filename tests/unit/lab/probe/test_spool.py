@@ -1,0 +1,215 @@
+"""GramEvidence of scores that pass through files: the same as in memory, within bounded memory."""
+
+import itertools
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+
+from tests.unit.lab.probe.designs import FLIP_RATE, design, groups_of, recorded_numbers
+from tests.unit.lab.probe.scores import draw
+from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.lab.probe import gram as products
+from toolkit.lab.probe import spool as spooling
+from toolkit.lab.probe.coordinates import Steps
+from toolkit.lab.probe.design import ALL, OUTCOME, TRANSITION, RolloutSet
+from toolkit.lab.probe.evidence import GramEvidence, gather
+from toolkit.lab.probe.rollouts import Scored
+from toolkit.lab.probe.spool import spooled
+
+ONE = design()
+GROUPS = groups_of(ONE)
+NEAR = 1e-12
+STEPS = Steps((2,), 0.95)
+
+
+def spool(folder: Path, rollouts: RolloutSet, coordinates: int, **changed: Any) -> Any:
+    given = {"tasks": rollouts.tasks, "rollouts": rollouts.rollouts, "coordinates": coordinates}
+    given["groups"] = GROUPS if rollouts.noise == TRANSITION else None
+    return spooled(folder, rollouts.noise, **given | {"flip_rate": FLIP_RATE} | changed)
+
+
+def through_files(folder: Path, rollouts: RolloutSet, scored: Scored, **given: Any) -> GramEvidence:
+    with spool(folder, rollouts, scored.scores.shape[-1], **given) as opened:
+        for task in range(rollouts.tasks):
+            numbers = (scored.rewards[task], scored.weights[task], scored.tokens[ALL][task])
+            opened.add(*numbers, iter(scored.scores[task]))
+        return opened.evidence()
+
+
+def simulated(rollouts: RolloutSet, coordinates: int) -> Scored:
+    rewards, weights, tokens = recorded_numbers(rollouts.tasks, rollouts.rollouts)
+    return Scored(rewards, {ALL: tokens}, weights, draw(rollouts.tasks, rollouts.rollouts, coordinates))
+
+
+def assert_near(found: GramEvidence, expected: GramEvidence) -> None:
+    assert found.noise == expected.noise
+    for name in ("rewards", "tokens", "weights"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name))
+        assert getattr(found, name).dtype == getattr(expected, name).dtype
+    pairs = [(found.gram, expected.gram)]
+    pairs += [(found.products[name], expected.products[name]) for name in ("MC", "SW")]
+    assert set(found.products) == set(expected.products)
+    for one, other in pairs:
+        assert one.shape == other.shape
+        assert np.abs(one - other).max() <= NEAR * np.abs(other).max() > 0
+
+
+@pytest.mark.parametrize("rollouts", ONE.sets, ids=[OUTCOME, TRANSITION])
+def test_evidence_through_files_is_that_of_memory(
+    tmp_path: Path, rollouts: RolloutSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(products, "SMALLEST_WIDTH", 64)
+    monkeypatch.setattr(products, "BLOCK_ENTRIES", 2048)
+    scored = simulated(rollouts, 2001)
+    groups = GROUPS if rollouts.noise == TRANSITION else None
+    part = {ALL: slice(0, 2001)}
+    expected = gather(rollouts.noise, scored, part, [ALL], flip_rate=FLIP_RATE, groups=groups)[ALL]
+    assert_near(through_files(tmp_path, rollouts, scored), expected)
+    assert not list(tmp_path.iterdir())
+
+
+def peak_memory(folder: Path, tasks: int, coordinates: int) -> int:
+    """Return the peak memory of spooling simulated scores, of which there is one, and its evidence."""
+    rollouts = RolloutSet(OUTCOME, "validation", "clean", tasks, 1, 4)
+    numbers = recorded_numbers(tasks, 4)
+    row = draw(coordinates)
+    tracemalloc.start()
+    try:
+        with spool(folder, rollouts, coordinates) as opened:
+            for task in range(tasks):
+                opened.add(*(part[task] for part in numbers), itertools.repeat(row, 4))
+            opened.evidence()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_grows_neither_with_coordinates_nor_with_tasks(tmp_path: Path) -> None:
+    peak_memory(tmp_path, 2, 70_000)
+    base = peak_memory(tmp_path, 2, 200_000)
+    assert base < 12e6 < 4 * 4 * 800_000
+    assert peak_memory(tmp_path, 2, 800_000) < 1.02 * base
+    assert peak_memory(tmp_path, 10, 200_000) < 1.02 * base
+
+
+@pytest.mark.parametrize("rollouts", ONE.sets, ids=[OUTCOME, TRANSITION])
+def test_the_files_are_as_large_as_the_documentation_says(tmp_path: Path, rollouts: RolloutSet) -> None:
+    designs, coordinates = {OUTCOME: 2, TRANSITION: 3}[rollouts.noise], 1001
+    expected = 4 * rollouts.rollouts * coordinates + 8 * 2 * designs * rollouts.tasks * coordinates
+    for steps, more in ((None, 0), (STEPS, 4 * 2 * 2 * rollouts.tasks * coordinates)):
+        with spool(tmp_path, rollouts, coordinates, steps=steps):
+            (own,) = tmp_path.iterdir()
+            assert sum(file.stat().st_size for file in own.iterdir()) == expected + more
+            assert sum(file.stat().st_blocks * 512 for file in own.iterdir()) >= expected + more
+
+
+def add(folder: Path, numbers: list, *tasks: Iterator) -> None:
+    with spool(folder, ONE.outcome, 50) as opened:
+        for scores in tasks:
+            opened.add(*numbers, scores)
+
+
+def bad_scores(at: int, value: Any) -> Iterator[np.ndarray]:
+    for number, row in enumerate(draw(4, 50)):
+        if number == at and np.isscalar(value):
+            row[17] = value
+        yield value if number == at and not np.isscalar(value) else row
+
+
+@pytest.mark.parametrize(
+    ("scores", "error", "text", "where"),
+    [
+        (bad_scores(2, np.nan), DamagedError, "not finite", "outcome noise, task 1, row 2, coordinate 17"),
+        (bad_scores(3, draw(49)), DamagedError, "mismatched", "outcome noise, task 1, rollout 3"),
+        (bad_scores(1, np.zeros(50)), UsageError, "single precision", "outcome noise, task 1, rollout 1"),
+        (iter(draw(3, 50)), UsageError, "another number", "outcome noise, task 1"),
+        (iter(draw(5, 50)), UsageError, "another number", "outcome noise, task 1"),
+        (iter(()), UsageError, "another number", "outcome noise, task 1"),
+    ],
+    ids=["nan", "width", "type", "few", "many", "none"],
+)
+def test_bad_scores_are_refused_and_leave_no_file(
+    tmp_path: Path, scores: Iterator, error: type, text: str, where: str
+) -> None:
+    numbers = [part[0] for part in recorded_numbers(1, 4)]
+    with pytest.raises(error, match=text) as caught:
+        add(tmp_path, numbers, iter(draw(4, 50)), scores)
+    assert caught.value.where == where
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("changed", [(0.5, 1.0, 7), (1.0, np.nan, 7), (1.0, -1.0, 7)])
+def test_bad_records_are_refused(tmp_path: Path, changed: tuple) -> None:
+    numbers = [part[0].copy() for part in recorded_numbers(1, 4)]
+    with pytest.raises(UsageError, match="another number"):
+        add(tmp_path, [part[:3] for part in numbers], iter(draw(4, 50)))
+    for part, value in zip(numbers, changed, strict=True):
+        part[2] = value
+    with pytest.raises(DamagedError, match=r"not an outcome|not a ratio") as caught:
+        add(tmp_path, numbers, iter(draw(4, 50)))
+    assert caught.value.where == "rollout 2"
+
+
+def test_a_missing_task_is_named_and_one_too_many_is_refused(tmp_path: Path) -> None:
+    numbers = [part[0] for part in recorded_numbers(1, 4)]
+    with spool(tmp_path, ONE.outcome, 50, tasks=2) as opened:
+        opened.add(*numbers, iter(draw(4, 50)))
+        with pytest.raises(IncompleteError, match="tasks are missing") as caught:
+            opened.evidence()
+        assert (caught.value.expected, caught.value.found) == ("2 tasks", "1")
+        opened.add(*numbers, iter(draw(4, 50)))
+        with pytest.raises(UsageError, match="more tasks"):
+            opened.add(*numbers, iter(draw(4, 50)))
+
+
+@pytest.mark.parametrize(
+    ("rollouts", "coordinates"),
+    [(ONE.outcome._replace(tasks=0), 5), (ONE.outcome._replace(per_schedule=0), 5), (ONE.outcome, 0)],
+)
+def test_nothing_to_spool_is_refused(tmp_path: Path, rollouts: RolloutSet, coordinates: int) -> None:
+    with pytest.raises(UsageError, match="no scores"), spool(tmp_path, rollouts, coordinates):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("rollouts", "changed", "problem"),
+    [
+        (ONE.outcome, {"groups": GROUPS}, "not those of outcome noise"),
+        (ONE.transition, {"groups": {"paired": GROUPS["paired"]}}, "not those of transition noise"),
+        (ONE.transition, {"tasks": 4}, "tasks that were played"),
+        (ONE.transition._replace(per_schedule=3), {}, "a schedule is missing"),
+    ],
+)
+def test_groups_of_other_designs_tasks_or_schedules_are_refused(
+    tmp_path: Path, rollouts: RolloutSet, changed: dict[str, Any], problem: str
+) -> None:
+    refused = pytest.raises((UsageError, IncompleteError), match=problem)
+    with refused, spool(tmp_path, rollouts, 5, **changed):
+        pass
+
+
+def test_a_folder_that_does_not_take_the_scores_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UsageError, match="does not exist"), spool(tmp_path / "none", ONE.outcome, 50):
+        pass
+    monkeypatch.setattr(spooling.shutil, "disk_usage", lambda _: SimpleNamespace(free=1e9))
+    with pytest.raises(UsageError, match="does not take") as caught, spool(tmp_path, ONE.outcome, 10_000_000):
+        pass
+    assert caught.value.expected == "a folder to write to, with 2.1 GB of space"
+    assert caught.value.found == "1.0 GB free"
+
+
+def test_a_disk_that_fills_up_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = Mock(side_effect=OSError(28, "No space left on device"))
+    monkeypatch.setattr(spooling.os, "posix_fallocate", full)
+    with pytest.raises(UsageError, match="does not take") as caught, spool(tmp_path, ONE.outcome, 50):
+        pass
+    assert caught.value.found == "No space left on device"
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,110 @@
+"""A language model small enough for tests, and two runs of it as their registers would hold them."""
+
+from pathlib import Path
+from typing import Any
+
+from small_model.untrained import make_tokenizer
+
+from tests.unit.lab.probe.designs import design
+from tests.unit.lab.probe.tiny import draw
+from tests.unit.lab.study import fake_play
+from toolkit.lab.play import language_model_run
+from toolkit.lab.policies.language_model.opening import model_commit
+from toolkit.lab.task_pools import summarize
+from toolkit.lab.tasks.pools import load_task
+from toolkit.lab.training.recipe import Recipe, load_recipe
+from toolkit.lab.training.settings import lora_arguments
+from toolkit.registers.arrow import Row
+from toolkit.specification import LanguageModelSpecification
+
+STEPS = (0, 10, 20)
+ARMS = ("independent", "paired")
+RUNS = tuple(f"x-{arm}-s0" for arm in ARMS)
+DESIGN = design(outcome_tasks=3, transition_tasks=2, size=2)
+
+
+def save_base(folder: Path, seed: int = 1) -> Path:
+    """Write a base model of 20 thousand parameters, and return its folder."""
+    import torch
+    from transformers import Qwen3_5ForCausalLM, Qwen3_5TextConfig
+
+    tokenizer = make_tokenizer(load_task(f"train:{number}").prompt for number in range(20))
+    config = Qwen3_5TextConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        layer_types=["linear_attention", "full_attention"],
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        head_dim=16,
+        linear_num_key_heads=2,
+        linear_num_value_heads=2,
+        linear_key_head_dim=16,
+        linear_value_head_dim=16,
+        max_position_embeddings=512,
+        tie_word_embeddings=True,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        dtype="float32",
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        Qwen3_5ForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def recipe(base: Path, *changes: str) -> Recipe:
+    """Return the settings of a run that starts from a base model."""
+    settings = [
+        "engine.kind=transformers",
+        "dtype=float32",
+        "lora.rank=2",
+        "sampling.max_completion_tokens=24",
+        f"step.steps={STEPS[-1]}",
+        f"step.checkpoint_every={STEPS[1]}",
+        *changes,
+    ]
+    return load_recipe("qwen3.5-2b", model=str(base), changes=settings)
+
+
+def specification(base: Path, run_id: str, *changes: str) -> LanguageModelSpecification:
+    """Return a run that starts from a base model; every change is a setting of its recipe."""
+    pools = {name: summarize(name).sha256 for name in ("diagnostic", "validation")}
+    place = {"condition": "X", "arm": run_id.split("-")[1], "seed": int(run_id[-1]), "diagnosed": ()}
+    sizes = {"steps": STEPS[-1], "checkpoint_every": STEPS[1], "surface_tokens": 0, "pools": pools}
+    own = {"recipe": recipe(base, *changes).document(), "model_commit": model_commit(str(base), None)}
+    return LanguageModelSpecification(**vars(fake_play.specification(run_id, **place, **sizes)), **own)
+
+
+def adapted(base: Path, run: LanguageModelSpecification, seed: int) -> Any:
+    """Return the base model with an adapter that no B of is zero, but for seed 0: that one is untrained."""
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(7)
+        loaded = AutoModelForCausalLM.from_pretrained(base, dtype="float32")
+        model = get_peft_model(loaded, LoraConfig(**lora_arguments(run.settings, loaded)))
+    if seed:
+        draw(model, seed)
+    return model.eval()
+
+
+def adapter_row(model: Any, run_id: str, step: int, folder: Path) -> Row:
+    """Save a model's adapter as a trainer does, and return its row of `adapters`."""
+    model.save_pretrained(folder)
+    return language_model_run.adapter_row(run_id, step, folder)
+
+
+def adapter_rows(base: Path, run: LanguageModelSpecification, folder: Path) -> list[Row]:
+    """Return a run's rows of `adapters`: the untrained one, and others drawn from its name and step."""
+    first = 1 + 10 * ARMS.index(run.arm)
+    return [
+        adapter_row(
+            adapted(base, run, first + at if step else 0), run.run_id, step, folder / f"{run.run_id}-{step}"
+        )
+        for at, step in enumerate(STEPS)
+    ]

@@ -1,0 +1,273 @@
+"""Runs of other sizes and settings than the registered study's, from playing them to auditing their rows."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import snapshot
+from tests.unit.lab.study.changed import Changed
+from tests.unit.lab.study.fake_play import specification, whole
+from tests.unit.lab.study.small_study import Specified, small_study
+from toolkit.errors import DamagedError, UsageError, VerificationError
+from toolkit.lab.episodes.brief import read_prompt
+from toolkit.lab.executors.executor import Executor
+from toolkit.lab.play.rows import rows_of_run
+from toolkit.lab.play.runner import play_runs
+from toolkit.lab.play.segments import play_segment
+from toolkit.lab.play.shortcomings import shortcomings
+from toolkit.lab.play.summaries import SUMMARIES, count_episodes
+from toolkit.lab.play.workplace import Workplace
+from toolkit.lab.tasks.pools import load_task
+from toolkit.lab.training.rows import MOST_DRAWS
+from toolkit.lab.verification.audit import audit, check_playable, is_playable
+from toolkit.lab.verification.replay import Replayer
+from toolkit.registers.arrow import Row, to_arrow
+from toolkit.registers.schema import TABLES
+from toolkit.registers.study import Study
+from toolkit.registers.verified import verify_study
+from toolkit.specification import Specification
+from toolkit.verification import derived
+from toolkit.verification.derived import DerivedRegisters
+from toolkit.verification.tied import check_tied
+
+CELLS: dict[str, dict[str, Any]] = {
+    "b1-g4-v0": {"prompts_per_step": 1, "group_size": 4, "surface_tokens": 0},
+    "b3-g16-v2": {"prompts_per_step": 3, "group_size": 16, "surface_tokens": 2, "regime": "flips_q010"},
+    "b24": {"prompts_per_step": 24, "steps": 1, "checkpoint_every": 1, "scale_rewards": "none"},
+    "gradient": {"optimizer": "gradient", "loss_type": "dr_grpo", "learning_rate": "20"},
+    "sign": {"optimizer": "sign", "learning_rate": "0.003", "sampling": "shared"},
+    "resampled": {"constant_groups": "resampled"},
+    "alone": {"registers": "evaluations", "sampling": "shared"},
+    "one-request": {"sub_requests": 1, "sampling": "shared"},
+    "unkept": {"registers": "no_checkpoints", "constant_groups": "resampled", "sampling": "shared"},
+}
+
+
+def run_of(cell: str, arm: str = "paired") -> Specification:
+    """Return a short run of a cell."""
+    changes = {"battery": "curve", "diagnosed": (), "pools": {}} | CELLS[cell]
+    return specification(f"{cell}-{arm}-s0", condition=cell, arm=arm, **changes)
+
+
+RUNS = tuple(run_of(cell, arm) for cell in CELLS for arm in ("paired", "independent"))
+UNKEPT = run_of("unkept")
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return small_study(tmp_path_factory.mktemp("cells"), RUNS, play_segment)
+
+
+@pytest.fixture
+def registers(study: Study, monkeypatch: pytest.MonkeyPatch) -> Callable[..., DerivedRegisters]:
+    monkeypatch.setattr(derived, "RegisteredRuns", lambda *_: Specified(RUNS))
+    return lambda changed=study: DerivedRegisters(changed, None, None)
+
+
+class Edited(Changed):
+    """A study in which one run has other rows of a table."""
+
+    def run_columns(self, table: str, run: str, names: Sequence[str]) -> Any:
+        rows = self.tables.get(table) or ()
+        if run not in {row["run_id"] for row in rows}:
+            return self.study.run_columns(table, run, names)
+        return to_arrow(TABLES[table], list(rows)).select(list(names))
+
+    def rows(self, table: str) -> list[Row]:
+        return self.study.rows(table)
+
+
+def edited(study: Study, table: str, rows: list[Row]) -> Any:
+    return Edited(study, {table: rows})
+
+
+def nothing(*_: object) -> None:
+    pass
+
+
+def test_every_cell_is_complete_and_its_rows_say_so(study: Study, registers: Any) -> None:
+    verify_study(study)
+    check_tied(study, {run.run_id: run for run in RUNS})
+    for table in SUMMARIES:
+        if study.has(table):
+            registers().derive(table, [run.run_id for run in RUNS])
+    assert {row["status"] for row in study.rows("runs")} == {"COMPLETE"}
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.run_id)
+def test_rows_of_every_cell_come_out_again(study: Study, run: Specification) -> None:
+    replayer = Replayer(study, run.run_id)
+    kept = {"groups": run.keeps_groups, "episodes": True, "checkpoints": run.keeps_checkpoints}
+    for table in (table for table, is_kept in kept.items() if is_kept):
+        for row in replayer.rows(table)[:: 199 if table == "episodes" else 3]:
+            replayer.check(table, row)
+    if not run.keeps_groups:
+        return
+    last = replayer.rows("groups")[-1]
+    assert replayer.rollout(last["step"], last["position"], run.group_size - 1).trace is not None
+    with pytest.raises(UsageError):
+        replayer.rollout(last["step"], last["position"] + 1, 0)
+
+
+def test_an_audit_draws_from_every_cell(study: Study) -> None:
+    done = audit(study, 24, 3, {run.run_id: run for run in RUNS}, nothing)
+    assert any("unkept" in run for run in done.runs)
+    assert sum(done.sampled.values()) == 24
+
+
+def test_what_is_not_kept_is_in_no_register_and_all_else_is(study: Study) -> None:
+    everything = {run.run_id for run in RUNS}
+    kept = {
+        "checkpoints": {run.run_id for run in RUNS if run.keeps_checkpoints},
+        "groups": {run.run_id for run in RUNS if run.keeps_groups},
+    }
+    for table, expected in kept.items():
+        assert {row["run_id"] for row in study.rows(table)} == expected < everything
+
+
+@pytest.fixture(scope="module")
+def unkept(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return small_study(
+        tmp_path_factory.mktemp("unkept"), [UNKEPT, run_of("unkept", "independent")], play_segment
+    )
+
+
+def test_a_study_without_checkpoints_is_audited_from_the_start_of_its_runs(unkept: Study) -> None:
+    assert not unkept.has("checkpoints")
+    check_playable(unkept)
+    runs = {run.run_id: run for run in (UNKEPT, run_of("unkept", "independent"))}
+    assert sum(audit(unkept, 6, 1, runs, nothing).sampled.values()) == 6
+    with pytest.raises(UsageError, match="no run"):
+        Replayer(unkept, "nobody")
+    with pytest.raises(UsageError, match="no checkpoint at that step"):
+        Replayer(unkept, UNKEPT.run_id).episode({**unkept.rows("episodes")[0], "step": 3})
+
+
+@pytest.mark.parametrize(
+    ("table", "column"), [("episodes", "calls"), ("groups", "decisions"), ("groups", "exposed")]
+)
+def test_what_was_changed_without_checkpoints_is_noticed(unkept: Study, table: str, column: str) -> None:
+    rows = Replayer(unkept, UNKEPT.run_id).rows(table)
+    rows[-1][column] += 1
+    replayer = Replayer(edited(unkept, table, rows), UNKEPT.run_id)
+    with pytest.raises(VerificationError, match="came out otherwise") as caught:
+        replayer.check("episodes", replayer.rows("episodes")[-1])
+    assert caught.value.where == column
+
+
+def test_a_run_says_that_its_checkpoints_are_not_kept_and_only_then_is_played_without(unkept: Study) -> None:
+    kept = [
+        {**row, "specification": row["specification"].replace("no_checkpoints", "all")}
+        for row in unkept.rows("runs")
+    ]
+    assert is_playable(unkept)
+    assert not is_playable(Changed(unkept, {"runs": kept}))  # type: ignore[arg-type]
+
+
+def test_a_run_that_was_cut_off_leaves_the_same_files_without_checkpoints(tmp_path: Path) -> None:
+    def played(folder: Path, **told: Any) -> dict[str, bytes]:
+        workplace = Workplace(folder)
+        with workplace.held([UNKEPT]):
+            play_runs(workplace, [UNKEPT], Executor(places=1, **told), play=play_segment)
+        return {name: raw for name, raw in snapshot(folder).items() if "/attempt-" not in name}
+
+    def stop(done: int, *_: object) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        played(tmp_path / "cut", watch=stop)
+    whole_run = played(tmp_path / "whole")
+    assert played(tmp_path / "cut") == whole_run
+    assert not [name for name in whole_run if "checkpoints" in name]
+    assert Workplace(tmp_path / "cut").run(UNKEPT).launches()[-1].from_step == 2
+
+
+def test_a_run_on_tasks_of_one_request_meets_no_others(study: Study) -> None:
+    for table, pool, number in (("groups", "train", 8), ("episodes", "validation", 3 * 61 * 2)):
+        rows = rows_of_run(study, table, "one-request-paired-s0")
+        assert len(rows) == number
+        assert {len(read_prompt(load_task(f"{pool}:{row['task']}").prompt).errands) for row in rows} == {1}
+
+
+def lacking(run: Specification, rows: dict[str, list[Row]]) -> str:
+    tables = {name: to_arrow(TABLES[name], part) for name, part in rows.items() if part}
+    return " ".join(shortcomings(run, count_episodes(run.run_id, tables.pop("episodes")), tables))
+
+
+@pytest.fixture(scope="module")
+def drawn() -> dict[str, list[Row]]:
+    return whole(run_of("resampled"), play_segment)
+
+
+Change = Callable[[list[Row]], list[Row]]
+
+
+def reversed_rewards(row: Row) -> Row:
+    """Return a group with other outcomes: varied where it was constant, and constant where it was not."""
+    rewards = [True] * 7 + [not row["zero_variance"]]
+    return {**row, "observed_rewards": rewards, "true_successes": rewards}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rows: rows[:-1],
+        lambda rows: rows[1:],
+        lambda rows: [*rows, {**rows[-1], "position": rows[-1]["position"] + 1}],
+        lambda rows: [*rows, {**rows[-1], "step": rows[-1]["step"] + 1, "position": 0}],
+        lambda rows: [*rows, {**reversed_rewards(rows[-1]), "position": rows[-1]["position"] + 1}],
+        lambda rows: [*rows[:-1], reversed_rewards(rows[-1])],
+        lambda rows: [reversed_rewards(rows[0]), *rows[1:]],
+        lambda rows: [row for row in rows if row["step"] != 2],
+        lambda rows: [row for row in rows if not row["zero_variance"]],
+        lambda _: [],
+    ],
+)
+def test_groups_are_drawn_as_their_outcomes_ask_for(drawn: dict[str, list[Row]], change: Change) -> None:
+    run = run_of("resampled")
+    assert lacking(run, drawn) == ""
+    assert "groups" in lacking(run, drawn | {"groups": change(drawn["groups"])})
+
+
+def test_a_step_that_drew_the_most_that_it_may_is_whole(drawn: dict[str, list[Row]]) -> None:
+    run = run_of("resampled")
+    head = [row for row in drawn["groups"] if row["step"] < run.steps]
+    constant = {**drawn["groups"][-1], "observed_rewards": [True] * 8}
+    most = run.prompts_per_step * MOST_DRAWS
+    for number, is_whole in ((most - 1, False), (most, True), (most + 1, False)):
+        rows = [*head, *({**constant, "position": position} for position in range(number))]
+        assert (lacking(run, drawn | {"groups": rows}) == "") == is_whole
+
+
+def test_a_step_that_drew_on_beyond_the_most_is_not_whole(drawn: dict[str, list[Row]]) -> None:
+    run = run_of("resampled")
+    head = [row for row in drawn["groups"] if row["step"] < run.steps]
+    varied = {**drawn["groups"][-1], "observed_rewards": [False] + [True] * 7}
+    constant = {**varied, "observed_rewards": [True] * 8}
+    for number, is_whole in ((20, True), (21, False)):
+        last = [*[constant] * (number - 2), varied, varied]
+        rows = [*head, *({**row, "position": position} for position, row in enumerate(last))]
+        assert (lacking(run, drawn | {"groups": rows}) == "") == is_whole
+
+
+def test_checkpoints_that_a_run_does_not_keep_are_too_much(drawn: dict[str, list[Row]]) -> None:
+    run = replace(run_of("resampled"), registers="no_checkpoints")
+    assert lacking(run, drawn) == "there are checkpoints at 0, 2, 4, and the run keeps none"
+    assert lacking(run, drawn | {"checkpoints": []}) == ""
+
+
+def test_all_groups_of_a_resampled_run_s_first_step_are_those_that_its_seeds_draw(
+    study: Study, registers: Any
+) -> None:
+    run = run_of("resampled")
+    rows = Replayer(study, run.run_id).rows("groups")
+    last = max(at for at, row in enumerate(rows) if row["step"] == 1)
+    assert last >= run.prompts_per_step, "the first step drops a group"
+    rows[last]["schedule_seeds"] = [1] * 8
+    with pytest.raises(DamagedError, match=r"groups\.schedule_seeds is not what follows") as caught:
+        registers(edited(study, "groups", rows)).derive("runs", [run.run_id])
+    assert f"step=1, position={last}" in str(caught.value.where)

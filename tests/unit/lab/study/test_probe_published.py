@@ -1,0 +1,173 @@
+"""Figures of the published probe: the paper's tables, pure noise beside the shares, intervals of L/R."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from findings import findings
+from tests.unit.lab.study.changed import Changed
+from toolkit.estimators import debiased_between_share
+from toolkit.lab.probing.published import published_figures
+from toolkit.registers.study import Study
+
+Figures = dict[tuple[str, int, str, str, str], dict[str, Any]]
+
+# tab:probe: trajectory, step, L/R, outcome MC and SW, transition MC and SW, MC over stratified.
+TABLE = """
+base 0 0.275 0.789 0.782 0.601 0.645 0.552
+B 20 0.243 0.759 0.582 0.517 0.735 0.464
+B 40 0.196 0.706 0.406 0.421 1.044 0.389
+B 60 0.220 0.736 0.494 0.387 0.721 0.343
+B 80 0.206 0.719 0.372 0.384 0.368 0.340
+B 100 0.197 0.707 0.345 0.370 0.897 0.332
+A 80 0.189 0.697 0.366 0.388 0.646 0.347
+A 100 0.216 0.731 0.460 0.385 0.697 0.354
+"""
+# tab:probe_extra: the independent trace's within-task shares, f_out and f_trans.
+FRACTIONS = """
+base 0 0.291 0.879
+B 20 0.318 0.882
+B 40 0.366 0.880
+B 60 0.339 0.878
+B 80 0.354 0.878
+B 100 0.364 0.875
+A 80 0.373 0.876
+A 100 0.343 0.874
+"""
+COLUMNS = (
+    ("outcome", "MC", "condition_ratio"),
+    ("outcome", "MC", "trace_ratio"),
+    ("outcome", "SW", "trace_ratio"),
+    ("transition", "MC", "trace_ratio"),
+    ("transition", "SW", "trace_ratio"),
+    ("transition", "MC", "trace_ratio_stratified"),
+)
+SHARES = (("outcome", "MC", "within_share_independent"), ("transition", "MC", "within_share_independent"))
+NAMES = ("value", "low", "high", "standard_error", "corrected")
+
+
+def printed(text: str) -> list[tuple[str, int, list[str]]]:
+    lines = (line.split() for line in text.strip().splitlines())
+    return [(trajectory, int(step), numbers) for trajectory, step, *numbers in lines]
+
+
+@pytest.fixture(scope="session")
+def figures(published: Study) -> Figures:
+    rows = published_figures(published)
+    keyed = {(r["trajectory"], r["step"], r["noise"], r["estimator"], r["figure"]): r for r in rows}
+    assert len(keyed) == len(rows)
+    return keyed
+
+
+@pytest.mark.parametrize(("table", "columns"), [(TABLE, COLUMNS), (FRACTIONS, SHARES)])
+def test_figures_are_the_papers_to_every_printed_digit(
+    figures: Figures, table: str, columns: tuple[tuple[str, str, str], ...]
+) -> None:
+    for trajectory, step, numbers in printed(table):
+        found = [f"{figures[trajectory, step, *column]['value']:.3f}" for column in columns]
+        assert found == numbers, (trajectory, step)
+    assert len({key[:2] for key in figures}) == len(printed(table)) == 8
+
+
+def test_shares_under_transition_noise_stand_beside_pure_noise(figures: Figures) -> None:
+    """The published f_trans, 0.874 to 0.882, is what eight groups a task give where tasks do not differ."""
+    beside = [
+        row for key, row in figures.items() if key[2] == "transition" and key[4].startswith("within_share")
+    ]
+    assert len(beside) == 8 * 2 * 3
+    assert {f"{row['pure_noise']:.3f}" for row in beside} == {"0.882"}
+    assert all(row["debiased"] is not None for row in beside)
+
+
+def test_debiased_shares_follow_from_the_traces(published: Study, figures: Figures) -> None:
+    for row in published.rows("probe"):
+        if row["noise"] != "transition":
+            continue
+        for design in ("paired", "independent", "stratified"):
+            key = (row["trajectory"], row["step"], "transition", row["estimator"], f"within_share_{design}")
+            within, between = row[f"trace_within_{design}"], row[f"trace_between_{design}"]
+            between = debiased_between_share(within, between, 16, 8)
+            assert figures[key]["debiased"] == pytest.approx(1 - between, abs=1e-12)
+            # By hand: σ² = within/(1 - 1/8), τ² = between/(1 - 1/16) - σ²/8.
+            noise = within / (7 / 8)
+            task = row[f"trace_between_{design}"] / (15 / 16) - noise / 8
+            assert figures[key]["debiased"] == pytest.approx(noise / (noise + task), abs=1e-12)
+
+
+def test_mean_gradients_lie_near_their_floor(published: Study, figures: Figures) -> None:
+    rows = [r for r in published.rows("probe") if (r["noise"], r["estimator"]) == ("transition", "MC")]
+    ratios = []
+    for row in rows:
+        key = (row["trajectory"], row["step"], "transition", "MC", "norm_over_floor_paired")
+        # The spread of 16 tasks' mean gradients, over their number; figures have six digits.
+        floor = row["trace_between_paired"] / 16
+        assert figures[key]["value"] == pytest.approx(row["mean_norm_paired"] ** 2 / floor, rel=1e-5)
+        assert figures[key]["pure_noise"] == pytest.approx(16 / 15, rel=1e-5)
+        ratios.append(figures[key]["value"])
+    assert (f"{min(ratios):.3f}", f"{max(ratios):.3f}") == ("1.116", "1.265")
+
+
+def test_only_l_over_r_can_be_resampled_and_its_interval_holds_it(figures: Figures) -> None:
+    for key, row in figures.items():
+        if key[4] == "condition_ratio":
+            assert row["tasks"] == 64
+            assert row["low"] < row["value"] < row["high"] < 1
+            assert 0 < row["standard_error"] < row["high"] - row["low"]
+        else:
+            assert [row[name] for name in NAMES[1:]] == [None] * 4
+
+
+def test_intervals_are_those_of_the_findings(published: Study, figures: Figures) -> None:
+    (numbers,) = (one.numbers for one in findings(published) if one.id == "condition")
+    for at, name in enumerate(numbers["checkpoints"]):
+        trajectory, step = name.split("@")
+        row = figures[trajectory, int(step), "outcome", "MC", "condition_ratio"]
+        for mine, theirs in (
+            ("value", "left_over_right"),
+            ("low", "interval_low"),
+            ("high", "interval_high"),
+        ):
+            assert row[mine] == pytest.approx(numbers[theirs][at], rel=1e-5)
+    assert len(numbers["checkpoints"]) == 8
+
+
+def test_intervals_are_scipys(published: Study, figures: Figures) -> None:
+    tasks = [r for r in published.rows("probe_clean_tasks") if (r["trajectory"], r["step"]) == ("B", 100)]
+    left, right = (np.array([row[f"condition_{side}"] for row in tasks]) for side in ("left", "right"))
+    done = stats.bootstrap(
+        (left, right),
+        lambda a, b, axis: a.sum(axis=axis) / b.sum(axis=axis),
+        n_resamples=10_000,
+        method="percentile",
+        paired=True,
+        vectorized=True,
+        rng=np.random.default_rng(4),
+    ).confidence_interval
+    row = figures["B", 100, "outcome", "MC", "condition_ratio"]
+    assert (row["low"], row["high"]) == pytest.approx((done.low, done.high), abs=0.1 * row["standard_error"])
+
+
+# ------------------------------------------------------------------------------------------- other studies
+
+
+def test_without_rows_by_task_there_is_no_condition(published: Study) -> None:
+    rows = published_figures(Changed(published, {"probe_clean_tasks": None}))
+    assert not [row for row in rows if row["figure"] == "condition_ratio"]
+    assert {row["tasks"] for row in rows if row["noise"] == "outcome"} == {None}
+
+
+def test_without_sizes_there_is_nothing_beside_the_shares(published: Study) -> None:
+    rows = published_figures(Changed(published, {"probe_diagnostic_tasks": []}))
+    shares = [row for row in rows if row["figure"].startswith("within_share")]
+    assert len(shares) == 8 * 2 * 5
+    assert all(row["pure_noise"] is None and row["debiased"] is None for row in shares)
+    assert not [r for r in rows if r["figure"].startswith("norm_over_floor") and r["noise"] == "transition"]
+
+
+def test_a_trace_of_zero_gives_no_ratio(published: Study) -> None:
+    changed = [row | {"trace_independent": 0.0} for row in published.rows("probe")]
+    rows = published_figures(Changed(published, {"probe": changed}))
+    assert not [r for r in rows if r["figure"] in {"trace_ratio", "within_share_independent"}]
+    assert [r for r in rows if r["figure"] == "trace_ratio_stratified"]

@@ -1,0 +1,245 @@
+"""The registered probe of the embedded study: its registers, its amendment, and what is noticed."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import CHECKOUT, Result
+from tests.unit.lab.study.changed import Changed
+from toolkit.decisions.rulebook import rulebook_of
+from toolkit.errors import DamagedError, IncompleteError, VerificationError
+from toolkit.lab.play.rows import rows_of_run
+from toolkit.lab.probe.evidence import Place
+from toolkit.lab.probing import design, figures, probed, report, run
+from toolkit.lab.verification.audit import ProbeReplayer, audit
+from toolkit.places import Home
+from toolkit.prereg.evidence import amendment_anchor, anchor
+from toolkit.prereg.registration import Registration, load_registration
+from toolkit.registers.arrow import Row
+from toolkit.registers.schema import TABLES
+from toolkit.registers.study import Study
+from toolkit.specification import Specification
+
+RUN = "c2-paired-s1"
+
+
+@pytest.fixture(scope="module")
+def registration() -> Registration:
+    return load_registration(CHECKOUT / "prereg" / "embedded")
+
+
+@pytest.fixture(scope="module")
+def probe(registration: Registration, registered: dict[str, Specification]) -> design.RegisteredProbe:
+    return design.required_probe(registration, registered.values())
+
+
+def test_every_run_of_tier_1_is_probed_at_every_checkpoint(
+    embedded: Study, probe: design.RegisteredProbe
+) -> None:
+    assert len(probe.runs) == 14
+    expected = {("base", 0), *((each.run_id, step) for each in probe.runs for step in range(20, 101, 20))}
+    for scored in ("all", "actions"):
+        rows = [row for row in embedded.rows("probe_checkpoints") if row["scored"] == scored]
+        assert {(row["trajectory"], row["step"]) for row in rows} == expected
+
+
+def test_the_untrained_policy_probed_again_is_what_is_registered(
+    embedded: Study, probe: design.RegisteredProbe
+) -> None:
+    rows = {each.run_id: rows_of_run(embedded, "checkpoints", each.run_id) for each in probe.runs}
+    base = run.probe_jobs(probe.design, probe.runs, rows)[0]
+    files = probed.probe_trajectory(base)
+    tables = json.loads(files["base.json"].split(b"\n", 1)[1])["tables"]
+    for name in design.TABULATED:
+        registered = [row for row in embedded.rows(name) if row["trajectory"] == "base"]
+        key = TABLES[name].key
+        assert sorted(tables[name], key=lambda row: [str(row[part]) for part in key]) == sorted(
+            registered, key=lambda row: [str(row[part]) for part in key]
+        )
+    path = embedded.folder / "probe_gram" / "base.parquet"
+    assert files["base.parquet"] == path.read_bytes()
+
+
+def test_figures_computed_from_the_evidence_alone_are_those_stored(
+    embedded: Study, probe: design.RegisteredProbe
+) -> None:
+    meant = [row for row in report.report(embedded, RUN).checkpoints if row["step"] in (20, 100)]
+    compared, residual = report.recompute(embedded, meant, probe, lambda _: None)
+    assert compared == 2 * 16 * 64 + len(meant) * (1 + 4 + 64 + 16 + 31)
+    assert residual < 1e-12
+
+
+def test_a_decision_on_the_probe_names_the_evidence_that_it_rests_on(
+    embedded: Study, toolkit: Callable[..., Result]
+) -> None:
+    (decision,) = toolkit("decide", "P13", "--study", "embedded", "--json").json()
+    (named,) = [read["files"] for read in decision["registers"] if read["config"] == "probe_gram"]
+    probed_ones = ("base", "c2-paired-s0", "c2-paired-s1", "c2-paired-s2")
+    files = embedded.files("probe_gram")
+    assert named == {name: files[name] for name in (f"probe_gram/{each}.parquet" for each in probed_ones)}
+
+
+def test_a_table_of_a_place_is_derived_from_its_trajectory_s_evidence_alone(
+    embedded: Study, registration: Registration, probe: design.RegisteredProbe
+) -> None:
+    registered = design.registered_design(registration, rulebook_of(registration))
+    assert registered == probe.design
+    places = [Place(RUN, step, scored) for step, scored in ((20, "all"), (20, "actions"), (100, "all"))]
+    derived = figures.figures(embedded, registered, places, ("probe", "probe_diagnostic_tasks"))
+    assert set(derived) == {"probe", "probe_diagnostic_tasks"}
+    for name, by_place in derived.items():
+        assert list(by_place) == places
+        key = TABLES[name].key
+        for place, found in by_place.items():
+            stored = [row for row in embedded.rows(name) if Place(*(row[part] for part in key[:3])) == place]
+            assert sorted(found, key=lambda row: [str(row[part]) for part in key]) == sorted(
+                stored, key=lambda row: [str(row[part]) for part in key]
+            )
+
+
+def test_figures_of_what_was_not_probed_are_not_there(
+    embedded: Study, published: Study, probe: design.RegisteredProbe
+) -> None:
+    for place in (Place(RUN, 21, "all"), Place(RUN, 20, "tokens")):
+        with pytest.raises(IncompleteError, match="a checkpoint has no evidence") as error:
+            figures.figures(embedded, probe.design, [place])
+        assert error.value.expected == str(place)
+    with pytest.raises(IncompleteError, match="ships no evidence"):
+        figures.figures(published, probe.design, [Place(RUN, 20, "all")])
+
+
+@pytest.fixture(scope="module")
+def rows(embedded: Study) -> dict[str, list[Row]]:
+    """Return the rows of the probe's tables, read once."""
+    return {name: embedded.rows(name) for name in design.TABLES_OF_PROBE}
+
+
+def test_what_does_not_follow_from_evidence_and_design_is_named(
+    embedded: Study, rows: dict[str, list[Row]], probe: design.RegisteredProbe
+) -> None:
+    def refused(table: str, study: Any, by: design.RegisteredProbe) -> None:
+        with pytest.raises(DamagedError, match=rf"{table}\.\w+ is not what follows from"):
+            report.recompute(study, meant, by, lambda _: None)
+
+    meant = report.report(embedded, "base").checkpoints
+    for table in ("probe_checkpoints", "probe_intervals"):
+        stored = rows[table]
+        at = next(at for at, row in enumerate(stored) if row["trajectory"] == "base")
+        name = next(name for name, value in stored[at].items() if isinstance(value, float) and value)
+        changed = [*stored[:at], {**stored[at], name: stored[at][name] * (1 + 1e-5)}, *stored[at + 1 :]]
+        refused(table, Changed(embedded, {**rows, table: changed}), probe)
+    other = replace(probe, design=replace(probe.design, root="another"))
+    refused("probe_indices", Changed(embedded, rows), other)
+
+
+def test_drifts_of_other_checkpoints_are_noticed(
+    embedded: Study, rows: dict[str, list[Row]], probe: design.RegisteredProbe
+) -> None:
+    meant = report.report(embedded, "base").checkpoints
+    fewer = [row for row in rows["probe_drift"] if row["trajectory"] != RUN]
+    with pytest.raises(VerificationError, match="probe_drift is not on the registered checkpoints") as error:
+        report.recompute(Changed(embedded, {"probe_drift": fewer}), meant, probe, lambda _: None)  # type: ignore[arg-type]
+    assert RUN in str(error.value.found)
+
+
+def test_the_probe_s_seeds_hold_the_amendment_s_tokens(
+    registration: Registration, probe: design.RegisteredProbe, tmp_path: Path
+) -> None:
+    assert probe.design.root == f"embedded {amendment_anchor(registration, 'A1')}"
+    assert amendment_anchor(registration, "A1") != anchor(registration)
+    shutil.copytree(registration.folder, tmp_path / "embedded")
+    changed = replace(registration, folder=tmp_path / "embedded")
+    evidence = tmp_path / "embedded" / "evidence"
+    token = evidence / "A1.demonstration-a.tsr"
+    other = (evidence / "D1.demonstration-a.tsr").read_bytes()
+    assert amendment_anchor(changed, "A1") == amendment_anchor(registration, "A1")
+    (evidence / "A1.zz.tsr").write_bytes(other)
+    assert amendment_anchor(changed, "A1") == amendment_anchor(registration, "A1")
+    token.write_bytes(other)
+    assert amendment_anchor(changed, "A1") != amendment_anchor(registration, "A1")
+    token.write_bytes(b"nothing")
+    with pytest.raises(DamagedError, match="a token of amendment A1 is none"):
+        amendment_anchor(changed, "A1")
+    token.unlink()
+    with pytest.raises(IncompleteError):
+        amendment_anchor(changed, "A1")
+
+
+def test_an_amendment_that_reads_what_was_there_does_not_concern_its_own_probe_alone(
+    registration: Registration,
+) -> None:
+    assert design.own_data_amendments(registration) == {"A1"}
+    (amendment,) = registration.amendments
+    for old, new in (
+        ("each(probe_actions_s0 > 1)", "all(each(probe_actions_s0 > 1), mean(c2_auc) > 0)"),
+        ('parts = "joint"', 'parts = "joint"\nsecondary = ["c2_auc"]'),
+    ):
+        text = amendment.rules.replace(old, new)
+        assert text != amendment.rules
+        changed = replace(registration, amendments=(replace(amendment, rules=text),))
+        assert design.own_data_amendments(changed) == frozenset()
+
+
+def test_what_was_measured_says_by_which_design(
+    embedded: Study, rows: dict[str, list[Row]], probe: design.RegisteredProbe
+) -> None:
+    def holds(**tables: list[Row] | None) -> bool:
+        return design.is_measured_by(probe.design, Changed(embedded, tables))  # type: ignore[arg-type]
+
+    assert holds()
+    assert holds(**dict.fromkeys(design.TABLES_OF_PROBE))
+    assert not holds(probe_checkpoints=None)
+    assert not holds(probe=None)
+    other = {"spec_sha256": "0" * 64}
+    assert not holds(probe_checkpoints=[row | other for row in rows["probe_checkpoints"]])
+
+
+def test_a_token_of_nobody_is_noticed(copy: Home, toolkit: Callable[..., Result]) -> None:
+    evidence = copy.registrations / "embedded" / "evidence"
+    (evidence / "A1.zz.tsr").write_bytes((evidence / "A1.demonstration-a.tsr").read_bytes())
+    assert toolkit("verify-prereg", "embedded").code == 1
+
+
+def test_a_registration_without_a_probe_says_so(registered: dict[str, Specification]) -> None:
+    other = load_registration(CHECKOUT / "prereg" / "paired-rollouts")
+    assert design.registered_probe(other, registered.values()) is None
+    with pytest.raises(IncompleteError, match="registers no probe"):
+        design.required_probe(other, registered.values())
+
+
+def test_a_row_of_evidence_is_probed_again_and_what_was_changed_in_it_noticed(
+    embedded: Study, probe: design.RegisteredProbe
+) -> None:
+    prober = ProbeReplayer(embedded, probe)
+    first, *_, last = prober.rows(RUN)
+    for row in (first, last):
+        prober.check(row)
+    for column in ("gram", "rewards", "tokens", "weights"):
+        value, *others = first[column]
+        other = not value if column == "rewards" else value + 1e-9
+        with pytest.raises(VerificationError, match="came out otherwise") as error:
+            prober.check({**first, column: [other, *others]})
+        assert error.value.where == column
+    for place in ({"trajectory": "c1-paired-s0"}, {"task": 64}, {"trajectory": "base"}):
+        with pytest.raises(VerificationError, match="no registered checkpoint or task"):
+            prober.check({**first, **place})
+
+
+def test_an_audit_draws_evidence_where_a_probe_is_registered(
+    embedded: Study, registered: dict[str, Specification], probe: design.RegisteredProbe
+) -> None:
+    done = audit(embedded, 5, 3, registered, lambda *_: None, probe=probe)
+    assert done.sampled == {"episodes": 1, "groups": 1, "luck_share": 1, "checkpoints": 1, "probe_gram": 1}
+
+
+def test_a_report_shows_what_the_guide_shows(toolkit: Callable[..., Result]) -> None:
+    shown = (CHECKOUT / "GUIDE.md").read_text(encoding="utf-8")
+    printed = toolkit("probe", "report", "--study", "embedded", "--trajectory", "base", columns=None).out
+    rows = [line for line in shown.splitlines() if line.startswith("base@0 ")]
+    assert rows
+    assert set(rows) <= set(printed.splitlines())

@@ -1,0 +1,176 @@
+"""Models that cannot be trained, engines that die, memory that does not suffice: a line that says so."""
+
+import json
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+from tests.unit.lab.training.language_model.fake_vllm import EngineDeadError, FakeVllm
+from tests.unit.lab.training.language_model.small_model import CONTEXT, specified
+from toolkit.errors import IncompleteError, UsageError
+from toolkit.lab.episodes.desk import Desk
+from toolkit.lab.policies.language_model.conversation import as_text
+from toolkit.lab.tasks.pools import load_task
+from toolkit.lab.training.language_model.environment import BackOffice, Dispatch
+from toolkit.noise.regimes import REGIMES
+
+
+@pytest.fixture
+def folder(model: str, tmp_path: Path) -> Path:
+    """Return a copy of the model, to be damaged."""
+    return Path(shutil.copytree(model, tmp_path / "model"))
+
+
+def opened(folder: Path, *settings: str) -> Any:
+    from tests.unit.lab.training.language_model.trained import opened
+
+    return opened(str(folder), folder.parent / "run", specified(str(folder), settings), [])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("message.tool_calls", "[]", "leaves out tool calls"),
+        ("'tool'", "'nobody'", ""),
+        ("'tool' %}", "'tool' %}{{ raise_exception('tools are not supported') }}", "tools are not supported"),
+        # Once an answer follows: what was sampled is not what is trained on.
+        (
+            "{{ '<assistant>' + (",
+            "{{ ('' if loop.last else '-') + '<assistant>' + (",
+            "writes a turn in another way",
+        ),
+    ],
+    ids=["no calls", "no answers", "no tools", "turns rewritten"],
+)
+def test_a_template_that_no_tools_can_be_called_with_is_refused(
+    folder: Path, old: str, new: str, reason: str
+) -> None:
+    path = folder / "chat_template.jinja"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(UsageError, match="cannot be used for tool calling") as raised:
+        opened(folder)
+    assert reason in str(raised.value.found)
+    assert raised.value.remedy
+
+
+def test_a_recipe_s_context_that_a_prompt_fills_is_refused(folder: Path) -> None:
+    with pytest.raises(UsageError, match="context is too small") as raised:
+        opened(folder, "sampling.context=40", "sampling.max_completion_tokens=10")
+    assert raised.value.found == "40 tokens"
+
+
+def test_a_model_s_context_that_a_prompt_fills_is_refused(folder: Path) -> None:
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps(config | {"max_position_embeddings": 50}))
+    with pytest.raises(UsageError, match="context is too small") as raised:
+        opened(folder)
+    assert raised.value.found == "50 tokens"
+
+
+def test_a_rollout_has_no_more_tokens_than_the_recipe_s_context(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nor has an evaluation; and nothing is printed on stdout, where what a command was asked for stands."""
+    from tests.unit.lab.training.language_model.trained import trained
+
+    run = trained(
+        model, tmp_path, ["step.steps=1", "sampling.context=200", "sampling.max_completion_tokens=150"]
+    )
+    (step,) = run.steps
+    lengths = [len(step.prompt(at)) + len(step.completion(at)[0]) for at in range(16)]
+    assert max(lengths) <= 200
+    assert run.session.engine().context == 200
+    assert capsys.readouterr().out == ""
+
+
+def test_too_little_memory_is_told_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+    from transformers import Qwen3_5ForCausalLM
+
+    full = Mock(side_effect=torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9.00 GiB."))
+    session = opened(folder)
+    monkeypatch.setattr(session.trainer.model.get_base_model(), "forward", full)
+    with pytest.raises(IncompleteError, match="not enough memory for the conversations"):
+        session.train(None)
+    monkeypatch.setattr(Qwen3_5ForCausalLM, "from_pretrained", full)
+    with pytest.raises(IncompleteError, match="not enough memory to train") as raised:
+        opened(folder)
+    assert raised.value.remedy
+
+
+def test_an_engine_that_dies_between_two_turns_is_told_of_and_what_was_recorded_stays(
+    model: str, tmp_path: Path
+) -> None:
+    from tests.unit.lab.training.language_model.conftest import WEIGHTS
+    from tests.unit.lab.training.language_model.trained import trained
+
+    engine, kept = FakeVllm(CONTEXT), []
+    engine.weights = WEIGHTS
+
+    def die_in_the_second_step(run: Any) -> None:
+        def recorded(rows: Any) -> None:
+            run.groups.extend(rows)
+            kept.append(run)
+            engine.dies_at = len(engine.asked) + 2
+
+        run.session.trainer._record = recorded
+
+    with pytest.raises(IncompleteError, match="vLLM engine died") as raised:
+        trained(model, tmp_path, engine=engine, watch=die_in_the_second_step)
+    assert isinstance(raised.value.__cause__, EngineDeadError)
+    (run,) = kept
+    assert [group["step"] for group in run.groups] == [1, 1]
+    assert run.saved == [1]
+    assert engine.synced == 2, "the engine gets the weights of every step"
+
+
+@pytest.mark.parametrize("arguments", [[1, 2], "3", 3, True])
+def test_arguments_that_are_no_object_reach_the_desk_as_they_are(arguments: Any) -> None:
+    """TRL calls `tool(**arguments)`, which would cost nothing for these."""
+    from toolkit.lab.training.language_model.trainer import reader
+
+    function = {"name": "wait", "arguments": arguments}
+    message = reader(lambda: {"tool_calls": [{"type": "function", "function": function}]})()
+    (call,) = message["tool_calls"]
+    environment = BackOffice()
+    environment.reset(task=3, regime="clean", schedule_seed=1)
+    answer = Dispatch(environment)["wait"](**call["function"]["arguments"])
+    desk = Desk(load_task("train:3"), REGIMES["clean"], 1)
+    assert answer == as_text(desk.call("wait", arguments))
+    assert environment._desk.calls == desk.calls == 1  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("message", [None, {}, {"tool_calls": None}, {"tool_calls": ["x"]}, {"content": "x"}])
+def test_a_message_without_calls_is_left_as_it_is(message: Any) -> None:
+    from toolkit.lab.training.language_model.trainer import reader
+
+    assert reader(lambda: message)() == message
+
+
+def test_evaluations_read_answers_as_training_does(folder: Path) -> None:
+    """Whatever the parser makes of a turn: TRL's loop and the chat make the same calls of it."""
+    from trl.chat_template_utils import parse_response
+
+    trainer = opened(folder).trainer
+    tokenizer = trainer._tokenizer
+    for said in ("<call>finish<end>", "<call>wait<arg>seconds<is> 3<end>", "well<end>", "<call>wait<arg>x"):
+        tokens = tokenizer.encode(said, add_special_tokens=False)
+        before = trainer.chat.opening([{"role": "user", "content": "x"}])
+        message = parse_response(tokenizer, tokens, prefix=before)
+        calls = [(c["function"]["name"], c["function"]["arguments"]) for c in message.get("tool_calls") or ()]
+        assert list(trainer.chat.turn(tokens, before, cut=False).calls) == calls
+
+
+def test_a_call_whose_arguments_are_left_out_has_none() -> None:
+    from toolkit.lab.policies.language_model.chat import Chat
+
+    for function in ({"name": "finish"}, {"name": "finish", "arguments": None}):
+        message = {"tool_calls": [{"type": "function", "function": function}]}
+        tokenizer = SimpleNamespace(parse_response=lambda *_, message=message, **__: message)
+        assert Chat(tokenizer).turn([1], [2], cut=False).calls == (("finish", {}),)

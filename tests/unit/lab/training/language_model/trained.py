@@ -1,0 +1,194 @@
+"""Training runs of a few steps, with everything that a test may want to see of them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.lab.training.language_model.fake_vllm import FakeVllm
+from tests.unit.lab.training.language_model.scripts import MIXED, Part, ScriptedModel, by_place
+from tests.unit.lab.training.language_model.small_model import specified
+from toolkit.lab.episodes.desk import Agent
+from toolkit.lab.policies.language_model.lockstep import speak
+from toolkit.lab.training.language_model import session
+from toolkit.lab.training.language_model.session import Moments, Session, open_session
+from toolkit.registers.arrow import Row
+from toolkit.specification import LanguageModelSpecification
+
+
+@dataclass
+class Step:
+    """A step as the trainer had it, before it shuffled anything.
+
+    Args:
+        rows: of its dataset, one a rollout.
+        parts: what each rollout was made to say.
+        calls: calls that each rollout's desk charged.
+        output: tensors of the trainer.
+        gradient: of the loss over the whole step, before clipping.
+        scores: of each rollout, where asked for.
+    """
+
+    rows: list[dict[str, Any]]
+    parts: list[Part]
+    calls: list[int]
+    output: dict[str, Any]
+    gradient: Any = None
+    scores: Any = None
+
+    def completion(self, at: int) -> tuple[list[int], list[int]]:
+        """Return a rollout's tokens after the prompt, and which of them count."""
+        length = int(self.output["completion_mask"][at].sum())
+        ids, mask = (self.output[name][at, :length].tolist() for name in ("completion_ids", "tool_mask"))
+        return ids, mask
+
+    def prompt(self, at: int) -> list[int]:
+        """Return a rollout's prompt."""
+        there = self.output["prompt_mask"][at].bool()
+        return self.output["prompt_ids"][at][there].tolist()
+
+
+@dataclass
+class Trained:
+    """A run that was trained to its end.
+
+    Args:
+        specification, session: the run, and its trainer.
+        groups: rows as they were recorded.
+        steps: as the trainer had them.
+        saved, stepped: the steps that were told of.
+        held: how many rollouts were held side by side, time after time.
+        start: its adapter before the first step.
+    """
+
+    specification: LanguageModelSpecification
+    session: Session
+    groups: list[Row] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    saved: list[int] = field(default_factory=list)
+    stepped: list[int] = field(default_factory=list)
+    held: list[int] = field(default_factory=list)
+    start: dict[str, list[float]] = field(default_factory=dict)
+
+    @property
+    def rollouts(self) -> list[tuple[Row, int, Part]]:
+        """Every rollout: the row of its group, its slot, and its script."""
+        parts = [part for step in self.steps for part in step.parts]
+        size = self.specification.group_size
+        return [(self.groups[at // size], at % size, part) for at, part in enumerate(parts)]
+
+
+def opened(
+    model: str,
+    folder: Path,
+    specification: LanguageModelSpecification,
+    groups: list[Row],
+    moments: Moments | None = None,
+) -> Session:
+    """Return a run's trainer."""
+    nothing = Moments(lambda _: None, lambda _: None, lambda *_: None)
+    return open_session(
+        specification, model, folder, record=groups.extend, moments=moments or nothing, cpu=True
+    )
+
+
+def adapter_of(session: Session) -> dict[str, list[float]]:
+    """Return the numbers of a trainer's adapter."""
+    named = session.trainer.model.named_parameters()
+    return {name: tensor.detach().flatten().tolist() for name, tensor in named if "lora_" in name}
+
+
+def trained(
+    model: str,
+    folder: Path,
+    settings: Sequence[str] = (),
+    *,
+    agents: Sequence[Agent] = MIXED,
+    watch: Callable[[Trained], object] = lambda _: None,
+    score: bool = False,
+    engine: FakeVllm | None = None,
+    **changed: Any,
+) -> Trained:
+    """Train a run whose rollouts say what is scripted."""
+    from toolkit.lab.training.language_model import trainer as module
+
+    specification = specified(model, settings, **changed)
+    groups: list[Row] = []
+    run = Trained(specification, None, groups)  # type: ignore[arg-type]
+    moments = Moments(run.saved.append, run.stepped.append, lambda *_: None)
+    with pytest.MonkeyPatch.context() as patch:
+        if engine is not None:
+            generate_with(patch, engine)
+        run.session = opened(model, folder, specification, groups, moments)
+    run.start = adapter_of(run.session)
+    trainer = run.session.trainer
+    tokenizer = trainer.chat.tokenizer
+    find = by_place(tokenizer, specification, agents)
+    record = trainer._record_groups
+
+    def recorded(rows: list[dict[str, Any]], output: dict[str, Any]) -> None:
+        charged = [environment._desk.calls for environment in trainer.environments]
+        if engine is not None:
+            engine.begin()
+        kept = {name: tensor.clone() for name, tensor in output.items()}
+        run.steps.append(Step(rows, [find(row) for row in rows], charged, kept))
+        record(rows, output)
+
+    def scripted(model: Any, *arguments: Any, **options: Any) -> Any:
+        context = model.config.get_text_config().max_position_embeddings
+        first, count = len(trainer._spoken), len(arguments[0])
+        run.held.append(count)
+        parts = [find(row) for row in trainer._rows][first : first + count]
+        return speak(ScriptedModel(tokenizer, parts, context), *arguments, **options)
+
+    trainer._record_groups = recorded
+    if engine is not None:
+        engine.model = trainer.model
+        engine.parts = lambda: [find(row) for row in trainer._rows]
+    if score:
+        trainer.add_callback(_scoring(run))
+    watch(run)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "speak", scripted)
+        run.session.train(None)
+    return run
+
+
+def generate_with(patch: pytest.MonkeyPatch, engine: FakeVllm) -> None:
+    """Have trainers that are opened generate with an engine, as if it were vLLM."""
+    from trl.trainer import grpo_trainer
+
+    arguments = session.grpo_arguments
+    patch.setattr(grpo_trainer, "VLLMGeneration", lambda **_: engine)
+    patch.setattr(session, "grpo_arguments", lambda *a, **o: {**arguments(*a, **o), "use_vllm": True})
+
+
+def _scoring(run: Trained) -> Any:
+    """Return a callback that keeps the gradient and the scores of every step, before its update."""
+    import numpy as np
+    import torch
+    from transformers import TrainerCallback
+
+    from toolkit.lab.probe.lora import Scorer
+    from toolkit.lab.probe.recorded import Transcript
+
+    class Scoring(TrainerCallback):
+        def on_pre_optimizer_step(self, *_: Any, **__: Any) -> None:
+            step, trainer = run.steps[-1], run.session.trainer
+            transcripts = []
+            for at in range(len(step.rows)):
+                ids, mask = step.completion(at)
+                before = step.prompt(at)
+                chosen = (*([False] * len(before)), *map(bool, mask))
+                transcripts.append(Transcript((*before, *ids), chosen))
+            model = trainer.accelerator.unwrap_model(trainer.model).eval()
+            scorer = Scorer(model, trainer.temperature)
+            step.scores = np.stack(list(scorer.scores(transcripts))).astype(float)
+            tensors = dict(model.named_parameters())
+            parts = [tensors[name].grad.flatten() for name in scorer.coordinates.names]
+            step.gradient = torch.cat(parts).double().numpy()
+            model.train()
+
+    return Scoring()

@@ -1,0 +1,172 @@
+"""BFCL as a world: its tasks, its states, its tools' kinds, and agents whose success is known."""
+
+import copy
+import pickle
+from collections import Counter
+from functools import cache
+from typing import Any
+
+import pytest
+
+from toolkit.lab.policies.loglinear import Choice, Policy, untrained
+from toolkit.lab.policies.situations import ACTIONS, Action, Kind, Situation
+from toolkit.lab.tasks.pools import FOREIGN
+from toolkit.lab.worlds.bfcl.source import backends, scenarios
+from toolkit.lab.worlds.bfcl.world import DECLARED, Bfcl, BfclState
+from toolkit.lab.worlds.world import foreign_rows, play
+from toolkit.noise.regimes import REGIMES
+from toolkit.seeds import evaluation_seed
+
+CAREFUL: dict[Kind, Action] = {
+    "read": "go",
+    "write": "go",
+    "transient": "retry",
+    "rate_limit": "wait_as_told",
+    "outage": "retry",
+    "timeout": "reread",
+    "truncated": "paginate",
+    "stale": "reread",
+    "dropout": "reread",
+    "refused": "skip",
+}
+BLIND: dict[Kind, Action] = {**CAREFUL, "timeout": "retry"}
+CARELESS: dict[Kind, Action] = {kind: "go" if "go" in ACTIONS[kind] else "skip" for kind in ACTIONS}
+
+
+class Fixed(Policy):
+    """A policy that does one thing in each kind of situation."""
+
+    def __init__(self, does: dict[Kind, Action]) -> None:
+        super().__init__(untrained(0), 0)
+        self._does = does
+
+    def action(self, situation: Situation) -> Choice:
+        """Return a choice of the one action."""
+        actions = ACTIONS[situation.kind]
+        chosen = [float(action == self._does[situation.kind]) for action in actions]
+        return Choice(situation, [()] * len(actions), chosen)
+
+
+@cache
+def world() -> Bfcl:
+    return Bfcl()
+
+
+def outcomes(
+    world_name: str, regime: str, does: dict[Kind, Action], pools: tuple[str, ...] = ("test",)
+) -> tuple[float, float]:
+    """Return the shares of successes and of exposed episodes in some pools, under two schedules."""
+    episodes = [
+        play(
+            Fixed(does),
+            f"{pool}:{index}",
+            REGIMES[regime],
+            evaluation_seed(f"{pool}:{index}", schedule),
+            0,
+            world=world_name,
+        )[1]
+        for pool in pools
+        for index in FOREIGN[world_name][pool]
+        for schedule in range(2)
+    ]
+    exposed = sum(bool(episode.exposures) for episode in episodes)
+    return sum(episode.true_success for episode in episodes) / len(episodes), exposed / len(episodes)
+
+
+def test_pools_have_the_positions_that_the_study_knows_without_the_package() -> None:
+    for pool in ("train", "validation", "test"):
+        tasks = world().tasks(pool)
+        turns = [task.index for task in tasks if "." in task.name]
+        assert turns == list(FOREIGN["bfcl_turns"][pool])
+        assert [task.index for task in tasks if "." not in task.name] == list(FOREIGN["bfcl_scenarios"][pool])
+
+
+def test_no_source_lies_in_two_pools() -> None:
+    configurations = {
+        pool: {repr(scenarios()[task.scenario].configuration) for task in world().tasks(pool)}
+        for pool in ("train", "validation", "test")
+    }
+    sets = list(configurations.values())
+    assert sum(map(len, sets)) == len(set().union(*sets))
+
+
+def test_rows_hold_digests_and_no_text_of_the_benchmark() -> None:
+    rows = foreign_rows("bfcl_turns", "validation")
+    texts = [request.text for task in world().tasks("validation") for request in task.requests]
+    assert not any(text in str(row) for row, text in zip(rows, texts, strict=False))
+    assert len({row["sha256"] for row in rows}) == len(rows)
+
+
+def _bare(state: BfclState) -> dict[str, Any]:
+    """Return the whole state of every back-end but its hidden generator."""
+    return {
+        name: {key: value for key, value in vars(each).items() if key != "_random"}
+        for name, each in state.instances.items()
+    }
+
+
+def test_kinds_are_what_carrying_out_every_call_of_the_answers_shows() -> None:
+    changing: set[str] = set()
+    twice: set[str] = set()
+    called: Counter[str] = Counter()
+    for scenario in scenarios():
+        state = BfclState(scenario, keyed=False)
+        for call in (call for plan in scenario.plans for call in plan):
+            before = pickle.dumps(_bare(state))
+            state.call(*call)
+            called[call.tool] += 1
+            if pickle.loads(before) != _bare(state):  # noqa: S301 - pickled above
+                changing.add(call.tool)
+                again = copy.deepcopy(state)
+                again.call(*call)
+                if _bare(again) != _bare(state):
+                    twice.add(call.tool)
+    declared = {name: tool for name, tool in DECLARED.tools.items() if tool.kind != "control"}
+    assert called.keys() == declared.keys()
+    assert changing == {name for name, tool in declared.items() if tool.kind == "write"}
+    assert {name for name in changing if not declared[name].repeatable} >= twice - {"cd"}
+
+
+def test_every_resource_is_an_argument_of_its_tool() -> None:
+    import inspect
+
+    for name, tool in DECLARED.tools.items():
+        if tool.kind != "control" and tool.resource is not None:
+            method = next(getattr(each, name) for each in backends().values() if hasattr(each, name))
+            assert tool.resource in inspect.signature(method).parameters
+
+
+@pytest.mark.parametrize("name", ["bfcl_turns", "bfcl_scenarios"])
+@pytest.mark.parametrize("does", [CAREFUL, BLIND, CARELESS])
+def test_without_noise_everyone_who_follows_the_answers_succeeds(name: str, does: dict[Kind, Action]) -> None:
+    assert outcomes(name, "clean", does) == (1.0, 0.0)
+
+
+def test_care_pays_under_faults_and_where_every_first_write_fails() -> None:
+    careful, exposed = outcomes("bfcl_turns", "faults_p025", CAREFUL)
+    careless, _ = outcomes("bfcl_turns", "faults_p025", CARELESS)
+    assert 0.9 < careful < 0.97
+    assert 0.62 < careless < 0.74
+    assert 0.3 < exposed < 0.4
+    assert outcomes("bfcl_turns", "challenge", CAREFUL)[0] == 1.0
+    assert outcomes("bfcl_turns", "challenge", CARELESS)[0] < 0.5
+
+
+def test_a_doubled_call_shifts_no_later_number() -> None:
+    scenario = next(each for each in scenarios() if "VehicleControlAPI" in each.backends)
+    once, doubled = BfclState(scenario), BfclState(scenario)
+    assert doubled.call("get_current_speed", {}) != doubled.call("get_current_speed", {})
+    outside = once.call("get_outside_temperature_from_google", {})
+    assert doubled.call("get_outside_temperature_from_google", {}) == outside
+    in_sequence = BfclState(scenario, keyed=False)
+    in_sequence.call("get_current_speed", {})
+    assert in_sequence.call("get_outside_temperature_from_google", {}) != outside
+
+
+def test_what_earlier_turns_were_told_counts_as_shown() -> None:
+    task = next(task for task in world().tasks("train") if task.name == "multi_turn_base_2.1")
+    state = world().begin(task)
+    told = [state.call(*call) for call in task.requests[0].plan]
+    assert told == ["None"]  # as `touch` answered the turn before
+    assert world().fulfilled(task, 0, state, [], 1)
+    assert not world().fulfilled(task, 0, state, [], 0)

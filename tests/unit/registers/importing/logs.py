@@ -1,0 +1,37 @@
+"""Logs that real programs wrote, and the way from one to a study."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from toolkit.drafting.outline import outlined
+from toolkit.drafting.scaffold import scaffold
+from toolkit.errors import DamagedError
+from toolkit.registers.importing.log import Log
+from toolkit.registers.importing.mapping import parse_mapping
+from toolkit.registers.importing.reading import read_log
+from toolkit.registers.importing.tables import tables_of
+
+LOGS = Path(__file__).parents[3] / "fixtures" / "logs"
+
+
+def study_of(log: Log, **given: str) -> dict[str, pl.DataFrame]:
+    """Return the tables of the study that is begun with a log."""
+    files = scaffold(outlined("mine", log, given), "me/mine")
+    mapping = parse_mapping(files["mappings/mine.toml"])
+    return tables_of(log.measured(mapping.columns), mapping)
+
+
+def of_file(log: Log, name: str, *columns: str) -> list[tuple[object, ...]]:
+    """Return the rows of a run, in order."""
+    return log.table.filter(pl.col("file") == name).select(columns).rows()
+
+
+def refused(*sources: Path, match: str, read: Callable[..., Log] = read_log) -> DamagedError:
+    """Check that a log is refused in one clear error; return it."""
+    with pytest.raises(DamagedError, match=match) as caught:
+        read([str(source) for source in sources])
+    assert caught.value.where
+    return caught.value

@@ -1,0 +1,213 @@
+"""Records of Every Eval Ever: samples are read, aggregate results alone are no episodes."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.conftest import CHECKOUT
+from toolkit.drafting.outline import outlined
+from toolkit.drafting.scaffold import scaffold
+from toolkit.errors import DamagedError, IncompleteError
+from toolkit.files import file_sha256
+from toolkit.registers.importing.log import Log
+from toolkit.registers.importing.mapping import parse_mapping
+from toolkit.registers.importing.reading import read_log
+from toolkit.registers.importing.tables import tables_of
+
+LOGS = CHECKOUT / "tests" / "fixtures" / "logs" / "every_eval_ever"
+
+
+def read(folder: str) -> Log:
+    return read_log([LOGS / folder])
+
+
+def records(folder: Path) -> dict[str, Any]:
+    """Return the descriptions by the name that the table has for their file."""
+    return {
+        file.relative_to(folder).as_posix().removesuffix(".json"): json.loads(file.read_text())
+        for file in folder.rglob("*.json")
+    }
+
+
+def lines(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """Return a copy of one record with its samples, to be changed."""
+    source = min((LOGS / "lm_eval").rglob("*_samples.jsonl"))
+    for file in (source, source.with_name(source.name.replace("_samples.jsonl", ".json"))):
+        shutil.copy(file, tmp_path)
+    return tmp_path
+
+
+def rewrite(folder: Path, *changed: dict[str, Any], **described: object) -> None:
+    """Put samples with changes beside their record, and say so in it; other changes of it by name."""
+    (samples,) = folder.glob("*.jsonl")
+    (record,) = folder.glob("*.json")
+    content = [line | change for line in lines(samples) for change in (changed or ({},))]
+    samples.write_text("".join(f"{json.dumps(line)}\n" for line in content))
+    whole = json.loads(record.read_text())
+    whole["detailed_evaluation_results"] |= {"checksum": file_sha256(samples), "total_rows": len(content)}
+    record.write_text(json.dumps(whole | described))
+
+
+@pytest.mark.parametrize(("folder", "outcome"), [("lm_eval", "true_success"), ("inspect", "score")])
+def test_means_are_those_of_the_records(folder: str, outcome: str) -> None:
+    table = read(folder).table
+    told = records(LOGS / folder)
+    assert table["file"].n_unique() == len(told)
+    for name, record in told.items():
+        (result,) = record["evaluation_results"]
+        part = table.filter(pl.col("file") == name)
+        assert part.height == record["detailed_evaluation_results"]["total_rows"]
+        assert part[outcome].mean() == pytest.approx(result["score_details"]["score"])
+
+
+def test_every_line_is_a_row_with_what_it_says() -> None:
+    log = read("inspect")
+    for file in (file for file in log.files if file.suffix == ".jsonl"):
+        name = file.relative_to(LOGS / "inspect").as_posix().removesuffix("_samples.jsonl")
+        for row, line in zip(log.table.filter(pl.col("file") == name).to_dicts(), lines(file), strict=True):
+            assert (row["task"], row["pool"], row["model"]) == (
+                line["sample_id"],
+                line["evaluation_name"],
+                line["model_id"],
+            )
+            assert row["schedule"] == int(line["metadata"]["epoch"]) - 1
+            assert (row["score"], row["evaluation.is_correct"]) == (
+                line["evaluation"]["score"],
+                line["evaluation"]["is_correct"],
+            )
+            assert (row["tokens"], row["calls"]) == (line["token_usage"]["total_tokens"], 0)
+            assert row["prompt"] == line["input"]["raw"]
+    assert {"input.reference", "output.raw"} <= set(log.left_out)
+
+
+def test_runs_say_their_configuration() -> None:
+    table = read("lm_eval").table
+    for name, record in records(LOGS / "lm_eval").items():
+        row = table.filter(pl.col("file") == name).row(0, named=True)
+        assert row["launched_at"].startswith("2026-11-25T02:5")
+        assert row["model_info.developer"] == record["model_info"]["developer"]
+        assert row["metric_config.metric_name"] == "acc"
+        assert row["eval_library.version"] == record["eval_library"]["version"] == "0.4.13"
+
+
+def test_two_models_are_two_arms_of_a_study() -> None:
+    log = read("lm_eval")
+    outline = outlined("mine", log)
+    assert (outline.columns["arm"], outline.arms) == ("model", ("lab_tiny_a", "lab_tiny_b"))
+    made = tables_of(log.table, parse_mapping(scaffold(outline, "me/mine")["mappings/mine.toml"]))
+    # The records leave the seeds out: two runs of a model are one, launched with the first.
+    assert made["evaluations"].select("arm", "episodes", "tasks", "episodes_per_task").rows() == [
+        ("lab_tiny_a", 12, 6, 2),
+        ("lab_tiny_b", 12, 6, 2),
+    ]
+    launched = log.table.group_by("model").agg(pl.col("launched_at").min()).sort("model")["launched_at"]
+    assert made["runs"]["launched_at"].to_list() == launched.str.to_datetime(time_zone="UTC").to_list()
+
+
+def test_aggregate_results_alone_are_no_episodes() -> None:
+    with pytest.raises(IncompleteError, match="no episodes"):
+        read("aggregate")
+
+
+def test_aggregate_results_among_others_are_named(mine: Path) -> None:
+    (alone,) = (LOGS / "aggregate").rglob("*.json")
+    shutil.copy(alone, mine)
+    assert f"{alone.name}: aggregate results only" in read_log([mine]).left_out
+
+
+def test_samples_can_be_named_themselves(mine: Path) -> None:
+    (samples,) = mine.glob("*.jsonl")
+    assert read_log([samples]).table.equals(read_log([mine]).table)
+    (record,) = mine.glob("*.json")
+    record.unlink()
+    with pytest.raises(IncompleteError, match="no record beside them"):
+        read_log([samples])
+
+
+def test_a_sample_with_an_error_has_no_outcome(mine: Path) -> None:
+    rewrite(mine, {}, {"error": "out of memory", "sample_id": "more"})
+    log = read_log([mine])
+    failed = log.table.filter(pl.col("error") == "out of memory")
+    assert failed["true_success"].null_count() == failed.height == 6
+    assert log.table["true_success"].null_count() == 6
+    assert "scores of 6 samples with an error" in log.left_out
+
+
+def test_several_results_of_a_sample_are_regimes(mine: Path) -> None:
+    rewrite(mine, {}, {"evaluation_result_id": "other"})
+    assert sorted(read_log([mine]).table["regime"].unique()) == ["acc", "other"]
+
+
+def test_a_success_is_one_only_where_the_score_says_so(mine: Path) -> None:
+    rewrite(mine, {"evaluation": {"score": 0.5, "is_correct": True}})
+    table = read_log([mine]).table
+    assert table["score"].unique().to_list() == [0.5]
+    assert "true_success" not in table.columns
+
+
+@pytest.mark.parametrize("version", ["0.1.0", "1.0.0", "0.3", 3, None])
+def test_other_versions_are_refused(mine: Path, version: object) -> None:
+    rewrite(mine, schema_version=version)
+    with pytest.raises(DamagedError, match="a version of its schema that is not read"):
+        read_log([mine])
+
+
+def test_samples_of_another_version_are_refused(mine: Path) -> None:
+    rewrite(mine, {"schema_version": "0.4.0"})
+    with pytest.raises(DamagedError, match="a version of its schema that is not read"):
+        read_log([mine])
+
+
+def test_samples_are_those_that_the_record_names(mine: Path) -> None:
+    (samples,) = mine.glob("*.jsonl")
+    samples.write_text(samples.read_text().replace('"is_correct": false', '"is_correct": true', 1))
+    with pytest.raises(DamagedError, match="not those that the record was written with"):
+        read_log([mine])
+    (record,) = mine.glob("*.json")
+    whole = json.loads(record.read_text())
+    del whole["detailed_evaluation_results"]["hash_algorithm"]
+    record.write_text(json.dumps(whole))
+    samples.write_text("".join(f"{line}\n" for line in samples.read_text().splitlines()[1:]))
+    with pytest.raises(DamagedError, match="other samples than it says"):
+        read_log([mine])
+
+
+def test_samples_are_looked_for_beside_their_record_alone(mine: Path) -> None:
+    folder = mine / "here"
+    folder.mkdir()
+    for file in [*mine.glob("*.json"), *mine.glob("*.jsonl")]:
+        file.rename(folder / file.name if file.suffix == ".json" else file)
+    (samples,) = mine.glob("*.jsonl")
+    (record,) = folder.glob("*.json")
+    whole = json.loads(record.read_text())
+    for path in (f"../{samples.name}", str(samples), f"..\\{samples.name}"):
+        whole["detailed_evaluation_results"]["file_path"] = path
+        record.write_text(json.dumps(whole))
+        with pytest.raises(IncompleteError, match="not beside it"):
+            read_log([folder])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"evaluation_results": 3},
+        {"evaluation_results": [[1]]},
+        {"detailed_evaluation_results": "samples.jsonl"},
+        {"detailed_evaluation_results": {"file_path": [[]]}},
+    ],
+)
+def test_a_record_that_makes_no_sense_is_one_error(mine: Path, change: dict[str, object]) -> None:
+    (record,) = mine.glob("*.json")
+    record.write_text(json.dumps(json.loads(record.read_text()) | change))
+    with pytest.raises((DamagedError, IncompleteError)) as refused:
+        read_log([mine])
+    assert record.name in str(refused.value)

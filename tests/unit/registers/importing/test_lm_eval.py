@@ -1,0 +1,304 @@
+"""Outputs of lm-evaluation-harness: their means are the harness's own, and hostile ones are refused."""
+
+import json
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.conftest import CHECKOUT, Toolkit
+from toolkit.drafting.outline import outlined
+from toolkit.drafting.scaffold import scaffold
+from toolkit.errors import DamagedError, IncompleteError
+from toolkit.registers.importing.log import Log
+from toolkit.registers.importing.mapping import parse_mapping
+from toolkit.registers.importing.readers import json_lines, lm_eval
+from toolkit.registers.importing.reading import read_log
+from toolkit.registers.importing.tables import tables_of
+
+LOGS = CHECKOUT / "tests" / "fixtures" / "logs" / "lm_eval"
+
+
+def read(folder: str) -> Log:
+    return read_log([LOGS / folder])
+
+
+def results(folder: Path) -> list[tuple[str, Any]]:
+    """Return the harness's results by the name that the table has for their file."""
+    files = sorted(folder.rglob("results_*.json"))
+    return [
+        (file.relative_to(folder).as_posix().removesuffix(".json"), json.loads(file.read_text()))
+        for file in files
+    ]
+
+
+def lines(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """Return a copy of one run of one task, to be changed."""
+    shutil.copytree(LOGS / "metrics" / "lab__tiny-a", tmp_path / "run")
+    return tmp_path / "run"
+
+
+def samples(folder: Path) -> Path:
+    (file,) = folder.glob("samples_*")
+    return file
+
+
+def rewritten(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change every sample of a run."""
+    content = lines(samples(folder))
+    for line in content:
+        change(line)
+    samples(folder).write_text("".join(f"{json.dumps(line)}\n" for line in content))
+
+
+def described(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    (file,) = folder.glob("results_*")
+    content = json.loads(file.read_text())
+    change(content)
+    file.write_text(json.dumps(content))
+
+
+def test_means_are_those_that_the_harness_reports() -> None:
+    table = read("models").table
+    for name, whole in results(LOGS / "models"):
+        for task in whole["n-samples"]:
+            part = table.filter(pl.col("file") == name, pl.col("pool") == task)
+            assert part.height == whole["n-samples"][task]["effective"]
+            assert part["true_success"].mean() == pytest.approx(whole["results"][task]["acc,none"])
+    assert table["metric"].unique().to_list() == ["acc"]
+    assert table.height == 48
+
+
+def test_every_filter_is_a_regime_where_there_are_several() -> None:
+    log = read("filters")
+    ((_, whole),) = results(LOGS / "filters")
+    means = dict(log.table.group_by("regime").agg(pl.col("true_success").mean()).rows())
+    told = whole["results"]["sums_text"]
+    assert means == {name: told[f"exact_match,{name}"] for name in ("strict", "flexible")}
+    assert "filter" not in log.table.columns
+    assert any("repeats" in text and "sums_text: 2" in text for text in log.left_out)
+
+
+def test_several_metrics_have_a_column_each() -> None:
+    table = read("metrics").table
+    ((_, whole),) = results(LOGS / "metrics")
+    for metric in ("acc", "acc_norm"):
+        assert table[metric].mean() == pytest.approx(whole["results"]["sums_both"][f"{metric},none"])
+    assert not {"score", "true_success", "metric"} & set(table.columns)
+    assert table["filter"].unique().to_list() == ["none"]
+
+
+def test_every_line_is_a_row_with_what_it_says() -> None:
+    log = read("models")
+    for file in (file for file in log.files if file.suffix == ".jsonl"):
+        name = f"{file.parent.name}/results_{file.stem.rpartition('_')[2]}"
+        task = file.name.removeprefix("samples_").rpartition("_")[0]
+        rows = log.table.filter(pl.col("file") == name, pl.col("pool") == task).to_dicts()
+        for row, line in zip(rows, lines(file), strict=True):
+            assert (row["task"], row["schedule"]) == (str(line["doc_id"]), 0)
+            assert row["true_success"] is bool(line["acc"])
+            same = ("filter", "target", "doc_hash", "prompt_hash", "target_hash")
+            assert [row[key] for key in same] == [line[key] for key in same]
+            assert {key: row[f"doc.{key}"] for key in ("question", "answer", "target")} == {
+                key: line["doc"][key] for key in ("question", "answer", "target")
+            }
+    assert {"doc.choices", "resps", "filtered_resps", "arguments (the prompts)"} <= set(log.left_out)
+
+
+def test_runs_say_their_configuration() -> None:
+    table = read("models").table
+    for name, whole in results(LOGS / "models"):
+        (row,) = (
+            table.filter(pl.col("file") == name, pl.col("pool") == "sums_cot")
+            .select(
+                "model", "seed", "num_fewshot", "model_args.dtype", "config.torch_seed", "task.doc_to_text"
+            )
+            .unique()
+            .rows()
+        )
+        config = whole["config"]
+        told = whole["configs"]["sums_cot"]["doc_to_text"]
+        assert row == (whole["model_name"], config["random_seed"], 0, "float32", config["torch_seed"], told)
+        (launched,) = table.filter(pl.col("file") == name)["launched_at"].unique()
+        assert datetime.fromisoformat(launched) == datetime.fromtimestamp(round(whole["date"], 6), UTC)
+    assert read("metrics").table.select("seed", "config.numpy_seed").unique().rows() == [(0, 1234)]
+
+
+def test_two_models_are_two_arms_of_a_study() -> None:
+    log = read("models")
+    outline = outlined("mine", log)
+    assert (outline.columns["arm"], outline.arms) == ("model", ("lab_tiny_a", "lab_tiny_b"))
+    assert (outline.pools, outline.seeds, outline.tasks) == (("sums_cot", "sums_direct"), (0, 1), 6)
+    made = tables_of(log.table, parse_mapping(scaffold(outline, "me/mine")["mappings/mine.toml"]))
+    told = {
+        (whole["model_name"].replace("/", "_").replace("-", "_"), whole["config"]["random_seed"], task): whole
+        for _, whole in results(LOGS / "models")
+        for task in whole["n-samples"]
+    }
+    assert len(told) == made["evaluations"].height == 8
+    for run in made["evaluations"].to_dicts():
+        whole = told[run["arm"], run["seed"], run["pool"]]
+        assert run["successes"] / run["episodes"] == pytest.approx(whole["results"][run["pool"]]["acc,none"])
+
+
+def test_two_tasks_can_be_the_arms() -> None:
+    log = read("models")
+    table = log.table.filter(pl.col("model") == "lab/tiny-a")
+    outline = outlined("mine", Log(log.format, table, log.of_run), {"arm": "pool"})
+    made = tables_of(table, parse_mapping(scaffold(outline, "me/mine")["mappings/mine.toml"]))
+    assert made["runs"].select("arm", "seed").rows() == [
+        ("sums_cot", 0),
+        ("sums_cot", 1),
+        ("sums_direct", 0),
+        ("sums_direct", 1),
+    ]
+
+
+def test_samples_and_results_can_be_named_themselves(mine: Path) -> None:
+    (described_by,) = mine.glob("results_*")
+    whole = read_log([mine]).table
+    assert read_log([samples(mine)]).table.equals(whole)
+    assert read_log([described_by]).table.equals(whole)
+
+
+def test_many_tasks_are_pooled_by_their_outermost_group(mine: Path) -> None:
+    (named,) = mine.glob("results_*")
+    whole = json.loads(named.read_text())
+    names = [f"part_{number}" for number in range(lm_eval.MOST_POOLS + 1)]
+    for name in names:
+        shutil.copy(samples(LOGS / "metrics" / "lab__tiny-a"), mine / samples_name(name, named))
+    (mine / samples_name("sums_both", named)).unlink()
+    whole["n-samples"] = {name: {} for name in names}
+    whole["group_subtasks"] = {"all": ["half", names[-1]], "half": names[:-1]}
+    named.write_text(json.dumps(whole))
+    table = read_log([mine]).table
+    assert table["pool"].unique().to_list() == ["all"]
+    assert table["task"].n_unique() == table.height == 6 * len(names)
+    assert table.filter(pl.col("subtask") == "part_3")["task"].to_list() == [f"part_3:{n}" for n in range(6)]
+
+
+def samples_name(task: str, results_file: Path) -> str:
+    return f"samples_{task}_{results_file.stem.removeprefix('results_')}.jsonl"
+
+
+def test_arguments_of_older_versions_are_text(mine: Path) -> None:
+    described(mine, lambda whole: whole["config"].update(model_args="pretrained=a/b,dtype=float16"))
+    described(mine, lambda whole: whole.pop("model_name"))
+    row = read_log([mine]).table.row(0, named=True)
+    assert (row["model"], row["model_args.dtype"]) == ("a/b", "float16")
+
+
+def test_samples_without_results_are_incomplete(mine: Path) -> None:
+    for file in mine.glob("results_*"):
+        file.unlink()
+    with pytest.raises(IncompleteError, match="no results beside them"):
+        read_log([mine])
+
+
+def test_results_without_samples_are_no_episodes(mine: Path) -> None:
+    samples(mine).unlink()
+    with pytest.raises(IncompleteError, match="no episodes") as refused:
+        read_log([mine])
+    assert "--log_samples" in str(refused.value)
+    assert "samples of sums_both" in str(refused.value)
+
+
+def test_a_score_that_is_no_number_is_none(mine: Path) -> None:
+    rewritten(mine, lambda line: line.pop("acc_norm"))
+    rewritten(mine, lambda line: line.update(acc=float("nan") if line["doc_id"] == 2 else 0.25))
+    table = read_log([mine]).table
+    assert table["score"].to_list() == [0.25, 0.25, None, 0.25, 0.25, 0.25]
+    assert table.filter(pl.col("score").is_null())["error"].to_list() == ["it was not scored"]
+
+
+def test_a_metric_that_is_a_list_is_named_as_left_out(mine: Path) -> None:
+    rewritten(mine, lambda line: line.update(acc_norm=[[[1.5]], 2]))
+    log = read_log([mine])
+    assert "acc_norm" in log.left_out
+    assert "true_success" in log.table.columns
+
+
+def test_a_number_for_two_documents_is_refused(mine: Path) -> None:
+    shutil.copytree(mine, mine.parent / "other")
+    assert read_log([mine.parent]).table.height == 12
+    rewritten(
+        mine.parent / "other",
+        lambda line: line.update(doc_hash="x" if line["doc_id"] == 4 else line["doc_hash"]),
+    )
+    with pytest.raises(DamagedError, match="different documents under one number") as refused:
+        read_log([mine.parent])
+    assert "document 4 of sums_both" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b'{"doc_id": 0, "acc": 1', "Malformed JSON"),
+        (b"[1, 2]", "line 7: array"),
+        (b"7", "line 7: ubigint"),
+        (b'{"doc_id": 6, "doc_id": 7}', "line 7: a name twice"),
+        (b'{"doc_id": 6, "doc": {"a": 1, "a": 2}}', "line 7: a name twice"),
+        (b'{"doc_id": "\xff"}', "UTF-8"),
+        (b'{"a": ' + b"[" * 2**16 + b"}", "Malformed JSON"),
+    ],
+)
+def test_lines_that_make_no_sense_are_one_error(mine: Path, text: bytes, says: str) -> None:
+    with samples(mine).open("ab") as opened:
+        opened.write(text + b"\n")
+    with pytest.raises(DamagedError) as refused:
+        read_log([mine])
+    assert says in str(refused.value)
+    assert str(samples(mine)) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("bound", "module"),
+    [
+        ("LARGEST_TABLE", lm_eval),
+        ("MOST_COLUMNS", json_lines),
+        ("MOST_CELLS", json_lines),
+    ],
+)
+def test_samples_have_bounds(mine: Path, monkeypatch: pytest.MonkeyPatch, bound: str, module: object) -> None:
+    monkeypatch.setattr(module, bound, 10)
+    with pytest.raises(DamagedError):
+        read_log([mine])
+
+
+def test_a_line_has_a_bound(mine: Path) -> None:
+    with samples(mine).open("a") as opened:
+        opened.write(json.dumps({"doc_id": 6, "resps": "x" * (5 * json_lines.LONGEST_LINE // 2)}))
+    with pytest.raises(DamagedError, match="not an output") as refused:
+        read_log([mine])
+    assert f"{json_lines.LONGEST_LINE} bytes exceeded" in str(refused.value)
+
+
+def test_what_a_new_study_does_not_take_is_printed(toolkit: Toolkit, tmp_path: Path) -> None:
+    asked = ("new-study", "mine", "--table", LOGS / "models", "--into")
+    told = toolkit(*asked, tmp_path).out
+    assert "arm is the log's 'model'" in told
+    assert "not used: file, model_args.pretrained" in told
+    assert "left out: doc.choices; task.metric_list; arguments (the prompts)" in told
+    assert "NOT YET IMPORTABLE" not in told
+    document = toolkit(*asked, tmp_path / "other", "--json").json()
+    assert (document["problem"], document["left_out"][0]) == (None, "doc.choices")
+
+
+@pytest.mark.parametrize(
+    "content", ["[1]", "{", '{"config": [1]}', '{"n-samples": {}, "configs": 3}', "[" * 10**5]
+)
+def test_results_that_make_no_sense_are_one_error(mine: Path, content: str) -> None:
+    (file,) = mine.glob("results_*")
+    file.write_text(content)
+    with pytest.raises((DamagedError, IncompleteError)) as refused:
+        read_log([mine])
+    assert file.name in str(refused.value)

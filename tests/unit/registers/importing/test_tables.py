@@ -1,0 +1,302 @@
+"""A table of episodes becomes runs, episodes, evaluations and tasks; what contradicts itself is refused."""
+
+import gzip
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.described import SOURCE
+from tests.unit.registers.importing.test_mapping import MAPPING
+from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.registers.importing import source as module
+from toolkit.registers.importing.mapping import parse_mapping
+from toolkit.registers.importing.source import read_source
+from toolkit.registers.importing.tables import files_of, tables_of, write_imported
+from toolkit.registers.manifest import RegistrationRef
+from toolkit.registers.study import Study, open_study
+from toolkit.registers.verified import verify_study
+
+ROWS = [
+    {"agent": agent, "rng": rng, "problem": problem, "solved": solved}
+    for agent, rng, problem, solved in (
+        ("two", 0, "p10", 1),
+        ("A-1", 0, "p9", 0),
+        ("A-1", 0, "p10", 1),
+        ("two", 0, "p9", 1),
+        ("A-1", 0, "p9", 1),
+        ("two", 0, "p9", 0),
+    )
+]
+WORDS = {"arm": ("one", "two"), "regime": ("standard",), "pool": ("tasks",)}
+REF = RegistrationRef("mine", "0" * 64, {})
+
+
+def source(tmp_path: Path, rows: list[dict[str, Any]], name: str = "table.csv") -> pl.DataFrame:
+    path = tmp_path / name
+    writers = {".csv": "write_csv", ".jsonl": "write_ndjson", ".parquet": "write_parquet"}
+    getattr(pl.DataFrame(rows, infer_schema_length=None), writers[path.suffix])(path)
+    return read_source(path)
+
+
+def tables(tmp_path: Path, rows: list[dict[str, Any]], mapping: str = MAPPING) -> dict[str, pl.DataFrame]:
+    return tables_of(source(tmp_path, rows), parse_mapping(mapping))
+
+
+def with_column(ours: str, theirs: str) -> str:
+    return MAPPING.replace('task = "problem"', f'task = "problem"\n{ours} = "{theirs}"')
+
+
+def written(folder: Path, made: dict[str, pl.DataFrame], words: dict[str, tuple[str, ...]]) -> Study:
+    write_imported(
+        folder,
+        files_of(made, words),
+        runs=made["runs"].to_dicts(),
+        study="mine",
+        registration=REF,
+        words=words,
+        card=SOURCE,
+        documents={"source/x.txt": b"x"},
+    )
+    return open_study(folder)
+
+
+def test_episodes_are_numbered_and_counted(tmp_path: Path) -> None:
+    made = tables(tmp_path, ROWS)
+    assert made["task_pools"].rows() == [("tasks", 0, "p10"), ("tasks", 1, "p9")]
+    places = made["episodes"].select("run_id", "task", "schedule", "true_success").rows()
+    assert places == [
+        ("main-one-s0", 0, 0, True),
+        ("main-one-s0", 1, 0, False),
+        ("main-one-s0", 1, 1, True),
+        ("main-two-s0", 0, 0, True),
+        ("main-two-s0", 1, 0, True),
+        ("main-two-s0", 1, 1, False),
+    ]
+    met = made["evaluations"].select("run_id", "episodes", "successes", "tasks", "episodes_per_task").rows()
+    assert met == [("main-one-s0", 3, 2, 2, 2), ("main-two-s0", 3, 2, 2, 2)]
+    assert made["evaluations"]["task_set"].to_list() == [hashlib.sha256(b"0\n1\n").hexdigest()] * 2
+    assert made["runs"].select("run_id", "arm", "seed", "episodes").rows() == [
+        ("main-one-s0", "one", 0, 3),
+        ("main-two-s0", "two", 0, 3),
+    ]
+
+
+def test_tasks_that_are_numbers_are_in_their_order(tmp_path: Path) -> None:
+    rows = [{**ROWS[0], "problem": name} for name in ("10", "9", "100")]
+    assert tables(tmp_path, rows)["task_pools"]["task_id"].to_list() == ["9", "10", "100"]
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.jsonl", "table.parquet"])
+def test_every_sort_of_table_gives_the_same(tmp_path: Path, name: str) -> None:
+    made = tables_of(source(tmp_path, ROWS, name), parse_mapping(MAPPING))
+    assert {k: v.rows() for k, v in made.items()} == {k: v.rows() for k, v in tables(tmp_path, ROWS).items()}
+
+
+def test_what_was_not_recorded_is_not_there(tmp_path: Path) -> None:
+    study = written(tmp_path / "mine", tables(tmp_path, ROWS), WORDS)
+    verify_study(study)
+    absent = {"calls", "ended", "schedule_seed", "observed_reward", "transient"}
+    assert not absent & set(study.table("episodes").column_names)
+    assert not {"fault_rate", "group_size", "launched_at"} & set(study.rows("runs")[0])
+    assert study.table("runs").column("arm").choices == ("one", "two")
+
+
+def test_what_was_recorded_is_counted(tmp_path: Path) -> None:
+    rows = [
+        {**row, "seen": row["solved"] * (n % 2), "n": n, "end": "finished" if n else "budget_exceeded"}
+        for n, row in enumerate(ROWS)
+    ]
+    mapping = MAPPING.replace(
+        'task = "problem"', 'task = "problem"\nobserved_reward = "seen"\ncalls = "n"\nended = "end"'
+    )
+    study = written(tmp_path / "mine", tables(tmp_path, rows, mapping), WORDS)
+    verify_study(study)
+    one, two = study.rows("evaluations")
+    assert (one["observed_successes"], one["flipped"], one["calls"]) == (0, 2, 1 + 2 + 4)
+    assert (two["observed_successes"], two["flipped"], two["calls"]) == (1, 1, 0 + 3 + 5)
+    assert (two["finished"], two["budget_exceeded"], "exposed" in two) == (2, 1, False)
+
+
+def test_an_import_replaces_its_own_and_nothing_else(tmp_path: Path) -> None:
+    made = tables(tmp_path, ROWS)
+    first = written(tmp_path / "mine", made, WORDS).manifest
+    assert written(tmp_path / "mine", made, WORDS).manifest == first
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "letter.txt").write_text("keep me")
+    with pytest.raises(IncompleteError, match="something else"):
+        written(tmp_path / "other", made, WORDS)
+    assert (tmp_path / "other" / "letter.txt").read_text() == "keep me"
+
+
+def test_a_word_that_is_not_declared_leaves_what_was_there(tmp_path: Path) -> None:
+    before = written(tmp_path / "mine", tables(tmp_path, ROWS), WORDS).manifest
+    three = tables(tmp_path, [*ROWS, {**ROWS[0], "agent": "three"}])
+    with pytest.raises(DamagedError, match="a word for arm that the registration does not declare"):
+        written(tmp_path / "mine", three, WORDS)
+    assert open_study(tmp_path / "mine").manifest == before
+
+
+def test_a_run_of_several_logs_was_launched_with_the_first(tmp_path: Path) -> None:
+    days = (3, 1, 2, 5, 4, 6)
+    rows = [row | {"at": f"2031-01-0{day}T00:00:00Z"} for row, day in zip(ROWS, days, strict=True)]
+    runs = tables(tmp_path, rows, with_column("launched_at", "at"))["runs"]
+    assert [launched.day for launched in runs["launched_at"]] == [1, 3]
+
+
+def test_a_missing_column_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DamagedError, match="lacks a column") as raised:
+        tables(tmp_path, [{k: v for k, v in row.items() if k != "rng"} for row in ROWS])
+    assert (raised.value.expected, raised.value.found) == ("rng", "agent, problem, solved")
+
+
+def test_a_constant_of_another_sort_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DamagedError, match="step cannot have"):
+        tables(tmp_path, ROWS, MAPPING.replace("step = 0", 'step = "late"'))
+
+
+def test_an_episode_twice_is_named_by_its_rows(tmp_path: Path) -> None:
+    with pytest.raises(DamagedError, match="twice") as raised:
+        tables(tmp_path, ROWS, with_column("schedule", "rng"))
+    assert str(raised.value.found).startswith("rows 2 and 5: run_id=main-one-s0")
+
+
+def test_a_run_that_contradicts_itself_or_has_no_name_for_a_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DamagedError, match="run '0' contradicts itself") as raised:
+        tables(tmp_path, ROWS, with_column("run_id", "rng"))
+    assert raised.value.found == "one, two"
+    rows = [{**row, "agent": "../" + str(row["agent"])} for row in ROWS]
+    with pytest.raises(DamagedError, match="name that no file can have"):
+        tables(tmp_path, rows, with_column("run_id", "agent"))
+
+
+def test_a_task_with_two_prompts_is_refused(tmp_path: Path) -> None:
+    mapping = with_column("prompt", "text")
+    rows = [{**row, "text": "same"} for row in ROWS]
+    assert tables(tmp_path, rows, mapping)["task_pools"]["prompt"].to_list() == ["same", "same"]
+    rows[0]["text"] = "other"
+    with pytest.raises(DamagedError, match="two texts") as raised:
+        tables(tmp_path, rows, mapping)
+    assert raised.value.found == "task 'p10' of pool 'tasks': 'other' in row 1; 'same' in row 3"
+
+
+def test_more_tasks_than_can_be_numbered_are_refused(tmp_path: Path) -> None:
+    rows = [{**ROWS[0], "problem": n} for n in range(2**15 + 1)]
+    assert len(tables(tmp_path, rows[1:])["task_pools"]) == 2**15
+    with pytest.raises(DamagedError, match="more tasks"):
+        tables(tmp_path, rows)
+
+
+UNREADABLE = {
+    "empty.csv": b"",
+    "headings_only.csv": b"agent,rng\n",
+    "ragged.csv": b"agent,rng\n1,2,3\n",
+    "no_json.jsonl": b"{agent: 1}\n",
+    "no_parquet.parquet": b"agent,rng\n1,2\n",
+    "not_utf8.csv": b"agent,rng\n\xff\xfe,2\n",
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_a_table_that_is_none_is_damage(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(UNREADABLE[name])
+    with pytest.raises(DamagedError):
+        read_source(tmp_path / name)
+
+
+TOO_MUCH = {
+    "columns.csv": b",".join(b"c%d" % i for i in range(60)) + b"\n",
+    "columns.tsv.gz": gzip.compress(b"\t".join(b"c%d" % i for i in range(60)) + b"\n"),
+    "columns.jsonl": b"{%s}\n" % b", ".join(b'"c%d": 1' % i for i in range(60)),
+    "columns.parquet": pl.DataFrame({f"c{i}": [1] for i in range(60)}),
+    "cells.jsonl": b'{"a": 1, "b": 2}\n' * 600,
+    "cells.parquet": pl.DataFrame({"a": [1] * 1200}),
+    "bytes in a line.csv": b"a,b\n1," + b"x" * 6000 + b"\n",
+    "bytes in a line.jsonl": b'{"a": "' + b"x" * 6000,
+    "bytes.csv": b"a,b\n" + b"1,2\n" * 5000,
+    "bytes.csv.gz": gzip.compress(b"a,b\n" + b"1,2\n" * 5000),
+    "bytes.parquet": pl.DataFrame({"a": ["x" * 999 + str(i) for i in range(30)]}),
+}
+
+
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_a_table_has_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    bounds = {"MOST_COLUMNS": 50, "MOST_CELLS": 1000, "LONGEST_LINE": 5000, "LARGEST_TABLE": 12_000}
+    for bound, most in {**bounds, "_BLOCK": 100}.items():
+        monkeypatch.setattr(module, bound, most)
+    content = TOO_MUCH[name]
+    if isinstance(content, pl.DataFrame):
+        content.write_parquet(tmp_path / name)
+    else:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(DamagedError, match=f"more {name.partition('.')[0]} than one can have"):
+        read_source(tmp_path / name)
+
+
+def test_a_table_of_another_sort_or_none_at_all_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="a sort that is not read"):
+        read_source(tmp_path / "table.xlsx")
+    with pytest.raises(IncompleteError):
+        read_source(tmp_path / "table.csv")
+
+
+def test_more_episodes_of_a_task_than_can_be_numbered_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DamagedError, match="more episodes in one evaluation"):
+        tables(tmp_path, [ROWS[0]] * (2**15 + 1))
+
+
+def lines(tmp_path: Path, *documents: str) -> Path:
+    path = tmp_path / "table.jsonl"
+    path.write_text("\n".join(documents) + "\n", encoding="utf-8")
+    return path
+
+
+def test_numbers_of_json_stay_as_they_are_written(tmp_path: Path) -> None:
+    path = lines(tmp_path, '{"q": 9007199254740993, "t": true}', '{"q": 1.5}', '{"q": "ä", "t": null}')
+    read = read_source(path)
+    assert read["q"].to_list() == ["9007199254740993", "1.5", "ä"]
+    assert read["t"].to_list() == ["true", None, None]
+
+
+JSON_DEFECTS = {
+    "key_twice": '{"q": 1, "q": 2}',
+    "document_for_a_value": '{"q": {"id": 1}}',
+    "list_for_a_value": '{"q": [1]}',
+    "half_a_surrogate": '{"q": "\\ud800"}',
+    "no_object": "[1, 2]",
+    "cut_off": '{"q": 1',
+}
+
+
+@pytest.mark.parametrize("defect", JSON_DEFECTS)
+def test_json_that_could_be_misread_is_refused(tmp_path: Path, defect: str) -> None:
+    with pytest.raises(DamagedError):
+        read_source(lines(tmp_path, '{"q": 0}', JSON_DEFECTS[defect]))
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
+    assert "q" in read_source(lines(tmp_path, '\ufeff{"q": 0}')).columns
+
+
+@pytest.mark.parametrize(
+    ("heading", "problem"),
+    [("success,success", "one name"), ("success,row of the table", "name that is taken")],
+)
+def test_a_heading_twice_or_taken_is_refused(tmp_path: Path, heading: str, problem: str) -> None:
+    (tmp_path / "table.csv").write_text(f"{heading}\n1,0\n")
+    with pytest.raises(DamagedError, match=problem):
+        read_source(tmp_path / "table.csv")
+
+
+def test_a_compressed_table_is_read(tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "table.csv.gz", "wb") as stream:
+        stream.write(b"arm,success\na,1\n")
+    assert read_source(tmp_path / "table.csv.gz")["arm"].to_list() == ["a"]
+
+
+def test_a_list_for_a_task_is_refused(tmp_path: Path) -> None:
+    rows = [{**row, "problem": [1, 2]} for row in ROWS]
+    with pytest.raises(DamagedError, match="holds what a register's column cannot"):
+        tables_of(source(tmp_path, rows, "table.parquet"), parse_mapping(MAPPING))

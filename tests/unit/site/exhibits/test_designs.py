@@ -1,0 +1,108 @@
+"""The piece of the front page: a table as the register has it, what its columns say, few bytes."""
+
+import gzip
+import re
+from collections import defaultdict
+from math import fsum
+
+import pytest
+
+from tests.unit.site.numbers import numbers
+from tests.unit.site.reading import page_of, rendered
+from toolkit.decisions.case import Case
+from toolkit.registers.query import ask
+from toolkit.site.exhibits.designs import EXHIBIT
+from toolkit.site.front import Front
+from toolkit.site.material import Material
+from toolkit.site.page import Page
+from toolkit.site.pages import home
+
+MOST_BYTES = 4_000
+MARK = re.compile(r'<g class="mark" role="img" aria-label="([^"]*)">(.*?)</g>')
+QUERY = """
+SELECT run_id, step, pool, regime, task, schedule, observed_rewards FROM luck_share
+ORDER BY run_id, step, pool, regime, task, schedule
+"""
+
+
+def front_page(case: Case) -> Page:
+    (page,) = home.pages(Material((case,), front=Front("t", "q"), exhibits=(EXHIBIT,)))
+    return page
+
+
+def section(text: str) -> str:
+    return text.partition('<section aria-labelledby="designs">')[2].partition("</section>")[0]
+
+
+@pytest.fixture(scope="module")
+def piece(embedded: Case) -> str:
+    return section(rendered(front_page(embedded)))
+
+
+def share(table: list[list[bool]]) -> float | None:
+    """Return a table's luck share by sums of squares: one-way random effects, cut off at zero."""
+    k, m = len(table), len(table[0])
+    means = [sum(row) / m for row in table]
+    grand = sum(means) / k
+    between = m * fsum((mean - grand) ** 2 for mean in means) / (k - 1)
+    within = fsum((x - mean) ** 2 for row, mean in zip(table, means, strict=True) for x in row) / (
+        k * (m - 1)
+    )
+    part = max(0.0, (between - within) / m)
+    return part / (part + within) if part + within else None
+
+
+def test_the_table_is_the_first_whose_luck_share_is_nearest_the_mean(embedded: Case, piece: str) -> None:
+    tables: dict[tuple[object, ...], list[list[bool]]] = defaultdict(list)
+    for *place, _, rewards in ask(embedded.study, QUERY).rows:
+        tables[tuple(place)].append(list(rewards))
+    every = {place: share(table) for place, table in tables.items()}
+    shares = {place: value for place, value in every.items() if value is not None}
+    mean = fsum(shares.values()) / len(shares)
+    nearest = min(abs(value - mean) for value in shares.values())
+    run, step, _, _, task = place = next(
+        at for at, value in shares.items() if abs(value - mean) < nearest + 1e-12
+    )
+    table = tables[place]
+    drawn = [mark for mark in MARK.findall(piece) if mark[0].startswith("Schedule ")]
+    assert [label for label, _ in drawn] == [
+        f"Schedule {number}: {sum(column)} of 8 policy samples succeed" for number, column in enumerate(table)
+    ]
+    for (_, shapes), column in zip(drawn, table, strict=True):
+        squares = {
+            kind: path.count("M") for kind, path in re.findall(r'path class="(\w+)" d="([^"]*)"', shapes)
+        }
+        assert (squares.get("won", 0), squares.get("lost", 0)) == (sum(column), 8 - sum(column))
+    text = " ".join(re.sub(r"<[^>]+>", "", piece.partition("<figcaption>")[2]).split())
+    for part in (f"{run}, step {step}", f"task {task},", f"mean of all {len(shares):,} such tables"):
+        assert part in text
+    assert f"explains {100 * shares[place]:.0f}% of the reward's variance" in text
+    assert numbers(text.partition("luck share ")[2])[0] == pytest.approx(shares[place], abs=0.0051)
+    assert numbers(text.partition(f"of {embedded.study.name}: ")[2])[0] == pytest.approx(mean, abs=0.0051)
+    always, never = ([i for i, c in enumerate(table) if sum(c) == count] for count in (8, 0))
+    assert numbers(text.partition("Under schedule")[2].partition("it always")[0]) == always
+    assert numbers(text.partition("it always succeeds, under")[2].partition("never")[0]) == never
+
+
+def test_both_designs_say_who_meets_which_schedule(piece: str) -> None:
+    labels = [label for label, _ in MARK.findall(piece)]
+    assert "Paired: all 8 rollouts of a group meet one schedule" in labels
+    alone = [f"Independent: rollout {i} alone meets schedule {i}" for i in range(1, 9)]
+    assert [label for label in labels if label.startswith("Independent")] == alone
+
+
+def test_it_weighs_little_and_keeps_to_the_policy(embedded: Case, piece: str) -> None:
+    assert len(gzip.compress(piece.encode())) < MOST_BYTES
+    page_of(Material((embedded,), exhibits=(EXHIBIT,)), "index.html", home)  # reads without a style in it
+
+
+def test_a_study_that_published_no_table_leaves_the_designs(case: Case) -> None:
+    shown = section(rendered(front_page(case)))
+    assert "Independent: rollout 8" in shown
+    assert "Schedule 0" not in shown
+    assert "In the table" not in shown
+
+
+def test_a_site_without_the_exhibit_has_no_such_piece(embedded: Case) -> None:
+    (page,) = home.pages(Material((embedded,)))
+    assert section(rendered(page)) == ""

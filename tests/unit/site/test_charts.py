@@ -1,0 +1,360 @@
+"""Charts: findings in words made from the data, intervals with what was resampled, one set of colours."""
+
+import re
+from dataclasses import replace
+from fractions import Fraction
+from importlib.resources import files
+from itertools import pairwise
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.decisions.measure import CurvePoint
+from toolkit.site.charts import svg
+from toolkit.site.charts.curves import Step, learning_curves, success_by_step, training_steps
+from toolkit.site.charts.estimates import ForestRow, Spread, forest, seed_differences
+from toolkit.site.charts.scale import Bar, apart, held, swarm
+from toolkit.site.charts.series import (
+    Comparison,
+    Luck,
+    Measured,
+    Member,
+    Point,
+    Predictor,
+    Ratio,
+    Scene,
+    condition_by_task,
+    luck_shares,
+    members,
+    predicted_and_seen,
+    ratios,
+    reward_table,
+)
+from toolkit.site.charts.svg import Chart
+from toolkit.site.exhibits.theory_charts import condition_by_success
+
+BAR = Bar(Fraction(95, 100), Fraction(-1, 100), Fraction(8, 100), "computed (bootstrap of seed pairs; tasks)")
+RATIO = Measured("A ratio", "checkpoint", "ratio", "trace paired / trace independent")
+SCENE = Scene(
+    "Two places",
+    (Predictor("drift ratio", "Rank correlation: +1.00"), Predictor("trace ratio", "")),
+    "ratio of gains",
+    (
+        Point("here", "Adam", (Fraction(9, 10), Fraction(1, 2)), Fraction(19, 20), BAR),
+        Point("there", "sign", (Fraction(1), Fraction(3, 4)), Fraction(21, 20), None),
+    ),
+    ("nowhere",),
+)
+
+
+def spread(*values: int, arms: tuple[str, ...] = ("paired", "independent"), absent: int = 0) -> Spread:
+    members = tuple((str(i), Fraction(value, 100)) for i, value in enumerate(values))
+    mean = None if absent else Fraction(sum(values), 100 * len(values))
+    bar, says = (None, "") if absent else (BAR, "includes zero")
+    return Spread(
+        "Some AUC", "fraction", arms, "seed", members, absent, mean, bar, Fraction(3, 100), (), says
+    )
+
+
+def drawn(chart: Chart | None) -> Chart:
+    assert chart is not None
+    return chart
+
+
+def every_chart() -> list[Chart]:
+    points = tuple(
+        CurvePoint(arm, series, step, Fraction(step + 50, 200))
+        for arm in ("paired", "independent")
+        for series in ("seed 0", "mean")
+        for step in (0, 20)
+    )
+    steps = tuple(Step(n, 0.1 * n, 1.0, 0.5, 0.0, (1.0, 0.5, 2.0), 9.0, 6.0) for n in (1, 2))
+    row = ForestRow("H1", "One", "miss", "fraction", Fraction(0), BAR, Fraction(3, 100))
+    found = (
+        seed_differences(spread(5, -1, 6)),
+        seed_differences(spread(*range(20))),
+        learning_curves(points, "C2", "successes / episodes"),
+        members(RATIO, (Member("a@20", 0.7, 0.6, 0.8),), "bars: 95%, tasks resampled"),
+        forest((row,), "s"),
+        ratios("A ratio", (Ratio("a", 20, 0.7, 0.6, 0.8), Ratio("base", 0, 0.9, None, None)), "bars: 95%"),
+        condition_by_task("a@20", "score²", (("t:0", 0.1, 0.2), ("t:1", 0.3, 0.2))),
+        luck_shares("C2", (Luck("r", "paired", 0, 0.4, 0.3, 0.5),), "bars: 95%"),
+        success_by_step((("clean", 0, 1, 2), ("clean", 20, 2, 2), ("final", 20, 1, 2)), "r"),
+        predicted_and_seen(SCENE, "s"),
+        reward_table("r, step 0", "Luck share 0.5", ((True, False), (True, True)), (0, 1)),
+        *training_steps(steps),
+    )
+    return [drawn(chart) for chart in found]
+
+
+PAIRED = "Paired above independent in"
+
+
+@pytest.mark.parametrize(
+    ("drawn_of", "title"),
+    [
+        (spread(5, -1, 6), f"{PAIRED} 2 of 3 seeds; mean +0.0333, 95% interval includes zero"),
+        (spread(5, 0, -1), f"{PAIRED} 1 of 3 seeds, equal in 1; mean +0.0133, 95% interval includes zero"),
+        (spread(5, 6, absent=1), f"{PAIRED} 2 of 3 seeds, 1 missing"),
+        (
+            spread(5, 6, arms=("clean",)),
+            "Clean: 0.05 to 0.06 over 2 seeds; mean +0.0550, 95% interval includes zero",
+        ),
+        (
+            replace(spread(5, -1, 6), threshold=None, bounds=(Fraction(0),), says="not above zero"),
+            f"{PAIRED} 2 of 3 seeds; mean +0.0333, 95% interval not above zero",
+        ),
+    ],
+    ids=["some", "tie", "missing", "one arm", "bound at zero"],
+)
+def test_a_title_counts_the_seeds_that_it_speaks_of(drawn_of: Spread, title: str) -> None:
+    chart = drawn(seed_differences(drawn_of))
+    assert chart.title == title
+    assert ("mean of" in chart.svg) == (drawn_of.mean is not None)
+    # A bound at zero is the line of zero.
+    assert ('class="limit"' in chart.svg) == (drawn_of.threshold is not None)
+
+
+def test_an_interval_is_told_against_the_bounds_that_the_rule_names() -> None:
+    tenth = Fraction(1, 10)
+    chart = drawn(seed_differences(replace(spread(5, -1, 6), bounds=(-tenth, tenth), says="inside ±0.1")))
+    assert chart.title.endswith("mean +0.0333, 95% interval inside ±0.1")
+    assert "zero" not in chart.title
+    assert "Dashed lines: \N{MINUS SIGN}0.1 and 0.1." in chart.caption
+    assert chart.wide.count('class="limit"') == 3  # both bounds, and a threshold of its own
+
+
+def test_zero_has_no_sign() -> None:
+    chart = drawn(seed_differences(spread(5, 0, -1)))
+    assert not re.search(r"[+\N{MINUS SIGN}]0\.?0*[<\"]", chart.svg)
+    assert 'aria-label="seed 1: 0"' in chart.svg
+
+
+def test_a_caption_names_the_interval_and_what_was_resampled() -> None:
+    caption = drawn(seed_differences(spread(5, -1, 6))).caption
+    assert (
+        "95% interval [\N{MINUS SIGN}0.0100, +0.0800] of the mean, computed (bootstrap of seed pairs; tasks)"
+        in caption
+    )
+    assert "Dashed line: registered threshold +0.03" in caption
+
+
+def test_twenty_seeds_need_no_more_room_than_a_few() -> None:
+    height = re.search(r'height="(\d+)', drawn(seed_differences(spread(*range(20)))).wide)
+    assert height
+    assert int(height[1]) < 300
+
+
+@given(st.lists(st.integers(-20, 20), min_size=1, max_size=25))
+def test_dots_that_share_a_row_never_touch(values: list[int]) -> None:
+    offsets = swarm([float(value) for value in values], 3.0)
+    placed = list(zip(values, offsets, strict=True))
+    for i, (one, row) in enumerate(placed):
+        assert all(other_row != row or abs(other - one) >= 3 for other, other_row in placed[:i])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=7))
+def test_labels_keep_their_order_and_their_distance(places: list[float]) -> None:
+    moved = apart(places, 0.2)
+    order = sorted(range(len(places)), key=lambda i: places[i])
+    for low, high in pairwise(order):
+        assert moved[high] - moved[low] >= 0.2 - 1e-9
+
+
+def test_curves_are_named_where_they_end_and_have_no_legend() -> None:
+    chart = every_chart()[2]
+    assert chart.title == "Paired above independent at 0 of 2 steps, equal at 2, on average"
+    for drawing in (chart.wide, chart.narrow):
+        assert ">paired 35.0%<" in drawing
+        assert ">independent 35.0%<" in drawing
+
+
+def test_arms_of_different_size_are_not_said_to_have_the_same_seeds() -> None:
+    points = tuple(
+        CurvePoint(arm, f"seed {seed}", 0, Fraction(seed + 1, 4))
+        for arm, seeds in (("paired", 3), ("clean", 2))
+        for seed in range(seeds)
+    )
+    chart = drawn(learning_curves(points, "C4", "successes / episodes"))
+    assert "Thin lines are 2 to 3 seeds" in chart.caption
+
+
+def test_a_checkpoint_is_called_as_the_registration_calls_it() -> None:
+    chart = every_chart()[3]
+    assert ">a@20<" in chart.svg
+    assert chart.title == "1 checkpoint below 1; no interval reaches 1"
+    assert "Dashed line: 1" in chart.caption
+    dots = (Member("a", 0.7, 0.6, 1.1), Member("b", 1.2, 1.1, 1.3))
+    chart = drawn(members(RATIO, dots, "bars: 95%, tasks resampled"))
+    assert chart.title == "1 of 2 checkpoints below 1; 1 interval reaches 1"
+
+
+def test_members_are_told_against_the_number_of_the_rule() -> None:
+    share = Measured("Luck shares", "run", "fraction", "luck share")
+    dots = (Member("a", 0.30), Member("b", 0.45))
+    chart = drawn(members(share, dots, "no intervals", (Comparison("each", ">=", 0.15, None, 2, 2),)))
+    assert chart.title == "Luck share 0.300 to 0.450 in all 2 runs, at or above 0.15"
+    assert "Dashed line in colour: 0.15" in chart.caption
+    assert chart.wide.count('class="limit"') == 1
+    some = drawn(members(share, dots, "no intervals", (Comparison("each", ">", 0.4, None, 1, 2),)))
+    assert some.title == "Luck share 0.300 to 0.450 in 2 runs, 1 of them above 0.4"
+
+
+def test_later_members_are_told_against_the_first() -> None:
+    dots = (Member("base@0", 0.8), Member("a@20", 0.7), Member("a@40", 0.9))
+    compared = (Comparison("last", "<", 0.8, "base@0", 0, 1), Comparison("rest", "<", 0.8, "base@0", 1, 2))
+    chart = drawn(members(RATIO, dots, "no intervals", compared))
+    assert chart.title == (
+        "The last checkpoint is not below the first (base@0, 0.800); 1 of 2 later checkpoints below it"
+    )
+    assert "Dotted line: base@0, the first, 0.800" in chart.caption
+    assert ">base@0 0.800<" in chart.svg
+    assert chart.wide.count('class="first"') == 1
+
+
+def test_a_forest_draws_an_estimate_of_zero_and_names_what_it_leaves_out() -> None:
+    rows = (
+        ForestRow("H1", "One", "miss", "fraction", Fraction(0), BAR, None),
+        ForestRow("H2", "Two", "pass", "", None, None, None),
+        ForestRow("H3", "Three", "pass", "steps", Fraction(2), BAR, None),
+        ForestRow("H4", "Four", "pass", "fraction", Fraction(1, 50), BAR, None),
+    )
+    chart = drawn(forest(rows, "mine"))
+    assert 'aria-label="H1, One: 0, 95% interval' in chart.wide
+    assert "Without an interval, and not drawn: H2." in chart.caption
+    assert "In another unit, and not drawn: H3." in chart.caption
+    assert "computed (bootstrap of seed pairs; tasks)" in chart.caption
+    assert chart.title == "The interval of each of 2 rules includes zero"
+
+
+def test_a_forest_has_a_tick_for_every_bound() -> None:
+    hundredth = Fraction(1, 100)
+    rows = (
+        ForestRow("H1", "One", "miss", "fraction", Fraction(0), BAR, None, (-hundredth, hundredth), "not so"),
+        ForestRow("H2", "Two", "pass", "fraction", Fraction(0), BAR, Fraction(3, 100), (), "includes zero"),
+    )
+    chart = drawn(forest(rows, "mine"))
+    assert chart.wide.count('class="limit tick"') == 3
+    bars = re.findall(r'd="M([\d.]+) [\d.]+L([\d.]+) [\d.]+" class="bar"', chart.wide)
+    assert len(bars) == 2
+    assert all(float(start) < float(end) for start, end in bars)
+    assert chart.title == "The interval of each of 2 rules includes zero; that of H1 is not so"
+
+
+@pytest.mark.parametrize(
+    ("bars", "says", "title"),
+    [
+        (
+            (-1, -1, -1),
+            ("above -1", "not above -1", "above -1"),
+            "of each of 3 rules includes zero; 2 of 3 keep registered bounds",
+        ),
+        ((-1, 0, 1), (), "intervals of 2 of 3 rules include zero"),
+        ((), (), None),
+    ],
+)
+def test_a_forest_counts_intervals_that_hold_or_touch_zero_and_rules_that_keep_their_bounds(
+    bars: tuple[int, ...], says: tuple[str, ...], title: str | None
+) -> None:
+    rows = [ForestRow("none", "", "pass", "", None, None, None)]
+    for i, low in enumerate(bars):
+        bar, bounds = replace(BAR, low=Fraction(low, 100)), (Fraction(-1),) if says else ()
+        told = says[i] if says else ""
+        rows.append(ForestRow(str(i), "", "pass", "", Fraction(1), bar, None, bounds, told))
+    chart = forest(tuple(rows), "mine")
+    assert (chart and chart.title.removeprefix("The ").removeprefix("interval ")) == title
+
+
+SETS = tuple(
+    (name, step, k + step, 100)
+    for name, k in (("clean", 50), ("faults", 49), ("challenge", 20))
+    for step in (0, 20, 40)
+) + tuple((f"{name}, final", 40, k, 100) for name, k in (("clean", 91), ("faults", 90), ("flips", 90)))
+
+
+def test_a_place_is_drawn_once_a_panel_and_says_what_was_predicted_and_seen() -> None:
+    chart = drawn(predicted_and_seen(SCENE, "mine"))
+    for drawing in (chart.wide, chart.narrow):
+        assert drawing.count('class="mark') == len(SCENE.across) * len(SCENE.points)
+    assert "1 here: drift ratio 0.900, trace ratio 0.500; seen 0.950, 95% interval" in chart.wide
+    assert "2 there: drift ratio 1.000, trace ratio 0.750; seen 1.050" in chart.wide
+    assert "Not drawn, as nothing was seen: nowhere." in chart.caption
+    assert predicted_and_seen(replace(SCENE, points=()), "mine") is None
+
+
+def names_of(drawing: str) -> list[ET.Element]:
+    return [t for t in ET.fromstring(drawing).iter("text") if "name" in t.get("class", "").split()]  # noqa: S314
+
+
+def test_a_line_leads_from_every_name_to_its_point_in_its_colour() -> None:
+    chart = drawn(success_by_step(SETS, "r"))
+    named = {str(t.text).rpartition(" ")[0]: t.get("class", "").split()[-1] for t in names_of(chart.wide)}
+    assert named.keys() == {name for name, *_ in SETS}
+    assert len(set(named.values())) == len(named)
+    leaders = [p.get("class", "") for p in ET.fromstring(chart.wide).iter("path")]  # noqa: S314
+    for name, look in named.items():
+        assert f"leader {look}" in leaders
+        assert re.search(rf'aria-label="{name}, step 40: [^>]*class="mark {look}\b', chart.wide)
+
+
+def test_names_of_sets_do_not_lie_on_each_other() -> None:
+    chart = drawn(success_by_step(SETS, "r"))
+    for drawing in (chart.wide, chart.narrow):
+        places = sorted(float(t.get("y", "")) for t in names_of(drawing))
+        assert all(b - a >= 12 for a, b in pairwise(places))  # letters are 12 pixels high
+
+
+def test_more_sets_than_colours_differ_in_shape() -> None:
+    chart = drawn(success_by_step(tuple((f"set {i}", 0, i, 20) for i in range(9)), "r"))
+    looks = re.findall(r'<(\w+) [^>]*class="mark (k\d)', chart.wide)
+    assert len(looks) == len(set(looks)) == 9
+
+
+def test_sides_of_the_condition_have_no_arms_colour() -> None:
+    chart = drawn(condition_by_success(8, ((0.1, 0.1, 0.2), (0.9, 0.3, 0.2))))
+    used = set(re.findall(r"\bk\d\b", chart.svg))
+    assert used
+    assert not used & {svg.ARMS["paired"], svg.ARMS["independent"]}
+
+
+@pytest.mark.parametrize(
+    ("later", "said"), [(0.6, "higher in the end"), (0.1, "lower in the end"), (0.4, "Luck shares overlap")]
+)
+def test_luck_shares_are_told_from_first_to_last_step(later: float, said: str) -> None:
+    shares = (
+        Luck("a", "paired", 0, 0.3, None, None),
+        Luck("b", "paired", 0, 0.5, None, None),
+        Luck("a", "paired", 100, later, None, None),
+    )
+    title = drawn(luck_shares("C2", shares, "no intervals")).title
+    assert said in title
+    assert f"0.30 to 0.50 at step 0, {later:.2f} at step 100" in title
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=7))
+def test_labels_stay_within_their_ends(places: list[float]) -> None:
+    kept = held(places, 0.1, 0.0, 1.0)
+    assert all(-1e-9 <= place <= 1 + 1e-9 for place in kept)
+    assert all(b - a >= 0.1 - 1e-9 for a, b in pairwise(sorted(kept)))
+
+
+def test_every_drawing_uses_the_looks_that_the_style_knows() -> None:
+    style = (files("toolkit.site") / "assets" / "charts.css").read_text("utf-8")
+    known = set(re.findall(r"\.([a-z][\w-]*)", style))
+    for chart in every_chart():
+        used = {look for looks in re.findall(r'class="([^"]*)"', chart.svg) for look in looks.split()}
+        assert used <= known | {"bold", "wide", "narrow", "mark", "dot"}, (chart.title, used - known)
+        assert "fill=" not in chart.svg
+        assert "stroke=" not in chart.svg
+
+
+def test_hostile_names_stay_text_and_a_huge_one_leaves_a_drawing_its_size() -> None:
+    hostile = "</svg><script>alert(1)</script>"
+    chart = drawn(ratios(hostile, (Ratio(hostile, 20, 0.7, None, None),), hostile))
+    assert "<script" not in chart.svg
+    assert chart.svg.count("</svg>") == 2
+    assert "&lt;script&gt;" in chart.svg
+    huge = drawn(ratios("A ratio", (Ratio("x" * 5000, 20, 0.7, None, None),), "no intervals"))
+    assert max(len(words) for words in re.findall(r">([^<]+)</text>", huge.svg)) < 100

@@ -1,0 +1,119 @@
+"""What a rule's drawings are made of: its values, and the intervals that the study holds for them."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from toolkit.decisions.case import Case
+from toolkit.decisions.grammar import parse
+from toolkit.decisions.values import Series
+from toolkit.lab.probing.report import report
+from toolkit.registers.query import ask
+from toolkit.site.charts.svg import Chart
+from toolkit.site.drawings import comparisons, forest_row, measure, rule_charts
+
+
+def charts(case: Case, rule: str) -> list[Chart]:
+    figures = [row for rows in report(case.study).figures.values() for row in rows]
+    return rule_charts(case, case.decide(rule), figures)
+
+
+def test_a_probe_ratio_has_the_interval_that_the_study_holds(embedded: Case) -> None:
+    ((low, high),) = ask(
+        embedded.study,
+        "SELECT low, high FROM probe_intervals WHERE trajectory = 'c2-paired-s2' AND step = 100 "
+        "AND scored = 'all' AND noise = 'outcome' AND estimator = 'MC' AND figure = 'trace_ratio'",
+    ).rows
+    drawn = charts(embedded, "H1b")
+    assert any(f"c2-paired-s2@100: 0.603 [{low:.3f}, {high:.3f}]" in chart.svg for chart in drawn)
+    assert all(
+        "95% intervals computed from the probe's evidence, tasks resampled" in c.caption for c in drawn
+    )
+
+
+def test_a_probe_ratio_that_some_resample_does_not_define_says_why_it_has_no_interval(embedded: Case) -> None:
+    figures = [
+        row | dict.fromkeys(("low", "high"))
+        for rows in report(embedded.study).figures.values()
+        for row in rows
+    ]
+    drawn = rule_charts(embedded, embedded.decide("H1b"), figures)
+    assert any('c2-paired-s2@100: 0.603"' in chart.svg for chart in drawn)
+    assert all("some resample of these tasks does not define the figure" in chart.caption for chart in drawn)
+
+
+def test_coordinates_are_not_mixed(embedded: Case) -> None:
+    ((low, high),) = ask(
+        embedded.study,
+        "SELECT low, high FROM probe_intervals WHERE trajectory = 'base' AND scored = 'actions' "
+        "AND noise = 'outcome' AND estimator = 'MC' AND figure = 'trace_ratio'",
+    ).rows
+    assert any(f"[{low:.3f}, {high:.3f}]" in chart.svg for chart in charts(embedded, "B1"))
+
+
+def test_luck_shares_have_the_intervals_that_were_published(case: Case) -> None:
+    (shares,) = charts(case, "H1a")  # their lower ends are the same bars, and are not drawn a second time
+    ((low, high),) = ask(
+        case.study,
+        "SELECT interval_low, interval_high FROM luck_share_summary "
+        "WHERE run_id = 't1-c2-paired-s1' AND step = 0",
+    ).rows
+    assert f"t1-c2-paired-s1: 0.380 [{float(low):.3f}, {float(high):.3f}]" in shares.svg
+    assert "as published, tasks resampled" in shares.caption
+
+
+def test_a_row_of_the_forest_is_the_decision(case: Case) -> None:
+    row = forest_row(case.decide("H5"))
+    # Paper, table of outcomes: a 90% interval from -0.4 to +5.2 points, against a margin of 3.
+    assert row.bar is not None
+    assert row.bar.words == "90% interval [\N{MINUS SIGN}0.0037, +0.0525]"
+    assert (row.verdict, float(row.threshold or 0)) == ("pass", -0.03)
+    assert (row.bounds, row.says) == ((Fraction(-3, 100),), "above -0.03")
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("E4", "90% interval inside ±0.01"),
+        ("E1", "95% interval not above zero"),
+        ("H5", "90% interval above -0.03"),
+        ("H2a", "95% interval includes zero"),
+    ],
+)
+def test_an_interval_is_told_against_what_the_rule_compares_it_with(
+    embedded: Case, rule: str, said: str
+) -> None:
+    assert charts(embedded, rule)[0].title.endswith(said)
+
+
+def test_later_checkpoints_are_drawn_against_the_first_where_the_rule_asks_for_that(embedded: Case) -> None:
+    # P13 asks for outcome ratios that fall from the base's, and for transition ratios below one.
+    outcome, *_, transition = charts(embedded, "P13")
+    assert "the last checkpoint is below the first (base@0, 0.737)" in outcome.title.lower()
+    assert "Dotted line: base@0, the first, 0.737" in outcome.caption
+    assert "first" not in transition.title
+    assert "Dotted" not in transition.caption
+
+
+def test_a_members_number_comes_from_the_rule(case: Case) -> None:
+    (shares,) = charts(case, "H1a")
+    assert shares.title == "Luck share 0.332 to 0.380 in all 6 runs, at or above 0.15"
+
+
+def test_a_rule_without_runs_has_no_bar(case: Case) -> None:
+    row = forest_row(case.decide("H6"))
+    assert (row.mean, row.bar) == (None, None)
+
+
+def test_an_axis_speaks_the_words_of_the_register(case: Case) -> None:
+    assert measure(case.book.endpoints["c2_auc"]) == "successes / episodes"
+    assert measure(case.book.endpoints["c4_spurious_paired"]) == "spurious / all correct"
+
+
+def test_members_are_compared_with_the_number_that_a_test_names_and_its_sign(embedded: Case) -> None:
+    rule = embedded.book.rules["H1b"]
+    criterion = replace(rule.criteria[0], expression=parse("each(x > -0.25)", "here"))
+    series = Series("checkpoint", (("a", Fraction(-1, 2)), ("b", Fraction(0))))
+    (compared,) = comparisons(replace(rule, criteria=(criterion,)), "x", series)
+    assert (compared.sign, compared.bound, compared.held, compared.of) == (">", -0.25, 1, 2)

@@ -1,0 +1,100 @@
+"""The front page: its head, and the findings that are its answer."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import CHECKOUT
+from tests.unit.site.reading import pages_of, rendered, words
+from toolkit.decisions.case import Case
+from toolkit.errors import DamagedError
+from toolkit.findings import Finding
+from toolkit.site.exhibits import paper, theory
+from toolkit.site.front import Front, read_front
+from toolkit.site.material import Material
+from toolkit.site.pages import home, study
+
+WORDS = """
+title = "A title"
+question = "A question?"
+order = ["published"]
+exhibits = ["theory"]
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    (folder / "site.toml").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_ordered_studies_come_first(tmp_path: Path) -> None:
+    assert read_front(tmp_path) is None
+    front = read_front(write(tmp_path, WORDS))
+    assert front == Front("A title", "A question?", ("published",), exhibits=("theory",))
+    assert sorted(["another", "published"], key=front.place) == ["published", "another"]
+    assert read_front(write(tmp_path, 'title = "t"\nquestion = "q"')) == Front("t", "q")
+
+
+@pytest.mark.parametrize(
+    "text", ["title =", "title = 'a'", WORDS + "[[answer]]\ntext = 'It missed.'\n", WORDS + "links = 1"]
+)
+def test_a_head_that_cannot_be_read_is_damaged(tmp_path: Path, text: str) -> None:
+    with pytest.raises(DamagedError, match="front page cannot be read") as refused:
+        read_front(write(tmp_path, text))
+    assert "findings.toml" in str(refused.value)
+
+
+LINKS = """
+[links]
+Code = "https://example.org/code"
+[datasets]
+published = "https://example.org/data/v1"
+"""
+
+
+def test_links_out_and_datasets_are_read_as_declared(tmp_path: Path) -> None:
+    front = read_front(write(tmp_path, WORDS + LINKS))
+    assert front is not None
+    assert front.addresses == ("https://example.org/code", "https://example.org/data/v1")
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://example.org/x", "https://example.org/../x", "javascript:alert(1)", "https://u@x.org", ""],
+)
+def test_an_address_that_is_not_plain_is_refused(tmp_path: Path, address: str) -> None:
+    with pytest.raises(DamagedError, match="not plain") as refused:
+        read_front(write(tmp_path, WORDS + f"[links]\nCode = '{address}'"))
+    assert repr(address) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("place", "page"),
+    [
+        ("front", "index.html"),
+        ("study", "published/index.html"),
+        ("theory", "theory.html"),
+        ("paper", "paper.html"),
+    ],
+)
+def test_a_finding_stands_at_its_places_with_what_bears_it(case: Case, place: str, page: str) -> None:
+    findings = (
+        Finding("published", "It <missed>.", ("H2a",), "", (place,), is_exploratory=False),
+        Finding("published", "It was asked.", (), "SELECT 1 AS n", (place,), is_exploratory=True),
+    )
+    material = Material((case,), front=Front("t", "q"), findings=findings, cards=CHECKOUT / "cards")
+    pages = pages_of(material, home, study, theory, paper)
+    shown = {name for name, text in pages.items() if "It &lt;missed&gt;." in text}
+    assert shown == {page}
+    text = words(pages[page])
+    assert "It was asked. exploratory" in text
+    assert "It <missed>. exploratory" not in text
+    assert ("toolkit sql" in pages[page] and "SELECT 1 AS n" in text) == (place != "front")
+
+
+def test_a_finding_links_to_the_rules_that_bear_it(case: Case) -> None:
+    findings = (Finding("published", "It missed.", ("H2a",), "", ("front",), is_exploratory=False),)
+    material = Material((case,), front=Front("t", "q"), findings=findings)
+    (page,) = home.pages(material)
+    hero = rendered(page, ["published/H2a.html"]).partition('<ol class="answer">')[2].partition("</ol>")[0]
+    assert 'href="published/H2a.html"' in hero

@@ -1,0 +1,135 @@
+"""What of the registers travels with the site, and what the data page says of it."""
+
+import base64
+import json
+import re
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.unit.site.reading import pages_of
+from toolkit.decisions.case import Case
+from toolkit.places import Home
+from toolkit.registers.columns import ARMS
+from toolkit.registers.study import Study, open_study
+from toolkit.site import registers
+from toolkit.site.material import Material
+from toolkit.site.pages import data
+from toolkit.site.registers import register_files
+
+HOSTILE = "</script><script>alert(1)</script>\"'&{{ 7*7 }}\u2028"
+_SCRIPT = re.compile(r'\(globalThis\.toolkitRegisters\?\?=\{\}\)\["([^"]+)"\]=(.*);\n', re.DOTALL)
+
+
+def carried_value(content: bytes) -> tuple[str, Any]:
+    """Return what a script of the registers sets, and to what."""
+    match = _SCRIPT.fullmatch(content.decode())
+    assert match is not None
+    return match[1], json.loads(match[2])
+
+
+def text_of(module: Any, *studies: Study, cases: tuple[Case, ...] = ()) -> str:
+    """Return the text of a module's one page."""
+    [text] = pages_of(Material(cases, studies), module).values()
+    return text
+
+
+def test_a_carried_file_is_the_file_of_the_register_and_the_catalogue_has_its_digest(
+    published: Study,
+) -> None:
+    files = register_files(Material((), (published,)))
+    for table in published.tables:
+        for path, name in zip(published.paths(table.name), published.files(table.name), strict=True):
+            key, held = carried_value(files[f"data/published/{name.removesuffix('.parquet')}.js"])
+            assert key == f"published/{name}"
+            assert base64.b64decode(held) == path.read_bytes()
+    key, held = carried_value(files["data/published.js"])
+    assert key == "published"
+    assert held["manifest"] == (published.folder / "MANIFEST.json").read_text(encoding="utf-8")
+    assert (held["at"], held["runs"]) == ({}, {})
+
+
+def test_a_file_above_the_limit_is_not_carried_and_its_table_is_named_with_its_command(
+    published: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = {t.name: registers.table_bytes(published, t.name) for t in published.tables}
+    largest = max(sizes, key=sizes.__getitem__)
+    monkeypatch.setattr(registers, "LARGEST_FILE", sizes[largest] - 1)
+    files = register_files(Material((), (published,)))
+    assert not any(name.startswith(f"data/published/{largest}/") for name in files)
+    assert carried_value(files["data/published.js"])[1]["largest_file"] == sizes[largest] - 1
+    text = text_of(data, published)
+    assert (
+        escape(f'toolkit sql "SELECT * FROM {largest} LIMIT 10" --study published').replace("&quot;", "&#34;")
+        in text
+    )
+
+
+def test_only_blobs_are_left_out_of_the_shipped_studies_whatever_a_tables_size(home: Home) -> None:
+    """The limit is a file's: 984 files of episodes, 9.4 MB together, are all carried."""
+    for name in home.studies():
+        study = open_study(home.study_folder(name))
+        left_out = {table.name for table in study.tables if not registers.carried(study, table.name)}
+        assert left_out == {table.name for table in study.tables if table.is_blob}
+        assert left_out <= {"adapters", "checkpoints", "probe_gram"}
+
+
+def test_pools_that_studies_share_are_carried_once(home: Home) -> None:
+    studies = tuple(open_study(home.study_folder(name)) for name in ("tiny-lm", "small-lm", "task-pools"))
+    files = register_files(Material((), studies))
+    pools = [name for name in files if "/task_pools/" in name]
+    assert len(pools) == len({files[name].partition(b"=")[2] for name in pools})
+    at = carried_value(files["data/small-lm.js"])[1]["at"]
+    for file, key in at.items():
+        study, _, name = key.partition("/")
+        assert registers.register_script(study, name) in files
+        other = next(s for s in studies if s.name == study)
+        assert other.manifest.files[name].sha256 == studies[1].manifest.files[file].sha256
+    assert any("/task_pools/" in f"/{file}" for file in at)
+
+
+def test_a_file_is_about_the_run_that_its_name_says_or_the_catalogue_says_otherwise(
+    embedded: Case, tmp_path: Path
+) -> None:
+    assert carried_value(register_files(Material((), (embedded.study,)))["data/embedded.js"])[1]["runs"] == {}
+    for table in ("luck_share", "episodes"):
+        stems = {name.rpartition("/")[2] for name in embedded.study.files(table)}
+        runs = {
+            f"{run}.parquet"
+            for run in embedded.study.columns(table, ["run_id"])["run_id"].unique().to_pylist()
+        }
+        assert stems == runs
+    path = tmp_path / "some.parquet"
+    pq.write_table(pa.table({"run_id": ["a", "b"]}), path)
+    assert registers.only_run(path) is None
+
+
+def test_the_data_page_shows_every_table_and_column_of_every_study(home: Home) -> None:
+    studies = tuple(open_study(home.study_folder(name)) for name in home.studies())
+    text = text_of(data, *studies)
+    for study in studies:
+        assert study.manifest.logical_sha256 in text
+        for table in study.tables:
+            assert study.sha256(table.name) in text
+            _, _, described = text.partition(f'id="table-{table.name}"')
+            described, _, _ = described.partition("</details>")
+            for column in table.columns:
+                assert described.count(f"<code>{column.name}</code>") == 1, "once, not once a study"
+
+
+def test_a_home_with_tasks_alone_has_a_data_page(home: Home) -> None:
+    tasks = open_study(home.study_folder("task-pools"))
+    assert "FROM task_pools" in text_of(data, tasks)
+    assert list(data.pages(Material(()))) == []
+
+
+def test_hostile_words_of_a_study_are_text_on_the_data_page(published: Study) -> None:
+    manifest = replace(published.manifest, words={"arm": (*ARMS, HOSTILE)})
+    text = text_of(data, replace(published, manifest=manifest, _kept={}))
+    assert "<script>alert" not in text
+    assert str(escape("</script><script>alert(1)</script>")) in text

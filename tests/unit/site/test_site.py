@@ -1,0 +1,197 @@
+"""The site: true, whole, safe to open."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
+
+import pytest
+
+from tests.conftest import CHECKOUT, Result
+from tests.unit.decisions.rows_study import registered_study
+from tests.unit.site.reading import CSP, Read, page_of
+from tests.unit.site.sizes import GOALS, WHOLE, sizes
+from toolkit import api
+from toolkit.decisions.case import Case
+from toolkit.places import Home
+from toolkit.prereg.record import read_amendment
+from toolkit.site.charts.curves import learning_curves
+from toolkit.site.front import read_front
+from toolkit.site.material import Material
+from toolkit.site.page import run_page
+from toolkit.site.pages import home as home_page
+from toolkit.site.pages import registration as registration_page
+from toolkit.site.pages import rule, study
+from toolkit.verification.registered import open_case
+
+SITE = CHECKOUT / "site"
+PAGES = {path.relative_to(SITE).as_posix(): path for path in SITE.rglob("*.html")}
+KIND = re.compile(r'<body data-kind="([\w-]+)"')
+
+
+def shipped(name: str) -> Read:
+    return Read(PAGES[name].read_text(encoding="utf-8"))
+
+
+def one_a_kind() -> dict[str, str]:
+    """Return the largest shipped page of each kind."""
+    kinds = {}
+    for name in sorted(PAGES, key=lambda name: PAGES[name].stat().st_size):
+        found = KIND.search(PAGES[name].read_text(encoding="utf-8"))
+        assert found, name
+        kinds[found[1]] = name
+    return kinds
+
+
+@pytest.mark.slow
+def test_the_shipped_site_is_what_the_registers_give(toolkit: Callable[..., Result]) -> None:
+    result = toolkit("site", "check")
+    assert result.code == 0, result.err
+
+
+@pytest.mark.parametrize("what", sorted(GOALS.keys() - {WHOLE}))
+def test_the_shipped_site_is_no_larger_than_promised(what: str) -> None:
+    assert sizes(SITE)[what] <= GOALS[what]
+
+
+def test_every_run_of_every_study_has_a_page(home: Home) -> None:
+    cases = api.load_cases((), home)
+    assert {run_page(c.study.name, run["run_id"]) for c in cases for run in c.study.rows("runs")} <= set(
+        PAGES
+    )
+
+
+def test_every_rule_of_every_study_has_a_page(home: Home) -> None:
+    cases = api.load_cases((), home)
+    rules = {f"{case.study.name}/{rule}.html" for case in cases for rule in case.book.rules}
+    assert {"index.html"} | rules <= set(PAGES)
+
+
+@pytest.mark.parametrize("name", one_a_kind().values())
+def test_a_page_of_each_kind_is_well_formed_and_leads_nowhere_but_into_the_site(name: str) -> None:
+    """`toolkit site check` follows every reference of every page; this reads pages by other code."""
+    page, front = shipped(name), read_front(CHECKOUT / "cards")
+    declared = front.addresses if front else ()
+    for link in page.links:
+        if link.startswith("data:") or link in declared:
+            continue
+        assert not re.match(r"[a-z]+:|//", link), "nothing is fetched from elsewhere"
+        target, _, fragment = unquote(link).partition("#")
+        if target:
+            assert (SITE / PurePosixPath(name).parent / target).resolve().is_file(), link
+        if fragment and not target and "=" not in fragment:  # that would be a filter
+            assert fragment in page.ids
+    assert page.policies == [CSP]
+    for source, kind in page.scripts:
+        assert (kind == "application/json") if source is None else (SITE / Path(source).name).is_file()
+    assert str(CHECKOUT) not in PAGES[name].read_text(encoding="utf-8")
+
+
+def test_a_hypothesis_page_shows_its_rule_its_numbers_and_its_digests(case: Case) -> None:
+    text = shipped("published/H2a.html").text
+    numbers = ("mean(c2_auc) >= 0.03", "0.03698", "-0.00156", "published (percentile bootstrap")
+    for part in (*numbers, "toolkit decide H2a", case.registration.sha256, case.study.sha256("evaluations")):
+        assert part in text
+
+
+def test_the_curves_drawn_are_the_rows(case: Case) -> None:
+    """The 36 evaluations of H2a's curves, and nothing else, are in the drawing."""
+    rows = [
+        r
+        for r in case.study.rows("evaluations")
+        if r["condition"] == "C2" and r["regime"] == "faults_p025" and r["phase"] == "periodic"
+    ]
+    points = case.engine.curve("c2_auc")
+    drawn = {(p.arm, p.series, p.step): p.success for p in points if p.series != "mean"}
+    assert drawn == {
+        (r["arm"], f"seed {r['seed']}", r["step"]): Fraction(r["successes"], r["episodes"]) for r in rows
+    }
+    chart = learning_curves(points, "C2", "successes / episodes")
+    assert chart is not None
+    assert len(rows) == 36
+    assert len(re.findall(r'class="(?:mark [^"]*)?line k', chart.wide)) == 8  # six seeds' lines and two means
+    assert "3 seeds" in chart.caption
+
+
+def test_a_rule_of_two_seeds_draws_two_seeds(case: Case) -> None:
+    page = PAGES["published/H4.html"].read_text(encoding="utf-8")
+    series = {point.series for point in case.engine.curve("c4_auc_group")}
+    assert series == {"seed 0", "seed 1", "mean", "replication"}
+    assert "Thin lines are 2 seeds" in page
+    assert "replication that decides nothing" in page
+
+
+def test_an_amended_rule_shows_what_was_frozen() -> None:
+    text = shipped("published/H1b.html").text
+    assert "As frozen, before amendment A1" in text
+    assert "each(probe_outcome_gate1 < 1)" in text
+
+
+def amended(case: Case, *texts: tuple[str, str]) -> Material:
+    """Return a site's material once amendments were recorded."""
+    new = tuple(read_amendment(f"amendments/{label}.toml", text.encode()) for label, text in texts)
+    registration = replace(case.registration, amendments=(*case.registration.amendments, *new))
+    return Material((open_case(case.study, registration),))
+
+
+def an_amendment(label: str, relation: str, bar: str) -> tuple[str, str]:
+    return label, (
+        f'[amendment]\nid = "{label}"\ndated = "2027-01-0{label[1]}"\ntitle = "t"\n'
+        f'seen = "Seen {label}."\nreason = "Why."\nchanges = ["c"]\n{relation} = ["N1"]\n'
+        f'[rules.N1]\nkind = "prediction"\ntitle = "New"\ntext = "At least {bar}."\n'
+        f'[[rules.N1.criteria]]\nid = "a"\ntext = "It is."\ntest = "mean(c2_auc) >= {bar}"\n'
+    )
+
+
+def test_an_added_rule_is_shown_as_added_and_never_as_frozen(case: Case) -> None:
+    material = amended(case, an_amendment("A2", "adds", "0.02"))
+    page = page_of(material, "published/N1.html", rule).text
+    assert "Added by amendment A2 (2027-01-02), what had been seen: Seen A2." in page
+    assert "The amendment adds this rule. Why." in page
+    for text in ("As frozen", "As added", "riginally", "unchanged"):
+        assert text not in page
+    front = page_of(material, "index.html", home_page).text
+    assert front.count("added by amendment A2") == front.count("added by") == 1
+
+
+def test_an_added_rule_that_was_replaced_shows_what_was_added(case: Case) -> None:
+    both = an_amendment("A2", "adds", "0.02"), an_amendment("A3", "replaces", "0.04")
+    page = page_of(amended(case, *both), "published/N1.html", rule).text
+    assert "Added by amendment A2 (2027-01-02), what had been seen: Seen A2." in page
+    assert "As added by amendment A2, before amendment A3 At least 0.02." in page
+    assert "What had been seen: Seen A3." in page
+    assert "As frozen" not in page
+
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7*7 }}"
+
+
+def test_hostile_text_in_registration_and_registers_is_shown_as_text(case: Case) -> None:
+    registration = replace(
+        case.registration,
+        deviations=tuple(replace(d, title=HOSTILE, text=HOSTILE) for d in case.registration.deviations),
+        rules=case.registration.rules.replace('title = "Recovery"', f'title = """{HOSTILE}"""'),
+    )
+    hostile = open_case(case.study, registration)
+    names = ("index.html", "registrations/paired-rollouts.html", "published/index.html", "published/H3.html")
+    for name in names:
+        page = page_of(Material((hostile,)), name, home_page, registration_page, study, rule)
+        assert "img" not in page.tags
+        assert all(source or kind == "application/json" for source, kind in page.scripts)
+    assert HOSTILE in page.text
+
+
+def test_a_computed_interval_says_what_it_was_computed_from(case: Case, tmp_path: Path) -> None:
+    rows = open_case(registered_study(tmp_path, case), case.registration)
+    text = page_of(Material((rows,)), "rows/H2a.html", rule).text
+    assert "computed from episode rows, 10,000 resamples (percentile bootstrap" in text
+    assert "published" not in text.partition("Estimate")[2].partition("Rows")[0]
+
+
+def test_a_close_call_is_shown(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    close = replace(case.decide("H2a"), close_calls=("a test could turn",))
+    monkeypatch.setattr(Case, "decide_all", lambda _: (close,))
+    page = page_of(Material((case,)), "published/H2a.html", rule)
+    assert "Close call: a test could turn." in page.text

@@ -1,0 +1,94 @@
+"""What a registration gives its runs, whatever a study says of them."""
+
+import json
+from typing import Any
+
+import pytest
+
+from toolkit.canonical import canonical
+from toolkit.decisions.rulebook import rulebook_of
+from toolkit.errors import DamagedError, IncompleteError
+from toolkit.places import Home
+from toolkit.prereg.evidence import anchor
+from toolkit.prereg.registration import Registration, load_registration
+from toolkit.registers.study import Study
+from toolkit.verification import specifications
+from toolkit.verification.specifications import RegisteredRuns
+
+RUN = "c2-paired-s0"
+
+
+@pytest.fixture(scope="module")
+def registration(home: Home, embedded: Study) -> Registration:
+    return load_registration(home.registrations / embedded.manifest.registration.name)
+
+
+def stored(embedded: Study) -> dict[str, str]:
+    return {row["run_id"]: row["specification"] or "" for row in embedded.rows("runs")}
+
+
+def test_the_runs_of_the_shipped_study_have_their_registered_specifications(
+    embedded: Study, registration: Registration
+) -> None:
+    runs = RegisteredRuns(registration, rulebook_of(registration))
+    for run, text in stored(embedded).items():
+        specification = runs.specification(run, text)
+        assert specification is not None
+        assert canonical(specification.document()) == text
+        assert runs.place(run)["arm"] == specification.arm
+    assert runs.place("nobody") == {}
+
+
+def changed(text: str, **values: Any) -> str:
+    return json.dumps(json.loads(text) | values)
+
+
+def test_nothing_but_the_tasks_is_taken_from_what_is_stored(
+    embedded: Study, registration: Registration
+) -> None:
+    runs, text = RegisteredRuns(registration, rulebook_of(registration)), stored(embedded)[RUN]
+    registered = runs.specification(RUN, text)
+    assert runs.specification(RUN, changed(text, root="chosen", steps=1, seed=9)) == registered
+    other = runs.specification(RUN, changed(text, pools={"test": "0" * 64}))
+    assert other is not None
+    assert other.pools == {"test": "0" * 64}
+
+
+def test_without_its_tokens_a_registration_gives_all_but_the_root(
+    embedded: Study, registration: Registration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def absent(_: Registration) -> str:
+        raise IncompleteError("a token is not here")
+
+    text = changed(stored(embedded)[RUN], steps=1)
+    registered = RegisteredRuns(registration, rulebook_of(registration)).specification(RUN, text)
+    monkeypatch.setattr(specifications, "anchor", absent)
+    found = RegisteredRuns(registration, rulebook_of(registration)).specification(
+        RUN, changed(text, root="claimed")
+    )
+    assert registered is not None
+    assert found is not None
+    assert found.root == "claimed"
+    assert found.steps == registered.steps
+    assert anchor(registration) in registered.root
+
+
+@pytest.mark.parametrize(
+    ("run", "text", "problem"),
+    [
+        ("nobody", "{}", "nobody is no run of the registered matrix"),
+        (RUN, "{", f"the specification of {RUN} is none"),
+        (RUN, "[]", f"the specification of {RUN} is none"),
+        (RUN, '{"pools": 1}', f"the specification of {RUN} is none"),
+    ],
+)
+def test_what_is_no_run_or_no_specification_is_damage(
+    registration: Registration, run: str, text: str, problem: str
+) -> None:
+    with pytest.raises(DamagedError, match=problem):
+        RegisteredRuns(registration, rulebook_of(registration)).specification(run, text)
+
+
+def test_runs_of_no_registration_have_none() -> None:
+    assert RegisteredRuns(None, None).specification(RUN, "{}") is None
+    assert RegisteredRuns(None, None).place(RUN) == {}

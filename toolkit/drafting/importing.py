@@ -1,0 +1,263 @@
+"""Importing a study that somebody else ran: their table, their registration, and what it decides on them.
+
+1. The mapping and the table are read; the registration is the frozen one that the mapping names.
+2. Rows are converted, named, numbered and counted.
+3. The registers are written beside their place and verified.
+4. The registration decides on them; its decisions become a register, too, and the study is put in its place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolkit import errors, files
+from toolkit.decisions import rulebook, stored
+from toolkit.decisions.case import Case
+from toolkit.decisions.plan import Plan, place_of
+from toolkit.findings import card_text, read_findings
+from toolkit.prereg.registration import Registration
+from toolkit.registers import row_tables, writer
+from toolkit.registers.arrow import Row
+from toolkit.registers.importing.log import Log
+from toolkit.registers.importing.mapping import TableMapping, read_mapping
+from toolkit.registers.importing.reading import read_log
+from toolkit.registers.importing.source import ROW
+from toolkit.registers.importing.tables import counted, files_of, rows_of, write_imported
+from toolkit.registers.manifest import MANIFEST_NAME, Manifest, RegistrationRef
+from toolkit.registers.missing_data import MissingData
+from toolkit.registers.study import Study, open_study
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MAPPING = "source/mapping.toml"
+ORIGIN = "source/table.json"
+VERSIONS = "source/versions.json"
+REGISTRATION = "prereg"
+
+
+@dataclass(frozen=True)
+class Import:
+    """What is to be imported.
+
+    Args:
+        sources: files, folders and patterns of the log of episodes.
+        mapping: file that says how to read it.
+        card: file with the source of the dataset card; the findings stand beside it.
+        registration: the frozen registration that the mapping names.
+        open_case: puts a study and its registration together, verified.
+    """
+
+    sources: tuple[str, ...]
+    mapping: Path
+    card: Path
+    registration: Registration
+    open_case: Callable[..., Case]
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import gave.
+
+    Args:
+        manifest: of the study.
+        decided: rule → verdict.
+        present: registered runs that are there.
+        absent: registered runs that are not: condition, arm and seed, in words.
+        unregistered: runs that are there, and that no line of the registered matrix has.
+        said: what a reader has to know of the log: what was left out, what is missing.
+    """
+
+    manifest: Manifest
+    decided: dict[str, str]
+    present: tuple[str, ...]
+    absent: tuple[str, ...]
+    unregistered: tuple[str, ...]
+    said: tuple[str, ...] = ()
+
+
+def import_study(
+    wanted: Import, folder: Path, progress: Callable[[str], None], reason: str | None = None
+) -> Imported:
+    """Import a study; the same files give the same bytes."""
+    progress("reading the log")
+    card, mapping = files.read_text(wanted.card), read_mapping(wanted.mapping)  # 1
+    registration = wanted.registration
+    if mapping.registration != registration.name:
+        raise errors.DamagedError(
+            "the mapping belongs to another registration",
+            expected=registration.name,
+            found=mapping.registration,
+            where=wanted.mapping,
+        )
+    log = read_log(wanted.sources, progress)
+    progress("converting rows")
+    book = rulebook.rulebook_of(registration)
+    origin, declared = _origin(log), (book.terms.scores, book.terms.missing)
+    rows = rows_of(log.measured(mapping.columns), mapping, *declared, book.terms.attributes)  # 2
+    log = replace(log, table=log.table.clear())  # nothing is held twice
+    tables = counted(rows, *declared)
+    del rows
+    made = files_of(tables, book.terms.words)
+    tables = {name: table for name, table in tables.items() if name != row_tables.EPISODES.name}
+    amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
+    documents = {
+        MAPPING: mapping.text.encode(),
+        ORIGIN: origin,
+        **_registered(registration),
+    }
+
+    write = partial(
+        write_imported,
+        study=mapping.study,
+        registration=RegistrationRef(registration.name, registration.sha256, amendments),
+        words=book.terms.words,
+        documents=documents,
+    )
+    with tempfile.TemporaryDirectory() as scratch:
+        progress("writing registers")
+        proven = write(Path(scratch) / mapping.study, made)  # 3
+        progress("deciding")
+        study = open_study(Path(scratch) / mapping.study)
+        case = wanted.open_case(study, registration)  # 4
+        decisions = case.binding
+        decided = stored.decision_rows(decisions, stored.inputs_sha256(study))
+        compared = _compared(book.plan, study)
+        found = card_text(read_findings(wanted.card.parent, [case], holding_alone=True), mapping.study)
+    progress("writing registers")
+    documents |= _versions(folder, made, decided, reason)
+    manifest = write(
+        folder,
+        made | writer.rows_files({row_tables.DECISIONS.name: decided}),
+        card=card,
+        runs=tables["runs"].to_dicts(),
+        outcomes=[row | {"title": made.title} for row, made in zip(decided, decisions, strict=True)],
+        standing=str(case.standing),
+        findings=found,
+        proven=proven,
+    )
+    verdicts = {decision.rule: decision.verdict for decision in decisions}
+    return Imported(manifest, verdicts, *compared, _said(log, mapping, tables, book.terms.missing))
+
+
+def _versions(
+    folder: Path, made: Mapping[str, Mapping[str, bytes]], decided: Sequence[Row], reason: str | None
+) -> dict[str, bytes]:
+    """Return what is recorded of the registers that an import replaces: nothing where it changes none."""
+    if not (folder / MANIFEST_NAME).is_file():
+        return {}
+    study = open_study(folder)
+    recorded = folder / VERSIONS
+    earlier: list[Any] = json.loads(files.read_text(recorded)) if VERSIONS in study.manifest.files else []
+    new = {
+        name: hashlib.sha256(content).hexdigest()
+        for parts in made.values()
+        for name, content in parts.items()
+    }
+    tables = [entry for name, entry in study.manifest.tables.items() if name != row_tables.DECISIONS.name]
+    old = {name: study.manifest.files[name].sha256 for entry in tables for name in entry.files}
+    changed = sorted(name for name in {*new, *old} if new.get(name) != old.get(name))
+    if changed and study.has(row_tables.DECISIONS.name):
+        before = {row["rule"]: row["verdict"] for row in study.rows(row_tables.DECISIONS.name)}
+        turned = {
+            row["rule"]: [before.get(row["rule"]), row["verdict"]]
+            for row in decided
+            if before.get(row["rule"]) != row["verdict"]
+        }
+        if reason is None:
+            said = "; ".join(f"{rule}: {was} becomes {now}" for rule, (was, now) in turned.items())
+            raise errors.UsageError(
+                f"study {study.name!r} was decided on other rows",
+                expected="the same log",
+                found=f"{len(changed)} files change; {said or 'no verdict changes'}",
+                where=folder,
+                remedy="say why, and it is recorded: --replace 'REASON'",
+            )
+        if reason:
+            earlier.append(
+                {
+                    "logical_sha256": study.manifest.logical_sha256,
+                    "files": {name: old[name] for name in changed if name in old},
+                    "verdicts": before,
+                    "turned": turned,
+                    "reason": reason,
+                }
+            )
+    text = json.dumps(earlier, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    return {VERSIONS: text.encode()} if earlier else {}
+
+
+def check_import(wanted: Import, folder: Path, progress: Callable[[str], None]) -> Imported:
+    """Check that a study is, byte for byte, what its table gives; arguments and errors as `import_study`."""
+    with tempfile.TemporaryDirectory() as scratch:
+        there = Path(scratch) / folder.name
+        shutil.copytree(folder, there)  # what was replaced before is recorded in it
+        done = import_study(wanted, there, progress, reason="")
+        writer.compare_built(folder, there, done.manifest, "import the table again")
+    return done
+
+
+def _origin(log: Log) -> bytes:
+    """Return which files the registers were made from: they need not lie beside them."""
+    document = {
+        "format": log.format,
+        "files": [
+            {"name": file.name, "bytes": file.stat().st_size, "sha256": files.file_sha256(file)}
+            for file in log.files
+        ],
+        "rows": log.table.height,
+    }
+    return (json.dumps(document, indent=2, sort_keys=True) + "\n").encode()
+
+
+def _said(
+    log: Log, mapping: TableMapping, tables: Mapping[str, pl.DataFrame], missing: MissingData | None
+) -> tuple[str, ...]:
+    """Return what no row says: columns that were left out, episodes without an outcome, no launch times."""
+    unused = [name for name in log.table.columns if name not in {ROW, *mapping.read.values()}]
+    evaluations = tables["evaluations"]
+    lacking = {
+        name: int(evaluations[name].sum()) for name in ("missing", "excluded") if name in evaluations.columns
+    }
+    said = [f"columns that no register takes: {', '.join(unused)}"] if unused else []
+    said += [f"left out: {what}" for what in log.left_out]
+    if missing and any(lacking.values()):
+        found = " and ".join(f"{count:,} {name}" for name, count in lacking.items() if count)
+        said.append(f"episodes: {found}. {missing.in_words}")
+    if "launched_at" not in mapping.targets:
+        said.append("no launch times: nothing shows that the runs came after the registration")
+    return tuple(said)
+
+
+def _registered(registration: Registration) -> dict[str, bytes]:
+    """Return the registration's files: registers that travel alone can be decided where they arrive."""
+    folder = registration.folder
+    return {
+        f"{REGISTRATION}/{registration.name}/{path.relative_to(folder).as_posix()}": files.read_bytes(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    }
+
+
+def _compared(plan: Plan, study: Study) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return the registered runs that are there, the places that are empty, and the runs of no place."""
+    places = [
+        (cell.condition, cell.scale_rewards, arm, seed)
+        for cell in plan.cells
+        for arm in cell.arms
+        for seed in cell.seeds
+    ]
+    runs = {place_of(run): run["run_id"] for run in study.rows("runs")}
+    return (
+        tuple(runs[at] for at in places if at in runs),
+        tuple(f"{at[0]} {at[2]} seed {at[3]}" for at in places if at not in runs),
+        tuple(name for at, name in runs.items() if at not in places),
+    )

@@ -1,0 +1,346 @@
+"""A new study before its owner says more: what can be read off a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil, floor
+from typing import TYPE_CHECKING
+
+from toolkit.decisions.section import IDENTIFIER
+from toolkit.decisions.terms import TAKEN
+from toolkit.errors import UsageError
+from toolkit.registers.importing import source
+from toolkit.registers.importing.log import Log
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NAMES = {
+    "run_id": ("run_id", "run", "run_name"),
+    "condition": ("condition", "setting", "environment", "env"),
+    "arm": ("arm", "variant", "treatment", "method", "algorithm", "agent", "policy", "strategy", "model"),
+    "seed": ("seed", "rng", "rng_seed", "random_seed", "run_seed"),
+    "step": ("step", "training_step", "global_step", "iteration", "epoch"),
+    "pool": ("pool", "split"),
+    "regime": ("regime", "noise", "difficulty"),
+    "task": (
+        *("task", "task_id", "problem", "problem_id", "question", "question_id", "item", "instance"),
+        *("sample_id", "doc_id", "example_id"),
+    ),
+    "schedule": ("schedule", "trial", "repeat", "repetition", "sample", "attempt", "rollout"),
+    "schedule_seed": ("schedule_seed",),
+    "true_success": ("true_success", "success", "solved", "correct", "passed", "is_correct", "resolved"),
+    "score": ("score", "reward", "accuracy", "acc", "value"),
+    "observed_reward": ("observed_reward", "graded", "observed_success"),
+    "calls": ("calls", "tool_calls", "n_calls"),
+    "tokens": ("tokens", "total_tokens", "n_tokens"),
+    "cost": ("cost", "total_cost", "cost_usd"),
+    "launched_at": ("launched_at", "started_at", "started", "start_time"),
+    "prompt": ("prompt", "question_text"),
+}
+"""Column of the registers → names that tables have for it, the likeliest first."""
+
+CONSTANTS = {
+    "condition": "main",
+    "seed": "0",
+    "role": "primary",
+    "status": "COMPLETE",
+    "phase": "final",
+    "pool": "tasks",
+    "regime": "standard",
+    "step": "0",
+}
+"""What a study without such a column says in every row."""
+
+ASKED = ("arm", "task")
+"""What a study has to say in each row, beside an outcome."""
+
+OF_PILOT = "\n# FILL IN: these numbers are the log's. Say those of the study, and delete this line."
+
+OPTIONS = {"arm": "arm", "task": "task", "true_success": "success"}
+
+# A column with more different values than this is no list of arms, pools or regimes.
+MOST_WORDS = 20
+_ARMS = 2
+_PLACE = ("condition", "arm", "seed", "pool", "regime", "step")
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A new study as far as it is known.
+
+    Args:
+        name: its name.
+        columns: column of the registers → column of the table.
+        constants: column of the registers → the value of all rows.
+        values: column of the registers → word of the table → word of the registers, where they differ.
+        conditions, arms, pools, regimes: its words.
+        seeds, steps: of its runs and evaluations.
+        tasks: tasks of an evaluation.
+        schedules: episodes of an evaluation on each task.
+        unused: columns of the table that are none of the registers', as far as their names say.
+        scores: lowest and highest score, where an episode has more than a success: whole numbers around those
+            of the log.
+        attributes: attribute of a task → column of the table.
+        words_of_attributes: attribute of a task → its words, each with how many tasks say it.
+        is_of_log: whether it was read off a log, and not made up.
+    """
+
+    name: str
+    columns: dict[str, str]
+    constants: dict[str, str]
+    values: dict[str, dict[str, str]]
+    conditions: tuple[str, ...]
+    arms: tuple[str, ...]
+    pools: tuple[str, ...]
+    regimes: tuple[str, ...]
+    seeds: tuple[int, ...]
+    steps: tuple[int, ...]
+    tasks: int
+    schedules: int
+    unused: tuple[str, ...] = ()
+    scores: tuple[int, int] | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    words_of_attributes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    is_of_log: bool = False
+
+
+def blank(name: str) -> Outline:
+    """Return the outline of a study of which nothing is known: two arms, three seeds, one evaluation."""
+    asked = [*ASKED, "seed", "true_success"]
+    return Outline(
+        name=name,
+        columns={target: target for target in asked},
+        constants={name: value for name, value in CONSTANTS.items() if name not in asked},
+        values={},
+        conditions=("main",),
+        arms=("treatment", "control"),
+        pools=("tasks",),
+        regimes=("standard",),
+        seeds=(0, 1, 2),
+        steps=(0,),
+        tasks=50,
+        schedules=1,
+    )
+
+
+def outlined(
+    name: str, log: Log, given: Mapping[str, str] | None = None, attributes: Sequence[str] = ()
+) -> Outline:
+    """Return the outline of a study whose log of episodes, or of a pilot's, is at hand."""
+    import polars as pl
+
+    columns = _columns(log, given or {}, attributes)
+    table = log.measured(columns)
+    constants = {target: value for target, value in CONSTANTS.items() if target not in columns}
+    if "step" in columns:
+        constants["phase"] = "periodic"
+    words = {
+        name: _words(table, columns[name], name) if name in columns else {constants[name]: constants[name]}
+        for name in ("condition", "arm", "pool", "regime")
+    }
+    named = _named(attributes)
+    told = {name: _words(table, column, name) for name, column in named.items()}
+    key = [columns[name] for name in ("run_id", *_PLACE) if name in columns]
+    # The rules that are written compare evaluations on the first pool, in the first regime and condition.
+    shown = table
+    for target in ("condition", "pool", "regime"):
+        if target in columns:
+            shown = shown.filter(pl.col(columns[target]).cast(pl.String) == next(iter(words[target])))
+    tasks = shown.group_by(key).agg(tasks=pl.col(columns["task"]).n_unique()).get_column("tasks").max()
+    trials = shown.group_by([*key, columns["task"]]).len().get_column("len").max()
+    return Outline(
+        name=name,
+        columns=columns,
+        constants=constants,
+        values={
+            target: {text: word for text, word in mapped.items() if text != word}
+            for target, mapped in {**words, **told}.items()
+            if target in {**columns, **named} and any(text != word for text, word in mapped.items())
+        },
+        conditions=tuple(words["condition"].values()),
+        arms=tuple(words["arm"].values()),
+        pools=tuple(words["pool"].values()),
+        regimes=tuple(words["regime"].values()),
+        seeds=_numbers(table, columns, "seed") if "seed" in columns else (0,),
+        steps=_numbers(table, columns, "step") if "step" in columns else (0,),
+        tasks=int(str(tasks)),
+        schedules=int(str(trials)),
+        is_of_log=True,
+        scores=_range(table[columns["score"]]) if "score" in columns else None,
+        unused=tuple(
+            name for name in table.columns if name not in {source.ROW, *columns.values(), *attributes}
+        ),
+        attributes=named,
+        words_of_attributes={
+            name: {
+                word: shown.filter(pl.col(named[name]).cast(pl.String) == text)[columns["task"]].n_unique()
+                for text, word in mapped.items()
+            }
+            for name, mapped in told.items()
+        },
+    )
+
+
+def _named(attributes: Sequence[str]) -> dict[str, str]:
+    """Return attributes by the names that rules can have for them, each with its column."""
+    named = {re.sub(r"\W+", "_", column, flags=re.ASCII).strip("_"): column for column in attributes}
+    wrong = [column for name, column in named.items() if name in TAKEN or not IDENTIFIER.fullmatch(name)]
+    if wrong or len(named) < len(attributes):
+        raise UsageError(
+            "an attribute of tasks has no name of its own",
+            expected="a column whose name begins with a letter, and is none of the registers' columns",
+            found=", ".join(wrong or attributes),
+            remedy="name it under [attributes] of the mapping and of the rules, by hand",
+        )
+    return named
+
+
+def _columns(log: Log, given: Mapping[str, str], attributes: Sequence[str] = ()) -> dict[str, str]:
+    """Return which column of a log is which: as its owner says, or by their names and contents."""
+    table = log.table
+    headers = [name for name in table.columns if name != source.ROW]
+    unknown = [column for column in (*given.values(), *attributes) if column not in headers]
+    if unknown:
+        raise UsageError(
+            f"the log has no column {unknown[0]!r}", expected=", ".join(headers), found=", ".join(unknown)
+        )
+    plain = {re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_"): name for name in headers}
+    taken = {*given.values(), *attributes}
+    matching = {
+        target: [plain[name] for name in names if name in plain and plain[name] not in taken]
+        for target, names in NAMES.items()
+    }
+    columns = {target: likely[0] for target, likely in matching.items() if likely} | dict(given)
+    if "arm" not in given:
+        columns |= _arms(log, columns)
+    if not _names_runs(table, columns):
+        del columns["run_id"]
+    _choose_outcome(table, columns, given)
+    absent = [target for target in ASKED if target not in columns]
+    if "true_success" not in columns and "score" not in columns:
+        absent.append("true_success")
+    if absent:
+        option = OPTIONS[absent[0]]
+        raise UsageError(
+            f"no column of the log has a name that says it is the {absent[0]}",
+            expected="; ".join(f"{target}: {', '.join(NAMES[target])}" for target in absent),
+            found=", ".join(headers),
+            remedy=f"say which it is: --{option} COLUMN"
+            + (", or --score COLUMN" if absent[0] == "true_success" else ""),
+        )
+    return columns
+
+
+def _arms(log: Log, columns: Mapping[str, str]) -> dict[str, str]:
+    """Return the column with the arms, where none has its name: the one in which the runs of a log differ."""
+    named = columns.get("arm")
+    if named and log.table[named].n_unique() >= _ARMS:
+        return {}
+    differ = [name for name in log.of_run if _ARMS <= log.table[name].n_unique() <= MOST_WORDS]
+    # What tells the runs apart in the same way, such as a model and its file, is one column: the first.
+    told = [
+        name
+        for name in differ
+        if not any(_same(log.table, [name], [other]) for other in differ[: differ.index(name)])
+    ]
+    # What says the arm and the seed in one, such as a run's name, says no arm.
+    seed = [columns["seed"]] if "seed" in columns else []
+    told = [name for name in told if not any(_is_both(log.table, name, other, seed) for other in told)]
+    if len(told) > 1:
+        raise UsageError(
+            "the runs of the log differ in more than one column",
+            expected="one column of arms",
+            found=", ".join(told),
+            remedy=f"say which it is: --arm {told[0]}",
+        )
+    return {"arm": told[0]} if told else {}
+
+
+def _same(table: pl.DataFrame, one: list[str], other: list[str]) -> bool:
+    both = table.select({*one, *other}).n_unique()
+    return both == table.select(one).n_unique() == table.select(other).n_unique()
+
+
+def _is_both(table: pl.DataFrame, name: str, arm: str, seed: list[str]) -> bool:
+    return table[arm].n_unique() < table[name].n_unique() and _same(table, [name], [arm, *seed])
+
+
+def _choose_outcome(table: pl.DataFrame, columns: dict[str, str], given: Mapping[str, str]) -> None:
+    """Keep one outcome: a success that is one, or else the score."""
+    if "score" in given or "true_success" in given:
+        other = "true_success" if "score" in given else "score"
+        if other not in given:
+            columns.pop(other, None)
+    elif "true_success" in columns and source.is_truth(table[columns["true_success"]]):
+        columns.pop("score", None)
+    elif "score" in columns or "true_success" in columns:
+        column = columns.pop("score", None) or columns["true_success"]
+        columns.pop("true_success", None)
+        columns["true_success" if source.is_truth(table[column]) else "score"] = column
+
+
+def _range(cells: pl.Series) -> tuple[int, int]:
+    """Return whole numbers that hold the scores of a column, 0 and 1 where these do."""
+    import polars as pl
+
+    numbers = cells.cast(pl.String, strict=False).cast(pl.Float64, strict=False).drop_nulls()
+    finite = numbers.filter(numbers.is_finite())
+    if not len(finite):
+        raise UsageError(
+            f"column {cells.name!r} does not hold the scores of a study",
+            expected="numbers",
+            found=", ".join(map(str, cells.head(3).to_list())),
+            remedy="say which column it is: --score COLUMN",
+        )
+    low, high = float(str(finite.min())), float(str(finite.max()))
+    return min(0, floor(low)), max(1, ceil(high))
+
+
+def _names_runs(table: pl.DataFrame, columns: dict[str, str]) -> bool:
+    """Whether the column taken for the runs' names tells them apart: others call a repetition a run."""
+    import polars as pl
+
+    if "run_id" not in columns:
+        return True
+    key = [columns[name] for name in ("condition", "arm", "seed") if name in columns]
+    places = table.group_by(columns["run_id"]).agg(pl.struct(key).n_unique().alias("places"))
+    return bool((places["places"] == 1).all()) if key else True
+
+
+def _words(table: pl.DataFrame, column: str, target: str) -> dict[str, str]:
+    """Return the words of a column, each with the word that registers can have for it."""
+    import polars as pl
+
+    texts = table[column].drop_nulls().cast(pl.String).unique().sort().to_list()
+    words = [re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") for text in texts]
+    words = [
+        word if word[:1].isalpha() else f"{target}_{word or number}"
+        for number, word in enumerate(words, start=1)
+    ]
+    if len(texts) > MOST_WORDS or len(set(words)) < len(words) or (target == "arm" and len(texts) < _ARMS):
+        raise UsageError(
+            f"column {column!r} does not hold the {target}s of a study",
+            expected=f"{_ARMS if target == 'arm' else 1} to {MOST_WORDS} words that can be told apart",
+            found=", ".join(texts[:5]) + (", ..." if len(texts) > 5 else ""),  # noqa: PLR2004 - to be read
+            remedy="say which column it is, as --arm COLUMN; or leave out --table, and name it in the "
+            "mapping",
+        )
+    return dict(zip(texts, words, strict=True))
+
+
+def _numbers(table: pl.DataFrame, columns: dict[str, str], target: str) -> tuple[int, ...]:
+    import polars as pl
+
+    cells = table[columns[target]].cast(pl.String, strict=False).str.replace(r"\.0+$", "")
+    read = cells.cast(pl.Int64, strict=False)
+    numbers = read.drop_nulls().unique().sort().to_list()
+    if not numbers or (read.is_null() & cells.is_not_null()).any():
+        raise UsageError(
+            f"column {columns[target]!r} does not hold the {target}s of a study",
+            expected="whole numbers",
+            found=", ".join(map(str, table[columns[target]].head(3).to_list())),
+        )
+    return tuple(numbers)

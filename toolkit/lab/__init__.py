@@ -1,0 +1,1 @@
+"""The laboratory: the back office, its tasks and policies, training, evaluation, and what plays a study."""

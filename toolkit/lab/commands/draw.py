@@ -1,0 +1,135 @@
+"""`toolkit draw`: one draw, explained."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolkit.cli.output import json_option, print_json, remark, say_line
+from toolkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from toolkit.documents.world import DrawDocument
+    from toolkit.noise.draws import Draw
+
+LONGEST_NAME = 200
+WHOLE_NUMBER = re.compile(r"0x[0-9a-fA-F]{1,20}|[0-9]{1,25}")
+
+
+class Seed(click.ParamType[int]):
+    """A whole number in [0, 2^64), in decimal or, after 0x, in hexadecimal."""
+
+    name = "seed"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the seed."""
+        if isinstance(value, int):
+            return value
+        if not WHOLE_NUMBER.fullmatch(value):
+            self.fail(f"{value[:30]!r} is no whole number", param, ctx)
+        seed = int(value, 16 if value.startswith("0x") else 10)
+        if seed >= 1 << 64:
+            self.fail("a seed lies in [0, 2^64)", param, ctx)
+        return seed
+
+
+@click.command()
+@click.argument("seed", type=Seed())
+@click.argument("tool")
+@click.argument("resource", required=False)
+@click.argument("repeat", required=False, type=click.IntRange(min=0, max=(1 << 64) - 1))
+@json_option
+def draw(*, seed: int, tool: str, resource: str | None, repeat: int | None, as_json: bool) -> None:
+    """Draw the fate of one event: what schedule SEED says about (TOOL, RESOURCE, REPEAT), or of the grader.
+
+    RESOURCE is the record that a call is about: a customer for get_customer, list_orders and create_ticket, a
+    product for check_inventory and reserve_stock, an order for every other tool, and * for search_customers.
+    REPEAT counts from 0. `toolkit episode play --full` shows the keys of an episode.
+
+    Anybody can recompute a draw: SHA-256 of "noise/v1", a zero byte, the seed, and each field as a tag (i or
+    s), its length in 4 bytes and its payload (a number in 8 bytes, or UTF-8), numbers big endian. The first
+    three words of 8 bytes, shifted right by 11 and divided by 2^53, are gate, type and magnitude.
+
+    \b
+    Examples:
+      toolkit draw 0 get_order O-10233 0
+      toolkit draw 42 grader --json
+    """
+    from toolkit.noise.draws import Schedule
+
+    if tool == "grader" and resource is None:
+        drawn = Schedule(seed).grader()
+    elif resource is None or repeat is None:
+        raise UsageError(
+            "an event key has a tool, a resource and a repeat index",
+            expected="toolkit draw SEED TOOL RESOURCE REPEAT, or toolkit draw SEED grader",
+        )
+    else:
+        _check_text(tool, resource)
+        _hint(tool, resource)
+        drawn = Schedule(seed).draw(tool, resource, repeat)
+    numbers = {"gate": drawn.gate, "type": drawn.type, "magnitude": drawn.magnitude}
+    if as_json:
+        print_json(_document(drawn))
+        return
+    say_line(f"digest     {drawn.digest.hex()}")
+    for name, number in numbers.items():
+        say_line(f"{name:10} {number:.17g}")
+    say_line()
+    for regime, fate in _fates(tool, resource, repeat or 0, drawn):
+        say_line(f"{regime:24}  {fate}")
+
+
+def _document(drawn: Draw) -> DrawDocument:
+    return {
+        "digest": drawn.digest.hex(),
+        "gate": drawn.gate,
+        "type": drawn.type,
+        "magnitude": drawn.magnitude,
+    }
+
+
+def _check_text(*names: str) -> None:
+    for name in names:
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise UsageError("a name must be text in Unicode", found=ascii(name)) from None
+        if len(name) > LONGEST_NAME:
+            raise UsageError(f"a name has at most {LONGEST_NAME} characters", found=len(name))
+
+
+def _hint(tool: str, resource: str) -> None:
+    """Say so where no episode draws this key: no such tool, or an identifier that is not in upper case."""
+    from difflib import get_close_matches
+
+    from toolkit.lab.backoffice.tools import TOOLS
+
+    if tool not in TOOLS:
+        meant = "".join(f"; {name} is one" for name in get_close_matches(tool, TOOLS, 1))
+        remark(f"note: {tool} is no tool of the back office{meant}")
+    elif resource != resource.upper():
+        remark(f"note: in episodes identifiers are in upper case: {resource.upper()}")
+
+
+def _fates(tool: str, resource: str | None, repeat: int, drawn: Draw) -> list[tuple[str, str]]:
+    """Return what the draw means under each regime."""
+    from toolkit.lab.backoffice.tools import TOOLS
+    from toolkit.noise import faults, regimes
+
+    if resource is None:
+        return [
+            (regime.name, "a success is graded a failure" if drawn.gate < regime.flip_rate else "no flip")
+            for regime in regimes.REGIMES.values()
+            if regime.flip_rate
+        ]
+    if tool not in TOOLS:
+        return [("every regime", f"{tool} is no tool of the back office: nothing happens")]
+    fates = []
+    for regime in regimes.REGIMES.values():
+        if regime.ceiling:
+            fault = regime.fault(TOOLS[tool], repeat, drawn)
+            fates.append((regime.name, f"{fault}: {faults.ABOUT[fault]}" if fault else "no fault"))
+    return fates

@@ -1,0 +1,284 @@
+"""`toolkit episode`: play one task under one schedule, and look at what happened."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolkit.cli import offers
+from toolkit.cli.output import (
+    STUDY,
+    Styled,
+    bold,
+    coloured,
+    json_option,
+    print_json,
+    print_table,
+    say_line,
+)
+from toolkit.errors import DamagedError, IncompleteError, UsageError, did_you_mean
+from toolkit.lab.backoffice.records import plain
+from toolkit.lab.commands.by_hand import by_hand, describe
+from toolkit.lab.commands.draw import Seed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.documents.world import ReplayDocument
+    from toolkit.lab.episodes.desk import CallRecord
+    from toolkit.lab.worlds.world import AnyEpisode
+    from toolkit.noise.session import Call
+
+
+SCHEDULES = 1 << 32
+
+
+@click.group()
+def episode() -> None:
+    """Play an episode, or play a recorded one again."""
+
+
+@episode.command()
+@click.option("--task", "task_id", default="validation:0", help="Task, as pool:index.")
+@click.option("--regime", default="clean", shell_complete=offers.regimes, help="Noise setting.")
+@click.option(
+    "--schedule",
+    type=click.IntRange(0, SCHEDULES - 1),
+    help="Index of the task's evaluation schedule; 0 if left out.",
+)
+@click.option("--seed", type=Seed(), help="Seed of the schedule, instead of its index.")
+@click.option(
+    "--agent",
+    type=click.Choice(["reference", "careless"]),
+    help="Which scripted agent plays; the reference if left out.",
+)
+@click.option("--by-hand", "own_hand", is_flag=True, help="Play it yourself: calls are read from stdin.")
+@click.option("--full", is_flag=True, help="Print event keys, and every answer whole.")
+@json_option
+def play(
+    *,
+    task_id: str,
+    regime: str,
+    schedule: int | None,
+    seed: int | None,
+    agent: str | None,
+    own_hand: bool,
+    full: bool,
+    as_json: bool,
+) -> None:
+    """Play one task under one schedule.
+
+    Each call is shown, with the fault that it met.
+
+    \b
+    Examples:
+      toolkit episode play --task validation:0 --regime clean --schedule 0
+      toolkit episode play --task test:7 --regime faults_p025 --schedule 2
+      toolkit episode play --task test:7 --regime clean --agent careless --json
+      toolkit episode play --task train:12 --regime challenge --by-hand
+    """
+    from toolkit.lab.episodes import agents, document
+    from toolkit.lab.episodes.episode import play as play_episode
+    from toolkit.lab.tasks.pools import load_task
+    from toolkit.noise.regimes import REGIMES
+    from toolkit.seeds import evaluation_seed
+
+    task = load_task(task_id)
+    if regime not in REGIMES:
+        raise UsageError(
+            f"there is no regime {regime!r}",
+            expected=", ".join(REGIMES),
+            remedy=did_you_mean(regime, REGIMES),
+        )
+    if seed is not None and schedule is not None:
+        raise UsageError("--seed and --schedule exclude each other")
+    if own_hand and agent is not None:
+        raise UsageError("--by-hand and --agent exclude each other")
+    if seed is None:
+        seed = evaluation_seed(task.task_id, schedule or 0)
+    player = by_hand(task, sys.stdin) if own_hand else agents.AGENTS[agent or "reference"]
+    played = play_episode(task, REGIMES[regime], seed, player, traced=True)
+    if as_json:
+        print_json(document.episode_document(played))
+    else:
+        print_episode(played, full=full)
+
+
+@episode.command()
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True), required=False)
+@click.option(
+    "--study",
+    metavar=STUDY,
+    shell_complete=offers.studies,
+    help="Study whose row is played, with --run and its place.",
+)
+@click.option("--run", "run_id", shell_complete=offers.runs, help="Run of the row.")
+@click.option("--step", type=click.IntRange(0), help="Step of the evaluation, or of the training group.")
+@click.option("--phase", type=click.Choice(["periodic", "final"]), default="periodic")
+@click.option("--regime", shell_complete=offers.regimes, help="Regime of the evaluation.")
+@click.option("--task", type=click.IntRange(0), help="Evaluation: position of the task in its pool.")
+@click.option("--schedule", type=click.IntRange(0), help="Evaluation: index of the schedule.")
+@click.option("--position", type=click.IntRange(0), help="Training: position of the group in its step.")
+@click.option("--slot", type=click.IntRange(0), help="Training: which rollout of the group.")
+@click.option("--full", is_flag=True, help="Print every answer whole.")
+@json_option
+def replay(*, file: Path | None, study: str | None, full: bool, as_json: bool, **place: Any) -> None:
+    """Play a recorded episode again.
+
+    The same calls must meet the same answers, draws and outcome.
+
+    FILE is what `toolkit episode play --json` printed; - reads it from stdin. In place of a file, a row of a
+    study's registers is named: the policy of its run's checkpoint then plays it, and what comes out has to be
+    what the register says.
+
+    \b
+    Examples:
+      toolkit episode replay tests/golden/episode.json
+      toolkit episode replay --study embedded --run c0-clean-s0 --step 40 \\
+        --regime clean --task 3 --schedule 1
+      toolkit episode replay --study embedded --run c4-independent-s1 --step 7 \\
+        --position 2 --slot 5 --json
+    """
+    from toolkit.lab.episodes.document import replay as replay_episode
+
+    if (file is None) == (study is None):
+        raise UsageError("name a FILE, or a row with --study, --run and its place")
+    played = _registered(study, place) if study else replay_episode(_read(file or Path("-")))
+    if as_json:
+        print_json(_verified(played))
+    else:
+        print_episode(played, full=full)
+        say_line(f"replayed: {played.calls} calls, the same answers, draws and outcome")
+
+
+EVALUATION = ("regime", "task", "schedule")
+TRAINING = ("position", "slot")
+
+
+def _registered(study: str, place: dict[str, Any]) -> AnyEpisode:
+    """Play a row of a study's registers again."""
+    from toolkit import api
+    from toolkit.lab.verification.replay import Replayer
+
+    if place["run_id"] is None or place["step"] is None:
+        raise UsageError("a row of a study is named by its run and its step", expected="--run and --step")
+    evaluation, training = ([place[name] is not None for name in names] for names in (EVALUATION, TRAINING))
+    if not (all(evaluation) and not any(training)) and not (all(training) and not any(evaluation)):
+        raise UsageError(
+            "the row's place is not clear",
+            expected="--regime, --task and --schedule of an evaluation, or --position and --slot of a group",
+        )
+    replayer = Replayer(api.open_study(study), place["run_id"])
+    if all(training):
+        return replayer.rollout(place["step"], place["position"], place["slot"])
+    return replayer.evaluated(*(place[name] for name in ("phase", "regime", "step", "task", "schedule")))
+
+
+def _verified(played: AnyEpisode) -> ReplayDocument:
+    return {
+        "verdict": "verified",
+        "task": played.task.task_id,
+        "calls": played.calls,
+        "true_success": played.true_success,
+        "observed_reward": played.observed_reward,
+    }
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"an episode holds whole numbers only; found {text[:20]}")
+
+
+def _read(file: Path) -> dict[str, Any]:
+    from toolkit.files import read_text
+
+    if str(file) == "-" and sys.stdin is None:
+        raise IncompleteError("stdin is closed", remedy="name a file, or send the episode to stdin")
+    try:
+        text = sys.stdin.read() if str(file) == "-" else read_text(file)
+        document = json.loads(text, parse_constant=_no_number, parse_float=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise DamagedError("the file is not JSON", found=str(error)[:200], where=file) from None
+    if not isinstance(document, dict):
+        raise DamagedError(
+            "this is not the document of an episode",
+            expected="what `toolkit episode play --json` prints",
+            found=f"a {type(document).__name__}",
+            where=file,
+        )
+    return document
+
+
+def print_episode(episode: AnyEpisode, *, full: bool = False) -> None:
+    """Print an episode; `full` prints event keys, and every answer whole."""
+    say_line(bold(episode.task.task_id), f"   {episode.regime.name}   schedule seed {episode.schedule.seed}")
+    for line in episode.task.prompt.split("\n"):
+        say_line(f"  {line}" if line else "")
+    say_line()
+    if episode.trace is not None:
+        _print_calls(episode.trace, full=full)
+    _print_outcome(episode)
+
+
+def _side(value: Any) -> str:
+    return json.dumps(plain(value), ensure_ascii=False)
+
+
+def _print_calls(trace: Sequence[CallRecord | Call], *, full: bool) -> None:
+    """Print calls as a table, or in full one below the other."""
+    rows = []
+    number = 0
+    for call in trace:
+        number += call.charged
+        answer = json.dumps(call.answer, ensure_ascii=False) if full else describe(call.answer)
+        shown = coloured(answer, "red" if "error" in call.answer else None)
+        rows.append((str(number) if call.charged else "", _said(call), _mark(call), shown))
+        if full:
+            say_line(f"{rows[-1][0]:>2}  {rows[-1][1]}")
+            for label, value in (("event key", _key(call)), ("fault", rows[-1][2]), ("answer", shown)):
+                if value:
+                    say_line(f"    {label:9}  ", value)
+    if not full:
+        print_table(("", "call", "fault", "answer"), rows, numbers=("",), whole=("fault",))
+
+
+def _said(call: CallRecord | Call) -> str:
+    if not isinstance(call.arguments, dict):
+        return f"{call.tool}({call.arguments!r})"
+    arguments = ", ".join(f"{name}={value}" for name, value in call.arguments.items())
+    return f"{call.tool}({arguments})"
+
+
+def _key(call: CallRecord | Call) -> str:
+    return "" if call.key is None else " ".join(map(str, (call.tool, *call.key)))
+
+
+def _mark(call: CallRecord | Call) -> Styled:
+    if call.fault is not None:
+        return coloured(f"⚡ {call.fault}", "yellow")
+    return coloured(f"· {call.blocked_by}" if call.blocked_by else "", "yellow")
+
+
+def _print_outcome(episode: AnyEpisode) -> None:
+    from toolkit.lab.episodes.episode import Episode
+    from toolkit.lab.episodes.grading import differences
+
+    say_line()
+    say_line(
+        "true success ",
+        coloured("yes", "green") if episode.true_success else coloured("no", "red"),
+        f"   observed reward {episode.observed_reward}" + (" (flipped)" if episode.flipped else ""),
+        f"   {episode.calls} of {episode.task.budget} calls   {episode.ended.replace('_', ' ')}",
+    )
+    if episode.exposures:
+        landed = [e.fault if e.changed else f"{e.fault} (without effect)" for e in episode.exposures]
+        say_line(f"faults: {', '.join(landed)}")
+    for code, count in episode.called_for.items():
+        say_line(f"{code.replace('_', ' ')}: {episode.recovered.get(code, 0)} of {count}")
+    if isinstance(episode, Episode):
+        for d in differences(episode.task, episode.world):
+            line = f"{d.record} {d.field}: expected {_side(d.expected)}, found {_side(d.found)}"
+            say_line(coloured(line, "red"))

@@ -1,0 +1,388 @@
+"""`toolkit evaluate`: a language model's success and luck share under every regime, without training."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from toolkit.cli.output import FOLDER, counted, json_option, print_json, print_table, remark, say_line
+from toolkit.errors import UsageError, did_you_mean
+from toolkit.lab.commands.executing import chosen, placed_options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from toolkit.documents import runs as documents
+    from toolkit.lab.evaluating.folder import Asked, EvaluatedBlocks, EvaluationFolder
+    from toolkit.lab.executors.executor import Executor
+    from toolkit.lab.policies.language_model.opening import Opening
+
+
+REGISTERED = "clean,faults_p010,faults_p025,held_out_types,challenge"
+EVERY = "all"
+SCRIPTED = ("reference", "careless")
+MOST = 2**31 - 1
+
+
+@click.command()
+@click.option(
+    "--model",
+    required=True,
+    metavar="NAME",
+    help="Folder or Hub name of a model; what the server calls it; or a scripted agent: reference, careless.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["transformers", "vllm", "endpoint", "scripted"]),
+    help="What runs the model; told from --endpoint and --model if left out, transformers otherwise.",
+)
+@click.option("--endpoint", "url", metavar="URL", help="OpenAI-compatible server: http://localhost:8000/v1.")
+@click.option("--api-key-env", "key_variable", metavar="NAME", help="Environment variable with its API key.")
+@click.option("--revision", help="Branch, tag or commit of a model on the Hub.")
+@click.option("--adapter", type=FOLDER, help="Folder of an adapter (PEFT) to put on the model.")
+@click.option(
+    "--sets",
+    default=REGISTERED,
+    metavar="REGIMES",
+    help=f"Noise of the sets, with commas between; {EVERY} for every regime.",
+)
+@click.option("--pool", type=click.Choice(["test", "validation"]), default="test", help="Tasks.")
+@click.option("--tasks", type=click.IntRange(1, 300), default=200, help="How many, from the first.")
+@click.option("--schedules", type=click.IntRange(1, 1000), default=4, help="Schedules a task.")
+@click.option(
+    "--luck-share/--no-luck-share",
+    default=True,
+    help="Measure the luck share, too: 8 × 8 episodes a task, of the 16 diagnostic tasks at most.",
+)
+@click.option(
+    "--temperature",
+    type=click.FloatRange(0, 10),
+    default=1.0,
+    help="Of the sampling; the registered one by default.",
+)
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(1, MOST),
+    help="Most tokens of a server's turn (1024 if left out), or of all turns of an episode otherwise (6144).",
+)
+@click.option(
+    "--chat-option",
+    "chat_options",
+    multiple=True,
+    metavar="NAME=JSON",
+    help="Variable of the model's chat template, such as enable_thinking=false; may be repeated.",
+)
+@click.option(
+    "--request-option",
+    "request_options",
+    multiple=True,
+    metavar="NAME=JSON",
+    help="Field of every question to a server, such as top_k=-1; null takes one out; may be repeated.",
+)
+@click.option(
+    "--engine-option",
+    "engine_options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Of vLLM: gpu_memory (share), max_length (tokens), dtype, tensor_parallel (GPUs), conversations (at "
+    "once); of transformers: max_length, dtype, conversations; may be repeated.",
+)
+@click.option("--seed", type=click.IntRange(0, MOST), default=0, help="Number of the sampling.")
+@click.option(
+    "--couple",
+    is_flag=True,
+    help="Share the samples of the sets: every model, adapter and step that is evaluated so, with the same "
+    "--seed, meets the same noise at every token. Transformers and scripted agents only.",
+)
+@click.option("--concurrency", type=click.IntRange(1, 256), default=16, help="Questions to a server at once.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(1, 86_400),
+    default=600,
+    metavar="SECONDS",
+    help="Longest time for one whole answer of a server.",
+)
+@placed_options
+@click.option(
+    "--out",
+    type=FOLDER,
+    help="Folder that keeps every block, and the registers; nothing is kept if left out.",
+)
+@json_option
+def evaluate(
+    *,
+    model: str,
+    engine: str | None,
+    url: str | None,
+    key_variable: str | None,
+    revision: str | None,
+    adapter: Path | None,
+    sets: str,
+    pool: str,
+    tasks: int,
+    schedules: int,
+    luck_share: bool,
+    temperature: float,
+    max_tokens: int | None,
+    chat_options: tuple[str, ...],
+    request_options: tuple[str, ...],
+    engine_options: tuple[str, ...],
+    seed: int,
+    couple: bool,
+    concurrency: int,
+    timeout_s: float,
+    executor: str,
+    processes: int | None,
+    address: str | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure a model's success, calls, exposure and luck share under every regime, without training it.
+
+    Every episode is held as a conversation with tool calls. With --out the same command goes on where it was
+    stopped or killed, more sets can be added to the same folder, and OUT/registers is a study like any other:
+    `toolkit sql` and `toolkit registers verify` read it. Rates are means over episodes, intervals resample
+    tasks.
+
+    With --couple each model keeps its own probabilities, and near models choose alike: their difference then
+    varies less than that of independent evaluations. For these, give each model a --seed of its own.
+
+    \b
+    Examples:
+      toolkit evaluate --model reference --sets clean,faults_p025 --tasks 4
+      toolkit evaluate --model careless --sets all --tasks 2 --schedules 2 \\
+        --no-luck-share --json
+      toolkit evaluate --model Qwen/Qwen3.5-2B --chat-option enable_thinking=false
+      toolkit evaluate --model small --couple --sets faults_p025 --out base
+      toolkit evaluate --model Qwen/Qwen3.5-2B --engine vllm \\
+        --adapter checkpoint-100 --out trained
+      toolkit evaluate --model Qwen/Qwen3.5-2B --engine vllm \\
+        --engine-option max_length=12288
+      toolkit evaluate --model Qwen3.5-2B --endpoint http://localhost:8000/v1
+      toolkit evaluate --model Qwen3.5-2B --endpoint https://host/v1 \\
+        --api-key-env MY_KEY --concurrency 64
+      toolkit evaluate --model Qwen3.5-2B --endpoint http://host:8000/v1 \\
+        --executor ray --address auto
+    """
+    from toolkit.lab.evaluating import evaluated
+    from toolkit.lab.evaluating.folder import OWN, SHARED, Asked
+    from toolkit.lab.policies.language_model.opening import Opening
+    from toolkit.lab.policies.language_model.options import read_options
+
+    kind = _engine(engine, model, url)
+    opening = Opening(
+        kind,
+        model,
+        revision,
+        None if adapter is None else str(adapter),
+        _address(url),
+        key_variable,
+        temperature,
+        max_tokens,
+        tuple(map(_option, chat_options)),
+        tuple(map(_option, request_options)),
+        concurrency,
+        timeout_s,
+        read_options(engine_options, kind),
+    )
+    _check_fitting(opening, couple=couple)
+    workers = chosen(executor, processes or (1 if executor == "local" else None), address)
+    if (opening.options.tensor_parallel or 1) > 1 and workers != chosen("local", 1, None):
+        raise UsageError(
+            "processes beside each other see one GPU each: none could divide the model among several",
+            remedy="leave tensor_parallel out, or --executor and --processes",
+        )
+    asked = Asked(_regimes(sets), pool, tasks, schedules, luck_share, seed, SHARED if couple else OWN)
+    server = _check_reachable(opening)
+    with _folder(opening, asked, out) as folder:
+        played = _play(folder, opening, asked, workers, is_kept=out is not None)
+        registers = None if out is None else _seal(folder, model, played)
+    document: documents.EvaluationDocument = {
+        "model": model,
+        "engine": cast("documents.Engine", opening.engine),
+        "sampling": cast("documents.Sampling", asked.sampling),
+        "identity": folder.identity,
+        "server": server,
+        "folder": None if out is None else str(out),
+        "registers": registers,
+        "blocks": {"kept": played.kept, "played": played.played},
+        "sets": evaluated.figures(played.rows),
+        "luck_share": evaluated.luck_shares(played.rows),
+    }
+    print_evaluation(document, as_json=as_json)
+
+
+def _engine(engine: str | None, model: str, url: str | None) -> str:
+    """Return the engine that is meant."""
+    if engine is not None:
+        return engine
+    if url is not None:
+        return "endpoint"
+    return "scripted" if model in SCRIPTED and not Path(model).exists() else "transformers"
+
+
+def _address(url: str | None) -> str | None:
+    from toolkit.lab.policies.language_model.exchange import server_url
+
+    return None if url is None else server_url(url)
+
+
+def _option(text: str) -> tuple[str, Any]:
+    """Return a variable and its value; text that is no JSON is meant as text."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise UsageError("an option is NAME=JSON", expected="such as enable_thinking=false", found=text)
+    try:
+        read = json.loads(value)
+    except ValueError:
+        return name, value
+    if isinstance(read, dict | list):
+        raise UsageError("the value of an option is a number, a text, true, false or null", found=text)
+    return name, read
+
+
+def _check_fitting(opening: Opening, *, couple: bool) -> None:
+    """Refuse options that the engine would not heed."""
+    from toolkit.lab.policies.language_model.conversation import cannot_share
+    from toolkit.lab.policies.language_model.opening import SHARING
+
+    if couple and opening.engine not in SHARING:
+        raise cannot_share(opening.engine)
+    of_server = {
+        "--endpoint": opening.url,
+        "--api-key-env": opening.key_variable,
+        "--request-option": opening.request_options or None,
+    }
+    of_weights = {"--revision": opening.revision, "--adapter": opening.adapter}
+    if opening.engine == "endpoint" and opening.url is None:
+        raise UsageError("an endpoint has an address", expected="--endpoint http://localhost:8000/v1")
+    unheeded = {**(of_server if opening.engine != "endpoint" else {})}
+    unheeded |= of_weights if opening.engine in {"endpoint", "scripted"} else {}
+    for option, value in unheeded.items():
+        if value is not None:
+            raise UsageError(
+                f"the engine {opening.engine} has no use for {option}",
+                remedy="leave it out, or name the engine that it is for with --engine",
+            )
+
+
+def _regimes(sets: str) -> tuple[str, ...]:
+    from toolkit.noise.regimes import REGIMES
+
+    names = tuple(REGIMES) if sets == EVERY else tuple(dict.fromkeys(n.strip() for n in sets.split(",")))
+    for name in names:
+        if name not in REGIMES:
+            raise UsageError(
+                f"there is no regime {name!r}",
+                expected=", ".join(REGIMES),
+                remedy=did_you_mean(name, REGIMES),
+            )
+    return names
+
+
+def _check_reachable(opening: Opening) -> dict[str, Any] | None:
+    """Return what a server says of the model, before anything is played; None where there is none to ask."""
+    from toolkit.lab.policies.language_model.endpoint import Endpoint
+    from toolkit.lab.policies.language_model.opening import open_engine
+
+    if opening.engine != "endpoint":
+        return None
+    engine = open_engine(opening)
+    return engine.check() if isinstance(engine, Endpoint) else None
+
+
+@contextmanager
+def _folder(opening: Opening, asked: Asked, out: Path | None) -> Iterator[EvaluationFolder]:
+    """Give the folder of the evaluation, held: the user's, or one that is gone afterwards."""
+    from toolkit.lab.evaluating.folder import DIAGNOSTIC, EvaluationFolder, identity
+    from toolkit.lab.policies.language_model.opening import identify
+    from toolkit.lab.tasks.pools import pool_sha256, tasks
+
+    pools = {name: pool_sha256(tasks(name)) for name in (asked.pool, DIAGNOSTIC)}
+    whose = identity(identify(opening), asked, pools)
+    if out is not None:
+        folder = EvaluationFolder(out.absolute(), whose)
+        with folder.held():
+            yield folder
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = EvaluationFolder(Path(scratch), whose)
+        with folder.held():
+            yield folder
+
+
+def _play(
+    folder: EvaluationFolder, opening: Opening, asked: Asked, executor: Executor, *, is_kept: bool
+) -> EvaluatedBlocks:
+    try:
+        with counted("evaluating") as told:
+            return folder.play(opening, asked, executor.telling(*told))
+    except KeyboardInterrupt:
+        if is_kept:
+            remark("every finished block is kept; the same command goes on from there")
+        raise
+
+
+def _seal(
+    folder: EvaluationFolder, model: str, played: EvaluatedBlocks
+) -> documents.EvaluationRegistersDocument:
+    from toolkit.lab.evaluating.evaluated import study_name, write_registers
+
+    study = study_name(model)
+    manifest = write_registers(folder.registers, study, folder.identity, played.rows)
+    return {"study": study, "folder": str(folder.registers), "logical_sha256": manifest.logical_sha256}
+
+
+def print_evaluation(document: documents.EvaluationDocument, *, as_json: bool) -> None:
+    """Print what an evaluation found: as JSON, or as two tables and where the registers are."""
+    if as_json:
+        print_json(document)
+        return
+    print_table(
+        ("regime", "tasks", "episodes", "success", "observed", "calls", "exposed"),
+        [
+            (
+                row["regime"],
+                str(row["tasks"]),
+                str(row["episodes"]),
+                *map(_figure, (row["success"], row["observed"], row["calls"], row["exposed"])),
+            )
+            for row in document["sets"]
+        ],
+        f"{document['model']}   {document['engine']}   {document['sampling']} samples",
+        numbers=True,
+        dropped=("episodes", "tasks"),
+    )
+    if document["luck_share"]:
+        print_table(
+            ("regime", "reward", "λ", "pooled", "tasks with a share"),
+            map(_luck_row, document["luck_share"]),
+            "Luck share λ",
+            numbers=("pooled", "tasks with a share"),
+            whole=("λ",),
+        )
+    registers = document["registers"]
+    if registers is None:
+        say_line("nothing was kept: --out FOLDER keeps every episode, and goes on where it was stopped")
+    else:
+        say_line(f"registers written to {registers['folder']}, logical hash {registers['logical_sha256']}")
+
+
+def _luck_row(row: documents.LuckShareDocument) -> tuple[str, ...]:
+    share = {"estimate": row["luck_share"], "low": row["low"], "high": row["high"], "level": row["level"]}
+    pooled = "" if row["pooled"] is None else f"{row['pooled']:.3f}"
+    shown = "the reward never varied" if row["luck_share"] is None else _figure(share)
+    defined = f"{row['tasks_defined']} of {row['tasks']}"
+    return row["regime"], row["target"].replace("_", " "), shown, pooled, defined
+
+
+def _figure(figure: Mapping[str, Any]) -> str:
+    if figure["low"] is None:
+        return f"{figure['estimate']:.3f}"
+    return f"{figure['estimate']:.3f} [{figure['low']:.3f}, {figure['high']:.3f}]"

@@ -1,0 +1,165 @@
+"""`toolkit pairing`: noise in front of anybody's tools, and what training under it recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from toolkit import api
+from toolkit.cli.output import FILE, bold, json_option, print_json, print_table, say_line, steps
+from toolkit.errors import IncompleteError, VerificationError
+
+if TYPE_CHECKING:
+    from toolkit.documents.world import InspectionDocument, VerifiedGroupsDocument
+    from toolkit.lab.inspection.inspection import RunInspection
+
+
+@click.group()
+def pairing() -> None:
+    """Check records of training under noise: which design really ran."""
+
+
+@pairing.command()
+@click.argument("log")
+@click.option(
+    "--declared",
+    type=click.Choice(["paired", "independent"]),
+    help="Design that the training was to have; what the log says if left out. Another one found is exit 1.",
+)
+@click.option("--group-size", type=click.IntRange(2), help="G: groups are so many rows after one another.")
+@click.option("--seed-column", metavar="COLUMN", help="Column with the seed of each rollout's chance.")
+@json_option
+def inspect(
+    *,
+    log: str,
+    declared: Literal["paired", "independent"] | None,
+    group_size: int | None,
+    seed_column: str | None,
+    as_json: bool,
+) -> None:
+    """Say which design the training in LOG has really run.
+
+    It is paired, independent, or paired by accident.
+
+    LOG is the output folder of a TRL trainer with log_completions, what verl dumps to
+    trainer.rollout_data_dir, a table with a row a rollout, or a study's registers. Seeds of each rollout
+    decide (schedule_seed, env_seed, ...). Without them, what rollouts of one group were answered that asked
+    the same: under one schedule they always agree; p is how often shuffled answers agree as much.
+
+    \b
+    Examples:
+      toolkit pairing inspect outputs/grpo-run
+      toolkit pairing inspect outputs/grpo-run --declared independent --json
+      toolkit pairing inspect rollouts.parquet --seed-column env_seed
+      toolkit pairing inspect registers/embedded
+    """
+    from toolkit.lab.inspection.inspection import inspect_log, inspect_study, overall
+    from toolkit.registers.importing.reading import read_log
+
+    with steps("inspecting") as say:
+        if (Path(log) / "MANIFEST.json").is_file():
+            study = api.open_study(log)
+            kind, runs = f"registers of {study.name}", inspect_study(study, declared)
+        else:
+            read = read_log([log], say)
+            kind, runs = (
+                read.format,
+                inspect_log(read, declared=declared, group_size=group_size, seed_column=seed_column),
+            )
+    common = overall(runs)
+    if as_json:
+        document: InspectionDocument = {
+            "log": log,
+            "format": kind,
+            "design": common,
+            "runs": [run.document() for run in runs],
+        }
+        print_json(document)
+    else:
+        _show(kind, runs)
+    _end(runs)
+
+
+@pairing.command()
+@click.argument("log", type=FILE)
+@json_option
+def verify(*, log: Path, as_json: bool) -> None:
+    """Verify LOG, a record that `toolkit.noise.trainers` wrote.
+
+    Every schedule seed is derived again from design, seed, step, task and slot; observed rewards have to
+    follow from true outcomes and schedules, and flags from both. True outcomes are taken at their word.
+
+    \b
+    Examples:
+      toolkit pairing verify groups.jsonl
+      toolkit pairing verify groups.jsonl --json
+    """
+    from toolkit.noise.trainers.groups import verify as verified
+
+    found = verified(log)
+    if as_json:
+        document: VerifiedGroupsDocument = {
+            "record": str(log),
+            "groups": found.groups,
+            "rollouts": found.rollouts,
+            "steps": found.steps,
+            "zero_variance": found.zero_variance,
+            "spurious": found.spurious,
+        }
+        print_json(document)
+        return
+    say_line(
+        f"verified   {found.groups} groups of {found.steps} steps, {found.rollouts} rollouts; "
+        f"{found.zero_variance} without variance, {found.spurious} spurious"
+    )
+
+
+def _show(kind: str, runs: list[RunInspection]) -> None:
+    say_line(bold(kind), f": {len(runs)} run{'s' if len(runs) > 1 else ''}")
+    print_table(
+        ("run", "design", "known by", "groups", "seeds in a group", "asked the same", "by chance", "p"),
+        [(run.run, _design(run), run.basis, str(run.groups), _seeds(run), *_answers(run)) for run in runs],
+        dropped=("by chance", "known by", "groups", "seeds in a group"),
+    )
+    for remark in dict.fromkeys(f"{run.run}: {remark}" for run in runs for remark in run.remarks):
+        say_line(remark)
+
+
+def _design(run: RunInspection) -> str:
+    words = run.design.replace("_", " ")
+    if run.contradicts:
+        return f"{words}, declared {run.declared}"
+    return f"{words} by accident: no design is declared" if run.is_accidental else words
+
+
+def _seeds(run: RunInspection) -> str:
+    return "; ".join(
+        f"{column.column}: {column.equal} equal, {column.different} different, {column.mixed} mixed"
+        + (f", {column.unknown} unknown" if column.unknown else "")
+        for column in run.seeds
+    )
+
+
+def _answers(run: RunInspection) -> tuple[str, str, str]:
+    found = run.answers
+    if found is None:
+        return "", "", ""
+    alike = f"{found.agreeing} of {found.pairs} pairs agree"
+    if found.p is None:
+        return alike, "", ""
+    return (
+        f"{alike}; {found.informative_agreeing} of {found.informative} where answers vary",
+        f"{found.by_chance:.1f}",
+        f"{found.p:.4f}",
+    )
+
+
+def _end(runs: list[RunInspection]) -> None:
+    """End with the code of the worst that was found: a broken declaration, or nothing to tell by."""
+    context = click.get_current_context()
+    if any(run.contradicts for run in runs):
+        context.exit(VerificationError.exit_code)
+    if any(run.design == "cannot_tell" for run in runs):
+        context.exit(IncompleteError.exit_code)

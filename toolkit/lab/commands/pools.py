@@ -1,0 +1,187 @@
+"""`toolkit pools`: the task pools, generated, registered and checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from toolkit import api
+from toolkit.cli import offers
+from toolkit.cli.output import (
+    FILE,
+    STUDY,
+    check_option,
+    json_option,
+    print_json,
+    print_table,
+    say_line,
+    say_lines,
+    stepped,
+    tell,
+)
+from toolkit.errors import IncompleteError, UsageError
+from toolkit.places import find_home
+
+if TYPE_CHECKING:
+    from toolkit.documents.registers import (
+        BuiltPoolsDocument,
+        PoolDocument,
+        ShownTaskDocument,
+        VerifiedPoolsDocument,
+        Written,
+    )
+
+NAME = "task-pools"
+
+
+@click.group()
+def pools() -> None:
+    """List, show, build and verify the task pools."""
+
+
+@pools.command("list")
+@json_option
+def list_pools(*, as_json: bool) -> None:
+    """List the pools.
+
+    Of each, how many tasks it has, how long their plans are, and its SHA-256.
+
+    \b
+    Examples:
+      toolkit pools list
+      toolkit pools list --json
+    """
+    from toolkit.lab.task_pools import summarize
+    from toolkit.lab.tasks.pools import POOLS
+
+    summaries = []
+    with stepped("pools", len(POOLS)) as progress:
+        for name in POOLS:
+            progress(f"generating {name}")
+            summaries.append(summarize(name))
+    if as_json:
+        listed: list[PoolDocument] = [
+            {
+                "pool": s.name,
+                "tasks": s.tasks,
+                "mean_calls": s.mean_calls,
+                "mean_writes": s.mean_writes,
+                "sha256": s.sha256,
+            }
+            for s in summaries
+        ]
+        print_json(listed)
+        return
+    print_table(
+        ("pool", "tasks", "calls a plan", "writes a plan", "SHA-256"),
+        [(s.name, str(s.tasks), f"{s.mean_calls:.2f}", f"{s.mean_writes:.2f}", s.sha256) for s in summaries],
+        numbers=True,
+    )
+
+
+@pools.command()
+@click.argument("task")
+@json_option
+def show(*, task: str, as_json: bool) -> None:
+    """Show TASK, called pool:index.
+
+    Shown are its prompt, its plan and the end state that is expected.
+
+    \b
+    Examples:
+      toolkit pools show validation:0
+      toolkit pools show diagnostic:3 --json
+    """
+    from toolkit.lab.tasks.pools import load_task
+    from toolkit.lab.tasks.task import task_document, task_sha256
+
+    loaded = load_task(task)
+    document: ShownTaskDocument = {**task_document(loaded), "sha256": task_sha256(loaded)}
+    if as_json:
+        print_json(document)
+        return
+    say_line(f"{loaded.task_id}   {', '.join(loaded.templates)}   budget {loaded.budget} calls")
+    say_lines(f"\n{loaded.prompt}\n\nplan")
+    for number, call in enumerate(loaded.plan, 1):
+        arguments = ", ".join(f"{name}={value}" for name, value in call.arguments.items())
+        say_line(f"{number:3}  {call.tool}({arguments})")
+    say_lines(f"\nrecords that the plan changes: {', '.join(sorted(loaded.expected))}")
+    say_line(f"SHA-256 {document['sha256']}")
+
+
+@pools.command()
+@click.option("--out", type=FILE, help="Folder to write; the project's own if left out.")
+@check_option
+@json_option
+def build(*, out: Path | None, check: bool, as_json: bool) -> None:
+    """Build the dataset repository of the task pools.
+
+    The same generator gives the same bytes.
+
+    \b
+    Examples:
+      toolkit pools build
+      toolkit pools build --check
+    """
+    from toolkit.files import read_text
+    from toolkit.lab import task_pools
+    from toolkit.lab.tasks.pools import POOLS
+
+    home = find_home()
+    if out is None and not check:
+        home.check_own("--out")
+    folder = out or home.registers / NAME
+    card = read_text(home.cards / f"{NAME}.md")
+    with stepped("pools", len(POOLS) + 1) as progress:
+        action = task_pools.check if check else task_pools.build
+        manifest = action(folder, card, api.published_reference(home), progress)
+    done: Written = "identical" if check else "written"
+    rows = manifest.tables[task_pools.TABLE].rows
+    files = len(manifest.files)
+    document: BuiltPoolsDocument = {"folder": str(folder), "tasks": rows, "files": files, "outcome": done}
+    tell(
+        document,
+        f"{NAME}: {rows} tasks, {files} files {done} in {folder}",
+        as_json=as_json,
+    )
+
+
+@pools.command()
+@click.option(
+    "--study", default=NAME, metavar=STUDY, shell_complete=offers.studies, help="Where the pools are."
+)
+@json_option
+def verify(*, study: str, as_json: bool) -> None:
+    """Verify registered pools.
+
+    Each task is generated anew from its seed, and every field compared.
+
+    \b
+    Examples:
+      toolkit pools verify
+      toolkit pools verify --json
+    """
+    from toolkit.lab import task_pools
+    from toolkit.lab.tasks.pools import POOLS
+
+    home = find_home()
+    if study == NAME and not (home.registers / NAME).is_dir():
+        elsewhere = " --out FOLDER, and name it: --study FOLDER" if home.is_shipped else ""
+        raise IncompleteError(
+            "the task pools are not here",
+            where=home.registers / NAME,
+            remedy=f"toolkit pools build{elsewhere}",
+        )
+    opened = api.open_study(study, home)
+    if not opened.has(task_pools.TABLE):
+        raise UsageError(f"{opened.name!r} has no task pools", where=opened.folder)
+    with stepped("pools", len(POOLS)) as progress:
+        digests = task_pools.verify(opened, progress)
+    document: VerifiedPoolsDocument = {"verdict": "verified", "study": opened.name, "pools": digests}
+    tell(
+        document,
+        *(line for name, sha256 in digests.items() for line in (f"{name}: verified", f"  SHA-256 {sha256}")),
+        as_json=as_json,
+    )

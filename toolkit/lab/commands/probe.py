@@ -1,0 +1,350 @@
+"""`toolkit probe`: the gradient probe of a registration, measured and reported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from toolkit import api
+from toolkit.cli import offers, output
+from toolkit.errors import UsageError
+from toolkit.lab.commands.executing import chosen, executor_options
+from toolkit.lab.commands.probe_advise import advise
+from toolkit.lab.commands.probe_drift import drift
+from toolkit.places import find_home
+from toolkit.registers.row_types import ProbeCheckpointRow
+
+if TYPE_CHECKING:
+    from toolkit.documents import probe as documents
+    from toolkit.lab.probing.design import RegisteredProbe
+    from toolkit.lab.probing.report import Report
+    from toolkit.prereg.registration import Registration
+    from toolkit.registers.study import Study
+
+CONDITION = ("outcome", "MC", "condition_ratio")
+RATIOS = {
+    "grader flips": {
+        "L/R": CONDITION,
+        "flips, MC": ("outcome", "MC", "trace_ratio"),
+        "flips, SW": ("outcome", "SW", "trace_ratio"),
+    },
+    "tool faults": {
+        "faults, MC": ("transition", "MC", "trace_ratio"),
+        "faults, SW": ("transition", "SW", "trace_ratio"),
+        "faults, MC/strat.": ("transition", "MC", "trace_ratio_stratified"),
+    },
+}
+WITH_INTERVAL = ("L/R", "flips, MC", "faults, MC")
+
+
+@click.group()
+def probe() -> None:
+    """Measure which design lowers the variance of the policy's gradient, and report it."""
+
+
+probe.add_command(drift)
+probe.add_command(advise)
+
+
+@probe.command("run")
+@click.argument("name", metavar="STUDY", shell_complete=offers.registrations)
+@executor_options
+@click.option(
+    "--folder",
+    type=output.FOLDER,
+    help="Where finished trajectories are kept; `runs/STUDY/probe` of the project if left out.",
+)
+@click.option(
+    "--into",
+    type=output.FOLDER,
+    metavar="REGISTERS",
+    help="Write the study with its probe to REGISTERS/STUDY; to where it lies if left out.",
+)
+@click.option("--check", is_flag=True, help="Measure again from nothing, and compare with the registers.")
+@output.json_option
+def run_probe(
+    *,
+    name: str,
+    executor: str,
+    processes: int | None,
+    address: str | None,
+    folder: Path | None,
+    into: Path | None,
+    check: bool,
+    as_json: bool,
+) -> None:
+    """Probe every registered checkpoint of STUDY.
+
+    The evidence and its figures are written to the study's registers.
+
+    The checkpoints come from the study's registers. What was stopped goes on with the same command. Decisions
+    are made anew, for some rest on the probe.
+
+    A language model has the adapters of its registers, on the model that its runs start from; that has to be
+    the registered one. It is sampled by the engine that its recipe names, and scored by transformers. Where
+    vLLM samples, a rollout's importance weight is the ratio of what transformers makes of its tokens to what
+    vLLM made of them, bounded as the recipe's loss says (the paper's: 0 above 3); otherwise it is 1.
+
+    \b
+    Examples:
+      toolkit probe run embedded
+      toolkit probe run embedded --processes 4 --into elsewhere
+      toolkit probe run embedded --executor ray --into elsewhere
+      toolkit probe run embedded --check --json
+    """
+    from toolkit.lab.probing.run import measure_study, sealed_with_probe
+    from toolkit.verification.registered import open_case
+
+    workers = chosen(executor, processes, address)
+    home = find_home()
+    if check and (folder or into):
+        raise UsageError(
+            "--check measures in a folder of its own and writes nothing", remedy="leave the folders out"
+        )
+    if into is None and not check:
+        home.check_own("--into")
+    study, registration, probe = _opened(api.open_study(name))
+    kept_in = None if check else (folder or home.runs / study.name / "probe").absolute()
+    with output.counted("probing") as told:
+        probed = measure_study(study, probe, workers.telling(*told), folder=kept_in)
+    document: documents.ProbeRunDocument = {
+        "study": study.name,
+        "trajectories": list(probed.evidence),
+        "kept": list(probed.kept),
+        "largest_residual": probed.largest_residual,
+    }
+    if check:
+        tables = probed.compare(study)
+        document["verdict"], document["tables"] = "verified", list(tables)
+    else:
+        target = into / study.name if into else study.folder
+        card = home.cards / f"{study.name}.md"
+        with output.steps("registers") as progress:
+            progress("deciding and writing")
+            manifest = sealed_with_probe(
+                target,
+                study,
+                probed,
+                registration=registration,
+                named=api.reference(registration),
+                card=card,
+                open_case=open_case,
+            )
+        document["registers"] = {"folder": str(target), "logical_sha256": manifest.logical_sha256}
+    _print_run(document, as_json=as_json)
+
+
+@probe.command("report")
+@click.option(
+    "--study",
+    "name",
+    metavar=output.STUDY,
+    shell_complete=offers.studies,
+    default="embedded",
+    help="Study to report on.",
+)
+@click.option(
+    "--trajectory",
+    default="*",
+    shell_complete=offers.runs,
+    show_default=False,
+    metavar="GLOB",
+    help="Only trajectories of this name.",
+)
+@click.option(
+    "--scored",
+    type=click.Choice(["all", "actions"]),
+    help="Only what was scored on these coordinates: all, or the actions' alone (V = 0).",
+)
+@click.option("--check", is_flag=True, help="Compute the figures anew from the evidence alone, and compare.")
+@output.json_option
+def report_probe(*, name: str, trajectory: str, scored: str | None, check: bool, as_json: bool) -> None:
+    """Report a study's probe, checkpoint by checkpoint.
+
+    Shown are both sides of the exact condition, and the ratios of covariance traces.
+
+    A ratio below one: pairing lowers the trace. L/R below one: it does so under grader flips, whatever their
+    rate. Intervals resample tasks. Beside the plain figures stands what noise alone would give.
+
+    \b
+    Examples:
+      toolkit probe report --study embedded --trajectory 'c2-paired-*'
+      toolkit probe report --study published
+      toolkit probe report --study embedded --trajectory base --check --json
+    """
+    from toolkit.lab.probing.report import report
+
+    study = api.open_study(name)
+    reported = report(study, trajectory, scored)
+    done = _recomputed(study, reported) if check else None
+    if as_json:
+        output.print_json(_report_document(study, reported, done))
+        return
+    _show(study, reported)
+    if done:
+        output.say_line(
+            f"{study.name}: {done['rows']} rows computed anew from the evidence are those that are stored; "
+            f"identities hold to {done['largest_residual']:.1e}"
+        )
+
+
+def _opened(study: Study) -> tuple[Study, Registration, RegisteredProbe]:
+    from toolkit import api
+    from toolkit.lab.probing.design import registers_probe, required_probe
+
+    registration = api.registered_by(study)
+    # A study without its tasks cannot specify runs, and need not where there is nothing to be probed.
+    runs = api.registered_runs(study).values() if registers_probe(registration) else ()
+    return study, registration, required_probe(registration, runs)
+
+
+def _report_document(
+    study: Study, found: Report, done: documents.ProbeCheckDocument | None
+) -> documents.ProbeReportDocument:
+    checked: documents.OfProbeCheck = {} if done is None else {"check": done}
+    checkpoints = [
+        {
+            **row,
+            "summaries": [_without_place(figure) for figure in found.summaries[_place(row)]],
+            "figures": [_without_place(figure) for figure in found.figures.get(_place(row), [])],
+            "drifts": [_without_place(figure) for figure in found.drifts.get(_place(row), [])],
+        }
+        for row in found.checkpoints
+    ]
+    return {
+        "study": study.name,
+        "evidence": found.has_evidence,
+        **checked,
+        "checkpoints": cast("list[documents.CheckpointDocument]", checkpoints),  # rows of registers
+    }
+
+
+def _recomputed(study: Study, found: Report) -> documents.ProbeCheckDocument:
+    from toolkit.lab.probing.figures import check_evidence
+    from toolkit.lab.probing.report import recompute
+
+    check_evidence(study)
+    _, _, probe = _opened(study)
+    with output.stepped("probe", len(found.checkpoints)) as progress:
+        rows, worst = recompute(study, found.checkpoints, probe, progress)
+    return {"verdict": "verified", "rows": rows, "largest_residual": worst}
+
+
+def _print_run(document: documents.ProbeRunDocument, *, as_json: bool) -> None:
+    if as_json:
+        output.print_json(document)
+        return
+    number, kept = len(document["trajectories"]), len(document["kept"])
+    before = f", {kept} of them kept from before" if kept else ""
+    summary = f"{number} trajectories probed{before}; identities hold to {document['largest_residual']:.1e}"
+    output.say_line(f"{document['study']}: {summary}")
+    if "verdict" in document:
+        output.say_line(f"all as registered ({', '.join(document['tables'])})")
+    else:
+        registers = document["registers"]
+        output.say_line(
+            f"registers written to {registers['folder']}, logical hash {registers['logical_sha256']}"
+        )
+
+
+def _show(study: Study, found: Report) -> None:
+    for scored in dict.fromkeys(row["scored"] for row in found.checkpoints):
+        rows = [row for row in found.checkpoints if row["scored"] == scored]
+        number = rows[0]["coordinates"]
+        what = "all coordinates" if scored == "all" else "the actions' coordinates alone (V = 0)"
+        output.say_line(output.bold(study.name), f": paired over comparator, {what}: {number:,}")
+        for noise, ratios in RATIOS.items():
+            output.print_table(
+                ("checkpoint", *ratios),
+                [_ratio_cells(found, row, ratios) for row in rows],
+                noise,
+                numbers=True,
+            )
+        _show_noise(found, rows)
+        _show_drift(found, rows)
+    output.say_line("P paired, I independent, strat. stratified; norm²/floor: over its own sampling variance")
+    level = next(figure["level"] for figures in found.figures.values() for figure in figures)
+    output.say_line(
+        f"L/R, flips MC and faults MC with {level:.0%} intervals, tasks resampled; "
+        "without one where some resample does not define the figure"
+        if found.has_evidence
+        else f"L/R with {level:.0%} intervals, tasks resampled; what was published allows no others"
+    )
+
+
+def _ratio_cells(
+    found: Report, row: ProbeCheckpointRow, ratios: Mapping[str, tuple[str, str, str]]
+) -> list[str]:
+    figures = _by_figure(found, row)
+    return [
+        f"{row['trajectory']}@{row['step']}",
+        *(_cell(figures.get(at), with_interval=name in WITH_INTERVAL) for name, at in ratios.items()),
+    ]
+
+
+def _show_noise(found: Report, rows: Sequence[ProbeCheckpointRow]) -> None:
+    """Show, under faults, the plain figures that few groups distort beside what noise alone gives."""
+    headings = ("checkpoint", "within tasks P", "I", "pure noise", "debiased P", "I", "norm²/floor P", "I")
+    shown = []
+    for row in rows:
+        figures = _by_figure(found, row)
+        share, floor = (
+            [figures.get(("transition", "MC", f"{stem}_{d}")) for d in ("paired", "independent")]
+            for stem in ("within_share", "norm_over_floor")
+        )
+        cells = [_number(figure, "value") for figure in share]
+        cells += [_number(share[0], "pure_noise"), *(_number(figure, "debiased") for figure in share)]
+        cells += [_number(figure, "value", 2) for figure in floor]
+        shown.append((f"{row['trajectory']}@{row['step']}", *cells))
+    output.print_table(headings, shown, "faults, MC: what is more than noise", numbers=True)
+
+
+def _show_drift(found: Report, rows: Sequence[ProbeCheckpointRow]) -> None:
+    """Show the drift ratio of steps that are taken as a trainer takes them, with its interval."""
+    by_place = {_place(row): found.drifts.get(_place(row), []) for row in rows}
+    columns = {
+        (figure["noise"], figure["prompts_per_step"]): None
+        for figures in by_place.values()
+        for figure in figures
+    }
+    if not columns:
+        return
+    words = {"outcome": "flips", "transition": "faults"}
+    headings = ("checkpoint", *(f"{words[noise]}, B = {batch}" for noise, batch in columns))
+    shown = []
+    for row in rows:
+        at = {(f["noise"], f["prompts_per_step"]): f for f in by_place[_place(row)] if f["estimator"] == "SW"}
+        cells = [_cell(at.get(column), with_interval=True, name="corrected") for column in columns]
+        shown.append((f"{row['trajectory']}@{row['step']}", *cells))
+    output.print_table(headings, shown, "drift under Adam, SW, paired over independent", numbers=True)
+
+
+def _by_figure(found: Report, row: Mapping[str, Any]) -> dict[tuple[str, str, str], dict[str, Any]]:
+    return {
+        (figure["noise"], figure["estimator"], figure["figure"]): figure
+        for figure in found.figures.get(_place(row), [])
+    }
+
+
+def _cell(figure: dict[str, Any] | None, *, with_interval: bool, name: str = "value") -> str:
+    value = _number(figure, name)
+    if figure is None or not with_interval or figure["low"] is None:
+        return value
+    return f"{value} [{_number(figure, 'low')}, {_number(figure, 'high')}]"
+
+
+def _number(figure: dict[str, Any] | None, name: str, digits: int = 3) -> str:
+    return "–" if figure is None or figure[name] is None else f"{figure[name]:.{digits}f}"  # noqa: RUF001
+
+
+def _place(row: Mapping[str, Any]) -> Any:
+    from toolkit.lab.probe.evidence import Place
+
+    return Place(row["trajectory"], row["step"], row["scored"])
+
+
+def _without_place(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in ("trajectory", "step", "scored")}

@@ -1,0 +1,398 @@
+"""`toolkit train`: a language model on the registered runs, and before that the plan of it."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import click
+
+from toolkit import api
+from toolkit.cli import offers
+from toolkit.cli.output import bold, json_option, print_json, print_table, remark, say_line, stepped, tell
+from toolkit.cli.power import Finite
+from toolkit.errors import UsageError
+from toolkit.lab.commands.executing import folder_option, selection_options
+from toolkit.lab.plan import training_plan
+from toolkit.lab.play.reporting import TRACKERS, check_trackers
+from toolkit.lab.training.plan import run_hours
+from toolkit.places import find_home
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from toolkit.decisions.rulebook import RuleBook
+    from toolkit.documents.runs import TrainedDocument
+    from toolkit.lab.play.matrix import Selection
+    from toolkit.lab.training.plan import Range
+    from toolkit.lab.training.recipe import Recipe
+    from toolkit.places import Home
+    from toolkit.specification import Specification
+
+GIGA = 10**9
+USUAL_MEMORY_GB = 80
+MOST_GPUS = 100_000
+MOST_TRIED = 1000
+SHOWN = ("loss", "grad_norm", "entropy")
+WIDEST = 17
+"""Characters of a setting in the table of a plan; a longer one stands on a line of its own."""
+PLANNED_IN = {"bfcl": "bfcl_turns"}
+WORLDS_ASKED_BY = "qwen3.5-2b"
+"""The registration whose matrix has runs in another world."""
+ABOVE_ZERO = Finite(0, 1e12, min_open=True)
+
+
+@click.command()
+@click.option(
+    "--recipe",
+    "name",
+    metavar="NAME|FILE",
+    shell_complete=offers.recipes,
+    help="Settings: a name, or a TOML file; those that STUDY fixes if left out.",
+)
+@click.option("--model", metavar="ID|FOLDER", help="Another model, on the Hub or in a folder.")
+@click.option(
+    "--set", "changes", multiple=True, metavar="SECTION.KEY=VALUE", help="Another setting; may be repeated."
+)
+@click.option(
+    "--study",
+    metavar="REGISTRATION",
+    shell_complete=offers.registrations,
+    help="Whose runs; for a plan, that of cards/costs.toml if left out.",
+)
+@click.option(
+    "--world",
+    type=click.Choice(tuple(PLANNED_IN)),
+    help="Plan the runs that are registered in this world; they cannot be trained here.",
+)
+@selection_options
+@click.option("--dry-run", is_flag=True, help="Print the plan, and do nothing.")
+@click.option(
+    "--try",
+    "tried",
+    type=click.IntRange(1, MOST_TRIED),
+    metavar="STEPS",
+    help="Train some steps of the first run that is meant, outside any registration; nothing is kept.",
+)
+@click.option("--gpus", type=click.IntRange(1, MOST_GPUS), default=1, help="GPUs there are.")
+@click.option("--memory", type=ABOVE_ZERO, metavar="GB", help="Of one GPU; that of cards/costs.toml, or 80.")
+@click.option("--seconds-per-step", type=ABOVE_ZERO, help="What a training step takes, as you measured it.")
+@click.option("--tokens-per-second", type=ABOVE_ZERO, help="What one run's engine generates, likewise.")
+@click.option("--cpu", is_flag=True, help="Train without a GPU; vLLM then has to be a build for processors.")
+@click.option(
+    "--report-to",
+    type=click.Choice(TRACKERS),
+    multiple=True,
+    help="Have a tracker told each step's figures, W&B offline; may be repeated.",
+)
+@folder_option("trained")
+@json_option
+def train(
+    *,
+    name: str | None,
+    model: str | None,
+    changes: tuple[str, ...],
+    study: str | None,
+    world: str | None,
+    tiers: tuple[int, ...],
+    rules: tuple[str, ...],
+    runs: tuple[str, ...],
+    dry_run: bool,
+    tried: int | None,
+    gpus: int,
+    memory: float | None,
+    seconds_per_step: float | None,
+    tokens_per_second: float | None,
+    cpu: bool,
+    report_to: tuple[str, ...],
+    folder: Path | None,
+    as_json: bool,
+) -> None:
+    """Train a language model on the registered runs, with the settings of a recipe.
+
+    With --dry-run nothing is trained: the plan says every setting and where it comes from, what the runs
+    play, what a GPU has to hold, and how long it takes, as far as measured runs or your own measurement say
+    so. Where no run is selected, the first tier of the matrix is meant.
+
+    With --try some steps are trained, not evaluated, and thrown away: it says what each took and came to. Its
+    seeds are no registered run's, and a draft will do.
+
+    \b
+    Examples:
+      toolkit train --recipe qwen3.5-2b --dry-run
+      toolkit train --recipe qwen3.5-2b --dry-run --run c2-paired-s0 --json
+      toolkit train --recipe qwen3.5-2b --dry-run --gpus 8 --seconds-per-step 420
+      toolkit train --recipe qwen3.5-2b --dry-run --model dense-70b --gpus 64
+      toolkit train --recipe qwen3.5-2b --dry-run --set step.micro_batch=1
+      toolkit train --recipe qwen3.5-2b --dry-run --world bfcl
+      toolkit train --recipe small --cpu --try 2
+      toolkit train --recipe qwen3.5-2b --study my-study --run c2-paired-s0
+      toolkit train --study my-study --run 'c2-*-s0' --folder shared
+    """
+    from toolkit.lab.plan.measured import Basis, read_measurements
+    from toolkit.lab.play.matrix import Selection
+    from toolkit.lab.training.recipe import LEFT_OUT, load_recipe, setting_sources
+
+    if seconds_per_step is not None and tokens_per_second is not None:
+        raise UsageError("give seconds a step or tokens a second, not both")
+    home = find_home()
+    measured = read_measurements(home.cards)
+    if tried and (dry_run or folder):
+        raise UsageError("--try keeps nothing, and plans nothing", remedy="leave --dry-run and --folder out")
+    if world and not dry_run:
+        raise UsageError(
+            f"no language model is trained in {world} here",
+            expected="--dry-run, for the plan",
+            remedy="train with your own loop, and let toolkit.noise.trainers give each group its schedule",
+        )
+    study = study or (measured.registration if measured and (dry_run or tried) and not world else None)
+    book = _book(
+        study or (WORLDS_ASKED_BY if world else None), home, draft_will_do=dry_run or tried is not None
+    )
+    book = training_plan.in_world(book, PLANNED_IN[world]) if world else book
+    selection = Selection(tiers, rules, runs)
+    if name is None and (model or changes):
+        raise UsageError("a registered recipe is not changed", remedy="leave --model and --set out")
+    if name:
+        recipe = load_recipe(name, model=model, changes=changes)
+        sources = setting_sources(name, recipe, model=model, changes=changes) if dry_run else {}
+    else:
+        recipe = training_plan.fixed_recipe(book, selection)
+        sources = dict.fromkeys(recipe.settings(), f"the registration {book.name}")
+        sources |= dict.fromkeys(recipe.left_out(), LEFT_OUT)
+    if tried:
+        run = training_plan.planned_runs(book, selection)[0]
+        _show_trial(run, recipe, tried, cpu=cpu, as_json=as_json)
+        return
+    if not dry_run:
+        _train(recipe, str(study), selection, home, folder, cpu=cpu, report_to=report_to, as_json=as_json)
+        return
+    basis = Basis(seconds_per_step=seconds_per_step, tokens_per_second=tokens_per_second)
+    # What was measured was measured in the back office.
+    if measured and seconds_per_step is None and tokens_per_second is None and not world:
+        has_runs = measured.study in home.studies()
+        basis = measured.basis(api.open_study(measured.study, home) if has_runs else None)
+    accelerator = measured.accelerator if measured else USUAL_MEMORY_GB * GIGA
+    plan = training_plan.plan_training(
+        recipe,
+        training_plan.planned_runs(book, selection),
+        accelerator=round(memory * GIGA) if memory else accelerator,
+        gpus=gpus,
+        basis=basis,
+        where=" ".join((f"--recipe {recipe.name}", *(f"--set {change}" for change in changes))),
+    )
+    if as_json:
+        print_json(plan.document(sources))
+    else:
+        _show_plan(plan, sources)
+
+
+def _show_trial(run: Specification, recipe: Recipe, steps: int, *, cpu: bool, as_json: bool) -> None:
+    """Try some steps, and print what they came to."""
+    from toolkit.lab.play import training_jobs
+    from toolkit.lab.play.trial import try_steps
+    from toolkit.lab.training.devices import visible_gpus
+
+    training_jobs.check_stack(recipe, cpu=cpu, say=remark, has_gpu=bool(visible_gpus()))
+    trial = try_steps(run, recipe, steps, cpu=cpu, say=remark)
+    if as_json:
+        print_json(trial.document())
+        return
+    headings = ("step", "seconds", "success", "constant groups", "tokens", *SHOWN)
+    rows = [
+        (
+            *(str(step.step), f"{step.seconds:.1f}", f"{step.success:.3f}", f"{step.constant:.3f}"),
+            f"{step.tokens:,}",
+            *("" if (figure := step.figures[name]) is None else f"{figure:.4g}" for name in SHOWN),
+        )
+        for step in trial.steps
+    ]
+    say_line(bold(run.run_id), f"   {recipe.name}, {recipe.model}: tried, and nothing was kept")
+    print_table(headings, rows, numbers=headings)
+    say_line(str(trial.stack["stack"]))
+    if trial.stack["kernels"]:
+        say_line(f"linear attention: {trial.stack['kernels']}")
+    say_line(f"for a plan: --seconds-per-step {trial.seconds_per_step:.4g}")
+
+
+def _book(name: str | None, home: Home, *, draft_will_do: bool) -> RuleBook:
+    """Return the rules of the registration that is meant; a draft's where nothing is registered by it."""
+    from toolkit.decisions.rulebook import load_rulebook, rulebook_of
+    from toolkit.files import read_text
+    from toolkit.prereg.registration import RULES, is_draft, load_registration
+
+    if name is None:
+        raise UsageError(
+            "say whose runs are meant",
+            expected=f"--study {' or '.join(home.registration_names())}",
+            remedy="a study of your own begins with `toolkit new-study`",
+        )
+    folder = home.registration_folder(name)
+    if draft_will_do and is_draft(folder):
+        remark(f"{name} is a draft; before a run of it: toolkit freeze {name}")
+        return load_rulebook(read_text(folder / RULES))
+    return rulebook_of(load_registration(folder))
+
+
+def _train(
+    recipe: Recipe,
+    study: str,
+    selection: Selection,
+    home: Home,
+    folder: Path | None,
+    *,
+    cpu: bool,
+    report_to: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Train the selected runs, one after the other; each goes on from where it was."""
+    from toolkit.decisions.rulebook import rulebook_of
+    from toolkit.lab.executors.executor import HERE
+    from toolkit.lab.play import matrix, training_jobs
+    from toolkit.lab.task_pools import pool_digests
+    from toolkit.lab.training.devices import is_first_process, visible_gpus
+    from toolkit.prereg.registration import load_registration
+
+    registration = load_registration(home.registration_folder(study))
+    planned = {run.run_id for run in training_plan.planned_runs(rulebook_of(registration), selection)}
+    # Of processes that were launched together, one speaks.
+    say = remark if is_first_process() else lambda _: None
+    training_jobs.check_stack(recipe, cpu=cpu, say=say, has_gpu=bool(visible_gpus()))
+    check_trackers(report_to)
+    into = (folder or home.runs / registration.name).absolute()
+    with stepped("pools", len(api.cases.STUDY_POOLS)) as progress:
+        pools = pool_digests(home, api.cases.STUDY_POOLS, progress)
+    runs = matrix.specify_registered(registration, pools, selection)
+    jobs = [
+        training_jobs.TrainJob(training_jobs.with_recipe(run, recipe), recipe.model, into, cpu, report_to)
+        for run in runs
+        if run.run_id in planned
+    ]
+    trained = training_jobs.train_runs(jobs, HERE.telling(HERE.watch, say))
+    document: TrainedDocument = {
+        "folder": str(into),
+        "completed": list(trained.completed),
+        "kept": list(trained.kept),
+    }
+    if is_first_process():
+        tell(document, f"{len(jobs)} runs complete in {into}", as_json=as_json)
+
+
+def _range(hours: Range | None, digits: int = 1) -> str:
+    """Return a range as people read it."""
+    if hours is None:
+        return training_plan.NOT_EVALUABLE
+    if hours.low is None:
+        return f"at most {hours.high:,.{digits}f}"
+    ends = f"{hours.low:,.{digits}f} to {hours.high:,.{digits}f}"
+    return ends if hours.mean is None else f"{hours.mean:,.{digits}f} ({ends})"
+
+
+def _show_plan(plan: training_plan.TrainingPlan, sources: Mapping[str, str]) -> None:
+    """Print a plan for people."""
+    recipe = plan.recipe
+    about = f"   {recipe.model}, planned on the runs of {plan.study}; nothing is trained"
+    say_line(bold(recipe.name), about)
+    say_line(f"recipe {recipe.sha256()}")
+    _show_settings(plan, sources)
+    _show_runs(plan)
+    _show_memory(plan)
+    _show_time(plan)
+    for lack in plan.lacks:
+        subject, _, reason = lack.partition(": ")
+        say_line(f"{subject}: {training_plan.NOT_EVALUABLE}: {reason}")
+
+
+def _show_settings(plan: training_plan.TrainingPlan, sources: Mapping[str, str]) -> None:
+    rows = []
+    for name, value in plan.recipe.settings().items():
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        if len(text) > WIDEST:
+            say_line(f"{name} {text}: {sources[name]}")
+        else:
+            rows.append((name, text, sources[name]))
+    print_table(("setting", "value", "where from"), rows)
+
+
+def _show_runs(plan: training_plan.TrainingPlan) -> None:
+    rows = []
+    # A line for the runs of an arm that differ in their seeds alone; of the first seed more is diagnosed.
+    for (tier, condition, arm), group in groupby(plan.runs, lambda run: (run.tier, run.condition, run.arm)):
+        runs = list(group)
+        evaluated = sorted({run.evaluated for run in runs})
+        hours = None if plan.rate is None else run_hours(max(runs, key=lambda r: r.episodes), plan.rate)
+        rows.append(
+            (
+                *(str(tier), condition, arm, _seeds([run.seed for run in runs])),
+                _one(run.rollouts for run in runs),
+                " to ".join(f"{number:,}" for number in (evaluated[0], *evaluated[1:][-1:])),
+                _range(hours),
+            )
+        )
+    counts = ("rollouts", "evaluated", "hours a run")
+    print_table(("tier", "condition", "arm", "seeds", *counts), rows, numbers=counts, dropped=("evaluated",))
+    total = plan.total
+    checkpoints = ", ".join(map(str, plan.runs[0].checkpoints))
+    say_line(
+        f"{_number(total['runs'], 'run')}, each with checkpoints at {checkpoints}: "
+        f"{total['groups']:,} groups, {total['rollouts']:,} rollouts, "
+        f"{total['evaluated']:,} episodes of evaluation ({total['periodic']:,} periodic, {total['final']:,} "
+        f"final, {total['diagnostic']:,} diagnostic)"
+    )
+    bounds = plan.bounds
+    operations = bounds["operations"]
+    say_line(
+        f"at most {bounds['tokens_trained']:.3g} tokens of training and {bounds['tokens_evaluated']:.3g} of "
+        "evaluation" + (f": {operations:.3g} operations" if operations else "")
+    )
+
+
+def _show_memory(plan: training_plan.TrainingPlan) -> None:
+    memory = plan.memory
+    if memory is None:
+        return
+    rows = [(part.name, _gigabytes(part.low, part.high), part.how) for part in memory.parts]
+    rows.append(("together", _gigabytes(memory.low, memory.high), f"of {memory.accelerator / GIGA:g} GB"))
+    print_table(("one GPU", "GB", "how"), rows, numbers=("GB",))
+    say_line(f"memory: {memory.verdict.replace('_', ' ')}, as an estimate; {training_plan.NOT_COUNTED}")
+    if plan.gpus_a_run and plan.gpus_a_run > 1:
+        say_line(f"a run needs {plan.gpus_a_run} such GPUs, everything divided evenly among them")
+
+
+def _show_time(plan: training_plan.TrainingPlan) -> None:
+    schedule = plan.schedule
+    if plan.rate is None or schedule is None:
+        return
+    as_if = "" if plan.rate.gpus == 1 else ", if a run could be trained on several GPUs"
+    say_line(f"time from {plan.rate.source}{as_if}")
+    if schedule.hours is None:
+        needs = f"can hold no run, which needs {plan.rate.gpus}: {training_plan.NOT_EVALUABLE}"
+        say_line(f"{_number(schedule.gpus, 'GPU')} {needs}")
+        return
+    say_line(
+        f"{_number(len(plan.runs), 'run')} on {_number(schedule.gpus, 'GPU')}, {schedule.slots} at once, "
+        f"each whole: {_range(schedule.hours)} hours"
+    )
+    say_line(f"GPU-hours: {_range(schedule.gpu_hours)}")
+
+
+def _number(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _seeds(seeds: list[int]) -> str:
+    """Return seeds as text; many that follow each other by their ends."""
+    if len(seeds) > 3 and seeds == list(range(seeds[0], seeds[-1] + 1)):  # noqa: PLR2004 - more than fit
+        return f"{seeds[0]} to {seeds[-1]}"
+    return ", ".join(map(str, seeds))
+
+
+def _one(numbers: Iterable[int]) -> str:
+    return " or ".join(f"{number:,}" for number in sorted(set(numbers)))
+
+
+def _gigabytes(low: int, high: int) -> str:
+    if low == high:
+        return f"{low / GIGA:.1f}"
+    return f"{low / GIGA:.1f} to {high / GIGA:.1f}"

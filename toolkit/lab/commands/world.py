@@ -1,0 +1,61 @@
+"""`toolkit world`: worlds of other projects, and whether they are graded here as there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from toolkit.cli.output import json_option, print_json, say_line, stepped
+from toolkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from toolkit.documents.world import ParityDocument
+
+NAMES = ("bfcl",)
+
+
+@click.group()
+def world() -> None:
+    """Play in worlds of other projects."""
+
+
+@world.command()
+@click.argument("name", metavar="WORLD")
+@click.option(
+    "--changes", type=click.IntRange(0, 100_000), default=3000, show_default=True, help="Changed turns."
+)
+@json_option
+def check(*, name: str, changes: int, as_json: bool) -> None:
+    """Compare the grading of WORLD with its own project's.
+
+    Graded are all answers, and changed turns.
+
+    Studies in a foreign world do this before they play anything. WORLD is bfcl; it needs the package that it
+    is played from: pip install --no-deps bfcl-eval==2025.6.8 mpmath
+
+    \b
+    Examples:
+      toolkit world check bfcl
+      toolkit world check bfcl --changes 10000 --json
+    """
+    from toolkit.lab.worlds.bfcl.parity import check_parity, steps_of
+
+    if name not in NAMES:
+        raise UsageError(f"there is no foreign world {name!r}", expected=", ".join(NAMES))
+    with stepped("comparing verdicts", steps_of(changes)) as say:
+        found = check_parity(changes, say)
+    if as_json:
+        document: ParityDocument = {
+            "world": name,
+            "verdict": "verified",
+            "answers": found.answers,
+            "changed": found.changed,
+            "passing": found.passing,
+        }
+        print_json(document)
+        return
+    for category, number in found.answers.items():
+        say_line(f"{category:14}  {number} of {number} answers pass here and there")
+    same = f"{found.changed} of {found.changed} get one verdict here and there"
+    say_line(f"{'changed turns':14}  {same}; {found.passing} pass")

@@ -1,0 +1,160 @@
+"""An episode as a JSON document, and playing it again from there: the same calls must meet the same answers.
+
+Steps of `replay`, whose numbers the code repeats:
+
+1. The document names a task of this generator, a regime and a schedule seed.
+2. Each call is made again; its answer, event key, draw and fault must be those of the document.
+3. The outcome must be that of the document.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from toolkit.canonical import canonical
+from toolkit.errors import EXCERPT, DamagedError, IncompleteError, UsageError, VerificationError
+from toolkit.lab.backoffice.parameters import shown
+from toolkit.lab.episodes.desk import CallRecord, Desk
+from toolkit.lab.episodes.episode import Episode, close
+from toolkit.lab.episodes.grading import differences
+from toolkit.lab.tasks.pools import load_task
+from toolkit.lab.tasks.task import task_sha256
+from toolkit.noise.draws import Schedule
+from toolkit.noise.regimes import REGIMES
+
+if TYPE_CHECKING:
+    from toolkit.documents.world import CallDocument, Ending, EpisodeDocument
+
+LONGEST_SEED = 20
+
+
+def episode_document(episode: Episode) -> EpisodeDocument:
+    """Return an episode as JSON values.
+
+    Seeds are texts: JSON readers in other languages lose digits of numbers above 2^53. `calls` is null for
+    an episode whose calls were not kept.
+    """
+    schedule = episode.schedule
+    return {
+        "task": episode.task.task_id,
+        "task_sha256": task_sha256(episode.task),
+        "regime": episode.regime.name,
+        "schedule_seed": str(schedule.seed),
+        "true_success": episode.true_success,
+        "observed_reward": episode.observed_reward,
+        "flipped": episode.flipped,
+        "ended": cast("Ending", episode.ended),
+        "calls_charged": episode.calls,
+        "budget": episode.task.budget,
+        "world_changed": episode.world_changed,
+        "differences": [difference.as_dict() for difference in differences(episode.task, episode.world)],
+        "exposures": [exposure.as_dict() for exposure in episode.exposures],
+        "recovery": {
+            code: {"called_for": count, "made": episode.recovered.get(code, 0)}
+            for code, count in episode.called_for.items()
+        },
+        "grader_draw": schedule.grader().digest.hex(),
+        "prompt": episode.task.prompt,
+        "calls": None if episode.trace is None else [call_document(c, schedule) for c in episode.trace],
+    }
+
+
+def call_document(call: CallRecord, schedule: Schedule) -> CallDocument:
+    """Return one call as JSON values, with the digest of the draw of its event key.
+
+    What the agent sent is kept verbatim where JSON has a word for it, and shown in short otherwise.
+    """
+    verbatim = _has_json([call.tool, call.arguments])
+    drawn = None if call.key is None else schedule.draw(call.tool, *call.key)
+    return {
+        "tool": call.tool if verbatim else shown(call.tool),
+        "arguments": call.arguments if verbatim else shown(call.arguments),
+        "verbatim": verbatim,
+        "answer": call.answer,
+        "key": None if call.key is None else [call.tool, *call.key],
+        "draw": None if drawn is None else drawn.digest.hex(),
+        "fault": call.fault,
+        "blocked_by": call.blocked_by,
+        "charged": call.charged,
+    }
+
+
+def _has_json(value: Any) -> bool:
+    """Return whether JSON has a word for what an agent sent, and gives the same back."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text.encode()
+        return repr(json.loads(text)) == repr(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+
+
+def replay(document: Mapping[str, Any]) -> Episode:
+    """Play an episode again and return it."""
+    desk = _desk(document)  # 1
+    calls = document.get("calls")
+    if calls is None:
+        raise IncompleteError("the episode's calls were not kept", remedy="record it with its calls")
+    try:
+        for number, recorded in enumerate(calls):  # 2
+            if not recorded["verbatim"]:
+                raise IncompleteError(
+                    f"call {number} cannot be made again: JSON has no word for what the agent sent",
+                    found=recorded["arguments"],
+                )
+            desk.call(recorded["tool"], recorded["arguments"])
+            made = call_document(desk.trace[-1], desk.schedule) if desk.trace else None
+            _same(f"call {number}", recorded, made or {})
+        episode = close(desk)  # 3
+        _same("the outcome", {**document, "calls": None}, {**episode_document(episode), "calls": None})
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise _not_an_episode(error) from None
+    return episode
+
+
+def _desk(document: Mapping[str, Any]) -> Desk:
+    try:
+        task = load_task(document["task"])
+        regime = REGIMES[document["regime"]]
+        seed = _seed(document["schedule_seed"])
+        desk = Desk(task, regime, seed, traced=True)
+        recorded = document["task_sha256"]
+    except (UsageError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise _not_an_episode(error) from None
+    if recorded != task_sha256(task):
+        raise DamagedError(
+            f"task {task.task_id} is not the one that the episode was played on",
+            expected=recorded,
+            found=task_sha256(task),
+            remedy="use the version of this package that recorded the episode",
+        )
+    return desk
+
+
+def _seed(text: Any) -> int:
+    if not (isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= LONGEST_SEED):
+        raise TypeError("a schedule seed is text: a whole number in decimal")
+    return int(text)
+
+
+def _same(what: str, expected: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    for name in {**expected, **found}:
+        left, right = _text(expected, name), _text(found, name)
+        if left != right:
+            raise VerificationError(
+                f"{what} came out otherwise", expected=left[:EXCERPT], found=right[:EXCERPT], where=name
+            )
+
+
+def _text(document: Mapping[str, Any], name: str) -> str:
+    return canonical(document[name]) if name in document else "nothing"
+
+
+def _not_an_episode(error: Exception) -> DamagedError:
+    return DamagedError(
+        "this is not the document of an episode",
+        expected="what `toolkit episode play --json` prints",
+        found=f"{type(error).__name__}: {error}"[:EXCERPT],
+    )

@@ -1,0 +1,1 @@
+"""Which design a training really ran."""

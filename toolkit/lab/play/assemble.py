@@ -1,0 +1,219 @@
+"""From complete runs to a study's registers.
+
+1. Every run is complete, and consists of the files that it was complete with.
+2. The files that runs left are taken as they are: one a run and table.
+3. What all runs share is gathered: runs, launches, schedules, summaries, the tasks of their pools.
+4. Everything is written, checked against the schema, and named by the manifest, which is written last.
+"""
+
+import io
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from toolkit.decisions import stored
+from toolkit.decisions.case import Case
+from toolkit.errors import DamagedError
+from toolkit.files import LARGEST_ROWS, hold, make_folder, read_bytes, read_text
+from toolkit.findings import card_text, read_findings
+from toolkit.lab.play import conclusion, segments
+from toolkit.lab.play.summaries import SUMMARIES
+from toolkit.lab.play.workplace import SUMMARY, RunFolder, Workplace
+from toolkit.lab.task_pools import TABLE, specified
+from toolkit.prereg.registration import Registration
+from toolkit.registers import arrow, manifest, row_tables, schema, writer
+from toolkit.registers.cards.dataset import CARD, repository_documents
+from toolkit.registers.study import open_study
+from toolkit.specification import Specification
+
+_MOMENTS = ("launched_at", "ended_at")
+_OF_LANGUAGE_MODELS = ("stack", "accelerator", "processes", "kernels", "step_seconds", "generation_seconds")
+SCHEDULE = ("pool", "task", "schedule", "schedule_seed")
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """The registers of a study, not yet written.
+
+    Args:
+        files: table → its Parquet files by name, in the order of their rows.
+        shortcomings: run → what its evidence lacks; only runs that do not count.
+    """
+
+    files: Mapping[str, Mapping[str, bytes]]
+    shortcomings: Mapping[str, tuple[str, ...]]
+
+
+def assemble(
+    workplace: Workplace, specifications: Sequence[Specification], progress: Callable[[str], None]
+) -> Assembly:
+    """Gather the registers of runs."""
+    runs = sorted(map(workplace.run, specifications), key=lambda run: run.specification.run_id)
+    progress("checking the runs' files")
+    for run in runs:  # 1
+        run.check_launched()
+        run.check_complete()
+    files: dict[str, dict[str, bytes]] = {}
+    for run in runs:  # 2
+        for name in segments.names_of(run.specification):
+            content = read_bytes(run.folder / f"{name}.parquet", LARGEST_ROWS)
+            files.setdefault(name, {})[f"{name}/{run.specification.run_id}.parquet"] = content
+    lacking = {run.specification.run_id: _shortcomings(run) for run in runs}
+    shared = _derived(runs, lacking) | {  # 3
+        "launches": [row for run in runs for row in _launches(run)],
+        "schedules": schedules([*files["episodes"].values(), *files["luck_share"].values()]),
+    }
+    progress("generating the tasks")
+    shared[TABLE] = pool_rows(specifications)
+    # A table without a row, and a file without one, say nothing: they are left out.
+    for name, parts in files.items():
+        files[name] = {file: content for file, content in parts.items() if _has_rows(content)}
+    files |= writer.rows_files({name: rows for name, rows in shared.items() if rows})
+    return Assembly(
+        {name: parts for name, parts in files.items() if parts},
+        {name: reasons for name, reasons in lacking.items() if reasons},
+    )
+
+
+def seal(
+    folder: Path,
+    study: str,
+    registration: manifest.RegistrationRef,
+    assembly: Assembly,
+    card: str | None = None,
+    *,
+    decisions: Sequence[arrow.Row] = (),
+    standing: str = "",
+    findings: str = "",
+) -> manifest.Manifest:
+    """Write a study's registers; the same runs give the same rows."""
+    documents = {}
+    if card is not None:
+        files = {name: assembly.files[name] for name in schema.TABLES if name in assembly.files}
+        rows = {"runs": _table_rows(files["runs"].values()), "decisions": decisions}
+        documents = repository_documents(
+            card, files, registration=registration, rows=rows, standing=standing, findings=findings
+        )
+    return writer.write_study(  # 4
+        folder,
+        study=study,
+        evidence="rows",
+        registration=registration,
+        files=assembly.files,
+        documents=documents,
+    )
+
+
+def seal_decided(
+    folder: Path,
+    registration: Registration,
+    named: manifest.RegistrationRef,
+    assembly: Assembly,
+    card: Path,
+    *,
+    open_case: Callable[..., Case],
+) -> manifest.Manifest:
+    """Write a study's registers with what is decided on them.
+
+    1. What is there is nothing, or an earlier build of the study.
+    2. The registers are written elsewhere, and what binds them is decided on them.
+    3. The decisions and the card join them.
+    4. They take the place of what was there, all at once.
+    """
+    study = registration.name
+    writer.check_place(folder, study, [*chain.from_iterable(assembly.files.values()), CARD])  # 1
+    source = read_text(card) if card.is_file() else None
+    make_folder(folder.parent)
+    with hold(folder.parent, f".{folder.name}.lock", "study's registers"):
+        with tempfile.TemporaryDirectory() as scratch:
+            seal(Path(scratch) / study, study, named, assembly)  # 2
+            case = open_case(open_study(Path(scratch) / study), registration)
+            decisions = case.binding
+            found = card_text(read_findings(card.parent, [case], holding_alone=True), study)
+        rows = stored.decision_rows(decisions, stored.inputs_sha256(case.study))
+        decided = {**assembly.files, **writer.rows_files({row_tables.DECISIONS.name: rows})}  # 3
+        return seal(  # 4
+            folder,
+            study,
+            named,
+            replace(assembly, files=decided),
+            source,
+            decisions=[row | {"title": made.title} for row, made in zip(rows, decisions, strict=True)],
+            standing=str(case.standing),
+            findings=found,
+        )
+
+
+def schedules(files: Iterable[bytes]) -> list[arrow.Row]:
+    """Return the schedules that episodes and diagnostics met, each once."""
+    import pyarrow.parquet as pq
+
+    return schedules_met([pq.ParquetFile(io.BytesIO(content)).read(list(SCHEDULE)) for content in files])
+
+
+def schedules_met(tables: Iterable[Any]) -> list[arrow.Row]:
+    """Return the schedules of some rows, each once."""
+    import pyarrow as pa
+
+    met = pa.concat_tables(tables).group_by(list(SCHEDULE)).aggregate([]).to_pylist()
+    seeds: dict[tuple[str, int, int], int] = {}
+    for row in met:
+        at = (row["pool"], row["task"], row["schedule"])
+        if seeds.setdefault(at, row["schedule_seed"]) != row["schedule_seed"]:
+            raise DamagedError(
+                "two runs met different schedules in one place of an evaluation",
+                expected=f"seed {seeds[at]}",
+                found=f"seed {row['schedule_seed']}",
+                where=f"{at[0]}:{at[1]}, schedule {at[2]}",
+            )
+    return met  # type: ignore[no-any-return]
+
+
+def pool_rows(specifications: Iterable[Specification]) -> list[arrow.Row]:
+    """Return the tasks of the pools that runs were specified for."""
+    named = {item: run.world for run in specifications for item in run.pools.items()}
+    return [row for (name, sha256), world in sorted(named.items()) for row in specified(name, sha256, world)]
+
+
+def _table_rows(files: Iterable[bytes]) -> list[arrow.Row]:
+    import pyarrow.parquet as pq
+
+    return [row for content in files for row in arrow.to_rows(pq.ParquetFile(io.BytesIO(content)).read())]
+
+
+def _has_rows(content: bytes) -> bool:
+    import pyarrow.parquet as pq
+
+    return bool(pq.read_metadata(io.BytesIO(content)).num_rows)
+
+
+def _shortcomings(run: RunFolder) -> tuple[str, ...]:
+    """Return why a run does not count: what its rows lack, and what its attempts do."""
+    versions = {launch.code_version for launch in run.launches()}
+    mixed = (f"its attempts have versions {', '.join(sorted(versions))}",) if len(versions) > 1 else ()
+    return (*run.shortcomings(), *mixed)
+
+
+def _derived(runs: Sequence[RunFolder], lacking: Mapping[str, tuple[str, ...]]) -> dict[str, list[arrow.Row]]:
+    tables: dict[str, list[arrow.Row]] = {name: [] for name in SUMMARIES}
+    for run in runs:
+        # Its bytes are those that the run was complete with.
+        summary: dict[str, Any] = json.loads(read_bytes(run.folder / SUMMARY))
+        for name in SUMMARIES:
+            tables[name] += conclusion.derived_rows(summary, name)
+    for row in tables["runs"]:
+        row["status"] = "INCOMPLETE" if lacking[row["run_id"]] else "COMPLETE"
+    return tables
+
+
+def _launches(run: RunFolder) -> Iterable[arrow.Row]:
+    for launch in run.launches():
+        row = {"run_id": run.specification.run_id, **asdict(launch)}
+        if launch.stack is None:
+            row = {name: value for name, value in row.items() if name not in _OF_LANGUAGE_MODELS}
+        yield row | {name: row[name] and datetime.fromisoformat(row[name]) for name in _MOMENTS}

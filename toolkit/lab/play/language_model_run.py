@@ -1,0 +1,353 @@
+"""A language model's run, from its recipe to the files that every run leaves.
+
+1. What lies there already is checked; a run that was cut off goes on from its newest checkpoint whose segment
+   was written.
+2. The untrained policy is evaluated: the first segment.
+3. The trainer trains. At each checkpoint, once the trainer has saved it, the policy is evaluated, and the
+   segment is written: it names the digests of everything that going on from there needs.
+4. The run's rows are concluded, and it is complete.
+
+A run that goes on has what it would have had: adapter, optimizer, schedule of the learning rate, generators,
+and the base as it was loaded. On a processor, where the model itself samples, it then leaves the same bytes.
+On a GPU it need not: sums depend there on what shares a batch, and with vLLM on what its cache holds, so that
+rollouts after a resumption may be other samples of the same policy, under the same schedules.
+
+A run trains in the process that asks for it, or in one process a GPU (`accelerate launch`), of which the
+first one writes; a run has one number of processes throughout. On a processor two leave the groups and
+episodes of one, and adapters that differ in the last digits of sums.
+"""
+
+import base64
+import hashlib
+import json
+import math
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from toolkit import errors, files
+from toolkit.canonical import canonical
+from toolkit.lab.evaluation import diagnostic, language_model, play
+from toolkit.lab.executors.executor import Say
+from toolkit.lab.play import capacity, conclusion, launches, reporting, segments, stopping
+from toolkit.lab.play.rows import ADAPTER
+from toolkit.lab.play.workplace import RunFolder, Workplace
+from toolkit.lab.tasks import pools
+from toolkit.lab.training.devices import (
+    check_one_gpu,
+    check_whole_copies,
+    connected_processes,
+    is_first_process,
+    launched_together,
+)
+from toolkit.lab.training.language_model.figures import step_figures, step_seconds
+from toolkit.lab.training.language_model.session import Moments, Session, open_session, stack
+from toolkit.lab.training.settings import accumulation
+from toolkit.registers.arrow import Row
+from toolkit.specification import LanguageModelSpecification
+
+CARRIED = 4_000_000
+"""Largest adapter, in bytes, that a row of `adapters` holds."""
+UNTRAINED = "checkpoint-0"
+TRAINER_STATE = "trainer_state.json"
+STATE_ENDINGS = (".safetensors", ".pt", ".pth")
+"""Adapter; optimizer and scheduler; generators. What else the trainer saves are copies, and its arguments."""
+
+
+def train_run(
+    specification: LanguageModelSpecification,
+    model: str,
+    folder: Path,
+    *,
+    cpu: bool = False,
+    report_to: Sequence[str] = (),
+    say: Say = lambda _: None,
+) -> bool:
+    """Train a run to its end, from wherever it was left."""
+    workplace = Workplace(folder)
+    run = workplace.run(specification)
+    check_whole_copies()
+    if not cpu:
+        check_one_gpu(specification.run_id)
+    held = workplace.held([specification]) if is_first_process() else nullcontext()
+    course = _Course(run, specification, say)
+    with held, stopping.stopping(course.place, course.way_on):
+        with _first_one_first(cpu=cpu):
+            run.check_begun()  # 1
+            if run.is_complete:
+                return False
+            _check_processes(run, specification)
+            segments.make_tasks(tuple(sorted(specification.pools.items())))
+            course.begin()
+        session = open_session(
+            specification,
+            model,
+            run.folder,
+            record=course.record,
+            moments=Moments(course.saved, course.stepped, course.figured),
+            cpu=cpu,
+        )
+        course.take(session)
+        reporting.report(session.trainer, report_to, run.folder)
+        if not course.digests:
+            session.save(run.folder / UNTRAINED)
+            course.stepped(0)
+            course.saved(0)  # 2
+        if course.at < specification.steps:
+            session.train(course.checkpoint())  # 3
+        session.trainer.accelerator.wait_for_everyone()
+        if session.is_main:
+            course.conclude()  # 4
+    return True
+
+
+@dataclass
+class _Course:
+    """A run on its way."""
+
+    run: RunFolder
+    specification: LanguageModelSpecification
+    say: Say
+    session: Session = field(init=False)
+    digests: list[str] = field(default_factory=list)
+    rows: segments.Segment = field(default_factory=dict)
+    launch: launches.Launch | None = None
+    begun: float = 0.0
+    step: int = 0
+    seconds: list[tuple[float, float]] = field(default_factory=list)
+    told: stopping.Pace = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.told = stopping.Pace(self.say)
+
+    def place(self) -> str:
+        """Say where the run is."""
+        return f"{self.specification.run_id}, after step {self.step} of {self.specification.steps}"
+
+    def way_on(self) -> str:
+        """Say how to go on."""
+        kept = f"from the checkpoint at step {self.at}" if self.digests else "from the start"
+        return f"what was recorded stays; the same command goes on {kept}"
+
+    @property
+    def at(self) -> int:
+        """Step of the newest checkpoint."""
+        return self.specification.ends[len(self.digests) - 1] if self.digests else 0
+
+    def begin(self) -> None:
+        """Take up what was written, clear away what was not, and record an attempt."""
+        standing = self.run.resume(self.say)
+        self.digests = list(standing.digests)
+        if standing.checkpoint is not None:
+            _check_state(self.run.folder / f"checkpoint-{self.at}", standing.checkpoint["state_sha256"])
+        for left in self.run.folder.glob("checkpoint-*"):
+            number = left.name.partition("-")[2]
+            stale = number.isdigit() and (int(number) > self.at or not self.digests)
+            if stale and is_first_process():
+                shutil.rmtree(left)
+        self._clear()
+        self.step = self.at
+        self.begun = time.monotonic()
+        if is_first_process():
+            self.launch = self.run.launch(launches.Launch.now(self.specification, self.at, **stack()))
+
+    def take(self, session: Session) -> None:
+        """Take up the trainer, and record what computes its model."""
+        self.session = session
+        session.trainer.told = self.told
+        capacity.check_capacity(self.specification, session.coordinates)
+        if self.launch is not None:
+            self.launch = replace(self.launch, kernels=session.kernels)
+            self.run.record(self.launch)
+
+    def checkpoint(self) -> Path | None:
+        """Return the folder that training goes on from; None for the start."""
+        return self.run.folder / f"checkpoint-{self.at}" if self.at else None
+
+    def record(self, groups: list[Row]) -> None:
+        """Keep the rows of a step's groups."""
+        self.rows["groups"] += [{"run_id": self.specification.run_id, **row} for row in groups]
+        successes = sum(sum(row["true_successes"]) for row in groups)
+        total = sum(len(row["true_successes"]) for row in groups)
+        self.step = groups[0]["step"]
+        self.say(f"step {groups[0]['step']} of {self.specification.steps}: success {successes / total:.3f}")
+
+    def stepped(self, step: int) -> None:
+        """Diagnose the luck share where that is registered."""
+        if step in self.specification.diagnosed:
+            self.diagnose(step)
+
+    def figured(self, step: int, logs: Mapping[str, float]) -> None:
+        """Keep the trainer's figures of a step."""
+        self.rows["steps"].append({"run_id": self.specification.run_id, "step": step, **step_figures(logs)})
+        self.seconds.append(step_seconds(logs))
+
+    def saved(self, step: int) -> None:
+        """Evaluate a checkpoint that was saved, and write its segment."""
+        if step not in self.specification.ends:
+            return
+        self.rows["episodes"] = self._evaluated(step)
+        if not self.session.is_main:
+            self._clear()
+            return
+        folder = self.run.folder / f"checkpoint-{step}"
+        self.rows["adapters"] = [adapter_row(self.specification.run_id, step, folder)]
+        number = len(self.digests)
+        link = segments.link(self.specification, number, step, self.digests[-1] if self.digests else "")
+        raw = segments.encode(link, self.rows)
+        self.run.keep({segments.segment_name(number): raw})
+        self.digests.append(hashlib.sha256(raw).hexdigest())
+        self._record_seconds()
+        self.say(f"checkpoint at step {step} recorded")
+        self._clear()
+
+    def diagnose(self, step: int) -> None:
+        """Play the luck-share tables."""
+        regime = diagnostic.regime_diagnosed(self.specification.regime)
+        engine = self.session.engine()
+        sampling = self._sampling(step, segments.sampling_of(self.specification))
+        self.rows["luck_share"] += self._shared(
+            [
+                partial(language_model.diagnose_block, engine, regime, diagnostic.POOL, block, sampling)
+                for block in language_model.blocks(
+                    pools.POOLS[diagnostic.POOL].size, diagnostic.SCHEDULES * diagnostic.SAMPLES
+                )
+            ]
+        )
+
+    def conclude(self) -> None:
+        """Write the run's rows, and that it is complete."""
+        self.run.keep(conclusion.conclude(self.specification, map(files.read_bytes, self.run.segments)))
+        self.run.complete(conclusion.files_of(self.specification))
+        if self.launch is not None:
+            self.run.record(self.launch.ended(self.begun, launches.peak_memory_mb()))
+
+    def _record_seconds(self) -> None:
+        """Record how long the attempt's steps took, those up to this checkpoint."""
+        if self.launch is None or not self.seconds:
+            return
+        steps, generation = zip(*self.seconds, strict=True)
+        self.launch = replace(self.launch, step_seconds=steps, generation_seconds=generation)
+        self.run.record(self.launch)
+
+    def _clear(self) -> None:
+        self.rows = {name: [] for name in (*segments.LEFT_BY["adapters"], "adapters")}
+
+    def _sampling(self, step: int, seed: play.Sampling) -> language_model.Sampling:
+        turns = self.session.recipe.sampling.max_turns
+        return language_model.Sampling(self.specification.run_id, step, seed, turns)
+
+    def _evaluated(self, step: int) -> list[Row]:
+        run = self.specification
+        engine, sampling = self.session.engine(), self._sampling(step, segments.evaluated_with(run))
+        return self._shared(
+            [
+                partial(language_model.evaluate_block, engine, played, block, sampling)
+                for played in segments.sets_of(run, step)
+                for block in language_model.blocks(played.tasks, played.schedules)
+            ]
+        )
+
+    def _shared(self, parts: list[Callable[[], list[Row]]]) -> list[Row]:
+        """Play parts, each in one of the processes, and return the rows of all, in order."""
+        from accelerate.utils import gather_object
+
+        accelerator = self.session.trainer.accelerator
+        trainer = self.session.trainer
+        trainer.model.eval()
+        first, processes = accelerator.process_index, accelerator.num_processes
+        mine = []
+        for number in range(first, len(parts), processes):
+            self.told(f"step {self.step}: {number} of {len(parts)} blocks evaluated")
+            mine.append((number, parts[number]()))
+        trainer.model.train()
+        return [row for _, rows in sorted(gather_object(mine), key=lambda part: part[0]) for row in rows]
+
+
+def adapter_row(run_id: str, step: int, folder: Path) -> Row:
+    """Return a checkpoint that was saved as a row of `adapters`."""
+    from safetensors import safe_open
+
+    with safe_open(folder / ADAPTER, framework="numpy") as tensors:
+        shapes = [tensors.get_slice(name).get_shape() for name in tensors.keys()]  # noqa: SIM118 - no mapping
+    raw = files.read_bytes(folder / ADAPTER, files.LARGEST_ROWS)
+    return {
+        "run_id": run_id,
+        "step": step,
+        "sha256": hashlib.sha256(raw).hexdigest(),
+        "coordinates": sum(math.prod(shape) for shape in shapes),
+        "state_sha256": _state_sha256(folder),
+        "adapter": base64.b64encode(raw).decode() if len(raw) <= CARRIED else None,
+    }
+
+
+def _state_sha256(folder: Path) -> str:
+    """Return the digest of what training goes on from, as `adapters` says: it follows from the run's seeds.
+
+    Places and times do not: the trainer's own state is taken without its log, which has each step's seconds.
+    """
+    digests = {
+        path.relative_to(folder).as_posix(): _trainer_sha256(path)
+        if path.name == TRAINER_STATE
+        else files.file_sha256(path)
+        for path in folder.rglob("*")
+        if path.name == TRAINER_STATE or path.suffix in STATE_ENDINGS
+    }
+    lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(digests.items()))
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def _trainer_sha256(path: Path) -> str:
+    raw = files.read_bytes(path, files.LARGEST_ROWS)
+    try:
+        state = json.loads(raw)
+        state.pop("log_history")
+    except (ValueError, AttributeError, KeyError):
+        return hashlib.sha256(raw).hexdigest()  # not what any checkpoint was recorded with
+    return hashlib.sha256(canonical(state).encode()).hexdigest()
+
+
+def _check_state(folder: Path, expected: str) -> None:
+    digest = _state_sha256(folder) if folder.is_dir() else "no folder"
+    if digest != expected:
+        raise errors.DamagedError(
+            "a checkpoint is not as it was saved",
+            expected=f"files with SHA-256 {expected}",
+            found=digest,
+            where=folder,
+            remedy="restore it; or move the run's newest segment away: the run goes on from the one before",
+        )
+
+
+@contextmanager
+def _first_one_first(*, cpu: bool) -> Iterator[None]:
+    """Have the first of several processes put things in order before the others look at them."""
+    if launched_together() == 1:
+        yield
+        return
+    with connected_processes(cpu=cpu).main_process_first():
+        yield
+
+
+def _check_processes(run: RunFolder, specification: LanguageModelSpecification) -> None:
+    """Check that as many processes as there are can share a step, and are those that the run was begun on.
+
+    Sums depend on their number, and with vLLM what is sampled: a run would be another one for having been cut
+    off.
+    """
+    processes = launched_together()
+    accumulation(specification.settings, processes)
+    begun = run.launches()[-1].processes if run.played else None
+    if begun not in {None, processes}:
+        raise errors.UsageError(
+            f"{specification.run_id} was begun on another number of processes",
+            expected=begun,
+            found=processes,
+            where=run.folder,
+            remedy=f"go on with {begun} (accelerate launch --multi_gpu --num_processes {begun}), or move the "
+            "run's folder away: a run has one number throughout",
+        )

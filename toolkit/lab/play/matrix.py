@@ -1,0 +1,368 @@
+"""The run matrix of a registration as specifications: which runs there are, and which of them are meant.
+
+Conditions, arms and seeds are data of the registration; the code knows none of them by name.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from fractions import Fraction
+from typing import Any
+
+from toolkit.decisions.keys import OPTIONAL, Key, Named, Value, alike, keys
+from toolkit.decisions.plan import Cell, Fixed, Plan
+from toolkit.decisions.rulebook import rulebook_of
+from toolkit.decisions.section import Section, exact_number
+from toolkit.errors import IncompleteError, RuleError, UsageError, did_you_mean
+from toolkit.lab.evaluation.sets import sets_at
+from toolkit.lab.tasks.pools import FOREIGN
+from toolkit.lab.tasks.templates import REQUESTS_PER_TASK
+from toolkit.lab.training.recipe import Recipe, read_recipe
+from toolkit.lab.training.rows import BLOCKING, RESAMPLED
+from toolkit.noise.regimes import REGIMES
+from toolkit.prereg.evidence import anchor
+from toolkit.prereg.registration import Registration
+from toolkit.specification import Specification, specify_language_model
+
+REFERENCE_ARM = "clean"
+PILOT = "pilot"
+MODEL = "model_commit"
+SIZES = {"step.steps": "steps", "step.prompts": "prompts_per_step", "step.rollouts": "group_size"}
+"""What a recipe and a matrix both say: the setting, and the field of a specification."""
+BOTH = {**SIZES, "step.checkpoint_every": "checkpoint_every"}
+"""What a recipe and a specification both say."""
+CHECKPOINTS = keys(
+    Key("study", Value.TEXT, "the study that trained them"),
+    Key("condition", Value.TEXT, "their condition there"),
+    Key("sha256", Named(Value.TEXTS), "by arm, SHA-256 of what the run of each seed left"),
+)
+SETTINGS = keys(
+    Key("sampling", Value.TEXT, "whether arms share policy samples", OPTIONAL, ("own", "shared")),
+    Key("optimizer", Value.TEXT, "how a gradient becomes a step", OPTIONAL, ("adam", "gradient", "sign")),
+    Key("learning_rate", Value.DECIMAL, "step size, above 0", OPTIONAL),
+    Key("square_decay", Value.DECIMAL, "decay of Adam's mean of squares, from 0, below 1", OPTIONAL),
+    Key("loss_type", Value.TEXT, "aggregation of token losses", OPTIONAL, ("dapo", "dr_grpo")),
+    Key("constant_groups", Value.TEXT, "what becomes of groups of one reward", OPTIONAL, ("kept", RESAMPLED)),
+    Key("surface_tokens", Value.WHOLE, "tokens that change no action, a call", OPTIONAL),
+    Key("checkpoint_every", Value.WHOLE, "training steps between checkpoints", OPTIONAL),
+    Key("registers", Value.TEXT, "rows that are kept", OPTIONAL, ("all", "no_checkpoints", "evaluations")),
+    Key(
+        "checkpoints",
+        CHECKPOINTS,
+        "checkpoints of another study to evaluate; its runs train nothing",
+        OPTIONAL,
+    ),
+    Key("sub_requests", Value.WHOLE, "requests in one task", OPTIONAL),
+    Key("world", Value.TEXT, "where tasks come from, if not from the back office", OPTIONAL, tuple(FOREIGN)),
+    Key("pools", Value.TABLE, "the SHA-256 of the tasks of each pool", OPTIONAL),
+)
+"""What a line of a matrix may set of its runs."""
+
+COUNTED = ("training_groups", "training_rollouts")
+"""What a line cannot fix where outcomes decide how many groups are played."""
+
+OF_ANY_POLICY = ("sampling", "sub_requests", "world", "pools")
+"""Settings that a language model's runs know too; the others are its recipe's, or the log-linear policy's."""
+
+OF_EVALUATIONS = ("sampling", "surface_tokens", "checkpoint_every", "checkpoints")
+"""Settings of runs that evaluate checkpoints of another study, and train nothing."""
+
+_SUB_REQUESTS = f"one of {', '.join(str(number) for number, _ in REQUESTS_PER_TASK)}"
+_BOUNDS: dict[str, tuple[str, Callable[[Fraction], bool]]] = {
+    "learning_rate": ("a number above 0", lambda rate: rate > 0),
+    "square_decay": ("a number from 0, below 1", lambda decay: 0 <= decay < 1),
+    "surface_tokens": ("0 or more", lambda number: number >= 0),
+    "checkpoint_every": ("a number of steps, 1 or more", lambda steps: steps >= 1),
+    "sub_requests": (_SUB_REQUESTS, lambda number: number in dict(REQUESTS_PER_TASK)),
+}
+
+WITH_ANY_TASKS = ("learning", "curve")
+"""Batteries that need no pool but the one of the learning curve."""
+
+_SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
+
+LOSS = "dapo"
+"""Aggregation of token losses: the sum over a step's decisions, divided by their number."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which runs of a matrix are meant; each part that says something narrows the others.
+
+    Args:
+        tiers: tiers of the matrix.
+        rules: rules and curves that a line of the matrix serves.
+        runs: names of runs, with `*` and `?` for any text and any character.
+    """
+
+    tiers: tuple[int, ...] = ()
+    rules: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing was left out."""
+        return not (self.tiers or self.rules or self.runs)
+
+    def takes_line(self, cell: Cell) -> bool:
+        """Whether a line of the matrix is meant, as far as its tier and what it serves say."""
+        in_tier = not self.tiers or cell.tier in self.tiers
+        return in_tier and (not self.rules or any(rule in cell.serves for rule in self.rules))
+
+    def takes_run(self, run_id: str) -> bool:
+        """Whether a run of such a line is meant."""
+        return not self.runs or any(fnmatchcase(run_id, pattern) for pattern in self.runs)
+
+
+EVERYTHING = Selection()
+
+
+def specify(
+    plan: Plan, registration: tuple[str, str], pools: Mapping[str, str], selection: Selection = EVERYTHING
+) -> tuple[Specification, ...]:
+    """Return the selected runs of a matrix, in its order; lines without a regime cannot be played here."""
+    playable = [cell for cell in plan.cells if cell.regime]
+    if not playable:
+        raise IncompleteError(
+            f"no line of the matrix of {registration[0]!r} names the regime that its runs train under",
+            expected="a line with `regime`",
+            where="matrix",
+            remedy="name a registration whose runs are played by this toolkit",
+        )
+    _check_known("tier", map(str, selection.tiers), {str(cell.tier) for cell in playable})
+    _check_known("rule", selection.rules, {name for cell in playable for name in cell.serves})
+    meant = [cell for cell in playable if selection.takes_line(cell)]
+    # What enters no decision, like a pilot, is played where its tier is asked for.
+    lines = [cell for cell in meant if selection.tiers or not cell.role or cell.role in plan.roles]
+    candidates = [run for cell in lines for run in _runs(plan, cell, registration, pools)]
+    for pattern in selection.runs:
+        if not any(fnmatchcase(run.run_id, pattern) for run in candidates):
+            raise UsageError(
+                f"no run that can be played is called {pattern!r}",
+                expected=", ".join(run.run_id for run in candidates)
+                or "a tier and a rule with runs in common",
+                remedy=did_you_mean(pattern, [run.run_id for run in candidates]),
+            )
+    chosen = tuple(run for run in candidates if selection.takes_run(run.run_id))
+    if not chosen:
+        raise UsageError("no run is in every part of the selection", remedy="leave one of its parts out")
+    return chosen
+
+
+def specify_registered(
+    registration: Registration, pools: Mapping[str, str], selection: Selection = EVERYTHING
+) -> tuple[Specification, ...]:
+    """Return the selected runs of a registration, with every amendment applied; errors as `specify`."""
+    book = rulebook_of(registration)
+    # A registration whose runs are played elsewhere need not have its tokens here.
+    playable = any(cell.regime for cell in book.plan.cells)
+    return specify(book.plan, (registration.name, anchor(registration) if playable else ""), pools, selection)
+
+
+def run_name(condition: str, arm: str, scale_rewards: str, seed: int) -> str:
+    """Return the name of a run: its place in the matrix; advantages that are not scaled are marked."""
+    scaling = () if scale_rewards == "group" else (scale_rewards,)
+    return "-".join((condition.lower(), arm, *scaling, f"s{seed}"))
+
+
+def _runs(
+    plan: Plan, cell: Cell, registration: tuple[str, str], pools: Mapping[str, str]
+) -> Iterable[Specification]:
+    study, anchored = registration
+    steps, prompts, group = (_whole(cell, name) for name in ("steps", "prompts_per_step", "group_size"))
+    settings = _settings(cell, steps, has_recipe=bool(plan.recipe))
+    evaluated = _checkpoints(cell)
+    groups = 0 if evaluated else steps * prompts
+    _check_fixed(cell, groups, groups * group)
+    met = settings.pop("pools", None)
+    if met is None:
+        met = {name: pools[name] for name in pools if not evaluated or name in _evaluated_on(cell)}
+    for arm in cell.arms:
+        for seed in cell.seeds:
+            specification = Specification(
+                study=study,
+                root=study if cell.role == PILOT else f"{study} {anchored}",
+                run_id=run_name(cell.condition, arm, cell.scale_rewards, seed),
+                condition=cell.condition,
+                arm=arm,
+                seed=seed,
+                tier=cell.tier,
+                role=cell.role or ("reference" if arm == REFERENCE_ARM else "primary"),
+                regime=cell.regime,
+                at_noise=cell.at_noise or cell.regime,
+                scale_rewards=cell.scale_rewards,
+                battery=cell.battery,
+                steps=steps,
+                prompts_per_step=prompts,
+                group_size=group,
+                diagnosed=_diagnosed(cell, arm, seed, steps),
+                pools=dict(sorted(met.items())),
+                **settings | ({"checkpoints": evaluated[arm, seed]} if evaluated else {}),
+            )
+            yield _of_policy(plan, cell, specification)
+
+
+def _of_policy(plan: Plan, cell: Cell, specification: Specification) -> Specification:
+    """Return a run as its policy's: where the registration has a recipe, a language model's."""
+    if not plan.recipe:
+        return specification
+    recipe = read_recipe(plan.recipe, "rules.toml, recipe")
+    fixed = {
+        "recipe_sha256": recipe.sha256(),
+        "model_commit": recipe.revision or str(cell.fixed.get(MODEL, "")),
+    }
+    for name, field in SIZES.items():
+        registered, value = getattr(specification, field), recipe.settings()[name]
+        if value != registered:
+            raise _disagreeing(name, registered, value, cell)
+    for name, value in fixed.items():
+        registered = cell.fixed.get(name, value)
+        if not value or registered != value:
+            expected = registered or "the commit of the model, or the digest of its files"
+            raise _disagreeing(name, expected, value, cell)
+    return specify_language_model(specification, recipe, fixed[MODEL])
+
+
+def check_agreement(recipe: Recipe, specification: Specification, where: str) -> None:
+    """Check that a recipe has the sizes that are registered for a run."""
+    settings = recipe.settings()
+    for name, field in BOTH.items():
+        registered = getattr(specification, field)
+        if settings[name] != registered:
+            raise UsageError(
+                f"the recipe's {name} is not what is registered",
+                expected=f"{registered}, for {specification.run_id} of {specification.study}",
+                found=settings[name],
+                where=where,
+                remedy=f"leave --set {name} out, or register a study with these sizes",
+            )
+
+
+def _disagreeing(name: str, registered: object, found: object, cell: Cell) -> RuleError:
+    return RuleError(
+        f"a line of the matrix and the registered recipe do not agree on {name}",
+        expected=registered,
+        found=found or "nothing",
+        where=f"matrix, {cell.condition}",
+    )
+
+
+def _diagnosed(cell: Cell, arm: str, seed: int, steps: int) -> tuple[int, ...]:
+    """Return the steps at which a run's luck share is diagnosed; in the middle for one run of a cell.
+
+    The small battery diagnoses the start of a line's first run alone: its runs start from one policy.
+    """
+    if "checkpoints" in cell.settings:
+        return ()
+    if cell.battery == "small":
+        return (0,) if (arm, seed) == (cell.arms[0], cell.seeds[0]) else ()
+    if cell.battery != "registered":
+        return ()
+    return (0, steps // 2, steps) if seed == 0 else (0, steps)
+
+
+def _settings(cell: Cell, steps: int, *, has_recipe: bool) -> dict[str, Any]:
+    """Return the settings of a line, checked."""
+    known = tuple(SETTINGS) if "checkpoints" not in cell.settings else OF_EVALUATIONS
+    known = OF_ANY_POLICY if has_recipe else known
+    for name, value in cell.settings.items():
+        choices = SETTINGS[name].choices if name in SETTINGS else ()
+        is_one = name in known and type(value) is SETTINGS[name].type and (not choices or value in choices)
+        expected, is_within = _BOUNDS.get(name, (", ".join(choices) or f"one of {', '.join(known)}", None))
+        if not is_one or (is_within and not is_within(exact_number(str(value), f"matrix, {name}"))):
+            raise _unset(cell, "a line of the matrix has a setting that no run has", name, expected)
+    if "world" in cell.settings and (cell.battery not in WITH_ANY_TASKS or "pools" not in cell.settings):
+        problem = "a line in a foreign world says its pools, and is evaluated by its learning curve"
+        raise _unset(
+            cell, problem, "world", f"battery one of {', '.join(WITH_ANY_TASKS)}, and settings.pools"
+        )
+    every = cell.settings.get("checkpoint_every", Specification.checkpoint_every)
+    if not has_recipe and steps % every:
+        problem = f"checkpoints every {every} steps leave out the last of {steps}"
+        raise _unset(cell, problem, "checkpoint_every", "a divisor of the steps")
+    if cell.settings.get("constant_groups") == RESAMPLED:
+        counted = next((name for name in COUNTED if name in cell.fixed), None)
+        if counted or BLOCKING & set(cell.arms):
+            problem = f"a line of the matrix resamples groups, and fixes {counted or 'them in pairs'}"
+            raise _unset(cell, problem, "constant_groups", f"no {counted or 'blocking'}: outcomes decide it")
+    return dict(cell.settings)
+
+
+def _evaluated_on(cell: Cell) -> set[str]:
+    """Return the pools on which a line's runs are evaluated."""
+    sets = sets_at(cell.battery, cell.at_noise or cell.regime, is_last=True)
+    return {evaluation.pool for evaluation in sets}
+
+
+def _checkpoints(cell: Cell) -> dict[tuple[str, int], dict[str, str]]:
+    """Return which checkpoints the runs of a line evaluate, by arm and seed; none where they train.
+
+    The line names the study and the condition there, and by arm the SHA-256 of what each seed's run left.
+    """
+    if "checkpoints" not in cell.settings:
+        return {}
+    where = f"matrix, {cell.condition}, checkpoints"
+    section = Section(cell.settings["checkpoints"], where, CHECKPOINTS)
+    study, condition = section.text("study"), section.text("condition")
+    by_arm = Section(section.table("sha256"), f"{where}, sha256", alike(cell.arms, Value.TEXTS))
+    section.done()
+    found = {}
+    for arm in cell.arms:
+        digests = by_arm.texts(arm)
+        if len(digests) != len(cell.seeds) or not all(map(_SHA256.fullmatch, digests)):
+            raise by_arm.wrong(f"a SHA-256 a seed is what {arm!r} has", expected=f"{len(cell.seeds)} of them")
+        for seed, sha256 in zip(cell.seeds, digests, strict=True):
+            run = run_name(condition, arm, cell.scale_rewards, seed)
+            found[arm, seed] = {"study": study, "run": run, "sha256": sha256}
+    by_arm.done()
+    return found
+
+
+def _unset(cell: Cell, problem: str, name: str, expected: str) -> RuleError:
+    found = f"{name} = {cell.settings[name]!r}" if name in cell.settings else None
+    return RuleError(problem, expected=expected, found=found, where=f"matrix, {cell.condition}")
+
+
+def _check_fixed(cell: Cell, groups: int, rollouts: int) -> None:
+    """Check that what a line fixes is what its regime and its own sizes give."""
+    regime = REGIMES[cell.regime]
+    given: dict[str, Fixed] = {
+        "fault_rate": Fraction(str(regime.fault_rate)),
+        "flip_rate": Fraction(str(regime.flip_rate)),
+        **dict(zip(COUNTED, map(Fraction, (groups, rollouts)), strict=True)),
+        "loss_type": cell.settings.get("loss_type", LOSS),
+    }
+    for name, value in given.items():
+        if cell.fixed.get(name, value) != value:
+            raise RuleError(
+                f"a line of the matrix fixes {name} to another value than its runs will have",
+                expected=_said(value),
+                found=_said(cell.fixed[name]),
+                where=f"matrix, {cell.condition} {cell.regime}",
+            )
+
+
+def _whole(cell: Cell, name: str) -> int:
+    value = cell.fixed.get(name)
+    if not isinstance(value, Fraction) or value.denominator != 1 or value < 1:
+        raise RuleError(
+            f"a line of the matrix does not fix {name} to a whole number",
+            found=None if value is None else _said(value),
+            where=f"matrix, {cell.condition}",
+        )
+    return int(value)
+
+
+def _said(value: Fixed) -> str:
+    return f"{float(value):g}" if isinstance(value, Fraction) else value
+
+
+def _check_known(what: str, names: Iterable[str], known: set[str]) -> None:
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise UsageError(
+            f"no run that can be played belongs to {what} {', '.join(unknown)}",
+            expected=", ".join(sorted(known)),
+            remedy=did_you_mean(unknown[0], known),
+        )

@@ -1,0 +1,342 @@
+"""A study in progress: a folder, with one folder a run in it. One command at a time is at work on a run.
+
+.c2-paired-s0.lock         there as long as a command is at work on the run; others may be on other runs
+c2-paired-s0/
+specification.json       what was launched
+attempt-1.json, …        one a launch: when, where, from which checkpoint; what differs by nature
+segment-000, …           what was played, in a chain; `segment-003.damaged-1` was found broken and kept
+episodes.parquet, …      the run's rows, once all of it was played
+summary.json             what follows from the rows, and what they lack
+COMPLETE.json            written last: the SHA-256 of everything above but the attempts
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import toolkit
+from toolkit import errors, files
+from toolkit.lab.executors import folder as folders
+from toolkit.lab.play.capacity import check_capacity
+from toolkit.lab.play.launches import Launch
+from toolkit.lab.play.segments import BrokenSegmentError, check_segment, link, segment_name
+from toolkit.registers.arrow import Row
+from toolkit.specification import Specification
+
+if TYPE_CHECKING:
+    from toolkit.documents.runs import RunState, RunStatusDocument
+
+SPECIFICATION = "specification.json"
+COMPLETE = "COMPLETE.json"
+SUMMARY = "summary.json"
+RESTORE = "restore the file, or move it away"
+
+
+@dataclass(frozen=True)
+class PlayedRuns:
+    """What came of playing runs.
+
+    Args:
+        kept: runs that were complete before.
+        completed: runs that were played to their end.
+    """
+
+    kept: tuple[str, ...]
+    completed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a run has come.
+
+    Args:
+        digests: SHA-256 of each segment's file, in order.
+        checkpoint: the newest one; None where nothing was played.
+    """
+
+    digests: tuple[str, ...] = ()
+    checkpoint: Row | None = None
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The folder of one run.
+
+    Args:
+        folder: the folder.
+        specification: what is to be run in it.
+    """
+
+    folder: Path
+    specification: Specification
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything was played and what it consists of was written down."""
+        return (self.folder / COMPLETE).is_file()
+
+    @property
+    def segments(self) -> tuple[Path, ...]:
+        """The places of the run's segments."""
+        return tuple(self.folder / segment_name(number) for number in range(len(self.specification.ends)))
+
+    @property
+    def played(self) -> int:
+        """Segments that are there, unexamined."""
+        return sum(path.is_file() for path in self.segments)
+
+    def launches(self) -> list[Launch]:
+        """Return the attempts, in order."""
+        launches = []
+        for path in sorted(self.folder.glob("attempt-*.json"), key=lambda path: (len(path.name), path.name)):
+            try:
+                launches.append(Launch(**folders.read_document(path, RESTORE)))
+            except TypeError as error:
+                raise errors.DamagedError("an attempt's file is not one", found=error, where=path) from None
+        return launches
+
+    def check_launched(self) -> None:
+        """Check that what lies here, if anything, was launched with this very specification."""
+        path = self.folder / SPECIFICATION
+        if not path.is_file():
+            if self.played:
+                raise errors.DamagedError(
+                    f"{self.specification.run_id} has segments and no specification",
+                    where=path,
+                    remedy="restore the file, or move the folder away: the run will be played again",
+                )
+            return
+        launched, wanted = folders.read_document(path, RESTORE), self.specification.document()
+        differing = sorted(name for name in {*launched, *wanted} if launched.get(name) != wanted.get(name))
+        if differing:
+            raise errors.UsageError(
+                f"{self.specification.run_id} was launched with another specification",
+                expected=", ".join(f"{name} {wanted.get(name)}" for name in differing),
+                found=", ".join(f"{name} {launched.get(name)}" for name in differing),
+                where=path,
+                remedy="give another folder (--folder), or what it was launched with",
+            )
+
+    def check_begun(self) -> None:
+        """Check that what lies here can be gone on with, before anything is played."""
+        self.check_launched()
+        check_capacity(self.specification)
+        versions = {launch.code_version for launch in self.launches()} - {toolkit.__version__}
+        if self.is_complete:
+            self.check_complete()
+        elif versions:
+            raise errors.UsageError(
+                f"{self.specification.run_id} was begun by another version of this package",
+                expected=", ".join(sorted(versions)),
+                found=toolkit.__version__,
+                where=self.folder,
+                remedy="go on with that version, or move the run's folder away: a run has one version "
+                "throughout",
+            )
+
+    def check_complete(self) -> Mapping[str, str]:
+        """Check that a complete run consists of the files that it was complete with."""
+        if not self.is_complete:
+            raise errors.IncompleteError(
+                f"{self.specification.run_id} is not complete",
+                found=f"{self.played} of {len(self.segments)} segments",
+                where=self.folder,
+                remedy=f"play it: toolkit study run {self.specification.study}",
+            )
+        digests = folders.read_document(self.folder / COMPLETE, RESTORE).get("files")
+        if not isinstance(digests, dict) or not digests:
+            raise errors.DamagedError(
+                f"{COMPLETE} names no files",
+                where=self.folder / COMPLETE,
+                remedy="remove it: the run goes on from its segments",
+            )
+        for name, digest in digests.items():
+            if files.file_sha256(self.folder / name) != digest:
+                raise errors.DamagedError(
+                    f"{name} of {self.specification.run_id} is not the file that the run was complete with",
+                    expected=f"SHA-256 {digest}",
+                    where=self.folder / name,
+                    remedy="restore the file, or move the run's folder away: it will be played again",
+                )
+        return digests
+
+    def shortcomings(self) -> tuple[str, ...]:
+        """Return what a complete run's evidence lacks."""
+        path = self.folder / SUMMARY
+        try:
+            return tuple(map(str, json.loads(files.read_bytes(path))["shortcomings"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise errors.DamagedError("a run's summary is not one", found=error, where=path) from None
+
+    def resume(self, say: Callable[[str], None]) -> Standing:
+        """Return how far the run has come; broken segments, and those after them, are set aside."""
+        standing = Standing()
+        for number, (path, end) in enumerate(zip(self.segments, self.specification.ends, strict=True)):
+            if not path.is_file():
+                self._set_aside(number + 1, "follows one that is missing", say)
+                break
+            raw = files.read_bytes(path, files.LARGEST_ROWS)
+            before = standing.digests[-1] if standing.digests else ""
+            try:
+                checkpoint = check_segment(raw, link(self.specification, number, end, before), path)
+            except BrokenSegmentError:
+                self._set_aside(number, "was cut short or changed", say)
+                break
+            standing = Standing((*standing.digests, hashlib.sha256(raw).hexdigest()), checkpoint)
+        return standing
+
+    def launch(self, facts: Launch) -> Launch:
+        """Record an attempt, and what is launched where it is the first; return it with its number."""
+        files.make_folder(self.folder)
+        if not (self.folder / SPECIFICATION).exists():
+            files.write_durably(
+                self.folder / SPECIFICATION, folders.document_bytes(self.specification.document())
+            )
+        before = [launch.attempt for launch in self.launches()]
+        launch = replace(facts, attempt=max(before, default=0) + 1)
+        self.record(launch)
+        return launch
+
+    def record(self, launch: Launch) -> None:
+        """Write an attempt down."""
+        files.write_durably(
+            self.folder / f"attempt-{launch.attempt}.json", folders.document_bytes(asdict(launch))
+        )
+
+    def keep(self, contents: Mapping[str, bytes]) -> None:
+        """Write files of the run."""
+        for name, content in contents.items():
+            files.write_durably(self.folder / name, content)
+
+    def complete(self, names: Iterable[str]) -> None:
+        """Write down, last, what the run consists of."""
+        whole = [SPECIFICATION, *(path.name for path in self.segments), *names]
+        digests = {name: files.file_sha256(self.folder / name) for name in sorted(whole)}
+        document = {"run_id": self.specification.run_id, "files": digests}
+        files.write_durably(self.folder / COMPLETE, folders.document_bytes(document))
+
+    def _set_aside(self, start: int, why: str, say: Callable[[str], None]) -> None:
+        """Rename the segments from one on; nothing is deleted."""
+        for path in self.segments[start:]:
+            if path.is_file():
+                kept = folders.set_aside(path)
+                say(f"{self.specification.run_id}: {path.name} {why}; kept as {kept.name}, and played again")
+                why = f"follows {self.segments[start].name}"
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """How far a run has come.
+
+    Args:
+        run_id: the run.
+        tier: its tier.
+        state: `complete`; `incomplete` where all was played and the evidence is not what is registered;
+            `begun`; `not begun`.
+        segments: segments that are there.
+        of: segments that the run has.
+        attempts: launches so far.
+        shortcomings: what its evidence lacks.
+        at_work: whether a command is at work on it.
+    """
+
+    run_id: str
+    tier: int
+    state: RunState
+    segments: int
+    of: int
+    attempts: int
+    shortcomings: tuple[str, ...] = ()
+    at_work: bool = False
+
+    def as_dict(self) -> RunStatusDocument:
+        """Return how far it has come as it is printed with `--json`."""
+        return {
+            "run_id": self.run_id,
+            "tier": self.tier,
+            "state": self.state,
+            "segments": self.segments,
+            "of": self.of,
+            "attempts": self.attempts,
+            "shortcomings": self.shortcomings,
+            "at_work": self.at_work,
+        }
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """The folder of a study in progress."""
+
+    folder: Path
+
+    def run(self, specification: Specification) -> RunFolder:
+        """Return the folder of a run."""
+        return RunFolder(self.folder / specification.run_id, specification)
+
+    def is_held(self, run_id: str) -> bool:
+        """Whether a command is at work on a run at this moment."""
+        return files.is_held(self.folder, _lock(run_id))
+
+    @contextmanager
+    def held(self, specifications: Iterable[Specification]) -> Iterator[None]:
+        """Hold runs for one command alone, and clear away what a killed one had not finished writing.
+
+        Commands on other runs of the same folder may be at work at the same time, on other machines too where
+        the file system is shared and has locks.
+        """
+        names = sorted(specification.run_id for specification in specifications)
+        locks = {_lock(name): f"run {name}" for name in names}
+        with folders.held(self.folder, locks, [self.folder / name for name in names]):
+            yield
+
+    def statuses(self, specifications: Iterable[Specification]) -> list[RunStatus]:
+        """Return the state of each run, by the names of its files: `run` examines them."""
+        return [self._status(self.run(specification)) for specification in specifications]
+
+    def check_unplayed(self, specifications: Iterable[Specification]) -> None:
+        """Refuse to launch complete runs again."""
+        for specification in specifications:
+            run = self.run(specification)
+            if run.is_complete:
+                raise errors.UsageError(
+                    f"{specification.run_id} is complete, and a complete run is not launched again",
+                    where=run.folder,
+                    remedy="give another --folder to play it there, --check to compare it with the "
+                    "registers, or --keep-complete",
+                )
+
+    def lacking(
+        self, specifications: Iterable[Specification], *, with_incomplete: bool
+    ) -> dict[str, list[str]]:
+        """Return what the evidence of complete runs lacks, where it lacks anything."""
+        shortcomings = {each.run_id: list(self.run(each).shortcomings()) for each in specifications}
+        lacking = {run: reasons for run, reasons in shortcomings.items() if reasons}
+        if lacking and not with_incomplete:
+            raise errors.IncompleteError(
+                "the evidence of a run is not what is registered, and it does not count",
+                found="; ".join(f"{run}: {reasons[0]}" for run, reasons in lacking.items()),
+                where=self.folder,
+                remedy="`toolkit study status` says everything; --with-incomplete writes registers anyway",
+            )
+        return lacking
+
+    def _status(self, run: RunFolder) -> RunStatus:
+        attempts = len(run.launches())
+        lacking = run.shortcomings() if run.is_complete else ()
+        state: RunState = "begun" if attempts else "not begun"
+        if run.is_complete:
+            state = "incomplete" if lacking else "complete"
+        name, tier = run.specification.run_id, run.specification.tier
+        return RunStatus(
+            name, tier, state, run.played, len(run.segments), attempts, lacking, self.is_held(name)
+        )
+
+
+def _lock(run_id: str) -> str:
+    return f".{run_id}.lock"

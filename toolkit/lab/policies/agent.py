@@ -1,0 +1,265 @@
+"""An agent that decides by a policy: it does what the text asks, errand by errand, and errs as it chooses.
+
+It follows the workflow of the reference agent: which call comes next is derived from the prompt and from the
+answers. Whether to make that call, another one or none, and what to make of an answer, the policy decides.
+Every decision and every surface token is kept: they are what a score is made of.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from toolkit.lab.backoffice.tools import TOOLS
+from toolkit.lab.episodes.brief import Errand, read_prompt
+from toolkit.lab.episodes.desk import MakeCall
+from toolkit.lab.episodes.workflow import Abandoned, Knowledge, Steps, errand_steps
+from toolkit.lab.policies.loglinear import Choice, Policy
+from toolkit.lab.policies.situations import ACTIONS, REPEATS, Action, Kind, Situation
+from toolkit.lab.tasks.task import BUDGET_BASE, BUDGET_PER_WRITE, Call
+from toolkit.seeds import decision_seed, surface_seed, units
+
+Answer = dict[str, Any]
+
+PLAIN, INDIRECT, AMBIGUOUS = range(3)
+OVER = frozenset({"budget_exceeded", "episode_over"})
+ERRORS: dict[str, Kind] = {
+    "temporarily_unavailable": "transient",
+    "rate_limited": "rate_limit",
+    "outage": "outage",
+    "timeout": "timeout",
+}
+SHORT_WAIT = 1
+_WHOLE = {name: len(tool.fields) for name, tool in TOOLS.items()}
+
+
+class EndedError(Exception):
+    """The episode is over: the desk takes no more calls, or the agent chose to end it."""
+
+
+class Rollout:
+    """One episode of an agent, and what its policy chose in it.
+
+    Args:
+        policy: what decides.
+        seed: of what the policy samples.
+        shared: whether it is a shared sample: surface tokens then have a stream of their own, so that the
+            n-th decision is made by the same number however many calls came before.
+
+    Attributes:
+        decisions: the choice of every decision, and the position of the action that was chosen, in order.
+        tokens: likewise for the surface token of every call.
+    """
+
+    def __init__(self, policy: Policy, seed: int, *, shared: bool = False) -> None:
+        self._policy = policy
+        self._surface = policy.layout.surface_tokens
+        self._unit = units(decision_seed(seed) if shared else seed).__next__
+        self._token_unit = units(surface_seed(seed)).__next__ if shared else self._unit
+        self._calls = self._revision = 0
+        self._orders: list[Answer] = []
+        self._customers: list[Answer] = []
+        self._order: Answer = {}
+        self.decisions: list[tuple[Choice, int]] = []
+        self.tokens: list[tuple[Choice, int]] = []
+
+    def __call__(self, prompt: str, call: MakeCall) -> None:
+        """Play the episode: an agent as `toolkit.lab.episodes.episode.play` wants it."""
+        brief = read_prompt(prompt)
+        known = Knowledge(brief)
+        self._call = call
+        self._late = BUDGET_BASE + BUDGET_PER_WRITE * len(brief.errands)
+        try:
+            for errand in brief.errands:
+                self._work(errand, errand_steps(errand, known))
+        except EndedError:
+            return
+        self._make(Call("finish", {}))
+
+    def _work(self, errand: Errand, steps: Steps) -> None:
+        """Do an errand to its end, or until it is dropped."""
+        self._errand = errand
+        self._template: str = errand.template
+        self._found = False
+        self._follow(steps)
+
+    def _follow(self, steps: Steps) -> None:
+        """Make the calls that the work wants, one after the other, until it is done or dropped."""
+        try:
+            wanted = next(steps)
+            while True:
+                wanted = steps.send(self._settle(wanted))
+        except (StopIteration, Abandoned):
+            return
+
+    def _settle(self, wanted: Call) -> Answer:
+        """Make a call and return the answer that the work goes on with."""
+        is_write = self._is_write(wanted.tool)
+        sent = self._chosen(wanted, is_write=is_write)
+        if sent is None:
+            return {"revision": self._revision}
+        answer, repeat = self._make(sent), 0
+        while (kind := self._kind(sent, answer, is_write=is_write)) is not None:
+            action = self._decide(kind, PLAIN, repeat, is_write=is_write)
+            if action == "go" and kind != "refused":
+                self._revision += kind == "timeout"
+                break
+            if action == "reread" and kind == "timeout" and self._was_applied(sent):
+                break
+            # What was refused may have been the wrong call: the right one takes its place.
+            sent = wanted if kind == "refused" else sent
+            answer = self._again(action, sent, answer)
+            repeat = min(repeat + 1, REPEATS)
+        return self._noted(sent, answer)
+
+    def _chosen(self, wanted: Call, *, is_write: bool) -> Call | None:
+        """Return the call that is made: the right one, a wrong one, or None for a write that is forgotten."""
+        action = self._decide("write" if is_write else "read", self._level(wanted), 0, is_write=is_write)
+        if action != "slip":
+            return wanted
+        wrong = self._slipped(wanted)
+        if wrong is None and not is_write:
+            raise Abandoned
+        return wrong
+
+    def _again(self, action: Action, sent: Call, answer: Answer) -> Answer:
+        """Send a call again, at once or after a wait, or fetch the rest of a cut list."""
+        if action == "paginate":
+            return self._continued(sent, answer)
+        if action == "wait":
+            self._make(Call("wait", {"seconds": SHORT_WAIT}))
+        elif action == "wait_as_told":
+            self._make(Call("wait", {"seconds": answer["error"]["retry_after"]}))
+        return self._make(sent)
+
+    def _decide(self, kind: Kind, level: int, repeat: int, *, is_write: bool) -> Action:
+        situation = Situation(kind, self._template, level, repeat, is_write, self._calls >= self._late)
+        choice = self._policy.action(situation)
+        at = choice.pick(self._unit())
+        self.decisions.append((choice, at))
+        action = ACTIONS[kind][at]
+        if action == "skip":
+            raise Abandoned
+        if action == "finish":
+            self._make(Call("finish", {}))
+            raise EndedError
+        return action
+
+    def _is_write(self, tool: str) -> bool:
+        return TOOLS[tool].kind == "write"
+
+    def _slipped(self, wanted: Call) -> Call | None:
+        return slip(wanted, self._orders, self._customers, self._order)
+
+    def _make(self, call: Call) -> Answer:
+        if self._surface:
+            choice = self._policy.token(call.tool)
+            self.tokens.append((choice, choice.pick(self._token_unit())))
+        self._calls += 1
+        answer = self._call(call.tool, call.arguments)
+        error = answer.get("error")
+        if error is not None and error["code"] in OVER:
+            raise EndedError
+        return answer
+
+    def _level(self, wanted: Call) -> int:
+        """Say how directly the text names what a call needs: from the errand's words alone."""
+        errand, level = self._errand, PLAIN
+        if not self._found and "order_id" in wanted.arguments and errand.order is not None:
+            self._found = True
+            if errand.order.order_id is None:
+                level = INDIRECT if errand.order.product is None else AMBIGUOUS
+        if wanted.tool == "issue_refund" and errand.form == "unit":
+            return AMBIGUOUS
+        return level
+
+    def _kind(self, wanted: Call, answer: Answer, *, is_write: bool) -> Kind | None:
+        """Say what is wrong with an answer; None for nothing that can be seen."""
+        error = answer.get("error")
+        if error is not None:
+            return ERRORS.get(error["code"], "refused")
+        if is_write or wanted.tool == "wait":
+            return None
+        if answer["revision"] < self._revision:
+            return "stale"
+        if answer.get("has_more"):
+            return "truncated"
+        shown = answer[TOOLS[wanted.tool].shows or ""]
+        record = shown if isinstance(shown, dict) else (shown[0] if shown else None)
+        return "dropout" if record is not None and len(record) < _WHOLE[wanted.tool] else None
+
+    def _noted(self, wanted: Call, answer: Answer) -> Answer:
+        """Remember what an answer shows, and return it; a write of unknown fate is taken for applied."""
+        if "error" in answer:
+            return {"revision": self._revision}
+        self._revision = max(self._revision, answer["revision"])
+        if wanted.tool == "list_orders":
+            self._orders = answer["orders"]
+        elif wanted.tool == "get_order":
+            self._order = answer["order"]
+        elif wanted.tool == "search_customers":
+            self._customers = answer["customers"]
+        return answer
+
+    def _continued(self, wanted: Call, answer: Answer) -> Answer:
+        """Fetch the rest of a cut list and put the parts together; an error takes the place of both."""
+        name = TOOLS[wanted.tool].shows or ""
+        rest = self._make(Call(wanted.tool, {**wanted.arguments, "offset": answer["next_offset"]}))
+        if "error" in rest or rest["revision"] < self._revision:
+            return rest
+        return {**rest, name: answer[name] + rest[name]}
+
+    def _was_applied(self, write: Call) -> bool:
+        """Look whether a write of unknown fate was applied: then the revision has moved on."""
+        customer_id, order_id = write.arguments.get("customer_id"), write.arguments.get("order_id")
+        look = (
+            Call("get_customer", {"customer_id": customer_id})
+            if customer_id
+            else Call("get_order", {"order_id": order_id})
+        )
+        answer = self._make(look)
+        if "error" in answer or answer["revision"] <= self._revision:
+            return False
+        self._revision = answer["revision"]
+        return True
+
+
+DECIMAL_POINT = 10
+
+
+def slip(call: Call, orders: Sequence[Answer], customers: Sequence[Answer], order: Answer) -> Call | None:
+    """Return the wrong call in place of the right one; None where it can only be forgotten.
+
+    Which one follows from the call, the text and what was read, never from the plan: the order that fits the
+    words almost as well, a line's price for a unit's, a decimal point in the wrong place.
+    """
+    arguments = call.arguments
+    if call.tool == "issue_refund" and order.get("order_id") == arguments["order_id"]:
+        amount = _other_amount(arguments["amount_cents"], order)
+        if amount is not None:
+            return Call(call.tool, {**arguments, "amount_cents": amount})
+    other = _other("order_id", arguments, orders) or _other("customer_id", arguments, customers)
+    if other:
+        return Call(call.tool, {**arguments, **other})
+    if call.tool == "issue_refund" and arguments["amount_cents"] >= DECIMAL_POINT:
+        return Call(call.tool, {**arguments, "amount_cents": arguments["amount_cents"] // DECIMAL_POINT})
+    return None
+
+
+def _other_amount(amount: int, order: Answer) -> int | None:
+    """Return a line's price for a unit's, or a unit's for a line's; None where there is no such confusion."""
+    for line in order.get("lines", ()):
+        unit = line["unit_price_cents"]
+        whole = unit * line["quantity"]
+        if unit != whole and amount in (unit, whole):
+            return int(whole if amount == unit else unit)
+    return None
+
+
+def _other(name: str, arguments: Answer, listed: Sequence[Answer]) -> Answer | None:
+    """Return another record of a list in place of the one named: of the same status, if there is one."""
+    named = arguments.get(name)
+    others = [record for record in listed if record.get(name) not in (None, named)]
+    if not named or not others:
+        return None
+    status = next((record.get("status") for record in listed if record.get(name) == named), None)
+    alike = [record for record in others if record.get("status") == status]
+    return {name: (alike or others)[0][name]}

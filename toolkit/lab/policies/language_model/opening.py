@@ -1,0 +1,183 @@
+"""From what a user names to an engine, and to what says whether two evaluations are of the same policy."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from toolkit.canonical import canonical
+from toolkit.errors import UsageError
+from toolkit.files import file_sha256
+from toolkit.lab.backoffice.schemas import openai_tools
+from toolkit.lab.episodes.agents import AGENTS
+from toolkit.lab.policies.language_model.conversation import INSTRUCTIONS, MAX_TOKENS, Player, TurnTaker
+from toolkit.lab.policies.language_model.endpoint import CONCURRENCY, TURN_TOKENS, Endpoint
+from toolkit.lab.policies.language_model.exchange import TIMEOUT_S, Server
+from toolkit.lab.policies.language_model.loading import installed, load_chat, load_model, model_path
+from toolkit.lab.policies.language_model.options import UNTOLD, EngineOptions
+from toolkit.lab.policies.language_model.scripted import ScriptedEngine
+
+ENGINES = ("transformers", "vllm", "endpoint", "scripted")
+SHARING = ("transformers", "scripted")
+"""Those whose samples can be shared between models: the others take a seed, and no noise for every token."""
+LIBRARIES = {"transformers": ("transformers", "torch", "peft"), "vllm": ("vllm", "transformers", "torch")}
+"""What an engine's samples depend on besides this package."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """An engine as a user names it.
+
+    Args:
+        engine: one of `ENGINES`.
+        model: folder or name of the model; what the server calls it; the scripted agent.
+        revision: branch, tag or commit of a model on the Hub.
+        adapter: folder with an adapter (PEFT) to put on the model.
+        url: address of the server, of an endpoint.
+        key_variable: environment variable that holds its API key.
+        temperature: of the sampling.
+        max_tokens: most tokens of an endpoint's turn, or of a conversation beyond its opening otherwise; the
+            engine's own number if left out.
+        chat_options: further variables of the chat template, such as `enable_thinking`.
+        request_options: further fields of the questions to a server, such as `top_k`.
+        concurrency: most questions to a server at once.
+        timeout_s: the time for one whole answer of a server.
+        options: of an engine in this process.
+    """
+
+    engine: str
+    model: str
+    revision: str | None = None
+    adapter: str | None = None
+    url: str | None = None
+    key_variable: str | None = None
+    temperature: float = 1.0
+    max_tokens: int | None = None
+    chat_options: tuple[tuple[str, Any], ...] = ()
+    request_options: tuple[tuple[str, Any], ...] = ()
+    concurrency: int = CONCURRENCY
+    timeout_s: float = TIMEOUT_S
+    options: EngineOptions = UNTOLD
+
+
+@lru_cache(maxsize=1)
+def open_engine(opening: Opening) -> TurnTaker | Player:
+    """Return an engine; the same one for the same opening: a model is loaded once a process."""
+    if opening.engine not in ENGINES:
+        raise UsageError(f"there is no engine {opening.engine!r}", expected=", ".join(ENGINES))
+    if opening.engine == "scripted":
+        return ScriptedEngine(_agent(opening.model))
+    if opening.engine == "endpoint":
+        return _endpoint(opening)
+    path, revision, adapter = model_path(opening.model), opening.revision, opening.adapter
+    most, options = opening.max_tokens or MAX_TOKENS, opening.options
+    if opening.engine == "transformers":
+        from toolkit.lab.policies.language_model.local import BATCH, LocalEngine
+
+        chat = load_chat(path, revision, opening.chat_options)
+        model = load_model(path, revision, adapter, dtype=options.dtype)
+        return LocalEngine(
+            model,
+            chat,
+            opening.temperature,
+            most,
+            context=options.max_length,
+            conversations=options.conversations or BATCH,
+        )
+    from toolkit.lab.policies.language_model.agreement import check_agreement
+    from toolkit.lab.policies.language_model.vllm_engine import VllmEngine, open_llm
+
+    llm = open_llm(path, revision, adapter, options)
+    chat = load_chat(path, revision, opening.chat_options)
+    # On the processor: vLLM has the GPU's memory by now.
+    check_agreement(llm, chat, load_model(path, revision, adapter, "cpu", options.dtype), adapter)
+    return VllmEngine(llm, chat, adapter=adapter, temperature=opening.temperature, max_tokens=most)
+
+
+def identify(opening: Opening) -> dict[str, Any]:
+    """Return what decides an engine's turns, as JSON values; where it runs and how fast does not enter.
+
+    Two evaluations whose identities differ are of different policies, or of different code.
+    """
+    identity = {
+        "engine": opening.engine,
+        "model": _called(opening),
+        "temperature": opening.temperature,
+        "max_tokens": opening.max_tokens or (TURN_TOKENS if opening.engine == "endpoint" else MAX_TOKENS),
+        "chat_options": dict(opening.chat_options),
+        "instructions": hashlib.sha256(canonical([INSTRUCTIONS, openai_tools()]).encode()).hexdigest(),
+    }
+    if opening.engine == "scripted":
+        return {"engine": opening.engine, "model": _agent(opening.model)}
+    if opening.engine == "endpoint":
+        return identity | {"request_options": dict(opening.request_options)}
+    adapter = None if opening.adapter is None else folder_sha256(Path(opening.adapter))
+    weights = model_commit(model_path(opening.model), opening.revision)
+    # Left out where none is given, so that evaluations from before there were any go on.
+    options = opening.options.deciding()
+    identity |= {"engine_options": options} if options else {}
+    return identity | {
+        "weights": weights,
+        "adapter": adapter,
+        "libraries": {name: installed(name) for name in LIBRARIES[opening.engine]},
+    }
+
+
+def _agent(name: str) -> str:
+    if name not in AGENTS:
+        raise UsageError(f"there is no scripted agent {name!r}", expected=", ".join(AGENTS))
+    return name
+
+
+def _endpoint(opening: Opening) -> Endpoint:
+    server = Server(opening.url or "", opening.key_variable, timeout_s=opening.timeout_s)
+    most = opening.max_tokens or TURN_TOKENS
+    return Endpoint(
+        server,
+        opening.model,
+        openai_tools(),
+        opening.temperature,
+        most,
+        opening.concurrency,
+        dict(opening.chat_options),
+        dict(opening.request_options),
+    )
+
+
+def _called(opening: Opening) -> str:
+    """Return what a model is called: of a folder its name, wherever it lies."""
+    folder = Path(opening.model)
+    return folder.resolve().name if opening.engine in LIBRARIES and folder.is_dir() else opening.model
+
+
+def model_commit(model: str, revision: str | None) -> str:
+    """Return the commit of a model on the Hub, or the SHA-256 of a folder's files."""
+    if Path(model).is_dir():
+        if revision is not None:
+            raise UsageError("a revision is that of a model on the Hub", found=f"the folder {model}")
+        return folder_sha256(Path(model))
+    from huggingface_hub import hf_hub_download
+
+    try:
+        # Of what the cache has, too; the file lies in a folder that has the commit's name.
+        return Path(hf_hub_download(model, "config.json", revision=revision)).parent.name
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            "there is no such model: neither a folder, nor one on the Hub that can be had from here",
+            found=f"{model}: {type(error).__name__}: {str(error).splitlines()[0][:200]}",
+            remedy="give the folder of a model, or owner/name of one on the Hub (and --revision)",
+        ) from None
+
+
+def folder_sha256(folder: Path) -> str:
+    """Return the SHA-256 of a folder's visible files: of their names and digests, each pair on a line."""
+    if not folder.is_dir():
+        raise UsageError("there is no such folder", where=folder)
+    names = sorted(
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
+    lines = "".join(f"{name} {file_sha256(folder / name)}\n" for name in names)
+    return hashlib.sha256(lines.encode()).hexdigest()

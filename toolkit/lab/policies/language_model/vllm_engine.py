@@ -1,0 +1,249 @@
+"""A model in this process: vLLM, all conversations of a block at once.
+
+vLLM is given tokens and gives tokens: what was sampled is kept as it is, as in `local`. Every turn is a
+request with a seed of its own, so that what is sampled depends on the conversation; which others share its
+batch enters by the last digits of the model's sums alone.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from toolkit.errors import EXCERPT, IncompleteError, UsageError
+from toolkit.files import read_bytes
+from toolkit.lab.policies.language_model.chat import Chat
+from toolkit.lab.policies.language_model.conversation import MAX_TOKENS, Conversation, Turn
+from toolkit.lab.policies.language_model.loading import loading
+from toolkit.lab.policies.language_model.options import UNTOLD, EngineOptions
+from toolkit.seeds import turn_seed
+
+RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+"""The ranks of adapters that vLLM makes room for."""
+_SIGN = 1
+"""Seeds are handed on as signed numbers of 64 bits."""
+
+
+class VllmEngine:
+    """Takes turns with vLLM.
+
+    Args:
+        llm: a `vllm.LLM`.
+        chat: the model's tokenizer.
+        adapter: folder of an adapter to put on the model; None for none.
+        temperature: divides the logits; 0 takes the most likely token.
+        max_tokens: most tokens of a conversation beyond its opening.
+    """
+
+    def __init__(
+        self,
+        llm: Any,
+        chat: Chat,
+        *,
+        adapter: str | None = None,
+        temperature: float = 1.0,
+        max_tokens: int = MAX_TOKENS,
+    ) -> None:
+        self._llm = llm
+        self._chat = chat
+        self._adapter = lora_request(adapter)
+        self._temperature = temperature
+        self._max_tokens = max_tokens
+        self._context = int(llm.llm_engine.model_config.max_model_len)
+
+    def turns(self, conversations: Sequence[Conversation]) -> list[Turn]:
+        """Return one turn of each conversation."""
+        for talk in conversations:
+            extend(talk, self._chat, self._context)
+        rooms = [room(talk, self._max_tokens, self._context) for talk in conversations]
+        asked = [(talk, left) for talk, left in zip(conversations, rooms, strict=True) if left > 0]
+        answers = iter(self._generate(asked) if asked else [])
+        return [
+            self._turn(talk, next(answers)) if left > 0 else self._chat.turn((), talk.tokens, cut=True)
+            for talk, left in zip(conversations, rooms, strict=True)
+        ]
+
+    def _generate(self, asked: Sequence[tuple[Conversation, int]]) -> list[Any]:
+        from vllm import SamplingParams
+
+        params = [
+            SamplingParams(
+                temperature=self._temperature,
+                max_tokens=left,
+                seed=turn_seed(talk.seed, talk.turns) >> _SIGN,
+                logprobs=0,  # of the sampled token alone
+                detokenize=False,
+            )
+            for talk, left in asked
+        ]
+        return generate(self._llm, [talk.tokens for talk, _ in asked], params, self._adapter)
+
+    def _turn(self, talk: Conversation, answer: Any) -> Turn:
+        (output,) = answer.outputs
+        tokens = [int(token) for token in output.token_ids]
+        turn = self._chat.turn(tokens, talk.tokens, cut=output.finish_reason == "length")
+        for token, chances in zip(tokens, output.logprobs, strict=True):
+            talk.said[len(talk.tokens)] = float(chances[token].logprob)
+            talk.tokens.append(token)
+        return turn
+
+
+def generate(llm: Any, prompts: Sequence[list[int]], params: Sequence[Any], adapter: Any) -> list[Any]:
+    """Return what vLLM says after each prompt."""
+    from vllm.v1.engine.exceptions import EngineDeadError
+
+    try:
+        answers: list[Any] = llm.generate(
+            [{"prompt_token_ids": tokens} for tokens in prompts],
+            list(params),
+            use_tqdm=False,
+            lora_request=adapter,
+        )
+    except EngineDeadError as error:
+        raise IncompleteError(
+            "vLLM's engine died",
+            found=str(error)[:EXCERPT],
+            remedy="its own messages above say of what: mostly of too little GPU memory, or of another "
+            "program on the same GPU; the same command goes on from what was recorded",
+        ) from None
+    return answers
+
+
+def open_llm(
+    model: str,
+    revision: str | None = None,
+    adapter: str | None = None,
+    options: EngineOptions = UNTOLD,
+) -> Any:
+    """Return a `vllm.LLM` with a model's weights."""
+    check_installed()
+    from vllm import LLM
+
+    room_for = (
+        {} if adapter is None else {"enable_lora": True, "max_loras": 1, "max_lora_rank": _rank(adapter)}
+    )
+    told = {**_of_model(model, revision), **options.for_vllm()}
+    with taking_up(model):
+        return LLM(
+            model=model,
+            # After the temperature, as sampled and as trained on.
+            logprobs_mode="processed_logprobs",
+            **told,
+            **room_for,
+        )
+
+
+def check_installed(*others: str) -> None:
+    """Refuse to go on without vLLM."""
+    try:
+        for name in ("vllm", *others):
+            import_module(name)
+    except ImportError as error:
+        raise IncompleteError(
+            "this engine needs vLLM, and vLLM a GPU",
+            found=error,
+            remedy="pip install 'paired-rollouts-toolkit[gpu]'; to evaluate, a server does: --endpoint URL",
+        ) from None
+
+
+@contextmanager
+def taking_up(model: str) -> Iterator[None]:
+    """Say in a line that vLLM cannot hold a model."""
+    try:
+        yield
+    except (RuntimeError, ValueError, OSError) as error:
+        raise IncompleteError(
+            "vLLM cannot take up the model",
+            found=f"{type(error).__name__}: {str(error)[:EXCERPT]}",
+            where=model,
+            remedy="its own messages above say why; another gpu_memory or a smaller max_length may help; to "
+            "evaluate, --engine-option gives them, and a server may be asked: --endpoint URL",
+        ) from None
+
+
+@contextmanager
+def opened_by_trainer(model: str, revision: str | None, options: EngineOptions = UNTOLD) -> Iterator[None]:
+    """Have TRL open the same model as `open_llm`: of itself it hands vLLM the name alone."""
+    from trl.generation import vllm_generation
+
+    opened = vllm_generation.LLM
+    told = {**_of_model(model, revision), **options.for_vllm()}
+    vllm_generation.LLM = lambda **by_trl: opened(**{**by_trl, **told})
+    try:
+        yield
+    finally:
+        vllm_generation.LLM = opened
+
+
+def _of_model(model: str, revision: str | None) -> dict[str, Any]:
+    """Return what vLLM is told of a model: its revision, and how transformers reads its configuration.
+
+    The share of a head that is rotated stands in a configuration once by itself and once among the parameters
+    of the rotation. Of Qwen3.5, transformers heeds the latter; vLLM the former, or 0.25 where there is none.
+    """
+    with loading(model):
+        from transformers import AutoConfig
+
+        config: Any = AutoConfig.from_pretrained(model, revision=revision)
+    text = config.get_text_config()
+    rotation = getattr(text, "rope_parameters", None) or {}
+    said = {}
+    if "partial_rotary_factor" in rotation:
+        said = {"partial_rotary_factor": rotation["partial_rotary_factor"], "rope_parameters": dict(rotation)}
+    return {
+        "revision": revision,
+        "tokenizer_revision": revision,
+        "hf_overrides": said if text is config else {"text_config": said},
+    }
+
+
+def lora_request(folder: str | None) -> Any:
+    """Return the request for an adapter that goes with every prompt; None for none."""
+    if folder is None:
+        return None
+    from vllm.lora.request import LoRARequest
+
+    return LoRARequest("adapter", 1, folder)
+
+
+def _rank(folder: str) -> int:
+    """Return the smallest rank that vLLM has room for and that an adapter fits in."""
+    path = Path(folder) / "adapter_config.json"
+    try:
+        rank = int(json.loads(read_bytes(path))["r"])
+        return next(size for size in RANKS if size >= rank)
+    except (ValueError, KeyError, TypeError, StopIteration) as error:
+        raise IncompleteError(
+            "the adapter does not say its rank, or is too large for vLLM",
+            expected=f"r of at most {RANKS[-1]}",
+            found=f"{type(error).__name__}: {error}",
+            where=path,
+        ) from None
+
+
+def extend(talk: Conversation, chat: Chat, context: int) -> None:
+    """Bring a conversation's tokens up to its messages."""
+    if not talk.tokens:
+        talk.tokens = chat.opening(talk.messages)
+        talk.opened = len(talk.tokens)
+        if talk.opened >= context:
+            raise UsageError(
+                "the model's context is too small for the task and its tools",
+                expected=f"more than {talk.opened} tokens",
+                found=f"{context} tokens",
+                remedy="choose a model with a longer context",
+            )
+        return
+    answers: list[dict[str, Any]] = []
+    for message in reversed(talk.messages):
+        if message["role"] != "tool":
+            break
+        answers.insert(0, message)
+    talk.tokens += chat.after_call(answers)
+
+
+def room(talk: Conversation, most: int, context: int) -> int:
+    """Return how many tokens the next turn may have; none are left where it is zero or less."""
+    return min(most - (len(talk.tokens) - talk.opened), context - len(talk.tokens))

@@ -1,0 +1,256 @@
+"""Foreign worlds: another project's tools and tasks, played under this project's noise and policies.
+
+Three things are added to what the other project has, and have to be named wherever results are shown: every
+answer stands in an envelope, `{"revision": number of writes, "result": answer}`, so that a stale read can be
+seen; a tool `wait`, whose answer has the revision too; and a budget of calls.
+
+What happens to a call, in this order, whose numbers the code repeats:
+
+1. After the end nothing is done. `finish` ends a request, free of charge, and after the last the episode. A
+   call beyond the budget is refused and ends the episode.
+2. The call meets the noise, and then the world, as in `toolkit.noise.session`.
+3. When a request ends it is graded, on the state of the world and on what the agent was shown.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+from toolkit.lab.tasks.task import Call
+from toolkit.noise.answers import Answer, error
+from toolkit.noise.declaration import WAIT, Declaration, declare
+from toolkit.noise.draws import Schedule
+from toolkit.noise.layer import Exposure
+from toolkit.noise.regimes import Regime
+from toolkit.noise.session import Call as MadeCall
+from toolkit.noise.session import Session
+from toolkit.noise.tools import Tool
+from toolkit.seeds import Stream, derive
+
+SHARES = (("train", 2), ("validation", 1), ("test", 1))
+"""Pool → how many of four sources it has."""
+
+BUDGET_BASE = 3
+BUDGET_PER_CALL = 2
+
+
+class State(Protocol):
+    """The state of a world: what its tools read and write."""
+
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
+        """Carry out a call and return the world's own answer."""
+
+
+class Request(NamedTuple):
+    """One request of a task.
+
+    Args:
+        text: what the user says.
+        template: which sort of request it is, for the policy.
+        plan: the calls that fulfil it.
+    """
+
+    text: str
+    template: str
+    plan: tuple[Call, ...]
+
+
+@dataclass(frozen=True)
+class ForeignTask:
+    """A task of a foreign world.
+
+    Args:
+        task_id: its name; schedules and samples go by it.
+        pool, index: its place.
+        name: what the other project calls it.
+        requests: what is asked, in order.
+        writes: planned writes.
+        scenario: number of the scenario that it is taken from.
+        turns: positions of its requests in the scenario; those before the first are already fulfilled.
+    """
+
+    task_id: str
+    pool: str
+    index: int
+    name: str
+    requests: tuple[Request, ...]
+    writes: int
+    scenario: int
+    turns: tuple[int, ...]
+
+    @property
+    def prompt(self) -> str:
+        """All requests in words."""
+        return "\n\n".join(request.text for request in self.requests)
+
+    @property
+    def calls(self) -> int:
+        """Planned calls."""
+        return sum(len(request.plan) for request in self.requests)
+
+    @property
+    def budget(self) -> int:
+        """Calls that an episode may make."""
+        return BUDGET_BASE + BUDGET_PER_CALL * self.calls
+
+
+class ForeignWorld(Protocol):
+    """What a foreign world has to offer.
+
+    Attributes:
+        declaration: its tools; an answer's record or list is shown under `result` of the envelope.
+    """
+
+    declaration: Declaration
+
+    def tasks(self, pool: str) -> Sequence[ForeignTask]:
+        """Return a pool's tasks."""
+
+    def begin(self, task: ForeignTask) -> State:
+        """Return the state in which a task begins."""
+
+    def fulfilled(
+        self, task: ForeignTask, request: int, state: State, shown: Sequence[Any], made: int
+    ) -> bool:
+        """Grade a request that has ended."""
+
+
+class ForeignEpisode(NamedTuple):
+    """What became of an episode; the fields are those of `toolkit.lab.episodes.episode.Episode`."""
+
+    task: ForeignTask
+    regime: Regime
+    schedule: Schedule
+    true_success: bool
+    flipped: bool
+    calls: int
+    ended: str
+    world_changed: bool
+    exposures: tuple[Exposure, ...]
+    called_for: Mapping[str, int]
+    recovered: Mapping[str, int]
+    trace: tuple[MadeCall, ...]
+
+    @property
+    def observed_reward(self) -> int:
+        """The reward as the grader reports it: 1 for a true success that was not flipped."""
+        return int(self.true_success and not self.flipped)
+
+
+class ForeignDesk:
+    """One episode in progress.
+
+    Args:
+        world: the world.
+        task: what is to be done.
+        regime: the noise.
+        schedule_seed: seed of the schedule ω.
+    """
+
+    def __init__(self, world: ForeignWorld, task: ForeignTask, regime: Regime, schedule_seed: int) -> None:
+        self.world = world
+        self.task = task
+        self.session = Session(world.declaration, regime, schedule_seed)
+        self.calls = self.request = 0
+        self.ended: str | None = None
+        self._state = world.begin(task)
+        self._writes: list[tuple[str, Mapping[str, Any]]] = []
+        self._shown: list[Any] = []
+        self._begun = 0
+        self._fulfilled = True
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Answer:
+        """Make a call and return its answer."""
+        # 1.
+        if self.ended is not None:
+            return error("episode_over", "the episode has ended; nothing was done")
+        if tool == "finish":
+            return self._finish()
+        if self.calls >= self.task.budget:
+            self.ended = "budget_exceeded"
+            return error("budget_exceeded", f"the budget of {self.task.budget} calls is spent")
+        self.calls += 1
+        # 2.
+        known = self.world.declaration.tools.get(tool)
+        if known is None:
+            return error("unknown_tool", f"there is no tool {tool!r}")
+        answer: Answer = self.session.call(
+            tool,
+            arguments,
+            lambda: self._carried_out(known, arguments),
+            lambda: self._before(tool, arguments),
+        )
+        if tool == WAIT:
+            return answer | {"revision": len(self._writes)}
+        if "result" in answer:
+            self._shown.append(answer["result"])
+        return answer
+
+    def _carried_out(self, tool: Tool, arguments: Mapping[str, Any]) -> Answer:
+        result = self._state.call(tool.name, arguments)
+        if tool.kind == "write":
+            self._writes.append((tool.name, arguments))
+        return {"revision": len(self._writes), "result": result}
+
+    def _before(self, tool: str, arguments: Mapping[str, Any]) -> Answer:
+        """Return what a call is answered before the last write: all earlier ones are made again for it."""
+        state = self.world.begin(self.task)
+        for write in self._writes[:-1]:
+            state.call(*write)
+        return {"revision": max(len(self._writes) - 1, 0), "result": state.call(tool, arguments)}
+
+    def _finish(self) -> Answer:
+        # 3.
+        self._grade()
+        if self.request == len(self.task.requests):
+            self.ended = "finished"
+        return {"finished": True}
+
+    def _grade(self) -> None:
+        made, self._begun = self.calls - self._begun, self.calls
+        self._fulfilled &= self.world.fulfilled(self.task, self.request, self._state, self._shown, made)
+        self.request += 1
+
+    def close(self) -> ForeignEpisode:
+        """Grade what has not ended and return the episode."""
+        while self.request < len(self.task.requests):
+            self._grade()
+        regime, schedule = self.session.regime, self.session.schedule
+        return ForeignEpisode(
+            self.task,
+            regime,
+            schedule,
+            self._fulfilled,
+            self._fulfilled and regime.flips(schedule),
+            self.calls,
+            self.ended or "stopped",
+            bool(self._writes),
+            tuple(self.session.exposures),
+            dict(self.session.recovery.called_for),
+            dict(self.session.recovery.made),
+            tuple(self.session.calls),
+        )
+
+
+def deal(sources: Sequence[str], domain: str) -> dict[str, list[int]]:
+    """Return pool → numbers of tasks: their sources are shuffled, and dealt out whole."""
+    by_source: dict[str, list[int]] = {}
+    for number, source in enumerate(sources):
+        by_source.setdefault(source, []).append(number)
+    order = Stream(derive(domain, 0)).shuffled(list(by_source.values()))
+    whole, dealt, start = sum(share for _, share in SHARES), {}, 0
+    for pool, share in SHARES:
+        end = len(order) if pool == SHARES[-1][0] else start + len(order) * share // whole
+        dealt[pool] = sorted(number for source in order[start:end] for number in source)
+        start = end
+    return dealt
+
+
+def in_envelope(tools: Iterable[Tool], name: str) -> Declaration:
+    """Return a declaration whose answers stand in the envelope."""
+    placed = [
+        replace(tool, shows="result" if tool.shows is None else f"result.{tool.shows}")
+        for tool in tools
+        if tool.name != WAIT
+    ]
+    return declare(name, placed)

@@ -1,0 +1,196 @@
+"""`toolkit noise`: faults in front of anybody's tools."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from toolkit.cli.layout import shorten
+from toolkit.cli.output import FILE, json_option, print_json, remark, say_line, visible_lines
+from toolkit.errors import UsageError, VerificationError
+from toolkit.lab.commands.draw import Seed
+from toolkit.noise.regimes import REGIMES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.documents.world import AnswerDifferenceDocument, NoiseReplayDocument, ProposalDocument
+    from toolkit.noise.mcp.record import Difference, Record
+    from toolkit.noise.session import Session
+
+SHOWN = 300
+
+timeout_option = click.option(
+    "--timeout",
+    type=click.FloatRange(0, 86_400, min_open=True),
+    default=60.0,
+    help="Seconds that an answer of the server may take.",
+)
+
+
+@click.group()
+def noise() -> None:
+    """Put faults in front of anybody's tools, the same for everybody who asks the same."""
+
+
+@noise.command()
+@click.argument("command", nargs=-1, required=True)
+@click.option(
+    "--regime",
+    type=click.Choice(list(REGIMES)),
+    metavar="REGIME",
+    required=True,
+    help=f"The noise: {', '.join(REGIMES)}.",
+)
+@click.option("--schedule", type=Seed(), required=True, help="Seed of the schedule.")
+@click.option("--tools", type=FILE, help="Declaration of the tools, in TOML.")
+@click.option("--proposed", is_flag=True, help="Do without: believe what the server says of its tools.")
+@click.option("--record", type=FILE, help="File to write the calls to, as JSON lines, one at a time.")
+@timeout_option
+@json_option
+def mcp(
+    *,
+    command: tuple[str, ...],
+    regime: str,
+    schedule: int,
+    tools: Path | None,
+    proposed: bool,
+    record: Path | None,
+    timeout: float,
+    as_json: bool,  # noqa: ARG001 - read where errors are printed
+) -> None:
+    """Put noise in the calls of an MCP server.
+
+    The proxy stands in front of it, on stdin and stdout.
+
+    COMMAND starts the server. A call meets what the schedule says of its event key (tool, resource, repeat
+    index), whatever else was called. All else passes through as it was written, but that the list of tools
+    gains wait(seconds), for rate limits, and under faults loses their output schemas, which a fault breaks.
+    Calls are made one at a time. stdout belongs to the protocol: --json makes only an error a document.
+
+    \b
+    Examples:
+      toolkit noise mcp --regime faults_p025 --schedule 7 --tools tools.toml \\
+        -- npx some-server
+      toolkit noise mcp --regime clean --schedule 7 --tools tools.toml \\
+        --record calls.jsonl -- npx some-server
+    """
+    from toolkit.files import check_target
+    from toolkit.noise.declaration import read_declaration
+    from toolkit.noise.mcp.proxy import Noise, serve
+
+    if (tools is None) != proposed:
+        raise UsageError(
+            "the kinds of the server's tools have to be confirmed" if tools is None else "one of two, please",
+            expected="either --tools DECLARATION.toml or --proposed",
+            remedy="toolkit noise propose -- COMMAND > tools.toml, look at it, and give --tools tools.toml",
+        )
+    if record is not None:
+        check_target(record)
+    declaration = None if tools is None else read_declaration(tools)
+    serve(Noise(REGIMES[regime], schedule, declaration, record, timeout), command)
+
+
+@noise.command()
+@click.argument("command", nargs=-1)
+@click.option("--openapi", type=FILE, help="Document of OpenAPI 3, in JSON or YAML, instead of a server.")
+@timeout_option
+@json_option
+def propose(*, command: tuple[str, ...], openapi: Path | None, timeout: float, as_json: bool) -> None:
+    """Propose a declaration of tools, for a person to confirm.
+
+    It is made from what a server, or a document, says of its tools.
+
+    \b
+    Examples:
+      toolkit noise propose --openapi interface.yaml > tools.toml
+      toolkit noise propose --json -- npx some-server
+    """
+    from toolkit.noise.mcp import proposal
+
+    if bool(command) == (openapi is not None):
+        raise UsageError("name one source of tools", expected="either -- COMMAND… or --openapi FILE")
+    if openapi is not None:
+        name, proposed = proposal.from_openapi(proposal.read_openapi(openapi), openapi)
+    else:
+        name, proposed = asyncio.run(proposal.ask(command, timeout))
+    text = proposal.text_of(name, proposed)
+    if as_json:
+        doubts = {each.tool.name: list(each.doubts) for each in proposed if each.doubts}
+        declared = proposal.confirmed(name, proposed).document()
+        document: ProposalDocument = {"declaration": declared, "unsure": doubts}
+        print_json(document)
+    else:
+        click.echo(visible_lines(text), nl=False)
+
+
+@noise.command()
+@click.argument("file", type=FILE)
+@click.argument("command", nargs=-1)
+@timeout_option
+@json_option
+def replay(*, file: Path, command: tuple[str, ...], timeout: float, as_json: bool) -> None:
+    """Draw every fate in a record anew.
+
+    With COMMAND its calls are also made again, on a fresh server.
+
+    Offline, each call has to meet what the record's schedule gives, and each faulty answer has to be what its
+    fault makes of the server's. On a fresh server, under the same noise, each answer is compared. Exit code
+    1: the record does not hold, or an answer differs.
+
+    \b
+    Examples:
+      toolkit noise replay calls.jsonl
+      toolkit noise replay calls.jsonl --json -- npx some-server
+    """
+    from toolkit.noise.mcp.record import play_again, read_record, verify
+
+    record = read_record(file)
+    session = verify(record)
+    found = asyncio.run(play_again(record, command, timeout)) if command else None
+    if as_json:
+        print_json(_document(record, session, found))
+    else:
+        _print(record, session, found)
+    if found:
+        raise click.exceptions.Exit(VerificationError.exit_code)
+
+
+def _document(record: Record, session: Session, found: Sequence[Difference] | None) -> NoiseReplayDocument:
+    return {
+        "verdict": "verified",
+        "regime": record.regime,
+        "schedule": record.schedule,
+        "calls": len(session.calls),
+        "faults": len(session.exposures),
+        "end": None if record.end is None else record.end["end"],
+        "is_cut": record.is_cut,
+        "differences": None if found is None else [_difference(each) for each in found],
+    }
+
+
+def _difference(answer: Difference) -> AnswerDifferenceDocument:
+    return {
+        "call": answer.call,
+        "tool": answer.tool,
+        "recorded": answer.recorded,
+        "found": answer.found,
+    }
+
+
+def _print(record: Record, session: Session, found: Sequence[Difference] | None) -> None:
+    made = f"calls: {len(session.calls)}, faults: {len(session.exposures)}"
+    say_line(f"{made}; every fate is what schedule {record.schedule} gives under {record.regime}")
+    if record.end is None:
+        half = ", half a line is dropped" if record.is_cut else ""
+        remark(f"the record has no last line: the proxy was killed{half}")
+    for each in found or ():
+        say_line(f"call {each.call}, {each.tool}: answered otherwise")
+        for name, answer in (("recorded", each.recorded), ("now", each.found)):
+            say_line(f"  {name}: {shorten(json.dumps(answer), SHOWN)}")
+    if found is not None:
+        say_line(f"on the fresh server {len(found)} of {len(record.calls)} calls are answered otherwise")

@@ -1,0 +1,1 @@
+"""Noise in front of a server of the Model Context Protocol."""

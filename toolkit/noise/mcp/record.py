@@ -1,0 +1,252 @@
+"""A record of an episode over the Model Context Protocol: JSON lines, each written before it is answered.
+
+The first line says under what noise the calls were made, the last how it ended; between them stands a line a
+call. A proxy that is killed leaves no last line, and at most half of the line that it was writing.
+"""
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import toolkit
+from toolkit.errors import DamagedError, VerificationError
+from toolkit.files import LARGEST_ROWS, read_bytes
+from toolkit.noise.declaration import Declaration, declaration_of_document
+from toolkit.noise.mcp.results import finish, noisy_session, read_by_agent, result_of
+from toolkit.noise.mcp.server import Server
+from toolkit.noise.regimes import REGIMES
+from toolkit.noise.session import Begun, Session
+from toolkit.seeds import LIMIT
+
+FORMAT = 1
+Json = dict[str, Any]
+
+
+_HEADER = {
+    "format": int,
+    "toolkit": str,
+    "regime": str,
+    "schedule": int,
+    "declaration_sha256": str,
+    "declaration": dict,
+    "proposed": bool,
+    "server": dict,
+}
+_CALL = {"tool": str, "arguments": dict, "answer": dict}
+
+
+class Recorder:
+    """Writes a record.
+
+    Args:
+        path: where; what is there is replaced.
+        session: the episode.
+        server: what is known of the server.
+        proposed: whether nobody has confirmed the declaration.
+    """
+
+    def __init__(self, path: Path, session: Session, server: Json, *, proposed: bool) -> None:
+        self._stream = path.open("wb")
+        self._session = session
+        declared = session.declaration
+        header = {"format": FORMAT, "toolkit": toolkit.__version__, "regime": session.regime.name}
+        header |= {"schedule": session.schedule.seed, "declaration_sha256": declared.sha256}
+        self._write({**header, "declaration": declared.document(), "proposed": proposed, "server": server})
+
+    def call(self, line: Json) -> None:
+        """Add a call."""
+        self._write(line)
+
+    def close(self, why: str) -> None:
+        """Add the last line, which says how the episode ended."""
+        with self._stream:
+            self._write(_end(self._session, why))
+
+    def _write(self, line: Json) -> None:
+        self._stream.write(json.dumps(line).encode() + b"\n")
+        self._stream.flush()
+
+
+def entry(session: Session, shown: Json, whole: Json | None) -> Json:
+    """Return the line of an episode's last call."""
+    call = session.calls[-1]
+    drawn = None if call.key is None else session.schedule.draw(call.tool, *call.key)
+    return {
+        "call": len(session.calls) - 1,
+        "tool": call.tool,
+        "arguments": call.arguments,
+        "key": None if call.key is None else list(call.key),
+        "draw": drawn and {"gate": drawn.gate, "type": drawn.type, "magnitude": drawn.magnitude},
+        "fault": call.fault,
+        "blocked_by": call.blocked_by,
+        "changed": call.fault is not None and session.exposures[-1].changed,
+        "answer": shown,
+        **({} if whole is None or shown is whole else {"whole": whole}),
+    }
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record as it was read.
+
+    Args:
+        path: its file.
+        regime: name of the noise.
+        schedule: seed of the schedule ω.
+        declaration: what was known of the tools.
+        calls: the lines of calls.
+        end: the last line; None where it is missing.
+        is_cut: whether half a line follows the last whole one.
+    """
+
+    path: Path
+    regime: str
+    schedule: int
+    declaration: Declaration
+    calls: Sequence[Json]
+    end: Json | None
+    is_cut: bool
+
+    def session(self) -> Session:
+        """Return its episode, before the first call."""
+        return noisy_session(self.declaration, REGIMES[self.regime], self.schedule)
+
+
+class Difference(NamedTuple):
+    """A call that was answered otherwise.
+
+    Args:
+        call: its number, from 0.
+        tool: its tool.
+        recorded: the response in the record.
+        found: the response now.
+    """
+
+    call: int
+    tool: str
+    recorded: Json
+    found: Json
+
+
+def read_record(path: Path) -> Record:
+    """Read a record, also of a proxy that was killed."""
+    *lines, rest = read_bytes(path, LARGEST_ROWS).split(b"\n")
+    documents = [_document(path, number, line) for number, line in enumerate(lines, 1)]
+    if not documents:
+        raise DamagedError("the record has no first line", where=path, remedy="no call was made: play again")
+    header = documents[0]
+    _check(path, 1, _HEADER, header)
+    if header["format"] != FORMAT or not 0 <= header["schedule"] < LIMIT:
+        found = f"format {header['format']}, schedule {header['schedule']}"
+        raise DamagedError(
+            "the record has another format", expected=f"format {FORMAT}", found=found, where=path
+        )
+    if header["regime"] not in REGIMES:
+        raise DamagedError("the record names no regime", found=header["regime"], where=path)
+    declaration = declaration_of_document(header["declaration"], path)
+    if declaration.sha256 != header["declaration_sha256"]:
+        raise DamagedError(
+            "the record's declaration is not the one it was made with",
+            expected=header["declaration_sha256"],
+            found=declaration.sha256,
+            where=path,
+        )
+    calls = documents[1:]
+    end = calls.pop() if calls and "end" in calls[-1] else None
+    for number, line in enumerate(calls, 2):
+        _check(path, number, _CALL | {"whole": dict} if "whole" in line else _CALL, line)
+    return Record(path, header["regime"], header["schedule"], declaration, calls, end, bool(rest))
+
+
+def verify(record: Record) -> Session:
+    """Draw every fate of a record anew, from its schedule, and return the episode."""
+    session = record.session()
+    for number, line in enumerate(record.calls, 2):
+        begun = _begun(record, number, session, line)
+        whole: Json | None = None
+        if isinstance(begun, Begun):
+            whole = line.get("whole") or line["answer"]
+            shown = finish(session, begun, whole)
+        else:
+            shown = {"result": result_of(begun)}
+        _compare(record, number, line, entry(session, shown, whole))
+    if record.end is not None:
+        _compare(record, len(record.calls) + 2, record.end, _end(session, record.end["end"]))
+    return session
+
+
+async def play_again(record: Record, command: Sequence[str], patience: float) -> list[Difference]:
+    """Make the calls of a record again, on a fresh server under the same noise, and return what differs."""
+    session = record.session()
+    server = Server(command, patience)
+    try:
+        await server.greet()
+        return [found async for found in _differences(record, session, server)]
+    finally:
+        server.stop()
+
+
+async def _differences(record: Record, session: Session, server: Server) -> AsyncIterator[Difference]:
+    for number, line in enumerate(record.calls):
+        begun = _begun(record, number + 2, session, line)
+        if isinstance(begun, Begun):
+            sent = {"name": line["tool"], "arguments": line["arguments"]}
+            message = await server.request("tools/call", sent)
+            response: Json = {name: message[name] for name in ("result", "error") if name in message}
+            shown = finish(session, begun, response)
+        else:
+            shown = {"result": result_of(begun)}
+        if read_by_agent(shown) != read_by_agent(line["answer"]):
+            yield Difference(number, line["tool"], line["answer"], shown)
+
+
+def _begun(record: Record, number: int, session: Session, line: Json) -> Begun | Json:
+    try:
+        return session.begin(line["tool"], line["arguments"])
+    except (ValueError, TypeError) as error:
+        raise DamagedError(
+            "no such call can be made", found=error, where=f"{record.path}, line {number}"
+        ) from None
+
+
+def _end(session: Session, why: str) -> Json:
+    return {"end": why, "calls": len(session.calls), "faults": len(session.exposures)}
+
+
+def _compare(record: Record, number: int, line: Json, made: Json) -> None:
+    for name in [*made, *(name for name in line if name not in made)]:
+        if line.get(name) != made.get(name) or (name in line) != (name in made):
+            raise VerificationError(
+                f"the record says another {name} than its schedule gives",
+                expected=_shortly(made, name),
+                found=_shortly(line, name),
+                where=f"{record.path}, line {number}",
+                remedy="nothing that this record says can be relied on from there",
+            )
+
+
+def _shortly(line: Json, name: str) -> str:
+    return json.dumps(line[name])[:200] if name in line else "nothing"
+
+
+def _document(path: Path, number: int, line: bytes) -> Json:
+    try:
+        document = json.loads(line)
+        if type(document) is dict:
+            return document
+    except (ValueError, RecursionError):
+        pass
+    raise DamagedError("the line is no object in JSON", where=f"{path}, line {number}")
+
+
+def _check(path: Path, number: int, kinds: Mapping[str, type], line: Json) -> None:
+    wrong = next((name for name, kind in kinds.items() if type(line.get(name)) is not kind), None)
+    if wrong is not None:
+        how = "is of another kind" if wrong in line else "is not there"
+        raise DamagedError(
+            f"the line is none of a record: {wrong} {how}",
+            expected=", ".join(kinds),
+            where=f"{path}, line {number}",
+        )

@@ -1,0 +1,176 @@
+"""One episode of anybody's tools under noise: each call meets the layer, then the tool, and is recorded.
+
+What happens to a call, in this order, whose numbers the code repeats:
+
+1. `wait` moves the clock of rate limits. A control tool, and one that was not declared, is called as if there
+   were no noise.
+2. The noise layer says what the call meets: an error in the tool's place, or a fault of its answer.
+3. The tool is called. What it raises is its own: the fault then landed without effect.
+4. A stale read shows what a snapshot from before the last write answers, or what the same call was answered
+   before that write; where it was never made, the answer stands as it is.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from toolkit.canonical import canonical
+from toolkit.noise.answers import Answer
+from toolkit.noise.declaration import WAIT, Declaration
+from toolkit.noise.draws import Schedule
+from toolkit.noise.layer import Exposure, Fate, Layer, Within
+from toolkit.noise.recovery import Recovery
+from toolkit.noise.regimes import Regime
+from toolkit.noise.tools import Fault, Tool
+
+Given = TypeVar("Given")
+
+
+class Call(NamedTuple):
+    """A call that was made, as registers keep it.
+
+    Args:
+        tool: its tool.
+        arguments: its arguments.
+        key: resource and repeat index of its event key; None where no draw was made.
+        fault: the fault that landed; None for none.
+        blocked_by: the earlier fault that kept it from being drawn; None for none.
+        answer: what the agent got; None where the tool raised.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any]
+    key: tuple[str, int] | None
+    fault: Fault | None
+    blocked_by: Fault | None
+    answer: Any
+
+    @property
+    def charged(self) -> bool:
+        """Whether the call counts: every one does."""
+        return True
+
+
+class Begun(NamedTuple):
+    """A call between its noise and its tool.
+
+    Args:
+        tool: the tool; None where it was not declared.
+        fate: the fault of the answer; None for none.
+        recalled: the call as a text, by which its answer is remembered.
+    """
+
+    tool: Tool | None
+    fate: Fate | None
+    recalled: str
+
+
+class Session:
+    """One episode.
+
+    Args:
+        declaration: what is known of the tools.
+        regime: the noise.
+        schedule_seed: seed of the schedule ω.
+        within: how an answer is changed, where it only holds what the agent reads.
+
+    Attributes:
+        calls: calls made, in order.
+    """
+
+    def __init__(
+        self, declaration: Declaration, regime: Regime, schedule_seed: int, within: Within | None = None
+    ) -> None:
+        self.declaration = declaration
+        self.schedule = Schedule(schedule_seed)
+        self.regime = regime
+        self.calls: list[Call] = []
+        self._layer = Layer(regime, self.schedule)
+        self._within = within
+        self._sent: tuple[str, Mapping[str, Any]] = ("", {})
+        # Answers before the last write, and since.
+        self._before: dict[str, Any] = {}
+        self._since: dict[str, Any] = {}
+
+    @property
+    def exposures(self) -> list[Exposure]:
+        """Faults that landed, in order."""
+        return self._layer.exposures
+
+    @property
+    def recovery(self) -> Recovery:
+        """Trace codes."""
+        return self._layer.recovery
+
+    def observed(self, reward: float) -> float:
+        """Return a reward as the grader reports it: zero where the schedule flips a success."""
+        return 0.0 if reward and self.regime.flips(self.schedule) else reward
+
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        run: Callable[[], Any],
+        snapshot: Callable[[], Any] | None = None,
+    ) -> Any:
+        """Make a call and return its answer."""
+        begun = self.begin(name, arguments)
+        if not isinstance(begun, Begun):
+            return begun
+        try:
+            whole = run()
+        except Exception:
+            self.failed(begun)
+            raise
+        is_stale = begun.fate is not None and begun.fate.fault == "stale_read"
+        return self.end(begun, whole, snapshot() if is_stale and snapshot is not None else None)
+
+    def begin(self, name: str, arguments: Mapping[str, Any]) -> Begun | Answer:
+        """Return the answer in the tool's place, or what `end` has to know once the tool has answered."""
+        layer = self._layer
+        layer.key = layer.blocked_by = None
+        self._sent = (name, arguments)
+        # 1.
+        if name == WAIT:
+            seconds = max(0, int(arguments.get("seconds", 1)))
+            layer.wait(seconds)
+            return self._kept({"waited": seconds})
+        tool = self.declaration.tools.get(name)
+        if tool is None or tool.kind == "control":
+            return Begun(tool, None, "")
+        # 2.
+        before = len(layer.exposures)
+        fate = layer.meet(tool, self.declaration.resource(tool, arguments), arguments, len(self.calls))
+        if isinstance(fate, dict):
+            return self._kept(fate, before)
+        return Begun(tool, fate, "" if tool.kind == "write" else f"{name} {canonical(arguments)}")
+
+    def failed(self, begun: Begun, answer: Any = None) -> Any:
+        """Return a tool's refusal, which stands as it is."""
+        # 3.
+        before = len(self.exposures)
+        if begun.tool is not None and begun.fate is not None:
+            self._layer.refused(begun.tool, begun.fate, answer)
+        return self._kept(answer, before)
+
+    def end(self, begun: Begun, whole: Any, snapshot: Any = None) -> Any:
+        """Return the answer that is shown, given what the tool answered."""
+        tool, fate, recalled = begun
+        before = len(self.exposures)
+        shown = whole
+        if tool is not None and fate is not None:
+            # 4.
+            earlier = self._before.get(recalled, whole) if snapshot is None else snapshot
+            shown = self._layer.finish(tool, fate, whole, earlier, self._within)
+        if tool is not None and tool.kind == "write":
+            self._before |= self._since
+            self._since = {}
+        elif recalled:
+            self._since[recalled] = whole
+        return self._kept(shown, before)
+
+    def _kept(self, answer: Given, exposures: int | None = None) -> Given:
+        name, arguments = self._sent
+        landed = exposures is not None and len(self.exposures) > exposures
+        fault = self.exposures[-1].fault if landed else None
+        self.calls.append(Call(name, arguments, self._layer.key, fault, self._layer.blocked_by, answer))
+        return answer

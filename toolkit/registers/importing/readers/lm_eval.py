@@ -1,0 +1,243 @@
+"""Outputs of lm-evaluation-harness: the samples that `--log_samples` writes, and the results beside them.
+
+A row is a document under a filter. Its task in the registers is the document's number, its pool the harness's
+task; of more than twenty such, the outermost groups are the pools (MMLU has 57 tasks). Where a document has
+several filters they are regimes: each is an evaluation of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import DamagedError, IncompleteError
+from toolkit.registers.importing.log import FILE, Log
+from toolkit.registers.importing.readers import cells
+from toolkit.registers.importing.readers.json_lines import read_json_lines
+from toolkit.registers.importing.source import LARGEST_TABLE
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NAME = "lm-evaluation-harness"
+SOURCES = "output of lm_eval --log_samples: a folder, or samples_*.jsonl with results_*.json beside them"
+WHAT = "an output of lm-evaluation-harness"
+MOST_POOLS = 20
+_TIME = r"(?P<time>\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(?:\.\d+)?)"
+_SAMPLES = re.compile(rf"samples_(?P<task>.+)_{_TIME}\.jsonl", re.DOTALL)
+_RESULTS = re.compile(rf"results_{_TIME}\.json", re.DOTALL)
+_RUN = "number of the run"
+_TOLD = ("doc_id", "filter", "target", "doc_hash", "prompt_hash", "target_hash", "metrics")
+_LISTS = ("arguments", "resps", "filtered_resps")
+_ALWAYS = (
+    "arguments (the prompts)",
+    "resps",
+    "filtered_resps",
+    "chat_template",
+    "pretty_env_info",
+    "aggregate results",
+)
+_ARMS = ("num_fewshot", "system_instruction", "fewshot_as_multiturn", "chat_template_sha")
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """The samples of one task in one run."""
+
+    file: Path
+    results: Path
+    name: str
+    task: str
+
+
+def recognizes(path: Path) -> bool:
+    """Whether a path is an output of the harness, or a folder that has one."""
+    if path.is_dir():
+        return any(_is_output(file) for file in path.rglob("*_*.json*"))
+    return _is_output(path)
+
+
+def read(paths: list[Path]) -> Log:
+    """Read outputs of the harness."""
+    import polars as pl
+
+    files = [one for path in paths for one in _found(path)]
+    cells.bounded("bytes", sum(one.file.stat().st_size for one in files), LARGEST_TABLE, paths[0])
+    results = cache(lambda path: cells.document(path, WHAT))
+    left_out, parts, metrics = set[str](), [], dict[str, None]()
+    for number, one in enumerate(files):
+        rows, lists = read_json_lines(one.file, WHAT, ("doc",))
+        with cells.reading(one.file, WHAT):
+            metrics |= dict.fromkeys(
+                name for name in rows.columns if name not in _TOLD and not name.startswith("doc.")
+            )
+            left_out |= {name for name in lists if name not in {*_LISTS, "metrics"}}
+            task = rows["doc_id"].cast(pl.String).alias("task")
+            parts.append(rows.drop("doc_id").with_columns(task, pl.lit(number).alias(_RUN)))
+    told = [_run(one, results(one.results), left_out) for one in files]
+    with cells.reading(paths[0], WHAT):
+        rows = pl.concat(parts, how="diagonal_relaxed")
+        table = cells.with_runs(rows, told, _RUN, paths[0])
+        table = _with_regimes(_with_groups(table))
+        _check_documents(table, paths[0])
+        named = [name for name in metrics if name in table.columns]
+        if len(named) == 1:
+            table = cells.with_outcome(table, named[0]).drop(named)
+            table = table.with_columns(metric=pl.lit(named[0]))
+    candidates = [name for run in told for name in run if _may_be_arm(name)]
+    several = sorted({f"{run['pool']}: {run['task.repeats']}" for run in told if _repeats(run) > 1})
+    if several:
+        left_out.add(f"repeats, of which a filter makes one outcome ({', '.join(several)})")
+    return Log(
+        NAME,
+        table.drop("metrics", strict=False),
+        cells.candidates(table, candidates),
+        (*sorted(left_out), *_ALWAYS),
+        (*dict.fromkeys(one.results for one in files), *(one.file for one in files)),
+    )
+
+
+def _is_output(file: Path) -> bool:
+    return bool(_SAMPLES.fullmatch(file.name) or _RESULTS.fullmatch(file.name))
+
+
+def _found(path: Path) -> list[_Samples]:
+    """Return the samples of a source: below a folder, beside results, or themselves."""
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("samples_*.jsonl") if _SAMPLES.fullmatch(file.name))
+        described = sorted(file for file in path.rglob("results_*.json") if _RESULTS.fullmatch(file.name))
+    elif match := _RESULTS.fullmatch(path.name):
+        files, described = sorted(path.parent.glob(f"samples_*_{match['time']}.jsonl")), [path]
+    else:
+        files, described = [path], []
+    found = [_beside(file, path) for file in files]
+    for results in described:
+        _check_complete(results, {one.task for one in found if one.results == results})
+    return found
+
+
+def _beside(file: Path, source: Path) -> _Samples:
+    match = _SAMPLES.fullmatch(file.name)
+    time = match["time"] if match else ""
+    beside = sorted(file.parent.glob(f"*_{time}.json"))
+    if match is None or not beside:
+        raise IncompleteError(
+            "the samples have no results beside them, which say of which model they are",
+            expected=f"results_{time}.json",
+            where=file,
+            remedy="copy the whole folder that lm_eval wrote",
+        )
+    return _Samples(file, beside[0], cells.below(beside[0], source), match["task"])
+
+
+def _check_complete(results: Path, there: set[str]) -> None:
+    wanted = cells.document(results, WHAT).get("n-samples")
+    absent = sorted(set(wanted) - there) if isinstance(wanted, dict) else [] if there else ["any task"]
+    if absent:
+        raise IncompleteError(
+            "results without their samples are no episodes",
+            expected=f"samples of {', '.join(absent[:5])}",
+            where=results,
+            remedy="run lm_eval with --log_samples, and copy the whole folder that it wrote; or name those "
+            "samples_*.jsonl that are to be read",
+        )
+
+
+def _run(one: _Samples, results: Mapping[str, Any], left_out: set[str]) -> dict[str, cells.Cell]:
+    """Return what the results say of a run and its task, the most telling first."""
+    with cells.reading(one.results, WHAT):
+        config, lists = cells.part(results, "config"), set[str]()
+        arguments = _arguments(config.pop("model_args", None))
+        model = results.get("model_name") or arguments.get("pretrained") or config.get("model")
+        told: dict[str, cells.Cell] = {FILE: one.name, "pool": one.task, "model": model}
+        told |= cells.flat({"model_args": arguments}, "", lists)
+        told |= cells.flat({"gen_kwargs": _arguments(config.pop("gen_kwargs", None))}, "", lists)
+        told["num_fewshot"] = cells.part(results, "n-shot").get(one.task)
+        told |= {name: results.get(name) for name in _ARMS[1:]}
+        told["seed"] = config.pop("random_seed", None)
+        told["launched_at"] = cells.moment(results.get("date"))
+        told["group"] = _group(one.task, cells.part(results, "group_subtasks"))
+        of_task = cells.part(cells.part(results, "configs"), one.task)
+        described = {"version": cells.part(results, "versions").get(one.task)} | of_task
+        described.pop("metadata", None)  # the model's arguments once more, and the file's place
+        told |= cells.flat({"config": config, "task": described}, "", lists)
+        better = cells.part(cells.part(results, "higher_is_better"), one.task)
+        told |= cells.flat({"higher_is_better": better}, "", lists)
+        others = ("lm_eval_version", "transformers_version", "git_hash", "model_source")
+        told |= {name: results.get(name) for name in others}
+        left_out |= lists
+    return told
+
+
+def _may_be_arm(name: str) -> bool:
+    return name in {"model", *_ARMS} or name.startswith(("model_args.", "gen_kwargs.", "task."))
+
+
+def _repeats(run: Mapping[str, cells.Cell]) -> int:
+    repeats = run.get("task.repeats")
+    return repeats if isinstance(repeats, int) else 1
+
+
+def _arguments(content: object) -> dict[str, Any]:
+    """Return arguments of a model, which older versions write as they were typed: `name=value,name=value`."""
+    if isinstance(content, Mapping):
+        return dict(content)
+    pairs = (pair.partition("=") for pair in content.split(",")) if isinstance(content, str) else ()
+    return {name.strip(): value for name, _, value in pairs if name.strip()}
+
+
+def _group(task: str, subtasks: Mapping[str, list[str]]) -> str | None:
+    """Return the outermost group of a task."""
+    group, seen = task, set[str]()
+    while group not in seen:
+        seen.add(group)
+        group = next((name for name, tasks in subtasks.items() if group in tasks), group)
+    return None if group == task else group
+
+
+def _with_groups(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a table of many tasks by their groups: a document is then named by its task, too."""
+    import polars as pl
+
+    if "group" not in table.columns or table["pool"].n_unique() <= MOST_POOLS:
+        return table
+    grouped = pl.col("group").is_not_null()
+    return table.with_columns(
+        subtask=pl.col("pool"),
+        task=pl.when(grouped).then(pl.format("{}:{}", "pool", "task")).otherwise("task"),
+        pool=pl.coalesce("group", "pool"),
+    )
+
+
+def _with_regimes(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a table whose filters are regimes where a document has several."""
+    import polars as pl
+
+    table = table.with_columns(schedule=pl.lit(0))
+    if "filter" not in table.columns:
+        return table
+    most = table.group_by(FILE, "pool").agg(pl.col("filter").n_unique())["filter"].max()
+    return table.rename({"filter": "regime"}) if int(str(most)) > 1 else table
+
+
+def _check_documents(table: pl.DataFrame, path: Path) -> None:
+    """Check that a document's number means the same document in every run: they are compared by it."""
+    import polars as pl
+
+    if "doc_hash" not in table.columns:
+        return
+    twice = table.group_by("pool", "task").agg(pl.col("doc_hash").n_unique()).filter(pl.col("doc_hash") > 1)
+    if twice.height:
+        first = twice.sort("pool", "task").row(0, named=True)
+        raise DamagedError(
+            "two runs have different documents under one number",
+            expected="one doc_hash a document",
+            found=f"{first['doc_hash']} of document {first['task']} of {first['pool']}"
+            + (f", and {twice.height - 1} more" if twice.height > 1 else ""),
+            where=path,
+            remedy="import runs on the same data together, others apart",
+        )

@@ -1,0 +1,73 @@
+"""Reading a log of any format: from files, folders and patterns, here or on the Hub."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.registers.importing.log import Log
+from toolkit.registers.importing.readers import READERS
+from toolkit.registers.importing.source import ROW
+
+ON_THE_HUB = "hf://"
+EXPORTS = {
+    ".wandb": "export each run's history from W&B as CSV, JSON lines or Parquet: pandas.DataFrame("
+    "wandb.Api().run('ENTITY/PROJECT/RUN').scan_history()).to_csv('RUN.csv', index=False)",
+    **dict.fromkeys(
+        (".pkl", ".pickle"),
+        "a pickle can run anything: load it yourself if you trust it, and save its rows as CSV or Parquet",
+    ),
+}
+"""How to export what is not read, by the ending of its files."""
+
+
+def read_log(sources: Sequence[str | Path], say: Callable[[str], None] = lambda _: None) -> Log:
+    """Read a log.
+
+    1. Patterns are expanded: `logs/*.eval` where no shell did it; what is on the Hub is fetched.
+    2. The first format that knows every source reads them all.
+    3. Rows are numbered across the sources.
+    """
+    paths = _expanded(sources, say)  # 1
+    for path in paths:
+        if not path.exists():
+            raise IncompleteError("there is no such file", where=path, remedy="give the path of a log")
+    reader = next((one for one in READERS if all(map(one.recognizes, paths))), None)  # 2
+    if reader is None:
+        raise UsageError(
+            "the log is of a format that is not read, or of several",
+            expected="; ".join(f"{one.NAME}: {one.SOURCES}" for one in READERS),
+            found=", ".join(str(path) for path in paths[:5]),
+            remedy=next(
+                (how for end, how in EXPORTS.items() if any(_has(path, end) for path in paths)), None
+            ),
+        )
+    log = reader.read(paths)
+    if not log.table.height:
+        raise DamagedError("the log has no rows, and no data is not zero", where=paths[0])
+    numbered = log.table.drop(ROW, strict=False).with_row_index(ROW, offset=1)  # 3
+    return replace(log, table=numbered, files=log.files or tuple(paths))
+
+
+def _has(path: Path, ending: str) -> bool:
+    """Whether a path is a file with an ending, or a folder that has one."""
+    return path.suffix == ending or next(path.rglob(f"*{ending}"), None) is not None
+
+
+def _expanded(sources: Sequence[str | Path], say: Callable[[str], None]) -> list[Path]:
+    paths = []
+    for source in sources:
+        given = Path(source)
+        if str(source).startswith(ON_THE_HUB):
+            from toolkit.registers.hub.log_files import fetch_log  # brings what asks the Hub
+
+            paths += fetch_log(str(source), say)
+        elif given.exists():
+            paths.append(given)
+        else:
+            matches = sorted(glob.glob(str(source), recursive=True))  # noqa: PTH207 - as a shell does
+            paths += [Path(match) for match in matches] or [given]
+    return paths

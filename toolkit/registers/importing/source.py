@@ -1,0 +1,345 @@
+"""Somebody's table of episodes: read as it is, every row with the number that its owner knows it by."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import DamagedError, UsageError
+from toolkit.files import read_up_to
+from toolkit.registers.columns import Column, Type
+
+if TYPE_CHECKING:
+    import polars as pl
+
+LARGEST_TABLE = 2**30
+"""Bytes of a table, unpacked: text of ten million episodes, which memory holds some times over."""
+LONGEST_LINE = 16 * 2**20
+"""Bytes of a line: an episode with all that was said in it has less."""
+MOST_COLUMNS = 2000
+"""Columns: a log of episodes has tens, one that was flattened hundreds."""
+MOST_CELLS = 500_000_000
+"""Rows times columns: what a gap costs, too."""
+_BLOCK = 2**20
+ROW = "row of the table"
+"""Column with the number of each row, from 1."""
+
+
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+
+
+def kind_of(path: Path) -> str | None:
+    """Return which of `SUFFIXES` a table has, or nothing; text may be packed (.gz)."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    is_packed = suffixes[-1:] == [".gz"]
+    kind = suffixes[-2] if is_packed and len(suffixes) > 1 else "".join(suffixes[-1:])
+    return kind if kind in SUFFIXES and not (is_packed and kind == ".parquet") else None
+
+
+def read_source(path: Path, left_out: set[str] | None = None) -> pl.DataFrame:
+    """Return a table with the number of each row beside it; every cell of a text file is text, or null."""
+    import polars as pl
+
+    readers: dict[str, Callable[[], pl.DataFrame]] = {
+        ".csv": lambda: _delimited(path, ","),
+        ".tsv": lambda: _delimited(path, "\t"),
+        ".jsonl": lambda: _json_lines(path, left_out),
+        ".ndjson": lambda: _json_lines(path, left_out),
+        ".parquet": lambda: _parquet(path),
+    }
+    kind = kind_of(path)
+    if kind is None:
+        raise UsageError(
+            "the table is of a sort that is not read", expected=", ".join(SUFFIXES), found=path.name
+        )
+    read_up_to(path, 1)  # a missing file, a folder and a pipe each have their own message
+    try:
+        if kind != ".parquet":
+            _check_lines(path, {".csv": b",", ".tsv": b"\t"}.get(kind))
+        table = readers[kind]()
+        if left_out is not None:
+            table = _without_nested(table, left_out)
+    except DamagedError as error:
+        raise error.restated(where=path) from None
+    except (pl.exceptions.PolarsError, OSError, EOFError, ValueError, RecursionError) as error:
+        raise DamagedError(
+            f"{path.name} is not a readable table",
+            expected="UTF-8 text" if kind != ".parquet" else "Parquet",
+            found=str(error).splitlines()[0] if str(error) else type(error).__name__,
+            where=path,
+        ) from None
+    if ROW in table.columns:
+        raise DamagedError("the table has a column with a name that is taken", found=ROW, where=path)
+    if not table.height:
+        raise DamagedError("the table has no rows, and no data is not zero", where=path)
+    return table.with_row_index(ROW, offset=1)
+
+
+def _check_lines(path: Path, separator: bytes | None) -> None:
+    """Check the bounds of a text before it is made into rows; a packed one is unpacked block by block."""
+    is_packed = path.suffix.lower() == ".gz"
+    if not is_packed:
+        _check("bytes", path.stat().st_size, LARGEST_TABLE, path)
+    total = line = 0
+    heading: bytes | None = b""
+    with (gzip.open if is_packed else open)(path, "rb") as opened:
+        while block := opened.read(_BLOCK):
+            total += len(block)
+            _check("bytes", total, LARGEST_TABLE, path)
+            # A line that begins and ends within a block is shorter than it.
+            end = block.find(b"\n")
+            line += len(block) if end < 0 else end
+            _check("bytes in a line", line, LONGEST_LINE, path)
+            if separator is not None and heading is not None:
+                heading += block if end < 0 else block[:end]
+                _check("columns", heading.count(separator) + 1, MOST_COLUMNS, path)
+                heading = heading if end < 0 else None
+            line = line if end < 0 else len(block) - block.rfind(b"\n") - 1
+
+
+def _check(what: str, count: int, most: int, path: Path) -> None:
+    if count > most:
+        raise DamagedError(
+            f"the table has more {what} than one can have",
+            expected=f"{most} at most",
+            found=f"{count}, or more",
+            where=path,
+            remedy="import what the rules need of it: fewer columns, or the episodes in parts",
+        )
+
+
+def _parquet(path: Path) -> pl.DataFrame:
+    """Read a Parquet file whose own description is within the bounds."""
+    import polars as pl
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as opened:
+        described = opened.metadata
+        _check("columns", described.num_columns, MOST_COLUMNS, path)
+        _check("cells", described.num_rows * described.num_columns, MOST_CELLS, path)
+        size = sum(described.row_group(i).total_byte_size for i in range(described.num_row_groups))
+        _check("bytes", size, LARGEST_TABLE, path)
+    return pl.read_parquet(path)
+
+
+def _without_nested(table: pl.DataFrame, left_out: set[str]) -> pl.DataFrame:
+    """Return a table without the columns that hold lists and documents, their names put beside it."""
+    nested = [name for name, kind in table.schema.items() if kind.is_nested()]
+    left_out.update(nested)
+    return table.drop(nested)
+
+
+def _delimited(path: Path, separator: str) -> pl.DataFrame:
+    import polars as pl
+
+    quote = '"' if separator == "," else None
+    first = pl.read_csv(
+        path, infer_schema=False, separator=separator, quote_char=quote, has_header=False, n_rows=1
+    )
+    names = list(first.row(0)) if first.height else []
+    _check_once([name for name in names if name is not None])
+    return pl.read_csv(path, infer_schema=False, separator=separator, quote_char=quote)
+
+
+def _json_lines(path: Path, left_out: set[str] | None) -> pl.DataFrame:
+    """Read documents with numbers as they are written: 9007199254740993 is no double, and 1 is not 1.0."""
+    import polars as pl
+
+    columns: dict[str, list[str | None]] = {}
+    decode = json.JSONDecoder(object_pairs_hook=_pairs, parse_int=str, parse_float=str).decode
+    nested: set[str] | None = None if left_out is None else set()
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
+    rows = 0
+    with opened(path, "rt", encoding="utf-8-sig") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            document = decode(line)
+            if not isinstance(document, dict):
+                raise ValueError(f"line {number} is no JSON object")  # noqa: TRY004 - of the file, not of a type
+            for name in [name for name in document if name not in columns]:
+                _check("columns", len(columns) + 1, MOST_COLUMNS, path)
+                columns[name] = [None] * rows
+            rows += 1
+            _check("cells", rows * len(columns), MOST_CELLS, path)
+            for name, cells in columns.items():
+                value = document.get(name)
+                # Nearly all cells are text by now, numbers too: a million rows have no time for calls.
+                cells.append(
+                    value if value is None or type(value) is str else _cell(value, name, number, nested)
+                )
+    table = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
+    if left_out is None or nested is None:
+        return table
+    left_out.update(nested)
+    return table.drop(nested)
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        _check_once([name for name, _ in pairs])
+    return found
+
+
+def _check_once(names: list[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DamagedError("two columns of the table have one name", found=", ".join(twice))
+
+
+def _cell(value: object, name: str, line: int, nested: set[str] | None) -> str | None:
+    """Return a JSON value as text; one that is none has its name among the nested, or is refused."""
+    if isinstance(value, dict | list):
+        if nested is not None:
+            nested.add(name)
+            return None
+        raise ValueError(f"{name!r} in line {line} is a {'list' if isinstance(value, list) else 'document'}")
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
+
+
+EXPECTED = {
+    Type.BOOL: "true or false, yes or no, 1 or 0",
+    Type.INT16: "a whole number from -32768 to 32767",
+    Type.INT32: "a whole number from -2147483648 to 2147483647",
+    Type.INT64: "a whole number",
+    Type.UINT64: "a whole number from 0 to 18446744073709551615",
+    Type.FLOAT64: "a number",
+    Type.DECIMAL: "a number with at most six digits after the point, below 1000",
+    Type.TIMESTAMP: "a time with its zone, as 2026-01-31T12:00:00Z",
+    Type.STRING: "text",
+}
+_TRUTHS = {
+    **dict.fromkeys(("true", "yes", "1", "1.0"), True),
+    **dict.fromkeys(("false", "no", "0", "0.0"), False),
+}
+
+
+def is_truth(cells: pl.Series) -> bool:
+    """Whether every cell of a column is a truth value, as far as it has one."""
+    import polars as pl
+
+    if cells.dtype == pl.Boolean:
+        return True
+    if cells.dtype.is_nested():
+        return False
+    texts = cells.drop_nulls().cast(pl.String, strict=False).unique().to_list()
+    return bool(texts) and all(str(text).strip().lower() in _TRUTHS for text in texts)
+
+
+# Day and clock as ISO 8601 has them: -2026 at the end of a day in another order is no zone.
+_TIME = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})$"
+_DIGITS = 6  # after the point of a decimal column
+
+
+def converted(table: pl.DataFrame, column: Column, source: str, words: Mapping[str, str]) -> pl.Series:
+    """Return a column of a table in a register's type."""
+    import polars as pl
+
+    cells = table[source]
+    if cells.dtype.is_nested() or cells.dtype in {pl.Duration, pl.Binary, pl.Object, pl.Time}:
+        raise DamagedError(
+            f"column {source!r} holds what a register's column cannot",
+            found=cells.dtype,
+            expected="text, numbers, truth values or times",
+        )
+    values = _each_once(cells, partial(_translated, words=words, kind=column.type)).alias(column.name)
+    lost = values.is_null() & cells.is_not_null()
+    if lost.any():
+        raise refused(table, lost, column, source, EXPECTED[column.type])
+    low, high = column.low, column.high
+    outside = (values < low) | (values > high) if low is not None and high is not None else None
+    if outside is not None and outside.any():
+        raise refused(table, outside.fill_null(value=False), column, source, f"{low:g} to {high:g}")
+    if values.is_null().any() and not column.nullable:
+        raise refused(table, values.is_null(), column, source, "a value in every row")
+    return values
+
+
+def _each_once(cells: pl.Series, convert: Callable[[pl.Series], pl.Series]) -> pl.Series:
+    """Return cells converted, each different one once: a log says few things often."""
+    import polars as pl
+
+    if cells.dtype.is_integer():
+        numbers = cells.unique().sort()
+        return convert(numbers).gather(numbers.search_sorted(cells))
+    if cells.dtype != pl.String:
+        return convert(cells)
+    encoded = cells.to_arrow().dictionary_encode()
+    texts, places = pl.Series(encoded.dictionary, dtype=pl.String), pl.Series(encoded.indices)
+    return convert(texts).gather(places)
+
+
+def _translated(cells: pl.Series, words: Mapping[str, str], kind: Type) -> pl.Series:
+    import polars as pl
+
+    return _cast(cells.cast(pl.String, strict=False).replace(words) if words else cells, kind)
+
+
+def as_words(cells: pl.Series) -> pl.Series:
+    """Return texts as their places in a sorted list of them: where they are few, a fraction of the memory."""
+    import polars as pl
+
+    return cells.cast(pl.Enum(cells.drop_nulls().unique().sort()))
+
+
+def _cast(cells: pl.Series, kind: Type) -> pl.Series:
+    """Return cells in a type; null where one is no value of it."""
+    import polars as pl
+
+    whole = {Type.INT16: pl.Int16, Type.INT32: pl.Int32, Type.INT64: pl.Int64, Type.UINT64: pl.UInt64}
+    as_it_is = whole.get(kind) if cells.dtype.is_integer() else None
+    if as_it_is or (cells.dtype == pl.Boolean and kind is Type.BOOL):
+        return cells.cast(as_it_is or pl.Boolean, strict=False)
+    text = cells.cast(pl.String, strict=False).str.strip_chars()
+    if kind in whole:
+        # Other tools write whole numbers of a column with gaps as 3.0.
+        return text.str.replace(r"\.0+$", "").cast(whole[kind], strict=False)
+    if kind is Type.BOOL:
+        return text.str.to_lowercase().replace_strict(_TRUTHS, default=None, return_dtype=pl.Boolean)
+    if kind is Type.FLOAT64:
+        numbers = text.cast(pl.Float64, strict=False)
+        return numbers.set(~numbers.is_finite(), None)
+    if kind is Type.DECIMAL:
+        exact = text.str.contains(rf"^-?\d{{1,3}}(\.\d{{1,{_DIGITS}}})?$")
+        return text.set(~exact, None).cast(pl.Decimal(9, _DIGITS), strict=False)
+    return _times(cells, text) if kind is Type.TIMESTAMP else cells.cast(pl.String, strict=False)
+
+
+def _times(cells: pl.Series, text: pl.Series) -> pl.Series:
+    """Return times in UTC; a time without a zone could be any, and is none."""
+    import polars as pl
+
+    kind = pl.Datetime("us", "UTC")
+    if isinstance(cells.dtype, pl.Datetime):
+        return cells.cast(kind) if cells.dtype.time_zone else pl.Series(cells.name, [None] * len(cells), kind)
+    return (
+        text.set(~text.str.contains(_TIME), None)
+        .str.to_datetime(time_unit="us", time_zone="UTC", strict=False)
+        .cast(kind)
+    )
+
+
+def refused(
+    table: pl.DataFrame, wrong: pl.Series, column: Column, source: str, expected: str
+) -> DamagedError:
+    """Return the error of cells that are no value of a column; it names the first row."""
+    first = table.filter(wrong).row(0, named=True)
+    cell = first[source]
+    others, is_step = int(wrong.sum()) - 1, column.name == "step"
+    return DamagedError(
+        f"column {source!r} has no value for {column.name}"
+        if cell is None
+        else f"column {source!r} has a value that {column.name} cannot have",
+        expected=expected,
+        found=f"{'nothing' if cell is None else repr(cell)} in row {first[ROW]}"
+        + (f", and in {others} more" if others else ""),
+        remedy=f"mend the table, or say under [values.{column.name}] what its word means"
+        + ("; steps beyond the range are counted in thousands, in the rules, too" if is_step else ""),
+    )

@@ -1,1 +1,0 @@
-"""Serving the back office to agents that live elsewhere."""

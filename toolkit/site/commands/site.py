@@ -1,0 +1,148 @@
+"""`toolkit site`: the static site."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from toolkit.cli.output import FILE, json_option, print_json, remark, say_line, steps, tell
+from toolkit.places import find_home
+
+if TYPE_CHECKING:
+    from toolkit.documents.site import SiteBuildDocument, SiteCheckDocument, SiteServeDocument
+
+
+@click.group()
+def site() -> None:
+    """Build, serve and check the site that renders every outcome from the registers."""
+
+
+@site.command()
+@click.option("--out", type=FILE, help="Folder to write; site/ if left out.")
+@click.option("--zip", "zipped", type=FILE, help="File to write the whole site to, as a zip.")
+@json_option
+def build(*, out: Path | None, zipped: Path | None, as_json: bool) -> None:
+    """Build the site; the same registers give the same bytes.
+
+    Where nothing that it is made of has changed, and it is as it was written, nothing is rendered.
+
+    A zip of the same files has the same bytes, and its pages open from any folder that it is unpacked to.
+
+    \b
+    Examples:
+      toolkit site build
+      toolkit site build --out /tmp/site --json
+      toolkit site build --out /tmp/site --zip /tmp/site.zip
+    """
+    from toolkit.files import check_target
+    from toolkit.site import build, unchanged
+    from toolkit.site.commands.material import material
+
+    home = find_home()
+    folder = out or home.site
+    build.check_place(folder)
+    if zipped is not None:
+        build.check_outside(zipped, folder)
+        check_target(zipped)
+    with steps("site") as progress:
+        inputs = unchanged.inputs_of(home)
+        before = unchanged.built_before(folder, inputs)
+        if before is None:
+            everything = material(home, progress=progress)
+            built = build.write_site(folder, build.site_content(everything, progress))
+            unchanged.record(folder, inputs, built.files)
+        else:
+            built = before
+        digest = None if zipped is None else build.write_zip(zipped, folder, built.files)
+    document: SiteBuildDocument = {
+        "folder": str(built.folder),
+        "pages": len(built.files),
+        "rendered": before is None,
+        "changed": list(built.changed),
+        "zip": None if digest is None else {"file": str(zipped), "sha256": digest},
+    }
+    lines = [f"{len(built.files)} files, {len(built.changed)} changed: {built.folder / 'index.html'}"]
+    if digest is not None:
+        lines.append(f"{zipped}: {digest}")
+    tell(document, *lines, as_json=as_json)
+
+
+@site.command()
+@click.option("--folder", type=FILE, help="Folder to check; site/ if left out.")
+@json_option
+@click.pass_context
+def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None:
+    """Check that the site is what its registers give.
+
+    It is compared byte for byte, and has to work as a site.
+
+    Every reference has to lead to a file or an id of the site, or to an address that cards/site.toml
+    declares; pages and what they load have to keep within their budgets. One line a finding, and exit code 1.
+
+    \b
+    Examples:
+      toolkit site check
+      toolkit site check --folder site --json
+    """
+    from toolkit.site.build import site_content
+    from toolkit.site.checking import check_is_site, check_site
+    from toolkit.site.commands.material import material
+
+    home = find_home()
+    site_folder = folder or home.site
+    check_is_site(site_folder)
+    with steps("site") as progress:
+        everything = material(home, progress=progress)
+        expected = site_content(everything, progress)
+        addresses = everything.front.addresses if everything.front else ()
+        findings = check_site(site_folder, expected, addresses)
+    document: SiteCheckDocument = {
+        "folder": str(site_folder),
+        "files": len(expected),
+        "identical": not any(finding.kind in ("differs", "absent", "unexpected") for finding in findings),
+        "findings": [finding.as_dict() for finding in findings],
+    }
+    if as_json:
+        print_json(document)
+    elif findings:
+        for finding in findings:
+            say_line(str(finding))
+        remark(f"{len(findings)} findings in {site_folder}; what to do: toolkit site build")
+    else:
+        say_line(f"{len(expected)} files identical in {site_folder}")
+    if findings:
+        context.exit(1)
+
+
+@site.command()
+@click.option("--port", default=8000, type=click.IntRange(0, 65535), help="0: any free one.")
+@click.option("--folder", type=FILE, help="Folder to serve; site/ if left out.")
+@click.option("--base", default="/", help="Path below which the site lies.")
+@click.option("--open", "is_opened", is_flag=True, help="Open the front page in a browser.")
+@json_option
+def serve(*, port: int, folder: Path | None, base: str, is_opened: bool, as_json: bool) -> None:
+    """Serve the site to this machine alone, until interrupted (Ctrl-C).
+
+    Pages work from the folder as well; a server adds the headers that a real one should send.
+
+    \b
+    Examples:
+      toolkit site serve
+      toolkit site serve --port 0 --json
+      toolkit site serve --base /toolkit/ --open
+    """
+    from toolkit.site.server import SiteServer
+
+    site_folder = folder or find_home().site
+    server = SiteServer(site_folder, port, base)
+    document: SiteServeDocument = {"address": server.address, "folder": str(site_folder)}
+    tell(document, f"{server.address} (Ctrl-C ends it)", as_json=as_json)
+    sys.stdout.flush()  # whoever started this may wait for the address
+    if is_opened:
+        import webbrowser
+
+        webbrowser.open(server.address)
+    server.run()

@@ -1,0 +1,315 @@
+"""From decisions and register rows to charts: only the few values that a drawing shows are handed on."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Protocol
+
+from toolkit.decisions.case import Case
+from toolkit.decisions.decision import Decision
+from toolkit.decisions.endpoints import Endpoint, Rate
+from toolkit.decisions.engine import Engine
+from toolkit.decisions.evaluation import COMPARE
+from toolkit.decisions.expressions import Binary, Call, Expression, Name, Number
+from toolkit.decisions.interval import Interval
+from toolkit.decisions.picture import Picture
+from toolkit.decisions.reasons import interval_bounds, interval_says
+from toolkit.decisions.rulebook import RuleBook
+from toolkit.decisions.rules import Rule
+from toolkit.decisions.subgroup import in_words
+from toolkit.decisions.values import Missing, Series
+from toolkit.registers.row_types import ProbeIntervalRow
+from toolkit.registers.study import Study
+from toolkit.site.charts.curves import learning_curves
+from toolkit.site.charts.estimates import ForestRow, Spread, forest, seed_differences
+from toolkit.site.charts.scale import Bar, signed
+from toolkit.site.charts.series import (
+    EACH,
+    LAST,
+    REST,
+    Comparison,
+    Measured,
+    Member,
+    Point,
+    Predictor,
+    Scene,
+    members,
+    predicted_and_seen,
+)
+from toolkit.site.charts.svg import Chart
+from toolkit.site.environment import words
+
+
+class Decided(Protocol):
+    """A study and what decides it: a case, or a rehearsal."""
+
+    @property
+    def study(self) -> Study:
+        """The study."""
+
+    @property
+    def book(self) -> RuleBook:
+        """Its rules."""
+
+    @property
+    def engine(self) -> Engine:
+        """What measures and decides."""
+
+
+MIRRORED = {">": "<", "<": ">", ">=": "<=", "<=": ">=", "=": "="}
+READ_INTO = ("all", "any", "each", "majority", "count")
+TASKS = "tasks resampled"
+MOST_ENDPOINTS = 8
+"""Endpoints of a rule beyond which its page has neither their curves nor their rows."""
+# Ends of an interval are drawn with what it belongs to.
+ENDS = ("interval_low", "interval_high")
+# Ratio of an endpoint on the probe → the figure of `probe_intervals` that it is.
+FIGURE_OF = {
+    ("condition_left", "condition_right"): "condition_ratio",
+    ("trace_paired", "trace_independent"): "trace_ratio",
+    ("trace_paired", "trace_stratified"): "trace_ratio_stratified",
+}
+
+
+def rule_charts(case: Decided, decision: Decision, figures: Iterable[ProbeIntervalRow]) -> list[Chart]:
+    """Return the charts of a rule: its estimate, the curves and the series behind it."""
+    drawn = [estimate_chart(case, decision)]
+    names, shown = decision.endpoints, set()
+    if len(names) > MOST_ENDPOINTS:
+        names, drawn = (), [*drawn, *pictures(case, decision.statistics).values()]
+    for endpoint in (case.book.endpoints[name] for name in names):
+        if endpoint.over_steps:
+            points = case.engine.curve(endpoint.id)
+            if points not in shown:  # two endpoints can summarize one curve
+                drawn.append(learning_curves(points, _what(endpoint), measure(endpoint)))
+            shown.add(points)
+        elif endpoint.by in ("checkpoint", "run") and endpoint.outcome.columns[0] not in ENDS:
+            value = case.engine.value(endpoint.id)
+            if isinstance(value, Series) and len(set(value.values)) > 1:
+                dots, interval = _dots(case, endpoint, value, figures)
+                compared = comparisons(case.book.rules[decision.rule], endpoint.id, value)
+                measured = Measured(endpoint.title, endpoint.by, endpoint.unit, measure(endpoint))
+                drawn.append(members(measured, dots, interval, compared))
+    return [chart for chart in drawn if chart is not None]
+
+
+def forest_row(decision: Decision) -> ForestRow:
+    """Return what a decision says, as a row of the forest plot."""
+    estimate = decision.estimate
+    return ForestRow(
+        decision.rule,
+        decision.title,
+        decision.verdict,
+        estimate.unit if estimate else "",
+        estimate.mean if estimate and not isinstance(estimate.mean, Missing) else None,
+        _bar(decision.interval),
+        decision.threshold,
+        interval_bounds(decision),
+        interval_says(decision),
+    )
+
+
+def estimates(case: Case) -> Chart | None:
+    """Return what a study's hypotheses estimate; predictions restate the same estimates."""
+    hypotheses = (decision for decision in case.decide_all() if decision.kind == "hypothesis")
+    return forest(tuple(forest_row(decision) for decision in hypotheses), case.study.name)
+
+
+def pictures(case: Decided, statistics: Sequence[str] | None = None) -> dict[str, Chart]:
+    """Return a study's registered pictures by name; one of which nothing was seen yet is left out."""
+    drawn = {
+        name: predicted_and_seen(_scene(case, picture), case.study.name)
+        for name, picture in case.book.pictures.items()
+        if statistics is None
+        or any(point.statistic in statistics for point in picture.points)
+        or any(predictor.statistic in statistics for predictor in picture.across)
+    }
+    return {name: chart for name, chart in drawn.items() if chart is not None}
+
+
+def _scene(case: Decided, picture: Picture) -> Scene:
+    seen = {point.name: case.engine.value(point.statistic) for point in picture.points}
+    return Scene(
+        picture.title,
+        tuple(Predictor(p.name, _how_well(case, p.statistic)) for p in picture.across),
+        picture.up,
+        tuple(
+            Point(
+                *(point.name, point.kind, point.predicted, value),
+                _bar(case.engine.interval(point.interval) if point.interval else None),
+            )
+            for point in picture.points
+            if isinstance(value := seen[point.name], Fraction)
+        ),
+        tuple(name for name, value in seen.items() if isinstance(value, Missing)),
+    )
+
+
+def _how_well(case: Decided, statistic: str) -> str:
+    """Return a statistic in words: what it is, and its value; nothing where it has none."""
+    value = case.engine.value(statistic) if statistic else None
+    if not isinstance(value, Fraction):
+        return ""
+    return f"{case.book.statistics[statistic].title}: {signed(value, 2)}"
+
+
+def measure(endpoint: Endpoint) -> str:
+    """Return what an endpoint counts, in the words of its register."""
+    return words(" / ".join(endpoint.outcome.columns))
+
+
+def estimate_chart(case: Decided, decision: Decision) -> Chart | None:
+    """Return the chart of a rule's estimate by seed; None where it has none."""
+    spread = spread_of(case, decision)
+    return seed_differences(spread) if spread else None
+
+
+def spread_of(case: Decided, decision: Decision) -> Spread | None:
+    """Return a rule's estimate with its members; None where it has none."""
+    estimate = decision.estimate
+    if estimate is None or estimate.members is None:
+        return None
+    items = estimate.members.items
+    present = tuple((name, value) for name, value in items if not isinstance(value, Missing))
+    return Spread(
+        estimate.title,
+        estimate.unit,
+        case.book.endpoints[estimate.endpoint].arms,
+        estimate.members.unit,
+        present,
+        len(items) - len(present),
+        None if isinstance(estimate.mean, Missing) else estimate.mean,
+        _bar(decision.interval),
+        decision.threshold,
+        interval_bounds(decision),
+        interval_says(decision),
+    )
+
+
+def _bar(interval: Interval | Missing | None) -> Bar | None:
+    if not isinstance(interval, Interval):
+        return None
+    return Bar(interval.level, interval.low, interval.high, f"{interval.origin} ({interval.method})")
+
+
+def _what(endpoint: Endpoint) -> str:
+    where = endpoint.where
+    parts = (endpoint.condition, where.get("pool", ""), where.get("regime", ""))
+    return ", ".join([*(words(part) for part in parts if part), *in_words(endpoint)])
+
+
+def _dots(
+    case: Decided, endpoint: Endpoint, series: Series[Any], figures: Iterable[ProbeIntervalRow]
+) -> tuple[tuple[Member, ...], str]:
+    """Return the members of a series, and what is to be said of their intervals."""
+    ends, said = _ends(case, endpoint, figures)
+    dots = tuple(
+        Member(name, float(value), *ends.get(name, (None, None)))
+        for name, value in series.items
+        if not isinstance(value, Missing)
+    )
+    lacking = len(series.items) - len(dots)
+    without = "" if not lacking else f"; {lacking} of {len(series.items)} have no value and are left out"
+    return dots, said + without
+
+
+def _ends(
+    case: Decided, endpoint: Endpoint, figures: Iterable[ProbeIntervalRow]
+) -> tuple[dict[str, tuple[float, float]], str]:
+    """Return the interval of every member that has one, and where they come from."""
+    outcome = endpoint.outcome
+    if isinstance(outcome, Rate):
+        return {}, "counts, which have no interval registered"
+    if endpoint.register == "luck_share_summary" and outcome.figure == "luck_share":
+        held = {
+            row["run_id"]: (float(row["interval_low"]), float(row["interval_high"]))
+            for row in case.study.rows(endpoint.register)
+            if row["step"] in endpoint.steps
+            and _matches(row, endpoint.where)
+            and None not in (row["interval_low"], row["interval_high"])
+        }
+        origin = "as published" if case.study.is_summary else "computed from the 8 x 8 tables"
+        return held, f"bars: 95% intervals {origin}, {TASKS}"
+    if endpoint.register != "probe":
+        return {}, "the register holds no interval of this figure"
+    name = FIGURE_OF.get((outcome.figure, outcome.over or ""))
+    rows = [row for row in figures if row["figure"] == name and _matches(row, endpoint.where)]
+    by_checkpoint = {
+        f"{row['trajectory']}@{row['step']}": (row["low"], row["high"])
+        for row in rows
+        if row["low"] is not None and row["high"] is not None
+    }
+    return by_checkpoint, probe_words(case, rows)
+
+
+def _matches(row: Mapping[str, Any], where: Mapping[str, str]) -> bool:
+    return all(row[name] == value for name, value in where.items() if name in row)
+
+
+def probe_words(case: Decided, rows: Sequence[ProbeIntervalRow]) -> str:
+    """Return what is to be said of the intervals of probe figures."""
+    levels = [row["level"] for row in rows if row["low"] is not None]
+    if levels:
+        origin = (
+            "computed here from figures of single tasks, which were published"
+            if case.study.is_summary
+            else "computed from the probe's evidence"
+        )
+        return f"bars: {100 * levels[0]:g}% intervals {origin}, {TASKS}"
+    if case.study.is_summary:
+        return "no intervals: what they need, products of different tasks' gradients, was never published"
+    if any(row["value"] is not None for row in rows):
+        return "no intervals: some resample of these tasks does not define the figure"
+    return "no intervals: the study holds none for these figures"
+
+
+def comparisons(rule: Rule, endpoint: str, series: Series[Fraction]) -> tuple[Comparison, ...]:
+    """Return what a rule's criteria compare the members of a series with, in every reading.
+
+    It is read from their tests, so that charts draw what decides.
+    """
+    present = [(name, value) for name, value in series.items if not isinstance(value, Missing)]
+    if not present or len(present) < len(series.items):
+        return ()
+    (base, first), of = present[0], Name(endpoint)
+    scopes = {
+        of: (EACH, present),
+        Call("rest", (of,)): (REST, present[1:]),
+        Call("last", (of,)): (LAST, present[-1:]),
+    }
+    compared = []
+    for left, sign, right in (sides for part in _parts(rule) for sides in _sides(part)):
+        is_base = right == Call("first", (of,))
+        bound = first if is_base else _number(right)
+        if left in scopes and bound is not None:
+            scope, held = scopes[left]
+            true = sum(COMPARE[sign](value, bound) for _, value in held)
+            compared.append(Comparison(scope, sign, float(bound), base if is_base else None, true, len(held)))
+    return tuple(dict.fromkeys(compared))
+
+
+def _parts(rule: Rule) -> Iterator[Expression]:
+    waiting: list[Expression] = [criterion.expression for criterion in rule.criteria]
+    while waiting:
+        part = waiting.pop(0)
+        yield part
+        if isinstance(part, Call) and part.operator in READ_INTO:
+            waiting.extend(part.arguments)
+        elif isinstance(part, Binary):
+            waiting.extend((part.left, part.right))
+
+
+def _number(part: Expression) -> Fraction | None:
+    """Return a number; a minus sign belongs to it."""
+    match part:
+        case Number(_, value):
+            return value
+        case Binary("-", Number("0", _), Number(_, value)):
+            return -value
+    return None
+
+
+def _sides(part: Expression) -> Sequence[tuple[Expression, str, Expression]]:
+    """Return both ways of reading a comparison; nothing of anything else."""
+    if not isinstance(part, Binary) or part.operator not in MIRRORED:
+        return ()
+    return (part.left, part.operator, part.right), (part.right, MIRRORED[part.operator], part.left)

@@ -1,0 +1,265 @@
+"""The page of a paper: its tables and figures, for every study side by side, from the registers.
+
+`cards/paper.toml` lists them: captions, and the queries that give their numbers.
+"""
+
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from toolkit.decisions.case import Case
+from toolkit.decisions.measure import CurvePoint, mean_point
+from toolkit.errors import DamagedError, UsageError
+from toolkit.files import read_text
+from toolkit.findings import at
+from toolkit.registers.query import Answer, asking
+from toolkit.site.charts.curves import learning_curves
+from toolkit.site.charts.series import Ratio, ratios
+from toolkit.site.material import Exhibit, Material
+from toolkit.site.page import Entry, Page
+from toolkit.site.views import standing_view
+
+Ask = Callable[[str], Answer]
+
+NAME = "paper.html"
+NO_INTERVALS = "no intervals, as in the paper; the page of the probe has those that can be had"
+FILE = "paper.toml"
+KINDS = ("table", "figure")
+DRAWINGS = ("", "curves", "ratios")
+NO_ROWS = "the study has no such rows"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A table within a table or figure of the paper.
+
+    Args:
+        title: what it holds; empty where it is all that there is.
+        needs: tables of registers that the query reads.
+        query: a SELECT over a study's registers.
+        draw: how its answer is drawn; empty where it is shown as a table alone.
+        none: why a study has no such rows, where its registers have the tables.
+    """
+
+    title: str
+    needs: tuple[str, ...]
+    query: str
+    draw: str
+    none: str
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table or figure of the paper.
+
+    Args:
+        id: its label in the paper.
+        title: what it is, in few words.
+        kind: `table` or `figure`.
+        caption: what it shows.
+        agrees: how far the registers give what is printed there, as far as tests hold it.
+        parts: queries that give its numbers.
+        rules: rules whose outcome it states, where it states outcomes.
+        lacks: what cannot be had for any study, and why.
+    """
+
+    id: str
+    title: str
+    kind: str
+    caption: str
+    agrees: str
+    parts: tuple[Part, ...]
+    rules: tuple[str, ...]
+    lacks: str
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper.
+
+    Args:
+        title: its title.
+        about: which study is its own, and what the others are beside it.
+        study: the name of the study that it reports.
+        beside: studies of the same protocol, at the same steps; all where none is named.
+        items: its tables and figures, in order.
+    """
+
+    title: str
+    about: str
+    study: str
+    items: tuple[Item, ...]
+    beside: tuple[str, ...] = ()
+
+    def reads(self, study: str) -> bool:
+        """Whether its queries mean what they say in a study."""
+        return not self.beside or study in (self.study, *self.beside)
+
+
+def read_paper(cards: Path) -> Paper | None:
+    """Read what a project says of its paper; None where it has none."""
+    path = cards / FILE
+    if not path.is_file():
+        return None
+    try:
+        document = tomllib.loads(read_text(path))
+        shared = {name: str(text).strip() for name, text in document.get("with", {}).items()}
+        items = tuple(_item(entry, shared) for entry in document["item"])
+        paper = Paper(
+            document["title"], document["about"], document["study"], items, tuple(document.get("beside", ()))
+        )
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise DamagedError(
+            "the list of the paper's tables and figures cannot be read",
+            expected="title, about, study; [[item]] with id, title, kind, caption, [[item.part]] or rules",
+            found=str(error),
+            where=path,
+        ) from None
+    named = [item.id for item in items]
+    if len(set(named)) != len(named):
+        raise DamagedError(
+            "a table or figure of the paper is named twice", found=", ".join(named), where=path
+        )
+    return paper
+
+
+def _item(entry: dict[str, Any], shared: dict[str, str]) -> Item:
+    return Item(
+        str(entry["id"]),
+        str(entry["title"]),
+        _one_of(entry["kind"], KINDS),
+        str(entry["caption"]),
+        str(entry.get("agrees", "")),
+        tuple(_part(part, shared) for part in entry.get("part", ())),
+        tuple(map(str, entry.get("rules", ()))),
+        str(entry.get("lacks", "")),
+    )
+
+
+def _part(part: dict[str, Any], shared: dict[str, str]) -> Part:
+    query, parts = str(part["query"]).strip(), ", ".join(shared[name] for name in part.get("with", ()))
+    return Part(
+        str(part.get("title", "")),
+        tuple(map(str, part["needs"])),
+        f"WITH {parts} {query}" if parts else query,
+        _one_of(part.get("draw", ""), DRAWINGS),
+        str(part.get("none", NO_ROWS)),
+    )
+
+
+def _one_of(word: str, words: tuple[str, ...]) -> str:
+    if word not in words:
+        raise ValueError(f"{word!r} is none of {', '.join(filter(None, words))}")
+    return word
+
+
+def pages(material: Material) -> Iterator[Page]:
+    """Yield the page of the paper; none where the project has no paper, or no study."""
+    paper = read_paper(material.cards) if material.cards else None
+    if paper and material.cases:
+        yield page(material, paper)
+
+
+def page(material: Material, paper: Paper) -> Page:
+    """Return the page of a paper."""
+    cases = sorted(
+        (case for case in material.cases if paper.reads(case.study.name)),
+        key=lambda case: case.study.name != paper.study,  # its own study first
+    )
+    with ExitStack() as opened:
+        asks = [(case, opened.enter_context(asking(case.study))) for case in cases]
+        items = [_shown(paper, item, asks) for item in paper.items]
+    studies = [{"name": c.study.name, "is_summary": c.study.is_summary} for c in cases]
+    found = at(material.findings, "paper")
+    context = {"paper": paper, "items": items, "studies": studies, "findings": found}
+    return Page(NAME, "paper.html", paper.title, "paper", context)
+
+
+EXHIBIT = Exhibit("toolkit.site.exhibits", pages, Entry("paper", "Paper", NAME))
+
+
+def _shown(paper: Paper, item: Item, asks: Sequence[tuple[Case, Ask]]) -> dict[str, Any]:
+    return {
+        **vars(item),
+        "id": item.id.replace(":", "-"),
+        "label": item.id,
+        "outcomes": [_outcomes(case, item) for case, _ in asks] if item.rules else [],
+        "parts": [{**vars(part), "answers": _answers(paper, asks, item, part)} for part in item.parts],
+    }
+
+
+def _outcomes(case: Case, item: Item) -> dict[str, Any]:
+    """Return what came of the rules that a table lists, and those that the study does not register."""
+    held = [rule for rule in item.rules if rule in case.book.rules]
+    return {
+        "study": case.study.name,
+        "is_summary": case.study.is_summary,
+        "stands": standing_view(case),
+        "decisions": case.decide_all(held) if held else (),
+        "lacks": [rule for rule in item.rules if rule not in held],
+    }
+
+
+def _answers(paper: Paper, asks: Sequence[tuple[Case, Ask]], item: Item, part: Part) -> list[dict[str, Any]]:
+    """Return what every study answers, with drawings that stand side by side over the same range."""
+    answers = [_answer(paper, case, ask, item, part) for case, ask in asks]
+    if part.draw == "curves":
+        curves = [_points(answer["rows"]) for answer in answers]
+        rates = [point.success for points in curves for point in points]
+        within = (min(rates), max(rates)) if rates else None
+        for answer, points in zip(answers, curves, strict=True):
+            what = _what(answer, item, part)
+            answer["chart"] = learning_curves(points, what, "successes / episodes", within=within)
+    elif part.draw == "ratios":
+        for answer in answers:
+            dots = tuple(Ratio(str(t), int(s), float(v), None, None) for t, s, v in answer["rows"])
+            answer["chart"] = ratios(_what(answer, item, part), dots, NO_INTERVALS)
+    return answers
+
+
+def _what(answer: dict[str, Any], item: Item, part: Part) -> str:
+    return f"{answer['study']}: {part.title or item.caption}"
+
+
+def _answer(paper: Paper, case: Case, ask: Ask, item: Item, part: Part) -> dict[str, Any]:
+    """Return what a study answers to a part's query, or why it cannot."""
+    nothing: dict[str, Any] = {
+        "study": case.study.name,
+        "is_summary": case.study.is_summary,
+        "columns": (),
+        "rows": (),
+        "chart": None,
+        "lacks": "",
+    }
+    absent = [name for name in part.needs if not case.study.has(name)]
+    if absent:
+        return {**nothing, "lacks": f"its registers have no table {', '.join(absent)}"}
+    try:
+        answer = ask(part.query)
+    except UsageError as error:
+        if case.study.name == paper.study:
+            raise DamagedError(
+                "a query of the paper's list is refused", found=error.found, where=f"{FILE}: {item.id}"
+            ) from None
+        return {**nothing, "lacks": "its registers lack columns that the paper's study has"}
+    if not answer.rows:
+        return {**nothing, "lacks": part.none}
+    return {**nothing, "columns": answer.columns, "rows": answer.rows}
+
+
+def _points(answered: Iterable[Sequence[Any]]) -> tuple[CurvePoint, ...]:
+    """Return curves from rows of arm, seed, step, successes and episodes; an arm's mean follows its seeds."""
+    rows = sorted(tuple(row) for row in answered)
+    points = [CurvePoint(arm, f"seed {seed}", step, Fraction(k, n), k, n) for arm, seed, step, k, n in rows]
+    seeds = {arm: {row[1] for row in rows if row[0] == arm} for arm in dict.fromkeys(row[0] for row in rows)}
+    ordered = sorted(points, key=lambda p: (p.arm, p.step))
+    for (arm, _), at_step in groupby(ordered, key=lambda p: (p.arm, p.step)):
+        held = list(at_step)
+        if len(held) == len(seeds[arm]):
+            points.append(mean_point(held))
+    return tuple(points)

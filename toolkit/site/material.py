@@ -1,0 +1,80 @@
+"""What the site is made of: all of it comes in here."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from toolkit.decisions.case import Case
+from toolkit.findings import Finding
+from toolkit.prereg.registration import Registration
+from toolkit.prereg.verification import Verification
+from toolkit.registers.row_types import ProbeIntervalRow
+from toolkit.registers.study import Study
+from toolkit.site.citation import Citation
+from toolkit.site.front import Front
+from toolkit.site.page import Entry, Link, Page, Piece
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """What a project shows beside its studies.
+
+    Args:
+        package: the Python package with its folders `templates` and `assets`; a style sheet there is added to
+            the site's.
+        pages: gives its pages.
+        entry: its entry of the navigation.
+        front: gives its pieces of the front page.
+        explains: topic → the link that pages which touch on it show.
+    """
+
+    package: str
+    pages: Callable[["Material"], Iterable[Page]] = lambda _: ()
+    entry: Entry | None = None
+    front: Callable[["Material"], Iterable[Piece]] = lambda _: ()
+    explains: Mapping[str, Link] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Material:
+    """Everything that a site is made of.
+
+    Args:
+        cases: the studies with runs, decided by their registrations.
+        studies: every study, those that hold tasks alone included.
+        verifications: what can be said of the registrations.
+        front: the head of the front page.
+        findings: what the studies found, in sentences.
+        probe_figures: study → how certain its probe's figures are, in the rows of `probe_intervals`; computed
+            where single tasks' figures allow it and the study holds none.
+        registrations: every frozen registration, those without a study included.
+        played: study → run → documents of a few of its episodes, played again; or why there are none.
+        played_how: by which rule these were chosen, in words.
+        exhibits: what the project shows beside them.
+        cards: the folder of what the project itself writes, for its exhibits; None where there is none.
+        citation: how the project and its paper are cited.
+        wait: waits until the studies are checked whole, which goes on beside; raises what was found.
+    """
+
+    cases: tuple[Case, ...]
+    studies: tuple[Study, ...] = ()
+    verifications: tuple[Verification, ...] = ()
+    front: Front | None = None
+    findings: tuple[Finding, ...] = ()
+    probe_figures: Mapping[str, Sequence[ProbeIntervalRow]] = field(default_factory=dict)
+    registrations: tuple[Registration, ...] = ()
+    played: Mapping[str, Mapping[str, Sequence[Mapping[str, object]] | str]] = field(default_factory=dict)
+    played_how: str = ""
+    exhibits: tuple[Exhibit, ...] = ()
+    cards: Path | None = None
+    citation: Citation | None = None
+    wait: Callable[[], object] = lambda: None
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The packages that pages come from beside this one, each once."""
+        return tuple(dict.fromkeys(exhibit.package for exhibit in self.exhibits))
+
+    def verifications_of(self, case: Case) -> Sequence[Verification]:
+        """Return what can be said of a study's registration."""
+        return [v for v in self.verifications if v.registration == case.registration.name]

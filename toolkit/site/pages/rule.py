@@ -1,0 +1,286 @@
+"""A page a rule: its words, every criterion with its number, its seeds, its rows, its registration.
+
+It also says, for a script to hold against the registers, what was recorded of the rule; no rows. Nothing of
+that is computed: it is what the decision holds, in a form that a script can read without rounding. Exact
+numbers are text, as `71/1920` or `-0.03`. The script reads the rows and the rules where they lie.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from urllib.parse import urlencode
+
+from toolkit.decisions.case import Case
+from toolkit.decisions.decision import Decision
+from toolkit.decisions.endpoints import Endpoint, Rate
+from toolkit.decisions.interval import Interval
+from toolkit.decisions.rows_query import rows_query
+from toolkit.decisions.seedwise import SOURCE as OF_SEEDS
+from toolkit.decisions.subgroup import are_read, rows_of
+from toolkit.decisions.taskwise import SOURCE as OF_TASKS
+from toolkit.decisions.values import Missing, Series, Value, mean_of
+from toolkit.registers.query import Answer, asking
+from toolkit.registers.row_types import ProbeIntervalRow
+from toolkit.site.drawings import MOST_ENDPOINTS, rule_charts
+from toolkit.site.environment import WORDS
+from toolkit.site.glossary import formula, glossary
+from toolkit.site.material import Material
+from toolkit.site.page import Page, counts_of, rule_page, run_page
+from toolkit.site.registers import carried, rows_by_run
+from toolkit.site.views import rule_head
+
+COMPUTED = "computed"
+EVALUATIONS = "evaluations"
+# What an endpoint says of its evaluation set and what the list of a run's episodes can be filtered by.
+FILTERS = ("phase", "pool", "regime", "step")
+Ask = Callable[[str], Answer]
+
+
+def pages(material: Material) -> Iterator[Page]:
+    """Yield a page for every rule of every study."""
+    for case in material.cases:
+        with asking(case.study) as put:
+            ask = cache(put)  # rules share endpoints
+            rules = [(d.rule, d.title) for d in case.decide_all()]
+            for decision in case.decide_all():
+                yield Page(
+                    rule_page(case.study.name, decision.rule),
+                    "rule.html",
+                    f"{decision.rule}: {decision.title} ({case.study.name})",
+                    f"study {case.study.name}",
+                    {
+                        **rule_head(material.cases, case, decision.rule),
+                        "terms": glossary(case, decision),
+                        "verifications": material.verifications_of(case),
+                        "code_version": case.study.manifest.code_version,
+                        "rows_sha256": case.study.manifest.logical_sha256,
+                        "rules": rules,
+                        "has_episodes": case.study.has("episodes"),
+                        **_rule_page(case, decision, ask, material.probe_figures.get(case.study.name, ())),
+                    },
+                    ("decide",),
+                )
+
+
+def _rule_page(
+    case: Case, decision: Decision, ask: Ask, figures: Iterable[ProbeIntervalRow]
+) -> dict[str, Any]:
+    endpoints = [case.book.endpoints[name] for name in decision.endpoints]
+    is_listed = len(endpoints) <= MOST_ENDPOINTS  # otherwise each has a line, without its rows
+    amendments = {amendment.id: amendment for amendment in case.registration.amendments}
+    change = case.book.changes.get(decision.rule)
+    return {
+        "d": decision,
+        # A build checks every study whole, in this process or beside it, before it writes a page.
+        "hashes": [(read.config, case.study.sha256(read.config)) for read in decision.registers],
+        "rule": case.book.rule(decision.rule),
+        "secondary": [{**vars(estimate), **estimate.as_dict()} for estimate in decision.secondary],
+        "charts": rule_charts(case, decision, figures),
+        "seeds": [(e, rows) for e in endpoints if is_listed and (rows := seed_rows(case, e))],
+        "endpoints": [_rows(case, endpoint, ask) for endpoint in endpoints] if is_listed else [],
+        "sums": [] if is_listed else [_sums(case, endpoint, ask) for endpoint in endpoints],
+        "statistics": [case.book.statistics[name] for name in decision.statistics],
+        "evidence": evidence_of(case, decision),
+        "steps": WORDS["steps"],
+        "amendment": amendments[change.amendment] if change else None,
+        "added": amendments[change.added_by] if change and change.added_by else None,
+        "first": change.first if change else None,
+        "deviations": [d for d in case.registration.deviations if decision.rule in d.concerns],
+    }
+
+
+def _rows(case: Case, endpoint: Endpoint, ask: Ask, summed: Sequence[str] = ()) -> dict[str, Any]:
+    """Return an endpoint with the number of its rows and sums over them, None where it cannot be read."""
+    query = rows_query(endpoint, case.book.plan, case.study)
+    counted: tuple[Any, ...] = (None,)
+    if are_read(case.study, endpoint):
+        sums = "".join(f", sum({name})" for name in summed)
+        counted = ask(f"SELECT count(*){sums} FROM ({query})").rows[0]
+    return {
+        "endpoint": endpoint,
+        "formula": formula(endpoint),
+        "query": query,
+        "rows": counted[0],
+        "counts": list(zip(counted[1:], summed, strict=False)),
+    }
+
+
+def _sums(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
+    """Return an endpoint in one row: its mean, the rows that it reads, their counts, and who lists them."""
+    mean = mean_of(case.engine.value(endpoint.id))
+    return {
+        **_rows(case, endpoint, ask, endpoint.outcome.columns if isinstance(endpoint.outcome, Rate) else ()),
+        "mean": None if isinstance(mean, Missing) else mean,
+        "listed": [(name, rule_page(case.study.name, name)) for name in _listing(case, endpoint)],
+    }
+
+
+def _listing(case: Case, endpoint: Endpoint) -> Iterator[str]:
+    """Yield the rules whose pages list every row of an endpoint."""
+    for decision in case.decide_all():
+        shown = [case.book.endpoints[name] for name in decision.endpoints]
+        if len(shown) <= MOST_ENDPOINTS and any(other.covers(endpoint) for other in shown):
+            yield decision.rule
+
+
+def seed_rows(case: Case, endpoint: Endpoint) -> list[dict[str, Any]]:
+    """Return an endpoint by seed: its value, None where it has none, and the runs behind it."""
+    if endpoint.by != "seed":
+        return []
+    value = case.engine.value(endpoint.id)
+    values = dict(value.items) if isinstance(value, Series) else {}
+    runs = case.book.plan.deciding_runs(endpoint, case.study.rows("runs"))
+    return [
+        {
+            "seed": seed,
+            "value": None if isinstance(member := values.get(str(seed)), Missing) else member,
+            "arms": [_arm(case, endpoint, arm, runs[arm, seed]) for arm in endpoint.arms],
+        }
+        for seed in endpoint.seeds
+    ]
+
+
+def _arm(case: Case, endpoint: Endpoint, arm: str, run: str | Missing) -> dict[str, Any]:
+    """Return an arm's deciding run and how many of its episodes are read; or why there is no run.
+
+    It leads to the run's page with the filters that show these episodes, or to their counts where the page
+    lists no episodes.
+    """
+    if isinstance(run, Missing):
+        return {"arm": arm, "run": "", "missing": "; ".join(run.reasons), "episodes": None, "target": ""}
+    page = run_page(case.study.name, run)
+    lists_episodes = case.study.has("episodes") and carried(case.study, "episodes")
+    fragment = _fragment(endpoint) if lists_episodes else counts_fragment(endpoint)
+    if endpoint.register == EVALUATIONS:
+        page = f"{page}#{fragment}" if fragment else page
+    return {"arm": arm, "run": run, "episodes": _episodes(case, endpoint, run), "target": page}
+
+
+def _fragment(endpoint: Endpoint) -> str:
+    """Return the part of an address that filters a run's episodes to those that an endpoint reads."""
+    filters = {name: endpoint.where[name] for name in FILTERS if name in endpoint.where}
+    if len(endpoint.steps) == 1:
+        filters["step"] = str(endpoint.steps[0])
+    return urlencode(filters)
+
+
+def counts_fragment(endpoint: Endpoint) -> str:
+    """Return the part of an address that leads to a run's counts on the set that an endpoint reads."""
+    names = [endpoint.where.get(name, "") for name in FILTERS[:3]]
+    return counts_of(*names) if all(names) else "counts"
+
+
+def _episodes(case: Case, endpoint: Endpoint, run: str) -> int | None:
+    if endpoint.register != EVALUATIONS or not case.study.has(EVALUATIONS):
+        return None
+    rows = rows_by_run(case.study, EVALUATIONS).get(run, [])
+    if endpoint.attributes:
+        made = rows_of(endpoint, case.study)
+        rows = [] if isinstance(made, Missing) else [row for row in made if row["run_id"] == run]
+    counted = [
+        row["episodes"]
+        for row in rows
+        if row["step"] in endpoint.steps
+        and all(row.get(name) == value for name, value in endpoint.where.items())
+    ]
+    return sum(counted) if counted else None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was recorded of a rule and of those that it names, and why intervals are not resampled."""
+
+    document: dict[str, Any]
+    fixed: tuple[str, ...]
+
+
+def evidence_of(case: Case, decision: Decision) -> Evidence:
+    """Return what a rule page says to its script."""
+    rule = case.book.rule(decision.rule)
+    named = case.book.names_of(rule)
+    rules = [name for name in case.book.rules if name in named | {rule.id}]
+    shown = named | {case.book.rule(name).interval for name in rules}
+    intervals = {name: case.engine.interval(name) for name in case.book.intervals if name in shown}
+    fixed = {name: _fixed(case, name, interval) for name, interval in intervals.items()}
+    tests = {name: case.engine.test(name) for name in case.book.tests if name in named}
+    document = {
+        "study": case.study.name,
+        "rule": rule.id,
+        "registration": dict(zip(("name", "sha256"), decision.registration, strict=True)),
+        "rows_sha256": case.study.manifest.logical_sha256,
+        "intervals": {name: _ends(interval) for name, interval in intervals.items()},
+        "resampled": [name for name, why in fixed.items() if not why],
+        "tests": {
+            name: {"made": one.test.made, "p": _value(one.p), "adjusted": _value(one.adjusted)}
+            for name, one in tests.items()
+        },
+        "recorded": {name: _recorded(case.decide(name)) for name in rules},
+    }
+    said = [why for why in fixed.values() if why]
+    said += [
+        f"The p-value of the test {name} is taken as recorded: this page does not make it again."
+        for name in tests
+    ]
+    return Evidence(document, tuple(said))
+
+
+def _is_counted_here(case: Case, endpoint: Endpoint) -> bool:
+    """Whether a page can count an endpoint's episodes: whole numbers, of every task that is registered."""
+    table = case.study.table(endpoint.register)
+    columns = [table.column(name) for name in endpoint.outcome.columns]
+    is_whole = all(column is not None and column.type.most is not None for column in columns)
+    return is_whole and not any(row.get("excluded") for row in case.study.rows(endpoint.register))
+
+
+def _fixed(case: Case, name: str, interval: Interval | Missing) -> str:
+    """Return why an interval is not resampled here, or nothing."""
+    if isinstance(interval, Missing):
+        return f"There is no interval {name}: {'; '.join(interval.reasons)}."
+    stands = f"The interval {name} stands as"
+    if interval.source == OF_SEEDS:
+        return f"{stands} computed: it is made of seeds, which this page does not draw."
+    if interval.source == OF_TASKS:
+        return f"{stands} computed: this page does not make it. It is {interval.method}."
+    if interval.source != COMPUTED:
+        return f"{stands} {interval.source}: the episodes behind it were not published."
+    if not _is_counted_here(case, case.book.endpoints[interval.endpoint]):
+        return f"{stands} computed: this page resamples whole counts of all tasks alone."
+    return ""
+
+
+def _ends(interval: Interval | Missing) -> Any:
+    if isinstance(interval, Missing):
+        return _value(interval)
+    low_error, high_error = interval.errors or (None, None)
+    return {
+        "low": _value(interval.low),
+        "high": _value(interval.high),
+        "low_error": _value(low_error),
+        "high_error": _value(high_error),
+        "source": interval.source,
+        "origin": interval.origin,
+    }
+
+
+def _recorded(decision: Decision) -> dict[str, Any]:
+    return {
+        "verdict": decision.verdict,
+        "original_verdict": decision.original_verdict,
+        "evidence": decision.evidence,
+        "readings": decision.readings,
+        "criteria": [
+            {"id": c.id, "value": _value(c.value), "holds": _value(c.holds)} for c in decision.criteria
+        ],
+        "estimate": _value(decision.estimate.mean) if decision.estimate else None,
+        "close_calls": list(decision.close_calls),
+    }
+
+
+def _value(value: Value | None) -> Any:
+    """Return a value without rounding: text, true or false, what is missing, or members in order."""
+    if isinstance(value, Series):
+        return {"unit": value.unit, "members": [[key, _value(member)] for key, member in value.items]}
+    if isinstance(value, Missing):
+        return {"missing": list(value.reasons), "not_run": value.not_run}
+    return value if value is None or isinstance(value, bool) else str(value)

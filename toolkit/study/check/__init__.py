@@ -1,1 +1,0 @@
-"""Checking a study: its rows played again, its evidence compared with somebody else's."""

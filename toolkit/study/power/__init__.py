@@ -1,1 +1,0 @@
-"""How often a registered rule would pass."""

@@ -1,0 +1,1 @@
+"""One study and its registration, checked against each other."""

@@ -1,0 +1,244 @@
+"""What follows from a study's rows, held against them: nothing that was only stored enters a verdict.
+
+The schema says which table follows from which rows (`Table.follows`). Runs follow from their registration,
+too: each has the specification that the registered matrix gives it, the root of its seeds included.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from toolkit.decisions.rulebook import RuleBook
+from toolkit.errors import DamagedError
+from toolkit.lab.play import summaries
+from toolkit.lab.play.checkpoints import check_copies
+from toolkit.lab.play.shortcomings import shortcomings
+from toolkit.lab.training.rows import GroupPlan, draws_at
+from toolkit.prereg.registration import Registration
+from toolkit.registers import arrow, group_counts
+from toolkit.registers.arrow import Row
+from toolkit.registers.derivation import compare
+from toolkit.registers.episode_counts import FOLLOWING, CountedRun
+from toolkit.registers.row_tables import LUCK_SHARE
+from toolkit.registers.schema import TABLES
+from toolkit.registers.study import Study
+from toolkit.specification import Specification
+from toolkit.verification.specifications import RegisteredRuns
+
+_OF_LUCK = tuple(name for name in LUCK_SHARE.column_names if name != "schedule_seed")
+_SHORTLY = {
+    "groups": ("step", *GroupPlan._fields, "true_successes", "observed_rewards"),
+    "luck_share": _OF_LUCK,
+    "checkpoints": ("step",),
+    "adapters": ("step",),
+}
+"""Columns from which a run's row follows, and what its evidence lacks."""
+
+FIRST = 1
+"""The step whose groups are held against the registration: those of the others are drawn alike."""
+
+_PLACE = ("run_id", "condition", "arm", "seed")
+_SOURCES = frozenset(source for table in TABLES.values() for source in table.follows)
+
+
+class DerivedRegisters:
+    """A study as it is decided: its summaries are held against the rows that they follow from.
+
+    Args:
+        study: the study.
+        registration: the one that decides it; None where it belongs to none.
+        book: its rules.
+        is_checked: whether `check_whole` holds them beside, and is waited for: nothing is derived here.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        registration: Registration | None,
+        book: RuleBook | None,
+        *,
+        is_checked: bool = False,
+    ) -> None:
+        self._study, self._registration, self._book = study, registration, book
+        self._is_checked = is_checked
+        self._registered = RegisteredRuns(registration, book)
+        self._rows: dict[str, list[Any]] = {}
+        self._stored: dict[str, dict[str, list[Row]]] = {}
+        self._derived: set[tuple[str, str]] = set()
+        self.name, self.is_summary, self.origin = study.name, study.is_summary, study.origin
+        self.has = study.has
+        self.hashed, self.hashed_rows = study.hashed, study.hashed_rows
+        self.success_counts = study.success_counts
+
+    def rows(self, table: str) -> list[Any]:
+        """Return the rows of a table as they are stored; `derive` says whether they hold."""
+        if table not in self._rows:
+            self._rows[table] = self._study.rows(table)
+        return self._rows[table]
+
+    def derive(self, table: str, names: Collection[str]) -> None:
+        """Check that rows of a table are what the rows give that they follow from."""
+        sources = TABLES[table].follows
+        if self._is_checked:
+            return
+        if self.is_summary:
+            self._check_figures_only()
+            self._check_transcribed(table)
+            return
+        if not sources:
+            return
+        absent = [source for source in sources if not self.has(source)]
+        if absent:
+            raise DamagedError(
+                f"{table} of study {self.name!r} has no rows that it could follow from",
+                expected=", ".join(absent),
+                where=self._study.folder,
+                remedy="restore the files; only a study of published figures is decided without rows",
+            )
+        if table == "runs":
+            self._check_places()
+        new = [name for name in names if (table, name) not in self._derived]
+        if table in summaries.SUMMARIES:
+            for run in new:
+                compare(table, self._of_run(table, run), self._stored_rows(table, run))
+        elif new:
+            self._derive_probe(table, new)
+        self._derived |= {(table, name) for name in new}
+
+    def _check_places(self) -> None:
+        """Check that every run stands in its registered place, or one that decides could be moved away."""
+        if ("runs", "") not in self._derived:
+            for row in self.rows("runs"):
+                if place := self._registered.place(row["run_id"]):
+                    compare("runs", [place], [row])
+            self._derived.add(("runs", ""))
+
+    def _check_transcribed(self, table: str) -> None:
+        """Check that published figures, and the intervals beside them, are those that were transcribed."""
+        from toolkit.registers.published import build as published
+
+        unread = {table, "intervals"} - {name for name, _ in self._derived}
+        if unread and self.name == published.STUDY:
+            published.check_figures(self._study, unread)
+        self._derived |= {(name, "") for name in unread}
+
+    def _check_figures_only(self) -> None:
+        """Check that a study can be one of published figures: the word alone would end every check."""
+        held = [name for name in sorted(_SOURCES) if self.has(name)]
+        if held or self._registered.are_played:
+            raise DamagedError(
+                f"study {self.name!r} is said to hold published figures only",
+                expected="a study without rows, whose registration is not played here",
+                found=f"rows of {', '.join(held)}" if held else "a registration whose runs are played here",
+                where=self._study.folder / "MANIFEST.json",
+                remedy="restore the manifest and the rows",
+            )
+
+    def _specification(self, run: str) -> Specification | None:
+        """Return the specification that the registration gives a run; errors as of `RegisteredRuns`."""
+        return self._registered.specification(run, self._run(run).get("specification"))
+
+    def _of_run(self, table: str, run: str) -> list[Row]:
+        """Return the rows of a table that follow from a run's own."""
+        if table == "runs":
+            return [self._run_row(run)]
+        place = {name: self._run(run)[name] for name in _PLACE}
+        if table == "evaluations":
+            # What should follow and does not, because the episodes do not say it, is no more than absent.
+            following = FOLLOWING.intersection(self._study.table(table).column_names)
+            rows = summaries.evaluations(place, self._counted(run))
+            return [dict.fromkeys(following) | row for row in rows]
+        if table == "groups_summary":
+            return summaries.groups_summary(
+                place, self._tables(run, {"groups": group_counts.COUNTED}).get("groups")
+            )
+        tables = self._tables(run, {"luck_share": _OF_LUCK}).values()
+        diagnosed: list[Any] = [row for table in tables for row in arrow.to_rows(table)]
+        specification = self._specification(run)
+        policy = None if specification is None else summaries.policy_of(specification)
+        rows = summaries.luck_share_summary(place, diagnosed, policy or "")
+        return [row if policy else {n: v for n, v in row.items() if n != "policy"} for row in rows]
+
+    def _derive_probe(self, table: str, names: Collection[str]) -> None:
+        """Check rows of a table of the probe, checkpoint by checkpoint.
+
+        Those of `probe_checkpoints` rest on policies beside the evidence: `recompute` checks these.
+        """
+        from toolkit.lab.probe.design import DERIVED
+        from toolkit.lab.probe.evidence import Place
+        from toolkit.lab.probing.design import registered_design
+        from toolkit.lab.probing.figures import figures
+
+        if table not in DERIVED or self._registration is None or self._book is None:
+            return
+        design = registered_design(self._registration, self._book)
+        if design is None:
+            raise DamagedError(
+                f"{table} of study {self.name!r} follows from no registered probe",
+                expected="a table [probe] in the rules or in an amendment",
+                where=self._registration.folder,
+            )
+        stored: dict[Place, list[Row]] = {}
+        for row in self.rows(table):
+            if f"{row['trajectory']}@{row['step']}" in names:
+                stored.setdefault(Place(row["trajectory"], row["step"], row["scored"]), []).append(row)
+        derived = figures(self._study, design, stored, [table])[table]
+        for place, rows in stored.items():
+            compare(table, derived[place], rows)
+
+    def _run_row(self, run: str) -> Row:
+        """Return a run's row of `runs`, as far as the registration and its rows give it."""
+        specification = self._specification(run)
+        counted, tables = self._counted(run), self._tables(run, _SHORTLY)
+        if specification is None:
+            return {"run_id": run, "episodes": summaries.episodes(counted, tables)}
+        _check_first_groups(specification, tables.get("groups"))
+        lacks = bool(shortcomings(specification, counted, tables)) or self._is_mixed(run)
+        if not (specification.trains or lacks):
+            check_copies(self._study, specification)
+        return summaries.run_row(specification, counted, tables, lacks=lacks)
+
+    def _counted(self, run: str) -> CountedRun | None:
+        return self._study.counted(run) if self._study.has_rows("episodes", run) else None
+
+    def _is_mixed(self, run: str) -> bool:
+        """Whether a run's launches had different versions of the code, for which it does not count."""
+        launches = self.rows("launches") if self.has("launches") else ()
+        return len({row["code_version"] for row in launches if row["run_id"] == run}) > 1
+
+    def _tables(self, run: str, columns: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """Return columns of a run's rows of some tables, as far as it has any."""
+        return {
+            name: self._study.run_columns(name, run, ("run_id", *wanted))
+            for name, wanted in columns.items()
+            if self._study.has_rows(name, run)
+        }
+
+    def _run(self, run: str) -> Row:
+        (row,) = self._stored_rows("runs", run) or [dict.fromkeys(_PLACE)]
+        return row
+
+    def _stored_rows(self, table: str, run: str) -> list[Row]:
+        if table not in self._stored:
+            by_run = self._stored[table] = {}
+            for row in self.rows(table):
+                by_run.setdefault(row["run_id"], []).append(row)
+        return self._stored[table].get(run, [])
+
+
+def _check_first_groups(specification: Specification, groups: Any) -> None:
+    """Check that the groups of a run's first step are those that its seeds draw: no other run's are.
+
+    Whether they are as many as they have to be, its shortcomings say.
+    """
+    if groups is None:
+        return
+    played = int((arrow.numbers(groups["step"]) == FIRST).sum())
+    drawn = list(islice(draws_at(specification, FIRST), max(played, specification.prompts_per_step)))
+    first = groups.slice(0, len(drawn)).select(["run_id", "step", *GroupPlan._fields])
+    rows = [
+        {"run_id": specification.run_id, "step": FIRST, **plan._asdict()}
+        | {"schedule_seeds": list(plan.schedule_seeds)}
+        for plan in drawn
+    ]
+    compare("groups", rows, arrow.to_rows(first))

@@ -1,0 +1,121 @@
+"""A study's registration, verified against its runs, and the study decided by what binds them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from toolkit.decisions import case
+from toolkit.decisions.rulebook import rulebook_of
+from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.places import Home
+from toolkit.prereg.checks import Reader
+from toolkit.prereg.chronology import StudyRuns
+from toolkit.prereg.record import Amendment
+from toolkit.prereg.registration import Registration, load_registration
+from toolkit.prereg.standing import standing_of
+from toolkit.prereg.trust import known_authorities, known_restatements
+from toolkit.prereg.verification import verify_loaded
+from toolkit.registers.launches import launched_runs
+from toolkit.registers.study import Study
+from toolkit.verification.derived import DerivedRegisters
+
+
+def open_case(
+    study: Study,
+    registration: Registration,
+    trust_files: Sequence[Path] = (),
+    *,
+    is_checked: bool = False,
+) -> case.Case:
+    """Put a study and its registration together, verified: only what came before the runs binds them.
+
+    What is decided on are the study's rows, and its summaries as far as these rows give them.
+    """
+    reader = Reader(known_authorities(*trust_files), datetime.now(UTC), restatements=known_restatements())
+    verification = verify_loaded(registration, reader, lambda loaded: [runs_of(study, loaded)])
+    return case.open_case(
+        study,
+        registration,
+        DerivedRegisters(study, registration, rulebook_of(registration), is_checked=is_checked),
+        standing=standing_of(verification),
+        unbinding=verification.unbinding,
+    )
+
+
+def refuse_absent(rule: str, home: Home) -> None:
+    """Refuse a rule that is registered here for a study that does not come with the package."""
+    for study in home.absent_studies:
+        folder = home.registrations / study
+        if folder.is_dir() and rulebook_of(load_registration(folder)).find(rule):
+            raise home.absent(
+                study, f"rule {rule!r} is of study {study!r}, which does not come with the package"
+            )
+
+
+def refuse_own(folder: Path, trust_files: Sequence[Path]) -> None:
+    """Refuse trust files that lie in the registration itself."""
+    for path in trust_files:
+        if path.resolve().is_relative_to(folder.resolve()):
+            raise UsageError(
+                "a registration cannot vouch for its own authorities",
+                found=path,
+                remedy="write a trust file of your own, with authorities that you have checked",
+            )
+
+
+def runs_of(study: Study, registration: Registration) -> StudyRuns:
+    """Return a study's runs as verifying its registration takes them; errors as `case.open_book`."""
+    roles = case.open_book(study, registration).plan.roles
+    return StudyRuns(study.name, launched_runs(study), roles, *_anchored(registration, study))
+
+
+def launched_under(registration: Registration, studies: Iterable[Study], played: Path) -> dict[str, int]:
+    """Return how many runs that enter decisions were launched under a registration, by where they are."""
+    from toolkit.lab.play.matrix import run_name
+
+    plan = rulebook_of(registration).plan
+    found = {
+        f"study {study.name}": sum(row["role"] in plan.roles for row in study.rows("runs"))
+        for study in studies
+        if study.manifest.registration.name == registration.name
+    }
+    deciding = [cell for cell in plan.cells if not cell.role or cell.role in plan.roles]
+    names = {
+        run_name(cell.condition, arm, cell.scale_rewards, seed)
+        for cell in deciding
+        for arm in cell.arms
+        for seed in cell.seeds
+    }
+    found[str(played)] = sum(any((played / name).glob("attempt-*.json")) for name in names)
+    return {where: count for where, count in found.items() if count}
+
+
+def is_on_new_data(registration: Registration, amendment: Amendment, studies: Iterable[Study]) -> bool:
+    """Whether an amendment, not recorded yet, will concern only data that its tokens are to come before."""
+    from toolkit.lab.probing import design
+
+    whole = replace(registration, amendments=(*registration.amendments, amendment))
+    mine = [study for study in studies if study.manifest.registration.name == registration.name]
+    return (
+        not registration.record.is_restated
+        and amendment.id in design.own_data_amendments(whole)
+        and not any(study.has(table) for study in mine for table in design.TABLES_OF_PROBE)
+    )
+
+
+def _anchored(registration: Registration, study: Study) -> tuple[frozenset[str], bool]:
+    """Return the amendments that concern only their own data, and whether these hold their tokens."""
+    if all(amendment.replaces or amendment.restates for amendment in registration.amendments):
+        return frozenset(), False
+    from toolkit.lab.probing import design
+
+    own = design.own_data_amendments(registration)
+    if not own:
+        return own, False
+    try:
+        registered = design.registered_design(registration, rulebook_of(registration))
+    except (IncompleteError, DamagedError):
+        return own, False  # a token is missing, or none: the steps before say so
+    measured = registered is not None and design.is_measured_by(registered, study)
+    return (own, True) if measured else (frozenset(), False)
