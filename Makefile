@@ -29,9 +29,15 @@ VERIFIERS := $(VENV)/verifiers
 SERVERS := $(VENV)/mcp-servers
 FILESYSTEM := @modelcontextprotocol/server-filesystem@2026.8.31
 
+# Two processes; who is done takes what is left of the other.
+PARALLEL := --numprocesses 2 --dist worksteal
+SITE_TESTS := browser unit/site
+LAB_TESTS := examples golden unit/lab unit/noise
+
 ELSEWHERE := $(foreach room,inspect pairing mcp_servers,--ignore tests/$(room))
 
-.PHONY: reproduce test test-all mutants check bench dist lock clean help
+.PHONY: reproduce test test-all slow-core slow-site slow-lab slow-architecture other-majors newest-train inspect \
+	openenv verifiers mcp-servers vllm mutants mutants-touched check bench dist lock clean help
 
 help:
 	@echo "make reproduce   verify, decide and render everything that is shipped"
@@ -47,19 +53,48 @@ reproduce: $(VENV)/.reproduce
 	@$(BIN)/toolkit reproduce
 
 test: $(VENV)/.language-model
-	@$(BIN)/python -m pytest --numprocesses 2 -m "not slow" --ignore tests/architecture $(ELSEWHERE)
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow" --ignore tests/architecture $(ELSEWHERE)
 
-test-all: $(VENV)/.language-model $(OTHER)/.installed $(NEWEST)/.installed $(VLLM)/.installed \
-		$(INSPECT)/.installed $(OPENENV)/.installed $(VERIFIERS)/.installed $(SERVERS)/.npm
-	@$(BIN)/python -m pytest --numprocesses 2 -m slow --ignore tests/vllm $(ELSEWHERE)
-	@$(OTHER)/bin/python -m pytest --quiet --numprocesses 2 $(OTHER_TESTS)
-	@$(NEWEST)/bin/python -m pytest --quiet --numprocesses 2 $(NEWEST_TESTS)
-	@$(INSPECT)/bin/python -m pytest --quiet --numprocesses 2 tests/inspect
+# Each lane is what a change may touch (.ci/lanes.py); `make test-all` runs them all.
+slow-core: $(VENV)/.language-model
+	@$(BIN)/python -m pytest $(PARALLEL) -m slow tests --ignore tests/architecture $(addprefix --ignore tests/,$(SITE_TESTS) $(LAB_TESTS) vllm) $(ELSEWHERE)
+
+slow-site: $(VENV)/.language-model
+	@$(BIN)/python -m pytest $(PARALLEL) -m slow $(addprefix tests/,$(SITE_TESTS))
+
+slow-lab: $(VENV)/.language-model
+	@$(BIN)/python -m pytest $(PARALLEL) -m slow $(addprefix tests/,$(LAB_TESTS))
+
+slow-architecture: $(VENV)/.language-model
+	@$(BIN)/python -m pytest $(PARALLEL) -m slow tests/architecture
+
+other-majors: $(OTHER)/.installed
+	@$(OTHER)/bin/python -m pytest --quiet $(PARALLEL) $(OTHER_TESTS)
+
+newest-train: $(NEWEST)/.installed
+	@$(NEWEST)/bin/python -m pytest --quiet $(PARALLEL) $(NEWEST_TESTS)
+
+inspect: $(INSPECT)/.installed
+	@$(INSPECT)/bin/python -m pytest --quiet $(PARALLEL) tests/inspect
+
+openenv: $(OPENENV)/.installed
 	@$(OPENENV)/bin/python -m pytest --quiet tests/pairing/test_openenv.py
+
+verifiers: $(VERIFIERS)/.installed
 	@$(VERIFIERS)/bin/python -m pytest --quiet tests/pairing/test_verifiers.py
-	@$(SERVERS)/bin/python -m pytest --quiet --numprocesses 2 tests/mcp_servers
+
+mcp-servers: $(SERVERS)/.npm
+	@$(SERVERS)/bin/python -m pytest --quiet $(PARALLEL) tests/mcp_servers
+
+vllm: $(VLLM)/.installed
 	@$(VLLM)/bin/python -m pytest --quiet --numprocesses 2 --dist loadfile tests/vllm
+
+test-all: slow-core slow-site slow-lab slow-architecture other-majors newest-train inspect openenv verifiers mcp-servers vllm
 	@$(BIN)/python -m tests.mutants --jobs 2 --draw 75
+	@$(BIN)/python .ci/lanes.py --record
+
+mutants-touched: $(VENV)/.language-model
+	@$(BIN)/python -m tests.mutants --jobs 2 --since $(SINCE) --draw 25
 
 mutants: $(VENV)/.language-model
 	@$(BIN)/python -m tests.mutants --jobs 2

@@ -93,6 +93,7 @@ def main() -> int:
     parser.add_argument("--room", help="one room's only")
     parser.add_argument("--only", help="those whose file and name this pattern finds only")
     parser.add_argument("--draw", type=int, help="no more than so many, drawn by the last commit")
+    parser.add_argument("--since", help="those of files that differ from this commit only")
     parser.add_argument("--check", action="store_true", help="whether each fits the checkout; run nothing")
     parser.add_argument("--json", action="store_true", help="a list of all, for programs")
     asked = parser.parse_args()
@@ -101,6 +102,12 @@ def main() -> int:
         for defect in load()
         if asked.room in {None, defect.room} and re.search(asked.only or "", f"{defect.file} {defect.name}")
     ]
+    if asked.since:
+        words = ["git", "diff", "--name-only", asked.since]
+        differ = subprocess.run(
+            words, cwd=ROOT, check=True, capture_output=True, text=True
+        ).stdout.splitlines()
+        defects = [defect for defect in defects if defect.file in differ]
     if asked.check:
         stale = [f"{defect.room}: {defect.name}: {defect.stale}" for defect in defects if defect.stale]
         print(*stale, f"{len(defects)} defects, {len(stale)} stale", sep="\n")
@@ -115,7 +122,7 @@ def main() -> int:
         print(*(f"{row['room']}: {row['name']} ({row['file']}): {row['fate']}" for row in wrong), sep="\n")
         count = Counter(row["fate"] for row in outcomes)
         print(", ".join(f"{number} {fate}" for fate, number in count.items()) or "no such defect")
-    return not defects or not all(row["ok"] for row in outcomes)
+    return (not defects and not asked.since) or not all(row["ok"] for row in outcomes)
 
 
 if __name__ == "__main__":
