@@ -24,7 +24,7 @@ HEAVY = {"torch", "trl", "vllm", "transformers", "peft", "datasets"}
 
 def test_files_are_short() -> None:
     lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
-    assert {path.name: n for path, n in lines.items() if n > 400} == {}
+    assert {path.name: n for path, n in lines.items() if n > 800} == {}
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from inspect import unwrap
-from itertools import islice
 from typing import Any
 
 from tests.benchmarks.scores import PUBLISHED, clock
@@ -168,15 +167,30 @@ def _apart(mine: Any, other: Any) -> float:
 
 def needed(text: Mapping[str, Any], rank: int, positions: int, predicted: int, forwards: int) -> Work:
     """Return the work of reading tokens and having the adapter's gradient."""
-    from toolkit.lab.training.architecture import architecture_of
+    maps, head = linear_maps(text), text["hidden_size"] * text["vocab_size"]
+    multiplied = sum(rows * columns for rows, columns in maps.values())
+    adapter = adapter_parameters(maps, rank)
+    done = positions * (multiplied * (forwards + 1) + adapter * (forwards + 2)) + predicted * head * 2
+    # No gradient goes to what the first layer's projections read: the embedding is frozen.
+    first = [size for name, size in maps.items() if ".layers.0." in name and "in_proj" in name]
+    done -= positions * sum(rows * (columns + rank) for rows, columns in first)
+    return HALF * (multiplied + head) * (forwards + 1.0), 2.0 * done
 
-    model = architecture_of({"model_type": "qwen3_5_text", "linear_conv_kernel_dim": 4, **text}, "here")
-    head, adapter = model.hidden * model.vocabulary, model.adapter_parameters(rank)
-    maps = model.multiplied - head
-    done = positions * (maps * (forwards + 1) + adapter * (forwards + 2)) + predicted * head * 2
-    # No gradient goes to what the first layer's four projections read: the embedding is frozen.
-    done -= positions * sum(rows * (columns + rank) for rows, columns in islice(model.linear_maps(), 4))
-    return HALF * model.multiplied * (forwards + 1.0), 2.0 * done
+
+def linear_maps(text: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    """Return the sizes of every linear map of the layers, the output layer not among them."""
+    import torch
+    from transformers import Qwen3_5ForCausalLM, Qwen3_5TextConfig
+
+    with torch.device("meta"):
+        modules = Qwen3_5ForCausalLM(Qwen3_5TextConfig(**text)).named_modules()
+    linear = ((name, each) for name, each in modules if isinstance(each, torch.nn.Linear))
+    return {name: (each.in_features, each.out_features) for name, each in linear if name != "lm_head"}
+
+
+def adapter_parameters(maps: Mapping[str, tuple[int, int]], rank: int) -> int:
+    """Return the parameters of adapters of a rank on linear maps."""
+    return sum(rank * (rows + columns) for rows, columns in maps.values())
 
 
 def scores(size: Size, device: str) -> list[Figure]:
@@ -252,9 +266,7 @@ def training(size: Size, device: str) -> list[Figure]:
     from toolkit.lab.play.trial import shortened, try_steps
     from toolkit.lab.policies.language_model import kernels as chosen
     from toolkit.lab.policies.language_model.loading import load_chat, model_path
-    from toolkit.lab.training.architecture import find_model
     from toolkit.lab.training.language_model.groups import examples
-    from toolkit.lab.training.memory import BYTES, estimate_memory
     from toolkit.lab.training.recipe import load_recipe, read_recipe
 
     with tempfile.TemporaryDirectory() as folder:
@@ -263,6 +275,7 @@ def training(size: Size, device: str) -> list[Figure]:
         base.config.eos_token_id, base.config.pad_token_id = chat.tokenizer.eos_token_id, 0
         base.save_pretrained(folder)
         chat.tokenizer.save_pretrained(folder)
+        parameters = sum(weight.numel() for weight in base.parameters())
         del base
         changes = ("engine.kind=transformers", "sampling.max_turns=1", *size.settings)
         document = load_recipe("qwen3.5-2b", model=folder, changes=changes).document()
@@ -276,7 +289,8 @@ def training(size: Size, device: str) -> list[Figure]:
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
         trial = try_steps(run, recipe, STEPS, cpu=device == "cpu", say=say)
-        model = find_model(folder).architecture
+    maps = linear_maps(size.text)
+    multiplied = sum(r * c for r, c in maps.values()) + size.text["hidden_size"] * size.text["vocab_size"]
     later, rollouts = trial.steps[1:], recipe.step.prompts * recipe.step.rollouts
     steps = {step.step for step in later}
     rows = [row for row in examples(shortened(run, recipe, STEPS)) if row["step"] in steps]
@@ -284,13 +298,14 @@ def training(size: Size, device: str) -> list[Figure]:
     read = said + recipe.step.rollouts * sum(len(chat.opening(row["prompt"])) for row in rows)
     playing = sum(step.generation or 0.0 for step in later)
     seconds = sum(step.seconds for step in later)
-    each = BYTES[recipe.dtype] * model.multiplied
+    each = HALF if recipe.dtype == "bfloat16" else SINGLE
     # Token by token: all rollouts share the reading of the weights, once a token of each.
-    generation = (each * said / rollouts, 2.0 * model.multiplied * said)
+    generation = (each * multiplied * said / rollouts, 2.0 * multiplied * said)
     moved, done = needed(size.text, recipe.lora.rank, read, said, 2 if device == "cuda" else 1)
     batches = len(later) * rollouts // recipe.step.micro_batch
     update = (moved * batches, done)
-    held = sum(part.low for part in estimate_memory(recipe, model, 0).parts[:4])
+    # An adapter, its gradient and AdamW's two moments are in single precision.
+    held = each * parameters + 4 * SINGLE * adapter_parameters(maps, recipe.lora.rank)
     found = [
         Figure("generation by transformers", said / playing, "tokens/s", (generation,), said),
         Figure("outside generation", read / (seconds - playing), "tokens/s", (update,), read),

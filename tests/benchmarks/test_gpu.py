@@ -52,11 +52,9 @@ def part(name: str) -> dict[str, gpu_parts.Figure]:
 
 
 def test_scores_are_those_of_every_coordinate_whatever_pads() -> None:
-    from toolkit.lab.training.architecture import architecture_of
-
     found = part("scores")
-    model = architecture_of({"model_type": "qwen3_5_text", "linear_conv_kernel_dim": 4, **TINY.text}, "here")
-    assert found["coordinates"].value == model.adapter_parameters(TINY.lora["r"])
+    maps = gpu_parts.linear_maps(TINY.text)
+    assert found["coordinates"].value == gpu_parts.adapter_parameters(maps, TINY.lora["r"])
     assert found["distance of a score alone and in a padded batch"].value < 0.05
 
 

@@ -10,7 +10,6 @@ from toolkit.documents.verification import VerificationDocument
 Engine = Literal["transformers", "vllm", "endpoint", "scripted"]
 Sampling = Literal["own", "shared"]
 RunState = Literal["complete", "incomplete", "begun", "not begun"]
-Fitting = Literal["fits", "may_fit", "does_not_fit"]
 Target = Literal["true_success", "observed_reward"]
 Format = Literal["every-eval-ever", "in-toto"]
 
@@ -74,69 +73,35 @@ class PlannedTotalDocument(PlayedCountsDocument):
 class PlanBoundsDocument(TypedDict):
     """The most that a plan can take."""
 
-    tokens_trained: Annotated[int | None, "Tokens of training."]
-    tokens_evaluated: Annotated[int | None, "Tokens of evaluation."]
-    operations: Annotated[int | None, "Null where the model's sizes cannot be had."]
-
-
-class MemoryPartDocument(TypedDict):
-    """Something that a GPU holds."""
-
-    part: Annotated[str, "What it is."]
-    low_bytes: Annotated[int, "At least."]
-    high_bytes: Annotated[int, "At most."]
-    how: Annotated[str, "How it is estimated."]
-
-
-class PlannedMemoryDocument(TypedDict):
-    """The memory of one GPU; only the verdict where the model's sizes cannot be had."""
-
-    verdict: Annotated[Fitting | Literal["not_evaluable"], "Whether a run fits."]
-    accelerator_bytes: NotRequired[Annotated[int, "What it has."]]
-    low_bytes: NotRequired[Annotated[int, "What is needed at least."]]
-    high_bytes: NotRequired[Annotated[int, "What is needed at most."]]
-    gpus_a_run: NotRequired[Annotated[int | None, "GPUs that hold one run."]]
-    engine_sequences: NotRequired[
-        Annotated[
-            int | None, "Sequences of full length in the engine's cache; null without an engine of its own."
-        ]
-    ]
-    parameters: NotRequired[Annotated[int, "Of the model."]]
-    sizes_from: NotRequired[Annotated[str, "Where the model's sizes come from."]]
-    parts: NotRequired[list[MemoryPartDocument]]
-    not_counted: NotRequired[Annotated[str, "What the estimate leaves out, in words."]]
+    tokens_trained: Annotated[int, "Tokens of training."]
+    tokens_evaluated: Annotated[int, "Tokens of evaluation."]
 
 
 PlannedTimeDocument = TypedDict(
     "PlannedTimeDocument",
     {
-        "verdict": Annotated[
-            Literal["estimated", "untried", "not_evaluable"],
-            "`untried`: if a run could be trained on several GPUs.",
-        ],
+        "verdict": Annotated[Literal["estimated", "not_evaluable"], "Whether a rate can be had."],
         "from": NotRequired[Annotated[str, "What the rate was measured on."]],
         "gpu_seconds_an_episode": NotRequired[
-            Annotated[RangeDocument | None, "Everything of a run divided among its episodes."]
+            Annotated[RangeDocument, "Everything of a run divided among its episodes."]
         ],
-        "gpus_a_run": NotRequired[Annotated[int, "GPUs that one run occupies."]],
         "gpus": NotRequired[Annotated[int, "How many there are."]],
-        "runs_at_once": NotRequired[Annotated[int, "0: none fits."]],
-        "hours": NotRequired[Annotated[RangeDocument | None, "From the first launch to the last end."]],
-        "gpu_hours": NotRequired[Annotated[RangeDocument | None, "Of all runs."]],
+        "runs_at_once": NotRequired[Annotated[int, "Each is whole."]],
+        "hours": NotRequired[Annotated[RangeDocument, "From the first launch to the last end."]],
+        "gpu_hours": NotRequired[Annotated[RangeDocument, "Of all runs."]],
     },
 )
 PlannedTimeDocument.__doc__ = "How long a plan takes; only the verdict where no rate can be had."
 
 
 class TrainingPlanDocument(TypedDict):
-    """What a training would play, hold and take: with --dry-run."""
+    """What a training would play, and how long it would take: with --dry-run."""
 
     recipe: PlannedRecipeDocument
     study: Annotated[str, "Name of the registration."]
     runs: list[PlannedRunDocument]
     total: PlannedTotalDocument
     bounds: PlanBoundsDocument
-    memory: PlannedMemoryDocument
     time: PlannedTimeDocument
     lacks: Annotated[list[str], "Why something cannot be estimated."]
 

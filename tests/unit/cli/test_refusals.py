@@ -134,7 +134,6 @@ REFUSED = r"""
 2 | no registration | train PLAN --study nothing
 2 | not both | train PLAN --seconds-per-step 1 --tokens-per-second 1
 2 | --gpus | train PLAN --gpus 0
-2 | --memory | train PLAN --memory nan
 2 | --seconds-per-step | train PLAN --seconds-per-step -1
 """
 

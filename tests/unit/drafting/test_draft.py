@@ -12,7 +12,7 @@ from tests.conftest import CHECKOUT, Toolkit
 from toolkit import api
 from toolkit.decisions.rulebook import RuleBook, load_rulebook
 from toolkit.errors import RuleError
-from toolkit.lab.plan.training_plan import runs_of
+from toolkit.lab.plan import runs_of
 from toolkit.lab.play.matrix import EVERYTHING
 from toolkit.lab.probing.design import probed_runs
 from toolkit.lab.training.recipe import load_recipe

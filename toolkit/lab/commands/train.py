@@ -12,10 +12,9 @@ from toolkit.cli import offers
 from toolkit.cli.output import bold, json_option, print_json, print_table, remark, say_line, stepped, tell
 from toolkit.cli.power import Finite
 from toolkit.errors import UsageError
+from toolkit.lab import plan as planning
 from toolkit.lab.commands.executing import folder_option, selection_options
-from toolkit.lab.plan import training_plan
 from toolkit.lab.play.reporting import TRACKERS, check_trackers
-from toolkit.lab.training.plan import run_hours
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
@@ -25,13 +24,10 @@ if TYPE_CHECKING:
     from toolkit.decisions.rulebook import RuleBook
     from toolkit.documents.runs import TrainedDocument
     from toolkit.lab.play.matrix import Selection
-    from toolkit.lab.training.plan import Range
     from toolkit.lab.training.recipe import Recipe
     from toolkit.places import Home
     from toolkit.specification import Specification
 
-GIGA = 10**9
-USUAL_MEMORY_GB = 80
 MOST_GPUS = 100_000
 MOST_TRIED = 1000
 SHOWN = ("loss", "grad_norm", "entropy")
@@ -76,7 +72,6 @@ ABOVE_ZERO = Finite(0, 1e12, min_open=True)
     help="Train some steps of the first run that is meant, outside any registration; nothing is kept.",
 )
 @click.option("--gpus", type=click.IntRange(1, MOST_GPUS), default=1, help="GPUs there are.")
-@click.option("--memory", type=ABOVE_ZERO, metavar="GB", help="Of one GPU; that of cards/costs.toml, or 80.")
 @click.option("--seconds-per-step", type=ABOVE_ZERO, help="What a training step takes, as you measured it.")
 @click.option("--tokens-per-second", type=ABOVE_ZERO, help="What one run's engine generates, likewise.")
 @click.option("--cpu", is_flag=True, help="Train without a GPU; vLLM then has to be a build for processors.")
@@ -101,7 +96,6 @@ def train(
     dry_run: bool,
     tried: int | None,
     gpus: int,
-    memory: float | None,
     seconds_per_step: float | None,
     tokens_per_second: float | None,
     cpu: bool,
@@ -112,8 +106,8 @@ def train(
     """Train a language model on the registered runs, with the settings of a recipe.
 
     With --dry-run nothing is trained: the plan says every setting and where it comes from, what the runs
-    play, what a GPU has to hold, and how long it takes, as far as measured runs or your own measurement say
-    so. Where no run is selected, the first tier of the matrix is meant.
+    play, and how long it takes, as far as measured runs or your own measurement say so. Where no run is
+    selected, the first tier of the matrix is meant.
 
     With --try some steps are trained, not evaluated, and thrown away: it says what each took and came to. Its
     seeds are no registered run's, and a draft will do.
@@ -123,21 +117,19 @@ def train(
       toolkit train --recipe qwen3.5-2b --dry-run
       toolkit train --recipe qwen3.5-2b --dry-run --run c2-paired-s0 --json
       toolkit train --recipe qwen3.5-2b --dry-run --gpus 8 --seconds-per-step 420
-      toolkit train --recipe qwen3.5-2b --dry-run --model dense-70b --gpus 64
       toolkit train --recipe qwen3.5-2b --dry-run --set step.micro_batch=1
       toolkit train --recipe qwen3.5-2b --dry-run --world bfcl
       toolkit train --recipe small --cpu --try 2
       toolkit train --recipe qwen3.5-2b --study my-study --run c2-paired-s0
       toolkit train --study my-study --run 'c2-*-s0' --folder shared
     """
-    from toolkit.lab.plan.measured import Basis, read_measurements
     from toolkit.lab.play.matrix import Selection
     from toolkit.lab.training.recipe import LEFT_OUT, load_recipe, setting_sources
 
     if seconds_per_step is not None and tokens_per_second is not None:
         raise UsageError("give seconds a step or tokens a second, not both")
     home = find_home()
-    measured = read_measurements(home.cards)
+    measured = planning.read_measurements(home.cards)
     if tried and (dry_run or folder):
         raise UsageError("--try keeps nothing, and plans nothing", remedy="leave --dry-run and --folder out")
     if world and not dry_run:
@@ -150,7 +142,7 @@ def train(
     book = _book(
         study or (WORLDS_ASKED_BY if world else None), home, draft_will_do=dry_run or tried is not None
     )
-    book = training_plan.in_world(book, PLANNED_IN[world]) if world else book
+    book = planning.in_world(book, PLANNED_IN[world]) if world else book
     selection = Selection(tiers, rules, runs)
     if name is None and (model or changes):
         raise UsageError("a registered recipe is not changed", remedy="leave --model and --set out")
@@ -158,26 +150,24 @@ def train(
         recipe = load_recipe(name, model=model, changes=changes)
         sources = setting_sources(name, recipe, model=model, changes=changes) if dry_run else {}
     else:
-        recipe = training_plan.fixed_recipe(book, selection)
+        recipe = planning.fixed_recipe(book, selection)
         sources = dict.fromkeys(recipe.settings(), f"the registration {book.name}")
         sources |= dict.fromkeys(recipe.left_out(), LEFT_OUT)
     if tried:
-        run = training_plan.planned_runs(book, selection)[0]
+        run = planning.planned_runs(book, selection)[0]
         _show_trial(run, recipe, tried, cpu=cpu, as_json=as_json)
         return
     if not dry_run:
         _train(recipe, str(study), selection, home, folder, cpu=cpu, report_to=report_to, as_json=as_json)
         return
-    basis = Basis(seconds_per_step=seconds_per_step, tokens_per_second=tokens_per_second)
+    basis = planning.Basis(seconds_per_step=seconds_per_step, tokens_per_second=tokens_per_second)
     # What was measured was measured in the back office.
     if measured and seconds_per_step is None and tokens_per_second is None and not world:
         has_runs = measured.study in home.studies()
         basis = measured.basis(api.open_study(measured.study, home) if has_runs else None)
-    accelerator = measured.accelerator if measured else USUAL_MEMORY_GB * GIGA
-    plan = training_plan.plan_training(
+    plan = planning.plan_training(
         recipe,
-        training_plan.planned_runs(book, selection),
-        accelerator=round(memory * GIGA) if memory else accelerator,
+        planning.planned_runs(book, selection),
         gpus=gpus,
         basis=basis,
         where=" ".join((f"--recipe {recipe.name}", *(f"--set {change}" for change in changes))),
@@ -255,7 +245,7 @@ def _train(
     from toolkit.prereg.registration import load_registration
 
     registration = load_registration(home.registration_folder(study))
-    planned = {run.run_id for run in training_plan.planned_runs(rulebook_of(registration), selection)}
+    planned = {run.run_id for run in planning.planned_runs(rulebook_of(registration), selection)}
     # Of processes that were launched together, one speaks.
     say = remark if is_first_process() else lambda _: None
     training_jobs.check_stack(recipe, cpu=cpu, say=say, has_gpu=bool(visible_gpus()))
@@ -279,17 +269,17 @@ def _train(
         tell(document, f"{len(jobs)} runs complete in {into}", as_json=as_json)
 
 
-def _range(hours: Range | None, digits: int = 1) -> str:
+def _range(hours: planning.Range | None) -> str:
     """Return a range as people read it."""
     if hours is None:
-        return training_plan.NOT_EVALUABLE
+        return planning.NOT_EVALUABLE
     if hours.low is None:
-        return f"at most {hours.high:,.{digits}f}"
-    ends = f"{hours.low:,.{digits}f} to {hours.high:,.{digits}f}"
-    return ends if hours.mean is None else f"{hours.mean:,.{digits}f} ({ends})"
+        return f"at most {hours.high:,.1f}"
+    ends = f"{hours.low:,.1f} to {hours.high:,.1f}"
+    return ends if hours.mean is None else f"{hours.mean:,.1f} ({ends})"
 
 
-def _show_plan(plan: training_plan.TrainingPlan, sources: Mapping[str, str]) -> None:
+def _show_plan(plan: planning.TrainingPlan, sources: Mapping[str, str]) -> None:
     """Print a plan for people."""
     recipe = plan.recipe
     about = f"   {recipe.model}, planned on the runs of {plan.study}; nothing is trained"
@@ -297,14 +287,13 @@ def _show_plan(plan: training_plan.TrainingPlan, sources: Mapping[str, str]) -> 
     say_line(f"recipe {recipe.sha256()}")
     _show_settings(plan, sources)
     _show_runs(plan)
-    _show_memory(plan)
     _show_time(plan)
     for lack in plan.lacks:
         subject, _, reason = lack.partition(": ")
-        say_line(f"{subject}: {training_plan.NOT_EVALUABLE}: {reason}")
+        say_line(f"{subject}: {planning.NOT_EVALUABLE}: {reason}")
 
 
-def _show_settings(plan: training_plan.TrainingPlan, sources: Mapping[str, str]) -> None:
+def _show_settings(plan: planning.TrainingPlan, sources: Mapping[str, str]) -> None:
     rows = []
     for name, value in plan.recipe.settings().items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
@@ -315,13 +304,15 @@ def _show_settings(plan: training_plan.TrainingPlan, sources: Mapping[str, str])
     print_table(("setting", "value", "where from"), rows)
 
 
-def _show_runs(plan: training_plan.TrainingPlan) -> None:
+def _show_runs(plan: planning.TrainingPlan) -> None:
     rows = []
     # A line for the runs of an arm that differ in their seeds alone; of the first seed more is diagnosed.
     for (tier, condition, arm), group in groupby(plan.runs, lambda run: (run.tier, run.condition, run.arm)):
         runs = list(group)
         evaluated = sorted({run.evaluated for run in runs})
-        hours = None if plan.rate is None else run_hours(max(runs, key=lambda r: r.episodes), plan.rate)
+        hours = (
+            None if plan.rate is None else planning.run_hours(max(runs, key=lambda r: r.episodes), plan.rate)
+        )
         rows.append(
             (
                 *(str(tier), condition, arm, _seeds([run.seed for run in runs])),
@@ -341,35 +332,17 @@ def _show_runs(plan: training_plan.TrainingPlan) -> None:
         f"final, {total['diagnostic']:,} diagnostic)"
     )
     bounds = plan.bounds
-    operations = bounds["operations"]
     say_line(
         f"at most {bounds['tokens_trained']:.3g} tokens of training and {bounds['tokens_evaluated']:.3g} of "
-        "evaluation" + (f": {operations:.3g} operations" if operations else "")
+        "evaluation"
     )
 
 
-def _show_memory(plan: training_plan.TrainingPlan) -> None:
-    memory = plan.memory
-    if memory is None:
-        return
-    rows = [(part.name, _gigabytes(part.low, part.high), part.how) for part in memory.parts]
-    rows.append(("together", _gigabytes(memory.low, memory.high), f"of {memory.accelerator / GIGA:g} GB"))
-    print_table(("one GPU", "GB", "how"), rows, numbers=("GB",))
-    say_line(f"memory: {memory.verdict.replace('_', ' ')}, as an estimate; {training_plan.NOT_COUNTED}")
-    if plan.gpus_a_run and plan.gpus_a_run > 1:
-        say_line(f"a run needs {plan.gpus_a_run} such GPUs, everything divided evenly among them")
-
-
-def _show_time(plan: training_plan.TrainingPlan) -> None:
+def _show_time(plan: planning.TrainingPlan) -> None:
     schedule = plan.schedule
     if plan.rate is None or schedule is None:
         return
-    as_if = "" if plan.rate.gpus == 1 else ", if a run could be trained on several GPUs"
-    say_line(f"time from {plan.rate.source}{as_if}")
-    if schedule.hours is None:
-        needs = f"can hold no run, which needs {plan.rate.gpus}: {training_plan.NOT_EVALUABLE}"
-        say_line(f"{_number(schedule.gpus, 'GPU')} {needs}")
-        return
+    say_line(f"time from {plan.rate.source}")
     say_line(
         f"{_number(len(plan.runs), 'run')} on {_number(schedule.gpus, 'GPU')}, {schedule.slots} at once, "
         f"each whole: {_range(schedule.hours)} hours"
@@ -390,9 +363,3 @@ def _seeds(seeds: list[int]) -> str:
 
 def _one(numbers: Iterable[int]) -> str:
     return " or ".join(f"{number:,}" for number in sorted(set(numbers)))
-
-
-def _gigabytes(low: int, high: int) -> str:
-    if low == high:
-        return f"{low / GIGA:.1f}"
-    return f"{low / GIGA:.1f} to {high / GIGA:.1f}"

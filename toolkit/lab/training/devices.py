@@ -1,7 +1,7 @@
 """GPUs and processes: a job has one GPU, and a run on several has a process for each of them.
 
 CUDA numbers what a process sees from 0. Which GPUs these are says `CUDA_VISIBLE_DEVICES`, by numbers or
-names; Slurm and Ray set it for a job. Processes that were launched together see the same, and each takes one.
+names; Ray sets it for a job. Processes that were launched together see the same, and each takes one.
 
 Importing this module imports nothing heavy.
 """

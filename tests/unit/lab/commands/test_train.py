@@ -1,7 +1,6 @@
 """`toolkit train`: the plan, what it says of its grounds, and what is refused."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,34 +51,21 @@ def test_what_the_reader_measured_goes_before_what_is_here(plan: Callable[..., A
     assert time["hours"] == {"low": None, "mean": None, "high": pytest.approx(26_568 / 3600, rel=1e-5)}
 
 
-def test_other_settings_than_were_measured_have_no_duration(plan: Callable[..., Any]) -> None:
-    found = plan("--set", "sampling.max_completion_tokens=4096")
-    assert found["time"] == {"verdict": "not_evaluable"}
-    assert "--seconds-per-step" in found["lacks"][0]
-
-
-def test_another_model_s_duration_is_a_range_without_a_mean(plan: Callable[..., Any]) -> None:
-    time = plan("--model", "dense-70b", "--gpus", 64)["time"]
-    assert (time["gpus_a_run"], time["runs_at_once"]) == (8, 8)
-    assert time["hours"]["mean"] is None
-    assert time["verdict"] == "untried"
-    assert plan("--model", "dense-70b", "--gpus", 4)["time"]["verdict"] == "not_evaluable"
-
-
-def test_a_plan_promises_no_run_that_nobody_tried(plan: Callable[..., Any], toolkit: Toolkit) -> None:
-    (lack,) = plan("--model", "dense-70b", "--gpus", 64)["lacks"]
-    assert lack.startswith("a run on 8 GPUs: no run was ever trained with its weights divided")
-    assert "if a run could be trained on several GPUs" in toolkit(*DRY, "--model", "dense-70b").out
-    assert not plan("--gpus", 64)["lacks"]
-    assert plan("--gpus", 64)["time"]["verdict"] == "estimated"
-
-
-def test_a_model_whose_sizes_cannot_be_had_has_neither_memory_nor_time(
-    plan: Callable[..., Any], tmp_path: Path
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (("--set", "sampling.max_completion_tokens=4096"), "sampling.max_completion_tokens"),
+        (("--model", "other"), "model"),
+    ],
+)
+def test_other_settings_than_were_measured_have_no_duration(
+    plan: Callable[..., Any], change: tuple[str, str], named: str
 ) -> None:
-    found = plan("--model", tmp_path)
-    assert found["memory"] == found["time"] == {"verdict": "not_evaluable"}
-    assert [lack.partition(":")[0] for lack in found["lacks"]] == ["memory", "time"]
+    found = plan(*change)
+    assert found["time"] == {"verdict": "not_evaluable"}
+    (lack,) = found["lacks"]
+    assert f"had another {named}; " in lack
+    assert "--seconds-per-step" in lack
 
 
 def test_a_project_without_measurements_says_so_and_has_the_study_named(

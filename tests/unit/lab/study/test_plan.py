@@ -1,22 +1,41 @@
-"""Counts of runs and measured rates, against the registers."""
+"""Counts of runs, rates and durations: against the registers, and against sums by hand."""
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from toolkit.decisions.rulebook import rulebook_of
 from toolkit.errors import DamagedError, UsageError
-from toolkit.lab.plan.measured import Measurements, read_measurements
-from toolkit.lab.plan.training_plan import count_run, runs_of
+from toolkit.lab.plan import (
+    Measurements,
+    Range,
+    Rate,
+    RunCounts,
+    count_run,
+    makespan,
+    measured_rate,
+    rate_of_step,
+    rate_of_tokens,
+    read_measurements,
+    run_hours,
+    runs_of,
+    schedule_runs,
+)
 from toolkit.lab.play.matrix import EVERYTHING, Selection, check_agreement
 from toolkit.lab.training.recipe import load_recipe
 from toolkit.places import Home
 from toolkit.prereg.registration import Registration, load_registration
 from toolkit.registers.study import Study
 
+PAPER = load_recipe("qwen3.5-2b")
 FIRST = Selection(tiers=(1,))
+RATE = Rate(Range(30.0, 60.0, 90.0), "x")
+RUN = RunCounts("a", "C2", "paired", 0, 1, 10, 12, 100, 20, 0, 0, (10,))
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +91,6 @@ def test_a_recipe_of_other_sizes_is_refused_for_a_registered_run(
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("memory_gb = 80", "memory_gb = 'x'"),
         ('recipe = "qwen3.5-2b"', ""),
         ("[measured]", "[guessed]"),
         ("[measured]", "[measured"),
@@ -111,3 +129,36 @@ def test_the_measured_rate_is_the_register_s(measurements: Measurements, publish
     seconds = sum(row["wall_time_s"] for row in rows)
     assert seconds / 3600 == pytest.approx(184.55, abs=0.005)
     assert rate.seconds.mean == pytest.approx(seconds / sum(row["episodes"] for row in rows))
+
+
+def test_a_rate_is_what_was_measured_or_an_upper_end_alone() -> None:
+    assert measured_rate([(100.0, 50), (300.0, 100)], "x").seconds == Range(2.0, 400 / 150, 3.0)
+    assert rate_of_step(PAPER, 384.0).seconds == Range(None, None, 2.0)
+    assert rate_of_tokens(PAPER, 1536.0).seconds == Range(None, None, 4.0)
+
+
+def test_hours_of_a_run_are_its_episodes_at_the_rate() -> None:
+    assert run_hours(RUN, RATE) == Range(1.0, 2.0, 3.0)
+
+
+def test_runs_are_whole_so_more_gpus_than_runs_help_no_more() -> None:
+    one, many = schedule_runs([RUN, RUN], RATE, 1), schedule_runs([RUN, RUN], RATE, 64)
+    assert one.hours == Range(2.0, 4.0, 6.0)
+    assert many.hours == Range(1.0, 2.0, 3.0)
+    assert many.slots == 2
+    assert one.gpu_hours == many.gpu_hours == Range(2.0, 4.0, 6.0)
+
+
+def test_the_longest_jobs_go_first() -> None:
+    # Graham's example: in the order given, two slots would end at 4.
+    assert makespan([1.0, 1.0, 2.0], 2) == 2.0
+
+
+@settings(max_examples=50)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(1, 3))
+def test_the_makespan_is_within_graham_s_bound_of_the_best(jobs: list[int], slots: int) -> None:
+    best = min(
+        max(sum(job for job, at in zip(jobs, places, strict=True) if at == slot) for slot in range(slots))
+        for places in product(range(slots), repeat=len(jobs))
+    )
+    assert best <= makespan(map(float, jobs), slots) <= best * (4 / 3 - 1 / (3 * slots)) + 1e-9

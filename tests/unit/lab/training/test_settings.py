@@ -1,15 +1,14 @@
 """A recipe as TRL's and PEFT's own classes understand it."""
 
-import tomllib
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.unit.lab.probe import published
 from tests.unit.stack import require_trainer
 from toolkit.errors import UsageError
-from toolkit.lab.training.architecture import KNOWN
 from toolkit.lab.training.recipe import load_recipe
 from toolkit.lab.training.settings import accumulation, engine_options, grpo_arguments, lora_arguments
 
@@ -110,8 +109,7 @@ def the_published(*, with_images: bool) -> Any:
     """Return the published architecture: with the tower for images of its class, or its text model alone."""
     import transformers
 
-    listed = tomllib.loads(KNOWN.read_text())[PAPER.model]
-    text = {name: value for name, value in listed.items() if name not in {"source", "model_type"}}
+    text = published.TEXT
     if not with_images:
         return without_weights(transformers.Qwen3_5TextConfig(**text, architectures=["Qwen3_5ForCausalLM"]))
     return without_weights(

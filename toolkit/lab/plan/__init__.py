@@ -1,1 +1,0 @@
-"""What a training would cost, before it begins."""
