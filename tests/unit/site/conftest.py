@@ -1,7 +1,11 @@
 """Studies that tests of several pages read."""
 
+from functools import cache
+
 import pytest
 
+from tests.conftest import CHECKOUT
+from tests.described import shipped
 from tests.unit.decisions.rows_study import registered_study
 from toolkit import api
 from toolkit.decisions.case import Case
@@ -9,9 +13,22 @@ from toolkit.places import Home
 from toolkit.verification.registered import open_case
 
 
+@cache
+def opened(name: str) -> Case:
+    """Return a shipped study with its registration; whether its rows are whole is tested elsewhere."""
+    study = shipped(name)
+    return open_case(study, api.registered_by(study, Home(CHECKOUT)), is_checked=True)
+
+
 @pytest.fixture(scope="session")
-def embedded(home: Home) -> Case:
-    return api.load_cases(("embedded",), home)[0]
+def embedded() -> Case:
+    return opened("embedded")
+
+
+@pytest.fixture(scope="session")
+def tiny() -> Case:
+    """The smallest shipped study that has every table."""
+    return opened("tiny-lm")
 
 
 @pytest.fixture(scope="session")

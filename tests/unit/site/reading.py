@@ -24,7 +24,6 @@ CSP = (
 SHARED: dict[str, Any] = {
     "version": "0",
     "policy": POLICY,
-    "frozen": "",
     "menu": (),
     "explained": {},
     "site_title": "A site",

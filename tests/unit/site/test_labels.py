@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.unit.site.conftest import opened
 from tests.unit.site.labels import Figure, check_sentence, figures, shown, table
 from tests.unit.site.reading import rendered
 from tests.unit.site.registered import Expected, expected
-from toolkit import api
 from toolkit.decisions.case import Case
 from toolkit.lab.probing.report import report
 from toolkit.places import Home
@@ -22,13 +22,13 @@ from toolkit.site.render import all_pages
 
 Shown = tuple[str, list[Figure], Expected]
 """Name of a page, its figures, and what they should show."""
-QUICK, SLOW = ("published", "tiny-lm", "small-lm", "embedded"), ("bfcl", "coupled", "map")
+QUICK, SLOW = ("published", "tiny-lm"), ("small-lm", "embedded", "bfcl", "coupled", "map")
 STUDIES = (*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW))
 
 
 def pages_of(home: Home, name: str) -> Iterable[Shown]:
     """Yield every page of a site that holds one study alone."""
-    (case,) = api.load_cases((name,), home)
+    case = opened(name)
     figures_of = report(case.study).figures if case.study.has("probe") else {}
     probed: list[Any] = [row for rows in figures_of.values() for row in rows]
     front = read_front(home.cards)

@@ -23,21 +23,27 @@ from tests.unit.site.numbers import (
     tree,
 )
 from tests.unit.site.reading import made_by
+from toolkit import api
+from toolkit.decisions.case import Case
 from toolkit.decisions.endpoints import Endpoint
+from toolkit.lab.probing.report import report
 from toolkit.places import Home
 from toolkit.registers.study import Study
-from toolkit.site.commands.material import material as material_of
 from toolkit.site.material import Material
 from toolkit.site.pages import data, home, luck, probe, registration, rule, run, study
 
 Decided = dict[str, dict[str, Any]]
 DECIDING = {"pilot", "primary", "reference"}
-STUDIES = ("published", "embedded")
+STUDIES = ("published", "tiny-lm")
 
 
 @pytest.fixture(scope="session")
-def material(home: Home) -> Material:
-    return material_of(home)
+def material(home: Home, case: Case, tiny: Case) -> Material:
+    """Return a site of two small studies."""
+    studies = case.study, tiny.study
+    figures = {s.name: [row for rows in report(s).figures.values() for row in rows] for s in studies}
+    verifications = tuple(api.verify_frozen(home, studies))
+    return Material((case, tiny), studies, verifications, probe_figures=figures)
 
 
 def only(material: Material, name: str) -> Material:

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.unit.site.node import ASSETS, in_node
+from toolkit.decisions.case import Case
 from toolkit.places import Home
 from toolkit.registers.study import Study, open_study
 from toolkit.site.material import Material
@@ -16,19 +17,14 @@ from toolkit.site.registers import catalogue_script, register_files, register_sc
 
 
 @pytest.fixture(scope="module")
-def tiny(home: Home) -> Study:
-    return open_study(home.study_folder("tiny-lm"))
-
-
-@pytest.fixture(scope="module")
 def data(
-    home: Home, tiny: Study, published: Study, tmp_path_factory: pytest.TempPathFactory
+    home: Home, tiny: Case, published: Study, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Path]:
     """Return the scripts of the registers by name."""
     folder = tmp_path_factory.mktemp("site")
     tasks = open_study(home.study_folder("task-pools"))
     written = {}
-    for name, content in register_files(Material((), (tasks, tiny, published))).items():
+    for name, content in register_files(Material((), (tasks, tiny.study, published))).items():
         written[name] = folder / name
         written[name].parent.mkdir(parents=True, exist_ok=True)
         written[name].write_bytes(content)
@@ -45,14 +41,14 @@ def asked(data: dict[str, Path], body: str, given: Any, study: str, *files: str,
     )
 
 
-def test_a_table_in_the_browser_is_the_table_of_the_register(data: dict[str, Path], tiny: Study) -> None:
+def test_a_table_in_the_browser_is_the_table_of_the_register(data: dict[str, Path], tiny: Case) -> None:
     """Every type of a column: texts, counts, seeds, truth values, lists, decimals, nulls."""
     body = "const of = {}; for (const name of given) of[name] = await table('tiny-lm', name); return of;"
     names = ["runs", "schedules", "probe_indices", "luck_share", "evaluations"]
-    found = asked(data, body, names, "tiny-lm", *(file for name in names for file in tiny.files(name)))
+    found = asked(data, body, names, "tiny-lm", *(file for name in names for file in tiny.study.files(name)))
     for name in names:
-        wide = {c.name for c in tiny.table(name).columns if "uint64" in c.type.value}
-        for row, known in zip(found[name], tiny.rows(name), strict=True):
+        wide = {c.name for c in tiny.study.table(name).columns if "uint64" in c.type.value}
+        for row, known in zip(found[name], tiny.study.rows(name), strict=True):
             expected = {key: _as_json(value) for key, value in known.items()}
             assert {k: _wide(v) if k in wide else v for k, v in row.items()} == expected, name
 
@@ -92,13 +88,13 @@ OF_ONE_FILE = """
     ids=["one of many files", "a file that studies share"],
 )
 def test_one_file_of_a_table_gives_the_columns_asked_for(
-    data: dict[str, Path], tiny: Study, table: str, columns: list[str], carrier: str
+    data: dict[str, Path], tiny: Case, table: str, columns: list[str], carrier: str
 ) -> None:
-    file = list(tiny.files(table))[-1]
+    file = list(tiny.study.files(table))[-1]
     assert (register_script("tiny-lm", file) in data) == (carrier == "tiny-lm")
     given = {"study": "tiny-lm", "file": file, "columns": columns}
     found = asked(data, OF_ONE_FILE, given, "tiny-lm", file, carrier=carrier)
-    known = pq.read_table(tiny.folder / file, columns=columns).to_pylist()
+    known = pq.read_table(tiny.study.folder / file, columns=columns).to_pylist()
     assert found == {"names": columns, "rows": [[row[name] for name in columns] for row in known]}
 
 

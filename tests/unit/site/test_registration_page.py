@@ -102,9 +102,8 @@ def test_a_published_chronology_names_runs_tokens_and_recorded_events(case: Case
     assert "no verified token shows it" in text
 
 
-def test_a_chronology_points_to_later_entries_that_name_its_runs(home: Home) -> None:
+def test_a_chronology_points_to_later_entries_that_name_its_runs(home: Home, embedded: Case) -> None:
     """D1 of the embedded study: two deciding runs were first launched within the tokens' accuracy."""
-    (embedded,) = api.load_cases(("embedded",), home)
     [judged] = [v for v in api.verify_frozen(home, (embedded.study,)) if v.registration == "embedded"]
     text = pages_of(Material((embedded,), (), (judged,)), maker)[NAME]
     read = Read(text)

@@ -1,5 +1,6 @@
 """Tests of the rule language made at random, each with values for its names, and what they give in Python."""
 
+import re
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -12,7 +13,39 @@ from toolkit.errors import RuleError
 SEED = 20261120
 DEEPEST = 3
 MEMBERS = ("0", "1", "2")
-SUMMARIES = ("mean", "min", "max", "first", "last", "variance")
+LEAVES = {
+    "number": ("s0", "s1", "s2", "0.5", "2", "lower(i)", "upper(i)", "p(t)", "adjusted(t)"),
+    "numbers": ("v0", "v1", "v2"),
+    "truth": (
+        *("passes(r0)", "passes(r1)", "s0 > s1", "s2 <= 0", "lower(i) < s0"),
+        *("equivalent(i, 2)", "non_inferior(i, 1.5)"),
+    ),
+}
+# What each kind of part can be, of parts that are one step less deep.
+WHOLE = {
+    "number": (
+        *(f"(<number> {sign} <number>)" for sign in "+-*/"),
+        *(f"{name}(<numbers>)" for name in ("mean", "min", "max", "first", "last", "variance")),
+        *(f"{name}(<numbers>, <numbers>)" for name in ("slope", "rank_correlation")),
+        *("-<number>", "abs(<number>)", "count(<truths>)"),
+    ),
+    "numbers": (
+        *(f"(<numbers> {sign} <numbers>)" for sign in "+-*/"),
+        *(f"(<numbers> {sign} <number>)" for sign in "+-*/"),
+        *(f"(<number> {sign} <numbers>)" for sign in "+-*/"),
+        *("rest(<numbers>)", "abs(<numbers>)", "list(<number>, <number>, <number>)"),
+    ),
+    "truth": (
+        *("all(<truth>, <truth>)", "any(<truth>, <truth>, <truth>)", "not(<truth>)", "each(<truths>)"),
+        *("majority(<truths>)", "decreasing(<numbers>)", "within(<number>, <number>, 1)"),
+        "<number> >= <number>",
+    ),
+}
+TRUTHS = (
+    *(f"<numbers> {sign} <number>" for sign in (">=", "<=", ">", "<", "=")),
+    *(f"<numbers> {sign} <numbers>" for sign in (">=", "<=", ">", "<", "=")),
+    *("within(<numbers>, <number>, 0.5)", "between(<numbers>, -1, <number>)"),
+)
 
 
 def some_tests(number: int) -> list[dict[str, Any]]:
@@ -34,97 +67,26 @@ def _answer(text: str, names: dict[str, Any]) -> Any:
 
 
 def _made(rng: Random) -> dict[str, Any]:
-    names: dict[str, Any] = {f"value s{i}": _scalar(rng) for i in range(3)}
-    names |= {f"value v{i}": _series(rng) for i in range(3)}
-    names |= {f"{end} i": _scalar(rng) for end in ("lower", "upper")}
-    names |= {f"{role} t": _scalar(rng) for role in ("p", "adjusted")}
-    names |= {f"passes r{i}": _truth(rng) for i in range(2)}
-    return {"test": _truth_test(rng, DEEPEST), "names": names}
+    def missing() -> dict[str, Any]:
+        return {"missing": [rng.choice(("one", "another"))], "not_run": rng.random() < 0.5}
+
+    def scalar() -> Any:
+        return missing() if rng.random() < 0.15 else str(Fraction(rng.randint(-6, 6), rng.randint(1, 5)))
+
+    scalars = ("value s0", "value s1", "value s2", "lower i", "upper i", "p t", "adjusted t")
+    names = {name: scalar() for name in scalars}
+    names |= {f"value v{i}": {"unit": "seed", "members": [[m, scalar()] for m in MEMBERS]} for i in range(3)}
+    names |= {f"passes r{i}": rng.choice((True, False, missing())) for i in range(2)}
+    return {"test": _part(rng, "truth", DEEPEST), "names": names}
 
 
-def _fraction(rng: Random) -> str:
-    return str(Fraction(rng.randint(-6, 6), rng.randint(1, 5)))
-
-
-def _missing(rng: Random) -> dict[str, Any]:
-    return {"missing": [rng.choice(("one", "another"))], "not_run": rng.random() < 0.5}
-
-
-def _scalar(rng: Random) -> Any:
-    return _missing(rng) if rng.random() < 0.15 else _fraction(rng)
-
-
-def _truth(rng: Random) -> Any:
-    return rng.choice((True, False, _missing(rng)))
-
-
-def _series(rng: Random) -> Any:
-    return {"unit": "seed", "members": [[member, _scalar(rng)] for member in MEMBERS]}
-
-
-def _number_test(rng: Random, depth: int) -> str:
-    if depth == 0:
-        return rng.choice(("s0", "s1", "s2", "0.5", "2", "lower(i)", "upper(i)", "p(t)", "adjusted(t)"))
-    one, two = (_number_test(rng, depth - 1) for _ in range(2))
-    return rng.choice(
-        (
-            f"({one} {rng.choice('+-*/')} {two})",
-            f"-{one}",
-            f"abs({one})",
-            f"{rng.choice(SUMMARIES)}({_numbers_test(rng, depth - 1)})",
-            f"slope({_numbers_test(rng, depth - 1)}, {_numbers_test(rng, depth - 1)})",
-            f"rank_correlation({_numbers_test(rng, depth - 1)}, {_numbers_test(rng, depth - 1)})",
-            f"count({_truths_test(rng, depth - 1)})",
-        )
-    )
-
-
-def _numbers_test(rng: Random, depth: int) -> str:
-    if depth == 0:
-        return rng.choice(("v0", "v1", "v2"))
-    series, one = _numbers_test(rng, depth - 1), _number_test(rng, depth - 1)
-    return rng.choice(
-        (
-            f"({series} {rng.choice('+-*/')} {_numbers_test(rng, depth - 1)})",
-            f"({series} {rng.choice('+-*/')} {one})",
-            f"({one} {rng.choice('+-*/')} {series})",
-            f"rest({series})",
-            f"abs({series})",
-            f"list({one}, {_number_test(rng, depth - 1)}, {_number_test(rng, depth - 1)})",
-        )
-    )
-
-
-def _truths_test(rng: Random, depth: int) -> str:
-    series, one = _numbers_test(rng, depth), _number_test(rng, depth)
-    compare = rng.choice((">=", "<=", ">", "<", "="))
-    return rng.choice(
-        (
-            f"{series} {compare} {one}",
-            f"{series} {compare} {_numbers_test(rng, depth)}",
-            f"within({series}, {one}, 0.5)",
-            f"between({series}, -1, {one})",
-        )
-    )
-
-
-def _truth_test(rng: Random, depth: int) -> str:
-    if depth == 0:
-        margins = ("equivalent(i, 2)", "non_inferior(i, 1.5)")
-        return rng.choice(("passes(r0)", "passes(r1)", "s0 > s1", "s2 <= 0", "lower(i) < s0", *margins))
-    one, two = (_truth_test(rng, depth - 1) for _ in range(2))
-    return rng.choice(
-        (
-            f"all({one}, {two})",
-            f"any({one}, {two}, {one})",
-            f"not({one})",
-            f"each({_truths_test(rng, depth - 1)})",
-            f"majority({_truths_test(rng, depth - 1)})",
-            f"decreasing({_numbers_test(rng, depth - 1)})",
-            f"within({_number_test(rng, depth - 1)}, {_number_test(rng, depth - 1)}, 1)",
-            f"{_number_test(rng, depth - 1)} >= {_number_test(rng, depth - 1)}",
-        )
-    )
+def _part(rng: Random, kind: str, depth: int) -> str:
+    """Return a part of a test at random, no deeper than said."""
+    if kind == "truths":  # a comparison of series adds no depth
+        chosen = rng.choice(TRUTHS)
+    else:
+        chosen, depth = rng.choice(WHOLE[kind] if depth else LEAVES[kind]), depth - 1
+    return re.sub("<([a-z]+)>", lambda part: _part(rng, part[1], depth), chosen)
 
 
 def _read(written: Any) -> Value:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolkit import api
+from tests.unit.site.conftest import opened
 from toolkit.decisions.case import Case
 from toolkit.places import Home
 from toolkit.site.material import Material
@@ -10,7 +10,7 @@ from toolkit.site.material import Material
 
 @pytest.fixture(scope="session")
 def material(home: Home) -> Material:
-    cases = tuple(api.load_cases((), home))
+    cases = tuple(opened(name) for name in ("published", "embedded"))
     return Material(cases, tuple(case.study for case in cases), cards=home.cards)
 
 

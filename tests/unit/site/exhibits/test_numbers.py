@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.conftest import CHECKOUT, Result
+from tests.unit.site.conftest import opened
 from tests.unit.site.numbers import check_outcomes, classed, near, numbers, section, table, text, tree
 from toolkit.registers.study import Study
 from toolkit.site.exhibits import foreign, paper, theory, world
@@ -30,10 +31,11 @@ def test_the_world_page_shows_draws_of_the_episodes_own_schedule(material: Mater
         assert ("<" in text(event)) == (draw < rate)
 
 
-def test_the_page_of_bfcl_counts_its_pools_and_its_tools(material: Material) -> None:
-    (page,) = foreign.pages(material)
+def test_the_page_of_bfcl_counts_its_pools_and_its_tools() -> None:
+    bfcl = opened("bfcl")
+    (page,) = foreign.pages(Material((bfcl,), (bfcl.study,), cards=CHECKOUT / "cards"))
     shown = tree(page)
-    rows = study_of(material, "bfcl").polars("task_pools").collect().to_dicts()
+    rows = bfcl.study.polars("task_pools").collect().to_dicts()
     for cells in table(shown, "Tasks of bfcl"):
         is_turn = text(cells["Episodes"]) == "bfcl turns"
         # Whoever names a turn says which of its scenario it is.
