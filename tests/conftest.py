@@ -92,7 +92,8 @@ def at_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(HOME_VARIABLE, str(CHECKOUT))
     # No test asks the public Hub, nor reads what this machine has of it.
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    monkeypatch.setenv("HF_HUB_CACHE", str(CHECKOUT / "nowhere"))
+    for name in ("HF_HUB_CACHE", "HF_ASSETS_CACHE"):
+        monkeypatch.setenv(name, str(CHECKOUT / "nowhere"))
 
 
 @pytest.fixture

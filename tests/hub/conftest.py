@@ -18,6 +18,7 @@ PUBLISHED = CHECKOUT / "registers" / "published"
 NAME = "group/study"
 TOKEN = "hf_secret"  # noqa: S105 - of a Hub that lives as long as its test
 RUNS = "runs/c2-paired-s000.parquet"
+SHA = "0123456789abcdef0123456789abcdef01234567"
 
 
 @pytest.fixture
@@ -121,8 +122,8 @@ def make_rows(folder: Path, *, runs: int = 1, schedules_too: bool = False) -> Pa
 
 def cached(tmp_path: Path, commit: str, name: str = NAME) -> Path:
     """Return the folder of a commit in the cache."""
-    repository = f"datasets--{name.replace('/', '--')}"
-    return tmp_path / "hf" / "hub" / repository / "snapshots" / commit
+    root = tmp_path / "hf" / "assets" / "paired-rollouts-toolkit"
+    return root / name.replace("/", "--") / "studies" / commit
 
 
 def damage(path: Path) -> None:

@@ -74,6 +74,7 @@ class FixtureHub:
             "HF_ENDPOINT": self.url,
             "HF_HOME": str(home),
             "HF_HUB_CACHE": str(home / "hub"),
+            "HF_ASSETS_CACHE": str(home / "assets"),
             "HF_DATASETS_CACHE": str(home / "datasets"),
             "HF_TOKEN": self.token or "",
             "HF_TOKEN_PATH": str(home / "token"),

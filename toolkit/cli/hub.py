@@ -64,8 +64,8 @@ def push(
       toolkit registers push embedded my-group/embedded --tag v1.0.0
       toolkit registers push published my-group/published --private --json
     """
+    from toolkit.registers.hub.client import parse_reference
     from toolkit.registers.hub.push import push as push_study
-    from toolkit.registers.hub.revision import parse_reference
 
     if "@" in repository:
         raise UsageError(
@@ -111,20 +111,20 @@ def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool
       toolkit registers pull some-group/their-study --into their-study
       toolkit registers pull some-group/their-study@v1.0.0 --offline
     """
-    from toolkit.registers.hub import copying, revision
-    from toolkit.registers.hub.pull import pull as pull_study
+    from toolkit.registers.hub import pull as hub
+    from toolkit.registers.hub.client import parse_reference
     from toolkit.verification.whole import number_of_steps
 
-    asked = revision.parse_reference(reference)
-    study = pull_study(asked, offline=offline, accept_moved=accept_moved, say=remark)
+    asked = parse_reference(reference)
+    study = hub.pull(asked, offline=offline, accept_moved=accept_moved, say=remark)
     with stepped("verify", number_of_steps(study)) as progress:
         verified = api.verify_registers(study, progress=progress)
     if verified.missing:
         remark(f"{verified.missing}: seeds, probe and stored decisions were not held against it")
     if into is not None:
-        copying.check_into(into, study)
+        hub.check_into(into, study)
         with steps("copy") as progress:
-            study = copying.copy_into(into, study, progress)
+            study = hub.copy_into(into, study, progress)
     if study.origin is None:
         raise TypeError(study)
     if as_json:

@@ -15,7 +15,7 @@ from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
     from toolkit.documents.registers import AnswerRows, ParquetDocument
-    from toolkit.registers.hub.in_place import RemoteStudy
+    from toolkit.registers.hub.pull import RemoteStudy
     from toolkit.registers.query import Answer, Asking
     from toolkit.registers.study import Study
 
@@ -107,9 +107,10 @@ def _opened(name: str | None, *, remote: bool) -> Study | RemoteStudy:
         return api.open_study(name or api.usual_study())
     if name is None:
         raise UsageError("say which study on the Hub to ask", expected="--study owner/name@revision")
-    from toolkit.registers.hub import in_place, revision
+    from toolkit.registers.hub.client import parse_reference
+    from toolkit.registers.hub.pull import open_remote
 
-    study = in_place.open_remote(revision.parse_reference(name), say=output.remark)
+    study = open_remote(parse_reference(name), say=output.remark)
     output.remark(
         f"{study.place}: the Hub states the SHA-256 of the manifest for every file; "
         "what a query reads of them was not hashed"

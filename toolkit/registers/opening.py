@@ -14,8 +14,8 @@ def open_registers(
     """Open a study by name, path, or `owner/name@revision`; what is here wins over what is on the Hub."""
     home = home or find_home()
     if home.find_study(name) is None and _is_on_the_hub(name):
+        from toolkit.registers.hub.client import parse_reference
         from toolkit.registers.hub.pull import pull
-        from toolkit.registers.hub.revision import parse_reference
 
         return pull(parse_reference(name), offline=offline, say=say)
     study = open_study(home.study_folder(name))
@@ -31,7 +31,7 @@ def open_registers(
 
 def _is_on_the_hub(name: str) -> bool:
     """Whether a name that is no study here is meant for the Hub: a path into a folder that is here is not."""
-    from toolkit.registers.hub.revision import SCHEME, looks_like_reference  # brings what asks the Hub
+    from toolkit.registers.hub.client import SCHEME, looks_like_reference  # brings what asks the Hub
 
     if not looks_like_reference(name):
         return False

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from toolkit.deadline import within
 from toolkit.errors import UsageError
 from toolkit.files import writing
-from toolkit.registers.hub.in_place import RemoteStudy
+from toolkit.registers.hub.pull import RemoteStudy
 from toolkit.registers.sandbox import open_sandbox, reading_statement
 from toolkit.registers.study import Study
 
@@ -127,7 +127,7 @@ class Asking:
                 remedy="ask for fewer rows or columns at once",
             ) from None
         except (duckdb.Error, UnicodeError) as error:
-            if self._remote is not None and self._remote.traffic.failures:
+            if self._remote is not None and self._remote.failures:
                 self._remote.tell_failure()
             raise UsageError(
                 "DuckDB refused the query",

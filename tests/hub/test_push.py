@@ -1,15 +1,19 @@
 """Everything that can be wrong with a push: nothing half-done, nothing lost, nothing moved."""
 
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import run
+from tests.conftest import CHECKOUT, run
 from tests.hub.conftest import NAME, PUBLISHED, TOKEN, damage, expect, make_rows, meet, name_anew, push, put
 from tests.hub.server import FixtureHub
 from toolkit.files import write_bytes
+from toolkit.prereg.registration import load_registration
 from toolkit.registers.hub import push as pushing
-from toolkit.registers.manifest import read_manifest
+from toolkit.registers.manifest import read_manifest, write_manifest
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +61,9 @@ def test_rows_are_not_removed_unless_that_is_said(hub: FixtureHub, small: Path, 
     put(hub, more)
     expect(push(small), 2, "schedules/test.parquet")
     assert push(small, "--replace").code == 0
-    assert "schedules/test.parquet" not in hub.store.repository(NAME).head.files
-    assert ".gitattributes" in hub.store.repository(NAME).head.files
+    files = hub.store.repository(NAME).head.files
+    assert "schedules/test.parquet" not in files
+    assert ".gitattributes" in files
 
 
 def test_an_empty_repository_is_taken_and_none_of_something_else(small: Path, hub: FixtureHub) -> None:
@@ -169,26 +174,11 @@ def test_no_hub_is_no_push(small: Path, hub: FixtureHub, monkeypatch: pytest.Mon
 
 
 def test_a_tag_has_the_form_of_one(small: Path, hub: FixtureHub) -> None:
-    odd = (
-        "a b",
-        "../x",
-        "",
-        "v1..2",
-        "v1.lock",
-        "v1.",
-        "a" * 101,
-        "main",
-        "HEAD",
-        "0" * 40,
-        "ABCDE12345" * 4,
-    )
-    for tag in odd:
+    names = ("a b", "../x", "", "v1..2", "v1.lock", "v1.", "main", "HEAD")
+    for tag in (*names, "a" * 101, "0" * 40, "ABCDE12345" * 4):
         assert push(small, "--tag", tag).code == 2
     assert run("registers", "push", small, f"{NAME}@dev").code == 2  # a push goes to the branch main
     assert hub.requests == []
-
-
-def test_a_tag_that_git_takes_is_taken(small: Path, hub: FixtureHub) -> None:
     tags = ["v1.0.0", "1", "v1.lock.2", "2026-01-01", "0" * 39, "v1+a_b"]
     for tag in tags:
         assert push(small, "--tag", tag).code == 0
@@ -208,3 +198,131 @@ def test_a_public_repository_is_not_made_private_by_a_push(hub: FixtureHub, comm
     assert hub.asked("POST|PUT") == []
     hub.store.repository(NAME).private = True
     assert push(more, "--private").code == 0
+
+
+def test_a_push_of_the_same_study_makes_no_commit(hub: FixtureHub, small: Path) -> None:
+    push = ("registers", "push", small, NAME)
+    planned = run(*push, "--dry-run", "--json").json()
+    assert planned["outcome"] == "planned"
+    assert "MANIFEST.json" in planned["added"]
+    assert hub.store.repositories == {}
+    run(*push, "--private")
+    assert hub.store.repository(NAME).private
+    head = hub.store.repository(NAME).head.sha
+    again = run(*push, "--tag", "v1.0.0", "--json").json()
+    assert (again["outcome"], again["commit"]) == ("unchanged", head)
+    assert len(hub.asked("POST .*/commit/")) == 1
+    assert run(*push, "--tag", "v1.0.0").code == 0
+
+
+# A registration that a study carries is guarded as its rows are, and has to be one.
+
+REGISTRATION = "embedded"
+CARRIED = f"prereg/{REGISTRATION}"
+CHAIN = f"{CARRIED}/LATER.chain"
+
+
+def reseal(folder: Path) -> None:
+    """Have the manifest name what lies there of a registration."""
+    manifest = read_manifest(folder)
+    files = {name: entry for name, entry in manifest.files.items() if not name.startswith("prereg/")}
+    write_manifest(folder, replace(manifest, files=files))
+    carried = sorted(path for path in (folder / "prereg").rglob("*") if path.is_file())
+    name_anew(folder, *(path.relative_to(folder).as_posix() for path in carried))
+
+
+@pytest.fixture
+def carrying(rows: Path) -> Path:
+    """Return the folder of a study of rows that carries a registration which loads."""
+    source = CHECKOUT / "prereg" / REGISTRATION
+    shutil.copytree(source, rows / CARRIED)
+    manifest = read_manifest(rows)
+    reference = replace(manifest.registration, name=REGISTRATION, sha256=load_registration(source).sha256)
+    write_manifest(rows, replace(manifest, registration=reference))
+    reseal(rows)
+    return rows
+
+
+def earlier(study: Path, folder: Path) -> Path:
+    """Make the study as it was before the last thing was registered later."""
+    shutil.copytree(study, folder)
+    lines = (folder / CHAIN).read_text().splitlines(keepends=True)
+    (folder / CHAIN).write_text("".join(lines[:-1]))
+    (folder / CARRIED / lines[-1].split()[-1]).unlink()
+    reseal(folder)
+    return folder
+
+
+def test_a_carried_registration_is_pushed(hub: FixtureHub, carrying: Path) -> None:
+    assert push(carrying).code == 0
+    assert CHAIN in hub.store.repository(NAME).head.files
+
+
+def test_what_is_registered_later_is_added_and_the_chain_grows(
+    hub: FixtureHub, carrying: Path, tmp_path: Path
+) -> None:
+    put(hub, earlier(carrying, tmp_path / "earlier"))
+    done = push(carrying, "--json")
+    assert done.code == 0, done.err
+    assert CHAIN in done.json()["changed"]
+    assert [name for name in done.json()["added"] if name.startswith(CARRIED)]
+
+
+def of_another_chain(folder: Path) -> None:
+    path = folder / CHAIN
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([lines[0].replace(lines[0][:4], "0000", 1), *lines[1:-1]]))
+
+
+def of_other_rules(folder: Path) -> None:
+    path = folder / CARRIED / "rules.toml"
+    path.write_text(path.read_text() + "\n# other\n")
+
+
+def of_more_than_is_here(folder: Path) -> None:
+    (folder / CARRIED / "amendments" / "A99.toml").write_text("an amendment")
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [(of_another_chain, "LATER.chain"), (of_other_rules, "rules.toml"), (of_more_than_is_here, "A99.toml")],
+)
+def test_a_registration_that_is_there_is_not_changed_unless_that_is_said(
+    hub: FixtureHub, carrying: Path, tmp_path: Path, change: Callable[[Path], None], name: str
+) -> None:
+    there = tmp_path / "there"
+    shutil.copytree(carrying, there)
+    change(there)
+    reseal(there)
+    old = put(hub, there)
+    expect(push(carrying), 2, "change or remove a registration", name)
+    assert hub.store.repository(NAME).head.sha == old
+    assert push(carrying, "--replace").code == 0
+
+
+def of_another_digest(folder: Path) -> None:
+    manifest = read_manifest(folder)
+    write_manifest(folder, replace(manifest, registration=replace(manifest.registration, sha256="0" * 64)))
+
+
+def of_a_draft(folder: Path) -> None:
+    (folder / CARRIED / "FROZEN.sha256").unlink()
+    (folder / CHAIN).unlink()
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "problem"),
+    [
+        (of_other_rules, 1, ""),
+        (of_another_chain, 1, ""),
+        (of_another_digest, 4, "is not the one that its manifest names"),
+        (of_a_draft, 3, ""),
+    ],
+)
+def test_a_registration_that_is_not_the_manifests_frozen_one_is_not_pushed(
+    hub: FixtureHub, carrying: Path, change: Callable[[Path], None], code: int, problem: str
+) -> None:
+    change(carrying)
+    reseal(carrying)
+    expect(push(carrying), code, problem)
+    assert hub.requests == []
