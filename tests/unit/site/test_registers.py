@@ -1,4 +1,4 @@
-"""What of the registers travels with the site, and what the data page says of it."""
+"""What of the registers and registrations travels with the site, and what the data page says of it."""
 
 import base64
 import json
@@ -15,12 +15,15 @@ import pytest
 from tests.unit.site.reading import pages_of
 from toolkit.decisions.case import Case
 from toolkit.places import Home
+from toolkit.prereg.registration import Registration, load_registration
 from toolkit.registers.columns import ARMS
 from toolkit.registers.study import Study, open_study
 from toolkit.site import registers
+from toolkit.site.links import Markup
 from toolkit.site.material import Material
 from toolkit.site.pages import data
-from toolkit.site.registers import register_files
+from toolkit.site.pages import registration as maker
+from toolkit.site.registers import download, frozen_file_content, frozen_files, register_files
 
 HOSTILE = "</script><script>alert(1)</script>\"'&{{ 7*7 }}\u2028"
 _SCRIPT = re.compile(r'\(globalThis\.toolkitRegisters\?\?=\{\}\)\["([^"]+)"\]=(.*);\n', re.DOTALL)
@@ -133,3 +136,41 @@ def test_hostile_words_of_a_study_are_text_on_the_data_page(published: Study) ->
     text = text_of(data, replace(published, manifest=manifest, _kept={}))
     assert "<script>alert" not in text
     assert str(escape("</script><script>alert(1)</script>")) in text
+
+
+def of(home: Home, name: str) -> Registration:
+    return load_registration(home.registration_folder(name))
+
+
+def test_every_file_of_a_demonstration_is_there_as_it_lies_in_its_folder(home: Home) -> None:
+    embedded = of(home, "embedded")
+    present = {
+        p.relative_to(embedded.folder).as_posix(): p for p in embedded.folder.rglob("*") if p.is_file()
+    }
+    assert frozen_files(embedded) == {name: path.read_bytes() for name, path in present.items()}
+
+
+def test_a_script_carries_the_same_bytes_as_the_downloads(home: Home) -> None:
+    embedded = of(home, "embedded")
+    content = frozen_file_content(Material((), registrations=(embedded,)))
+    key, held = carried_value(content.pop("data/registrations/embedded.js"))
+    assert key == "registrations/embedded"
+    assert {download("embedded", n): base64.b64decode(text) for n, text in held.items()} == content
+
+
+def test_evidence_of_others_and_what_is_no_evidence_stay_where_they_are(home: Home, tmp_path: Path) -> None:
+    adopted = of(home, "paired-rollouts")
+    assert not [name for name in frozen_files(adopted) if name.startswith("evidence/")]
+    own = of(home, "embedded")
+    for name, content in frozen_files(own).items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "evidence" / "signer.key").write_bytes(b"secret")
+    assert frozen_files(replace(own, folder=tmp_path)) == frozen_files(own)
+
+
+def test_the_page_leads_to_every_file(home: Home) -> None:
+    embedded = of(home, "embedded")
+    [text] = pages_of(Material((), registrations=(embedded,)), maker).values()
+    offered = {r.target for r in Markup(text).references if r.is_download}
+    assert offered == {f"../{download('embedded', name)}" for name in frozen_files(embedded)}
