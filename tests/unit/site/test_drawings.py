@@ -20,11 +20,9 @@ def charts(case: Case, rule: str) -> list[Chart]:
 
 
 def test_a_probe_ratio_has_the_interval_that_the_study_holds(embedded: Case) -> None:
-    ((low, high),) = ask(
-        embedded.study,
-        "SELECT low, high FROM probe_intervals WHERE trajectory = 'c2-paired-s2' AND step = 100 "
-        "AND scored = 'all' AND noise = 'outcome' AND estimator = 'MC' AND figure = 'trace_ratio'",
-    ).rows
+    where = "step = 100 AND noise = 'outcome' AND estimator = 'MC' AND figure = 'trace_ratio'"
+    where += " AND trajectory = 'c2-paired-s2' AND scored = 'all'"
+    ((low, high),) = ask(embedded.study, f"SELECT low, high FROM probe_intervals WHERE {where}").rows
     drawn = charts(embedded, "H1b")
     assert any(f"c2-paired-s2@100: 0.603 [{low:.3f}, {high:.3f}]" in chart.svg for chart in drawn)
     assert all(
@@ -41,15 +39,6 @@ def test_a_probe_ratio_that_some_resample_does_not_define_says_why_it_has_no_int
     drawn = rule_charts(embedded, embedded.decide("H1b"), figures)
     assert any('c2-paired-s2@100: 0.603"' in chart.svg for chart in drawn)
     assert all("some resample of these tasks does not define the figure" in chart.caption for chart in drawn)
-
-
-def test_coordinates_are_not_mixed(embedded: Case) -> None:
-    ((low, high),) = ask(
-        embedded.study,
-        "SELECT low, high FROM probe_intervals WHERE trajectory = 'base' AND scored = 'actions' "
-        "AND noise = 'outcome' AND estimator = 'MC' AND figure = 'trace_ratio'",
-    ).rows
-    assert any(f"[{low:.3f}, {high:.3f}]" in chart.svg for chart in charts(embedded, "B1"))
 
 
 def test_luck_shares_have_the_intervals_that_were_published(case: Case) -> None:

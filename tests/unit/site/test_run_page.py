@@ -59,7 +59,6 @@ def test_a_run_names_its_episodes_its_partners_and_its_readers(some: Case) -> No
     ):
         assert part in read.text
     assert "training" not in read.ids  # nothing of its groups was counted, and no luck share diagnosed
-    assert "training" not in read.ids  # none of its training is in the registers
     assert "episodes" in read.ids
     assert "#phase=periodic&pool=validation&regime=faults_p025" in read.links
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
@@ -17,7 +16,6 @@ from toolkit import api
 from toolkit.decisions.case import Case
 from toolkit.places import Home
 from toolkit.prereg.record import read_amendment
-from toolkit.site.charts.curves import learning_curves
 from toolkit.site.front import read_front
 from toolkit.site.material import Material
 from toolkit.site.page import run_page
@@ -56,17 +54,11 @@ def test_the_shipped_site_is_no_larger_than_promised(what: str) -> None:
     assert sizes(SITE)[what] <= GOALS[what]
 
 
-def test_every_run_of_every_study_has_a_page(home: Home) -> None:
+def test_every_run_and_every_rule_of_every_study_has_a_page(home: Home) -> None:
     cases = api.load_cases((), home)
-    assert {run_page(c.study.name, run["run_id"]) for c in cases for run in c.study.rows("runs")} <= set(
-        PAGES
-    )
-
-
-def test_every_rule_of_every_study_has_a_page(home: Home) -> None:
-    cases = api.load_cases((), home)
+    runs = {run_page(case.study.name, run["run_id"]) for case in cases for run in case.study.rows("runs")}
     rules = {f"{case.study.name}/{rule}.html" for case in cases for rule in case.book.rules}
-    assert {"index.html"} | rules <= set(PAGES)
+    assert {"index.html"} | runs | rules <= set(PAGES)
 
 
 @pytest.mark.parametrize("name", one_a_kind().values())
@@ -94,25 +86,6 @@ def test_a_hypothesis_page_shows_its_rule_its_numbers_and_its_digests(case: Case
     numbers = ("mean(c2_auc) >= 0.03", "0.03698", "-0.00156", "published (percentile bootstrap")
     for part in (*numbers, "toolkit decide H2a", case.registration.sha256, case.study.sha256("evaluations")):
         assert part in text
-
-
-def test_the_curves_drawn_are_the_rows(case: Case) -> None:
-    """The 36 evaluations of H2a's curves, and nothing else, are in the drawing."""
-    rows = [
-        r
-        for r in case.study.rows("evaluations")
-        if r["condition"] == "C2" and r["regime"] == "faults_p025" and r["phase"] == "periodic"
-    ]
-    points = case.engine.curve("c2_auc")
-    drawn = {(p.arm, p.series, p.step): p.success for p in points if p.series != "mean"}
-    assert drawn == {
-        (r["arm"], f"seed {r['seed']}", r["step"]): Fraction(r["successes"], r["episodes"]) for r in rows
-    }
-    chart = learning_curves(points, "C2", "successes / episodes")
-    assert chart is not None
-    assert len(rows) == 36
-    assert len(re.findall(r'class="(?:mark [^"]*)?line k', chart.wide)) == 8  # six seeds' lines and two means
-    assert "3 seeds" in chart.caption
 
 
 def test_a_rule_of_two_seeds_draws_two_seeds(case: Case) -> None:

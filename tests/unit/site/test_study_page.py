@@ -61,6 +61,9 @@ def test_every_page_with_verdicts_says_what_they_stand_on(
     case: Case, room: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rule, "rule_charts", lambda *_: ())
+    if room is rule:
+        some = case.decide_all()[:3]  # each page is made in one way
+        monkeypatch.setattr(Case, "decide_all", lambda _: some)
     for standing, told in (
         (
             Standing("demonstration"),
