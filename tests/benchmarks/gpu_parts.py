@@ -26,14 +26,9 @@ Work = tuple[float, float]
 
 @dataclass(frozen=True)
 class Figure:
-    """What was measured: its name, value and unit, and what it is held against.
+    """What was measured, with the work of each phase that was timed; `count` is of what a rate counts.
 
-    Args:
-        name, value, unit: of the figure.
-        phases: the work of what was timed, one phase after the other.
-        count: of what a rate counts; 0 where the value is a duration.
-        bound: where no card decides it.
-        basis: what that bound is.
+    `bound` and its `basis` are given where no card decides it.
     """
 
     name: str
@@ -166,7 +161,10 @@ def _apart(mine: Any, other: Any) -> float:
 
 
 def needed(text: Mapping[str, Any], rank: int, positions: int, predicted: int, forwards: int) -> Work:
-    """Return the work of reading tokens and having the adapter's gradient."""
+    """Return the work of reading tokens and having the adapter's gradient.
+
+    Asked for are the probabilities of `predicted` tokens; 2 `forwards` where activations are computed again.
+    """
     maps, head = linear_maps(text), text["hidden_size"] * text["vocab_size"]
     multiplied = sum(rows * columns for rows, columns in maps.values())
     adapter = adapter_parameters(maps, rank)
