@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli import offers, output
+from toolkit.cli import output
 from toolkit.errors import UsageError
-from toolkit.lab.commands.probe_drift import MOST_PROMPTS, OPTIMIZERS, started
+from toolkit.lab.commands.probe_drift import MOST_PROMPTS, OPTIMIZERS, checkpoint_options, started
 
 if TYPE_CHECKING:
     from toolkit.lab.probe.advice import Advice
@@ -27,17 +27,7 @@ LABELS = {
 
 @click.command("advise")
 @click.argument("source", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--study",
-    "name",
-    metavar=output.STUDY,
-    shell_complete=offers.studies,
-    help="Instead of SOURCE: play with a checkpoint of a study.",
-)
-@click.option(
-    "--run", "run_id", metavar="RUN", shell_complete=offers.runs, help="Its run of a log-linear policy."
-)
-@click.option("--step", type=click.IntRange(0), help="Step of the run's checkpoint.")
+@checkpoint_options
 @click.option(
     "--tasks", type=click.IntRange(2, 2000), default=512, help="Tasks that are played with --study."
 )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from toolkit.estimators.taskwise import TaskUncertainty
     from toolkit.lab.probe.predicted import Cell, Prediction
 
+Command = TypeVar("Command", bound=Callable[..., Any])
 OPTIMIZERS = ("adam", "gradient", "sign")
 
 
@@ -44,22 +46,26 @@ class Numbers(click.ParamType[tuple[int, ...]]):
 MOST_PROMPTS = 1000
 
 
+def checkpoint_options(command: Command) -> Command:
+    """Take the options that name a checkpoint."""
+    step = click.option("--step", type=click.IntRange(0), help="Step of the run's checkpoint.")
+    run = click.option(
+        *("--run", "run_id"),
+        metavar="RUN",
+        shell_complete=offers.runs,
+        help="Its run of a log-linear policy, whose settings stand where none are given.",
+    )
+    study = click.option(
+        *("--study", "name"),
+        metavar=output.STUDY,
+        shell_complete=offers.studies,
+        help="Study whose checkpoint plays, with --run and --step.",
+    )
+    return study(run(step(command)))
+
+
 @click.command("drift")
-@click.option(
-    "--study",
-    "name",
-    metavar=output.STUDY,
-    shell_complete=offers.studies,
-    help="Study whose checkpoint plays, with --run and --step.",
-)
-@click.option(
-    "--run",
-    "run_id",
-    metavar="RUN",
-    shell_complete=offers.runs,
-    help="Its run; the run's settings stand where none are given.",
-)
-@click.option("--step", type=click.IntRange(0), help="Step of the run's checkpoint.")
+@checkpoint_options
 @click.option(
     "--regime",
     shell_complete=offers.regimes,

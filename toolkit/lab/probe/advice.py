@@ -42,17 +42,10 @@ NO_DRIFT = "the independent design's drift is not told from zero: more tasks, or
 
 @dataclass(frozen=True)
 class GroupEvidence:
-    """Groups of both designs.
+    """Groups of both designs, which each have groups of every task: N of them, with P coordinates.
 
-    Args:
-        paired: whether a group is of the paired design, shape (N,).
-        tasks: number of its task, shape (N,); both designs have groups of every task.
-        varied: whether its rewards vary, shape (N,).
-        group_size: rollouts a group, G.
-        gram: inner products of the group gradients, shape (N, N); None where there are none.
-        gradients: the group gradients, advantages as in training, shape (N, P); None where there are none.
-        direction: gradients whose mean is the direction of progress, shape (N, P); None for the gradients.
-        common_mean: whether both designs have one mean gradient, as without scaling.
+    `gradients` have advantages as in training; progress is along the mean of `direction`, or without it of them.
+    `common_mean`: both designs have one mean gradient, as without scaling.
     """
 
     paired: NDArray[np.bool_]
@@ -67,21 +60,10 @@ class GroupEvidence:
 
 @dataclass(frozen=True)
 class Advice:
-    """What is said to somebody who trains.
+    """What is said to somebody who trains; `not_evaluable` says which figure could not be had, and why.
 
-    Args:
-        tasks: tasks of both designs.
-        groups: design → groups.
-        group_size: rollouts a group.
-        optimizer, batch: whose drift it is: the optimizer and its groups a step.
-        figures: name → value and interval, the best value quoted; those that could not be had have no entry.
-        not_evaluable: name → why not.
-        verdict: `pair`, `do_not_pair`, `either`, `undecided` or `not_evaluable`.
-        tasks_needed: tasks that are likely to settle what is undecided; None where nothing is, or it cannot
-            be said.
-        batch_needed: groups a step at which the ratio comes above 1 - `MARGIN`; None where it is there, or
-            at no batch that was tried.
-        sentences: the advice in words.
+    `tasks_needed` are likely to settle what is undecided; from `batch_needed` groups a step on, the ratio is
+    above 1 - `MARGIN`.
     """
 
     tasks: int
@@ -134,16 +116,8 @@ def advise(evidence: GroupEvidence, optimizer: str = "adam", batch: int = 24) ->
             missing["drift_ratio_resampled"] = "a design has varied groups of fewer than two tasks"
     sizes = {"paired": int(evidence.paired.sum()), "independent": int((~evidence.paired).sum())}
     advice = Advice(
-        tasks,
-        sizes,
-        evidence.group_size,
-        optimizer,
-        batch,
-        figures,
-        missing,
-        verdict,
-        needed_tasks,
-        needed_batch,
+        *(tasks, sizes, evidence.group_size, optimizer, batch),
+        *(figures, missing, verdict, needed_tasks, needed_batch),
     )
     return Advice(**{**vars(advice), "sentences": tuple(_sentences(advice))})
 

@@ -42,18 +42,7 @@ LEVEL, RESAMPLES, RNG_SEED = 0.95, 2000, 24
 
 @dataclass(frozen=True)
 class Cell:
-    """Settings of training whose drift is predicted, named as in a run's specification.
-
-    Args:
-        regime: noise of training.
-        group_size: rollouts a group, G.
-        surface_tokens: V.
-        scale_rewards: `group` or `none`.
-        constant_groups: `kept` or `resampled`.
-        loss_type: `dapo` or `dr_grpo`.
-        prompts_per_step: groups in a step, B.
-        optimizer: `adam`, `gradient` or `sign`.
-    """
+    """Settings of training whose drift is predicted, named as in a run's specification."""
 
     regime: str = "faults_p025"
     group_size: int = 8
@@ -72,17 +61,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class DesignFigures:
-    """Figures of one design.
+    """Figures of one design: variances of a group's gradient, and the drift in units of the learning rate.
 
-    Args:
-        groups: groups that were played.
-        constant: share of them whose rewards are constant.
-        draws: groups that are played for one that counts: 1 where constant ones are kept.
-        symbols: decisions and tokens a group.
-        trace: covariance trace of a group's gradient.
-        along: its variance along the direction.
-        strongest: its variance on the coordinates with most signal, summed.
-        drift: expected progress a step, in units of the learning rate.
+    `draws` groups are played for one that counts; `symbols` are decisions and tokens a group.
     """
 
     groups: int
@@ -97,15 +78,10 @@ class DesignFigures:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What is predicted for a cell.
+    """What is predicted for a cell, on blocks of tasks.
 
-    Args:
-        cell: its settings.
-        blocks: blocks of tasks, whose number the intervals rest on.
-        tasks: tasks that they hold.
-        steps: groups, or steps of B groups where the divisor is a step's own, that give the drift, by design.
-        designs: design → its figures.
-        ratios: `trace`, `along`, `strongest`, `drift` → paired over independent, with its uncertainty.
+    `steps` are groups, or steps of B groups where the divisor is a step's own, that give a design's drift;
+    `ratios` are paired over independent.
     """
 
     cell: Cell
