@@ -44,7 +44,7 @@ NO_DRIFT = "the independent design's drift is not told from zero: more tasks, or
 class GroupEvidence:
     """Groups of both designs, which each have groups of every task: N of them, with P coordinates.
 
-    `gradients` have advantages as in training; progress is along the mean of `direction`, or without it of them.
+    `gradients` have advantages as in training; progress is along their mean, or that of `direction`.
     `common_mean`: both designs have one mean gradient, as without scaling.
     """
 
