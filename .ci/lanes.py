@@ -1,7 +1,7 @@
 """Run the slow lanes that a change touches, and name the others: `python .ci/lanes.py [--list] [--record]`.
 
 `.ci/tested.json` names the last commit on which `make test-all` passed, and when. Everything runs where that
-is older than two days, unknown here, or of other dependencies. `--record` writes it for the commit checked out.
+is older than two days, unknown here, or of other dependencies. `--record` writes it for HEAD.
 """
 
 import argparse
