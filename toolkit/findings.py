@@ -27,23 +27,14 @@ _NUMBER = re.compile(r"(?<![\w.])\d[\d.,]*(?!\w)")
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence or two on what a study found.
+    """A sentence or two on what a study found."""
 
-    Args:
-        study: the study, which alone it speaks of.
-        text: the words, with every number filled in.
-        rules: the rules whose verdicts it says.
-        query: the SELECT that gives its other numbers; empty where there are none.
-        at: the places that show it, of `PLACES`.
-        is_exploratory: whether no rule bears it that was registered before the runs.
-    """
-
-    study: str
-    text: str
-    rules: tuple[str, ...]
-    query: str
-    at: tuple[str, ...]
-    is_exploratory: bool
+    study: str  # the study, which alone it speaks of
+    text: str  # the words, with every number filled in
+    rules: tuple[str, ...]  # the rules whose verdicts it says
+    query: str  # the SELECT that gives its other numbers; empty where there are none
+    at: tuple[str, ...]  # the places that show it, of `PLACES`
+    is_exploratory: bool  # whether no rule bears it that was registered before the runs
 
 
 def read_findings(cards: Path, cases: Sequence[Case], *, holding_alone: bool = False) -> tuple[Finding, ...]:

@@ -13,78 +13,55 @@ KEEPS_ALL = "all"
 
 @dataclass(frozen=True)
 class Specification:
-    """The specification of a run.
-
-    Args:
-        study: name of the study.
-        root: what every seed of the run derives from. It holds the registration's anchor, so that no
-            registered run can have been played before the freeze; a pilot's, which comes before it, does not.
-        run_id: name of the run.
-        condition, arm, seed: its place in the matrix.
-        tier: tier of the matrix.
-        role: role of the run in the decisions.
-        regime: noise of training.
-        at_noise: regime of the periodic evaluation at training noise.
-        battery: which evaluation sets are played: `registered`, or `learning` for the learning curve alone.
-        scale_rewards: `group`: advantages are divided by their group's standard deviation; `none`: not.
-        steps: training steps.
-        prompts_per_step: groups in a step.
-        group_size: rollouts in a group, G.
-        learning_rate: Adam's, as decimal text.
-        surface_tokens: V, reward-irrelevant tokens a tool is called with; 0 for none.
-        checkpoint_every: steps between two checkpoints, each evaluated.
-        diagnosed: steps at which the luck share is diagnosed.
-        pools: pool → SHA-256 of the tasks that the run may meet.
-        code: version of the code that decides the bytes.
-        sampling: what the policy samples in an evaluation: the run's `own`, or `shared` by all arms, runs and
-            steps of a study.
-        optimizer: `adam`, `gradient` (a plain step) or `sign` (of every coordinate's gradient).
-        square_decay: Adam's β₂, as decimal text.
-        loss_type: `dapo`: a step's sum over its decisions and tokens is divided by their number; `dr_grpo`:
-            by its number of rollouts.
-        constant_groups: groups whose rewards are all alike are `kept`, or `resampled`: dropped, and tasks
-            drawn until a step has its number of others.
-        registers: what they keep of the run: `all`, `no_checkpoints`, or `evaluations`: neither checkpoints
-            nor training groups. Whoever plays such a row again plays the run from its start.
-        checkpoints: where nothing is trained, the `study` and `run` whose checkpoints are evaluated, and
-            their `sha256`.
-        sub_requests: how many sub-requests the tasks have that it trains and is evaluated on; 0 for any.
-        world: the foreign world that it is played in; empty for the back office.
-    """
+    """The specification of a run."""
 
     checkpoint_table: ClassVar[str] = "checkpoints"
     """Table that the run's checkpoints are rows of."""
 
-    study: str
+    study: str  # name of the study
+    # What every seed of the run derives from. It holds the registration's anchor, so that no registered
+    # run can have been played before the freeze; a pilot's, which comes before it, does not.
     root: str
-    run_id: str
-    condition: str
+    run_id: str  # name of the run
+    condition: str  # condition, arm, seed: its place in the matrix
     arm: str
     seed: int
-    tier: int
-    role: str
-    regime: str
-    at_noise: str
-    scale_rewards: str
+    tier: int  # tier of the matrix
+    role: str  # role of the run in the decisions
+    regime: str  # noise of training
+    at_noise: str  # regime of the periodic evaluation at training noise
+    scale_rewards: str  # `group`: advantages are divided by their group's standard deviation; `none`: not
+    # Which evaluation sets are played: `registered`, or `learning` for the learning curve alone
     battery: str = "registered"
-    steps: int = 100
-    prompts_per_step: int = 24
-    group_size: int = 8
-    learning_rate: str = "0.0035"
-    surface_tokens: int = 16
-    checkpoint_every: int = 20
-    diagnosed: tuple[int, ...] = (0, 100)
+    steps: int = 100  # training steps
+    prompts_per_step: int = 24  # groups in a step
+    group_size: int = 8  # rollouts in a group, G
+    learning_rate: str = "0.0035"  # Adam's, as decimal text
+    surface_tokens: int = 16  # V, reward-irrelevant tokens a tool is called with; 0 for none
+    checkpoint_every: int = 20  # steps between two checkpoints, each evaluated
+    diagnosed: tuple[int, ...] = (0, 100)  # steps at which the luck share is diagnosed
+    # Pool → SHA-256 of the tasks that the run may meet
     pools: Mapping[str, str] = field(default_factory=dict)
-    code: str = "1"
+    code: str = "1"  # version of the code that decides the bytes
+    # What the policy samples in an evaluation: the run's `own`, or `shared` by all arms, runs and steps
+    # of a study
     sampling: str = "own"
-    optimizer: str = "adam"
-    square_decay: str = "0.999"
+    optimizer: str = "adam"  # `adam`, `gradient` (a plain step) or `sign` (of every coordinate's gradient)
+    square_decay: str = "0.999"  # Adam's β₂, as decimal text
+    # `dapo`: a step's sum over its decisions and tokens is divided by their number; `dr_grpo`: by its
+    # number of rollouts
     loss_type: str = "dapo"
+    # Groups whose rewards are all alike are `kept`, or `resampled`: dropped, and tasks drawn until a step
+    # has its number of others
     constant_groups: str = "kept"
+    # What they keep of the run: `all`, `no_checkpoints`, or `evaluations`: neither checkpoints nor
+    # training groups. Whoever plays such a row again plays the run from its start.
     registers: str = "all"
+    # Where nothing is trained, the `study` and `run` whose checkpoints are evaluated, and their `sha256`
     checkpoints: Mapping[str, str] = field(default_factory=dict)
+    # How many sub-requests the tasks have that it trains and is evaluated on; 0 for any
     sub_requests: int = 0
-    world: str = ""
+    world: str = ""  # the foreign world that it is played in; empty for the back office
 
     @property
     def trains(self) -> bool:
@@ -143,16 +120,12 @@ class LanguageModelSpecification(Specification):
     """The specification of a language model's run.
 
     Its sizes and learning rate are those of the recipe; it has no surface tokens.
-
-    Args:
-        recipe: the recipe's document.
-        model_commit: commit of the model that it starts from, or the SHA-256 of its files.
     """
 
     checkpoint_table: ClassVar[str] = "adapters"
 
-    recipe: Mapping[str, Any] = field(default_factory=dict)
-    model_commit: str = ""
+    recipe: Mapping[str, Any] = field(default_factory=dict)  # the recipe's document
+    model_commit: str = ""  # commit of the model that it starts from, or the SHA-256 of its files
 
     def document(self) -> dict[str, Any]:
         """Return the specification as JSON values."""

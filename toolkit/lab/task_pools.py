@@ -25,21 +25,13 @@ TABLE = "task_pools"
 
 @dataclass(frozen=True)
 class PoolSummary:
-    """What a pool consists of.
+    """What a pool consists of."""
 
-    Args:
-        name: its name.
-        tasks: how many tasks it has.
-        sha256: of its tasks' digests, in order.
-        mean_calls: planned calls a task, on average.
-        mean_writes: planned writes a task, on average.
-    """
-
-    name: str
-    tasks: int
-    sha256: str
-    mean_calls: float
-    mean_writes: float
+    name: str  # its name
+    tasks: int  # how many tasks it has
+    sha256: str  # of its tasks' digests, in order
+    mean_calls: float  # planned calls a task, on average
+    mean_writes: float  # planned writes a task, on average
 
 
 def summarize(name: str) -> PoolSummary:

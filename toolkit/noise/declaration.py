@@ -53,15 +53,10 @@ _ONE_OF: Mapping[str, tuple[str, ...]] = {"kind": get_args(Kind), "stale": get_a
 
 @dataclass(frozen=True)
 class Declaration:
-    """The declared tools of a world.
+    """The declared tools of a world."""
 
-    Args:
-        name: name of the world.
-        tools: its tools, by name; a `wait` is among them.
-    """
-
-    name: str
-    tools: Mapping[str, Tool]
+    name: str  # name of the world
+    tools: Mapping[str, Tool]  # its tools, by name; a `wait` is among them
 
     @cached_property
     def sha256(self) -> str:

@@ -30,14 +30,11 @@ Bounds = tuple[tuple[float, Fault], ...]
 class Mixture:
     """Weights of the fault types, renormalized over those that a call may meet.
 
-    Args:
-        weights: fault → whole weight.
-
     Raises:
         ValueError: no weight, or one that is not positive.
     """
 
-    weights: Mapping[Fault, int]
+    weights: Mapping[Fault, int]  # fault → whole weight
     _bounds: dict[tuple[Fault, ...], Bounds] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )

@@ -36,23 +36,14 @@ _ERRORS = frozenset({"transient", "rate_limit", "outage"})
 
 
 class Exposure(NamedTuple):
-    """A fault that landed.
+    """A fault that landed."""
 
-    Args:
-        call: number of the call in the episode, from 0.
-        tool: tool of the event key.
-        resource: resource of the event key.
-        repeat: repeat index of the event key.
-        fault: its type.
-        changed: whether the answer differs from what it would have been, in more than its revision.
-    """
-
-    call: int
-    tool: str
-    resource: str
-    repeat: int
-    fault: Fault
-    changed: bool
+    call: int  # number of the call in the episode, from 0
+    tool: str  # tool of the event key
+    resource: str  # resource of the event key
+    repeat: int  # repeat index of the event key
+    fault: Fault  # its type
+    changed: bool  # whether the answer differs from what it would have been, in more than its revision
 
     def as_dict(self) -> ExposureDocument:
         """Return the fault as an episode's document states it."""
@@ -67,19 +58,12 @@ class Exposure(NamedTuple):
 
 
 class Fate(NamedTuple):
-    """A fault that lets the tool answer.
+    """A fault that lets the tool answer."""
 
-    Args:
-        fault: its type.
-        draw: its draw.
-        key: resource and repeat index of the event key.
-        call: number of the call in the episode.
-    """
-
-    fault: Fault
-    draw: Draw
-    key: tuple[str, int]
-    call: int
+    fault: Fault  # its type
+    draw: Draw  # its draw
+    key: tuple[str, int]  # resource and repeat index of the event key
+    call: int  # number of the call in the episode
 
 
 class Layer:

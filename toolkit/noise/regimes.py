@@ -20,22 +20,14 @@ HELD_OUT = Mixture({"timeout_after_commit": 1, "field_dropout": 1})
 
 @dataclass(frozen=True)
 class Regime:
-    """A noise setting.
+    """A noise setting."""
 
-    Args:
-        name: its name in registers and on the command line.
-        about: what happens under it.
-        fault_rate: p, the probability of a fault per eligible call.
-        mixture: of which types; None where there are no random faults.
-        flip_rate: q, the probability that a success is graded a failure.
-        challenge: whether the first attempt of every write request fails transiently, and nothing else.
-    """
-
-    name: str
-    about: str
-    fault_rate: float = 0.0
-    mixture: Mixture | None = None
-    flip_rate: float = 0.0
+    name: str  # its name in registers and on the command line
+    about: str  # what happens under it
+    fault_rate: float = 0.0  # p, the probability of a fault per eligible call
+    mixture: Mixture | None = None  # of which types; None where there are no random faults
+    flip_rate: float = 0.0  # q, the probability that a success is graded a failure
+    # Whether the first attempt of every write request fails transiently, and nothing else
     challenge: bool = False
 
     @property

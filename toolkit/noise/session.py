@@ -26,23 +26,14 @@ Given = TypeVar("Given")
 
 
 class Call(NamedTuple):
-    """A call that was made, as registers keep it.
+    """A call that was made, as registers keep it."""
 
-    Args:
-        tool: its tool.
-        arguments: its arguments.
-        key: resource and repeat index of its event key; None where no draw was made.
-        fault: the fault that landed; None for none.
-        blocked_by: the earlier fault that kept it from being drawn; None for none.
-        answer: what the agent got; None where the tool raised.
-    """
-
-    tool: str
-    arguments: Mapping[str, Any]
-    key: tuple[str, int] | None
-    fault: Fault | None
-    blocked_by: Fault | None
-    answer: Any
+    tool: str  # its tool
+    arguments: Mapping[str, Any]  # its arguments
+    key: tuple[str, int] | None  # resource and repeat index of its event key; None where no draw was made
+    fault: Fault | None  # the fault that landed; None for none
+    blocked_by: Fault | None  # the earlier fault that kept it from being drawn; None for none
+    answer: Any  # what the agent got; None where the tool raised
 
     @property
     def charged(self) -> bool:
@@ -51,17 +42,11 @@ class Call(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """A call between its noise and its tool.
+    """A call between its noise and its tool."""
 
-    Args:
-        tool: the tool; None where it was not declared.
-        fate: the fault of the answer; None for none.
-        recalled: the call as a text, by which its answer is remembered.
-    """
-
-    tool: Tool | None
-    fate: Fate | None
-    recalled: str
+    tool: Tool | None  # the tool; None where it was not declared
+    fate: Fate | None  # the fault of the answer; None for none
+    recalled: str  # the call as a text, by which its answer is remembered
 
 
 class Session:

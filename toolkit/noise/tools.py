@@ -28,30 +28,25 @@ APPLIES: dict[Kind, tuple[Fault, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool, as noise sees it.
+    """One tool, as noise sees it."""
 
-    Args:
-        name: its name.
-        kind: a `list` is a read that answers with items; `control` tools touch no record and meet no fault.
-        resource: the argument that names the record a call is about; None where free text would, or nothing.
-        shows: name of the answer's record or list of items, a path of names with dots between; None where the
-            whole answer is it.
-        fields: fields of that record, one of which may be lost; none where any that an answer has may be.
-        offset: the argument with which a cut list is continued; None where only asking again shows the rest.
-        repeatable: whether a write that is carried out twice leaves what it leaves once.
-        stale: how the state before the last write is seen: on a `snapshot`, as the `recorded` answer to the
-            same call before that write, or `never`: then no read of the tool is stale.
-        faults: types that a call of it may meet, in the order of `APPLIES`.
-    """
-
-    name: str
+    name: str  # its name
+    # A `list` is a read that answers with items; `control` tools touch no record and meet no fault
     kind: Kind
+    # The argument that names the record a call is about; None where free text would, or nothing
     resource: str | None = None
+    # Name of the answer's record or list of items, a path of names with dots between; None where the
+    # whole answer is it
     shows: str | None = None
+    # Fields of that record, one of which may be lost; none where any that an answer has may be
     fields: tuple[str, ...] = ()
+    # The argument with which a cut list is continued; None where only asking again shows the rest
     offset: str | None = None
-    repeatable: bool = False
+    repeatable: bool = False  # whether a write that is carried out twice leaves what it leaves once
+    # How the state before the last write is seen: on a `snapshot`, as the `recorded` answer to the same
+    # call before that write, or `never`: then no read of the tool is stale
     stale: Stale = "snapshot"
+    # Types that a call of it may meet, in the order of `APPLIES`
     faults: tuple[Fault, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

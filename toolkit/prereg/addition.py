@@ -32,20 +32,13 @@ _A_DAY = timedelta(days=1)
 
 @dataclass(frozen=True)
 class Added:
-    """What was added.
+    """What was added."""
 
-    Args:
-        registration: its name.
-        id: of the amendment or deviation.
-        file: where it lies, relative to the registration.
-        link: the last link of the chain.
-        tokens: the tokens, verified; none where the registration's own freeze was made elsewhere.
-    """
-
-    registration: str
-    id: str
-    file: str
-    link: str
+    registration: str  # its name
+    id: str  # of the amendment or deviation
+    file: str  # where it lies, relative to the registration
+    link: str  # the last link of the chain
+    # The tokens, verified; none where the registration's own freeze was made elsewhere
     tokens: tuple[Judged, ...]
 
 

@@ -42,38 +42,23 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Pools:
-    """What came of the hashes of task pools.
+    """What came of the hashes of task pools."""
 
-    Args:
-        compared: how many hashes were compared: those of the list, and of the files that are there.
-        differences: what differs, in words.
-        not_compared: what the checkout does not have.
-    """
-
-    compared: int
-    differences: tuple[str, ...]
-    not_compared: tuple[str, ...]
+    compared: int  # how many hashes were compared: those of the list, and of the files that are there
+    differences: tuple[str, ...]  # what differs, in words
+    not_compared: tuple[str, ...]  # what the checkout does not have
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Evidence that was verified, to be put in its place.
+    """Evidence that was verified, to be put in its place."""
 
-    Args:
-        folder: its place.
-        contents: its files.
-        checks: what the steps said of it.
-        verification: what `verify-prereg` says with it.
-        pools: what came of the pools' hashes.
-        runs: the folder of the checkout that has the runs' registers.
-    """
-
-    folder: Path
-    contents: Mapping[str, bytes]
-    checks: tuple[Check, ...]
-    verification: Verification
-    pools: Pools
-    runs: str
+    folder: Path  # its place
+    contents: Mapping[str, bytes]  # its files
+    checks: tuple[Check, ...]  # what the steps said of it
+    verification: Verification  # what `verify-prereg` says with it
+    pools: Pools  # what came of the pools' hashes
+    runs: str  # the folder of the checkout that has the runs' registers
 
 
 def examine(registration: Registration, checkout: Folder, reader: Reader, say: Say) -> Evidence:

@@ -65,19 +65,12 @@ def make_request(digest: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Online:
-    """An authority that answers over HTTP.
+    """An authority that answers over HTTP."""
 
-    Args:
-        trusted: who it is.
-        certificates: certificates to be archived, such as its root, DER.
-        timeout_s: longest time for one whole exchange.
-        attempts: most exchanges.
-    """
-
-    trusted: Trusted
-    certificates: tuple[bytes, ...]
-    timeout_s: float
-    attempts: int = 3
+    trusted: Trusted  # who it is
+    certificates: tuple[bytes, ...]  # certificates to be archived, such as its root, DER
+    timeout_s: float  # longest time for one whole exchange
+    attempts: int = 3  # most exchanges
 
     def obtain(self, digest: bytes, verify: Judge, say: Say) -> Reply:
         """Ask until a reply verifies; what cannot get better by asking is not asked again."""

@@ -23,21 +23,13 @@ _LINE = re.compile(rf"([0-9a-f]{{64}})  ([0-9a-f]{{64}})  ({_NAME})", re.ASCII)
 
 @dataclass(frozen=True)
 class Entry:
-    """One line.
+    """One line."""
 
-    Args:
-        number: from 1.
-        link: the hash that binds it to everything before.
-        sha256: of its file.
-        name: of its file.
-        text: the chain up to this line, this one included: what a timestamp of the entry is over.
-    """
-
-    number: int
-    link: str
-    sha256: str
-    name: str
-    text: bytes
+    number: int  # from 1
+    link: str  # the hash that binds it to everything before
+    sha256: str  # of its file
+    name: str  # of its file
+    text: bytes  # the chain up to this line, this one included: what a timestamp of the entry is over
 
     @property
     def id(self) -> str:

@@ -48,18 +48,12 @@ class Check:
 
 @dataclass(frozen=True)
 class Reader:
-    """Who asks.
+    """Who asks."""
 
-    Args:
-        known: the authorities that the reader trusts.
-        at: when it is judged, UTC.
-        with_openssl: whether OpenSSL is asked about each token, too.
-        restatements: the restatements that the reader accepts, by the last link of their chain.
-    """
-
-    known: Sequence[Trusted]
-    at: datetime
-    with_openssl: bool = False
+    known: Sequence[Trusted]  # the authorities that the reader trusts
+    at: datetime  # when it is judged, UTC
+    with_openssl: bool = False  # whether OpenSSL is asked about each token, too
+    # The restatements that the reader accepts, by the last link of their chain
     restatements: frozenset[str] = frozenset()
 
 

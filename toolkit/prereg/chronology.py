@@ -23,40 +23,27 @@ SETTLED = timedelta(seconds=10)
 
 @dataclass(frozen=True)
 class StudyRuns:
-    """The runs of one study.
+    """The runs of one study."""
 
-    Args:
-        study: its name.
-        runs: rows of its `runs` register.
-        roles: roles of the runs that enter decisions.
-        own_data: amendments that only add rules, on data of their own.
-        is_anchored: whether the study says that these data were made with seeds that hold the amendment's
-            tokens: then they cannot have been there before it, however early the runs were.
-    """
-
-    study: str
-    runs: Sequence[Mapping[str, object]]
-    roles: Sequence[str]
-    own_data: frozenset[str] = frozenset()
+    study: str  # its name
+    runs: Sequence[Mapping[str, object]]  # rows of its `runs` register
+    roles: Sequence[str]  # roles of the runs that enter decisions
+    own_data: frozenset[str] = frozenset()  # amendments that only add rules, on data of their own
+    # Whether the study says that these data were made with seeds that hold the amendment's tokens: then
+    # they cannot have been there before it, however early the runs were
     is_anchored: bool = False
 
 
 @dataclass(frozen=True)
 class Freeze:
-    """When a registration was frozen, and its later entries recorded.
+    """When a registration was frozen, and its later entries recorded."""
 
-    Args:
-        by: the latest moment that any authority's time can mean.
-        has_tokens: whether verified tokens say so; otherwise it is what the author's record says.
-        entries: likewise for each amendment whose tokens are verified, by its id.
-        is_demonstration: whether these tokens are of authorities made for the occasion.
-        vouched: amendments of a restatement that have no token, and for whose days somebody stands.
-    """
-
-    by: datetime
-    has_tokens: bool
+    by: datetime  # the latest moment that any authority's time can mean
+    has_tokens: bool  # whether verified tokens say so; otherwise it is what the author's record says
+    # Likewise for each amendment whose tokens are verified, by its id
     entries: Mapping[str, datetime] = field(default_factory=dict)
-    is_demonstration: bool = False
+    is_demonstration: bool = False  # whether these tokens are of authorities made for the occasion
+    # Amendments of a restatement that have no token, and for whose days somebody stands
     vouched: frozenset[str] = frozenset()
 
     @property
@@ -69,36 +56,26 @@ class Freeze:
 
 @dataclass(frozen=True)
 class Chronology:
-    """The order of the freeze and the runs of one study.
+    """The order of the freeze and the runs of one study."""
 
-    Args:
-        study: the study.
-        verdict: `runs_after_freeze`; `run_before_freeze`, where one is not excepted or all are; or
-            `incomplete`, where a launch time is missing.
-        freeze: when the registration was frozen.
-        runs_after: deciding runs launched after it.
-        disclosed_exceptions: runs launched before it that the frozen document names.
-        undisclosed: runs launched before it that it does not name.
-        unknown: runs without a launch time, or with one that has not come yet.
-        late_amendments: amendments made after the first of `runs_after` was launched that do not say so: by
-            the time of their tokens or, where the registration has none, by the day that they name.
-        anchored_amendments: amendments made after it, too, on data of their own whose seeds hold the
-            amendment's tokens.
-        unplaced_amendments: amendments of which a token is missing, or that cannot be ordered because the
-            launch of a run is not known.
-        declared_amendments: amendments that say of themselves that they were made after runs.
-    """
-
-    study: str
+    study: str  # the study
+    # `runs_after_freeze`; `run_before_freeze`, where one is not excepted or all are; or `incomplete`,
+    # where a launch time is missing
     verdict: Order
-    freeze: Freeze
-    runs_after: tuple[str, ...]
-    disclosed_exceptions: tuple[str, ...]
-    undisclosed: tuple[str, ...]
-    unknown: tuple[str, ...]
+    freeze: Freeze  # when the registration was frozen
+    runs_after: tuple[str, ...]  # deciding runs launched after it
+    disclosed_exceptions: tuple[str, ...]  # runs launched before it that the frozen document names
+    undisclosed: tuple[str, ...]  # runs launched before it that it does not name
+    unknown: tuple[str, ...]  # runs without a launch time, or with one that has not come yet
+    # Amendments made after the first of `runs_after` was launched that do not say so: by the time of
+    # their tokens or, where the registration has none, by the day that they name
     late_amendments: tuple[str, ...]
+    # Amendments made after it, too, on data of their own whose seeds hold the amendment's tokens
     anchored_amendments: tuple[str, ...] = ()
+    # Amendments of which a token is missing, or that cannot be ordered because the launch of a run is not
+    # known
     unplaced_amendments: tuple[str, ...] = ()
+    # Amendments that say of themselves that they were made after runs
     declared_amendments: tuple[str, ...] = ()
 
     @property

@@ -30,17 +30,11 @@ REVOCATION_FILES = (".crl",)
 
 @dataclass(frozen=True)
 class Judged:
-    """A token of a registration and its verdict.
+    """A token of a registration and its verdict."""
 
-    Args:
-        authority: whose it is.
-        place: its file, relative to the registration.
-        verdict: what the fifteen checks say; `incomplete` where the file is missing.
-    """
-
-    authority: Trusted
-    place: str
-    verdict: TokenVerdict
+    authority: Trusted  # whose it is
+    place: str  # its file, relative to the registration
+    verdict: TokenVerdict  # what the fifteen checks say; `incomplete` where the file is missing
 
     @property
     def is_verified(self) -> bool:
@@ -103,17 +97,11 @@ def places(prefix: str, authority: Trusted) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Subject:
-    """What tokens are about.
+    """What tokens are about."""
 
-    Args:
-        folder: the registration, or what waits to become part of it.
-        document: the document's bytes, or None where only its hash is known.
-        sha256: that hash, hexadecimal.
-    """
-
-    folder: Path
-    document: bytes | None
-    sha256: str = ""
+    folder: Path  # the registration, or what waits to become part of it
+    document: bytes | None  # the document's bytes, or None where only its hash is known
+    sha256: str = ""  # that hash, hexadecimal
 
 
 def judge(

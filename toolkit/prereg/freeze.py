@@ -67,17 +67,11 @@ class Frozen:
 
 @dataclass(frozen=True)
 class Draft:
-    """What is to be frozen.
+    """What is to be frozen."""
 
-    Args:
-        name: the registration's name.
-        contents: its files' bytes by name.
-        commit: the commit it stands at, or nothing.
-    """
-
-    name: str
-    contents: dict[str, bytes]
-    commit: str
+    name: str  # the registration's name
+    contents: dict[str, bytes]  # its files' bytes by name
+    commit: str  # the commit it stands at, or nothing
 
 
 def open_draft(folder: Path, check_rules: Callable[[str], None]) -> Draft:

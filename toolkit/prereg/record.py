@@ -37,74 +37,43 @@ AFTER_RUNS = "after_runs"
 
 @dataclass(frozen=True)
 class Authority:
-    """One time-stamping authority of the freeze.
+    """One time-stamping authority of the freeze."""
 
-    Args:
-        name: its name in the trust file.
-        address: where it was asked.
-        recorded_time: the time it gave, as recorded; the token says it itself.
-        token_place: file of the token.
-        request_place: file of the request that it answers, or nothing.
-    """
-
-    name: str
-    address: str
-    recorded_time: datetime
-    token_place: str
-    request_place: str = ""
+    name: str  # its name in the trust file
+    address: str  # where it was asked
+    recorded_time: datetime  # the time it gave, as recorded; the token says it itself
+    token_place: str  # file of the token
+    request_place: str = ""  # file of the request that it answers, or nothing
 
 
 @dataclass(frozen=True)
 class Checkout:
-    """Where a checkout of a frozen document's repository keeps what proves it; every path is relative to it.
+    """Where a checkout of a frozen document's repository keeps what proves it; every path is relative to it."""
 
-    Args:
-        document: the document.
-        digest: the file with its SHA-256.
-        freeze: the authors' own record of the freeze, JSON.
-        request: the request that the tokens answer.
-        certificates: files with certificates of the authorities.
-        tokens: authority → its token.
-        manifest: the list of the task pools, JSON.
-        pools: file of a task pool → its SHA-256, as transcribed from that list.
-        runs: folder of the runs' registers, a JSON file a run.
-    """
-
-    document: str
-    digest: str
-    freeze: str
-    request: str
-    certificates: tuple[str, ...]
-    tokens: Mapping[str, str]
-    manifest: str
-    pools: Mapping[str, str]
-    runs: str
+    document: str  # the document
+    digest: str  # the file with its SHA-256
+    freeze: str  # the authors' own record of the freeze, JSON
+    request: str  # the request that the tokens answer
+    certificates: tuple[str, ...]  # files with certificates of the authorities
+    tokens: Mapping[str, str]  # authority → its token
+    manifest: str  # the list of the task pools, JSON
+    pools: Mapping[str, str]  # file of a task pool → its SHA-256, as transcribed from that list
+    runs: str  # folder of the runs' registers, a JSON file a run
 
 
 @dataclass(frozen=True)
 class FreezeRecord:
-    """What was timestamped, when, and where a reader puts or finds the evidence.
+    """What was timestamped, when, and where a reader puts or finds the evidence."""
 
-    Args:
-        standing: `public`, or `demonstration` where the authorities were made for the occasion.
-        document: what was timestamped, in words.
-        document_sha256: its hash.
-        document_place: its file: the list of frozen files, or one that a reader provides.
-        frozen_at: when it was frozen, by the clock of whoever did it.
-        freeze_commit: the commit that it was frozen at, or nothing.
-        source: where the evidence comes from.
-        authorities: who timestamped it.
-        checkout: where a checkout of its authors' repository keeps it and its evidence, if it is said.
-    """
-
-    standing: OwnStanding
-    document: str
-    document_sha256: str
-    document_place: str
-    frozen_at: datetime
-    freeze_commit: str
-    source: str
-    authorities: tuple[Authority, ...]
+    standing: OwnStanding  # `public`, or `demonstration` where the authorities were made for the occasion
+    document: str  # what was timestamped, in words
+    document_sha256: str  # its hash
+    document_place: str  # its file: the list of frozen files, or one that a reader provides
+    frozen_at: datetime  # when it was frozen, by the clock of whoever did it
+    freeze_commit: str  # the commit that it was frozen at, or nothing
+    source: str  # where the evidence comes from
+    authorities: tuple[Authority, ...]  # who timestamped it
+    # Where a checkout of its authors' repository keeps it and its evidence, if it is said
     checkout: Checkout | None = None
 
     @property
@@ -200,56 +169,37 @@ def _toml(value: str | datetime) -> str:
 
 @dataclass(frozen=True)
 class Amendment:
-    """A change of rules before the data it concerns.
+    """A change of rules before the data it concerns."""
 
-    Args:
-        id, dated, title, reason, changes, note: as it says itself.
-        seen: what had been seen when it was made.
-        replaces: the rules it changes.
-        restates: rules that it leaves unchanged and that read what it changed.
-        adds: rules that there were not before it.
-        file: its file, relative to the registration.
-        sha256: of that file.
-        rules: its text.
-        after_runs: whether it says of itself that it was made after runs: it binds nothing then, and what it
-            says is exploratory.
-    """
-
-    id: str
+    id: str  # id, dated, title, reason, changes, note: as it says itself
     dated: date
     title: str
-    seen: str
+    seen: str  # what had been seen when it was made
     reason: str
     changes: tuple[str, ...]
-    replaces: tuple[str, ...]
-    restates: tuple[str, ...]
-    adds: tuple[str, ...]
+    replaces: tuple[str, ...]  # the rules it changes
+    restates: tuple[str, ...]  # rules that it leaves unchanged and that read what it changed
+    adds: tuple[str, ...]  # rules that there were not before it
     note: str
-    file: str
-    sha256: str
-    rules: str
+    file: str  # its file, relative to the registration
+    sha256: str  # of that file
+    rules: str  # its text
+    # Whether it says of itself that it was made after runs: it binds nothing then, and what it says is
+    # exploratory
     after_runs: bool = False
 
 
 @dataclass(frozen=True)
 class Deviation:
-    """An event that departs from the protocol, or a disclosure; it changes no rule.
+    """An event that departs from the protocol, or a disclosure; it changes no rule."""
 
-    Args:
-        id, title, text: as it says itself.
-        dated: when it happened, or None where no record gives a day.
-        kind: `deviation` or `disclosure`.
-        seen: what had been seen when it was recorded; empty where that is not told.
-        concerns: the rules that it bears on.
-    """
-
-    id: str
-    dated: date | None
-    kind: str
+    id: str  # id, title, text: as it says itself
+    dated: date | None  # when it happened, or None where no record gives a day
+    kind: str  # `deviation` or `disclosure`
     title: str
     text: str
-    seen: str
-    concerns: tuple[str, ...]
+    seen: str  # what had been seen when it was recorded; empty where that is not told
+    concerns: tuple[str, ...]  # the rules that it bears on
 
 
 def read_amendment(name: str, content: bytes) -> Amendment:

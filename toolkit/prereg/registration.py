@@ -31,36 +31,22 @@ class DisclosedException:
 
 @dataclass(frozen=True)
 class Registration:
-    """A registration whose every file matched its recorded hash.
+    """A registration whose every file matched its recorded hash."""
 
-    Args:
-        folder: where it lies.
-        name: its name.
-        title: its title.
-        sha256: digest of the frozen files: the SHA-256 of their hash list.
-        protocol: the protocol's text.
-        rules: the frozen rules, as TOML text.
-        record: the freeze.
-        trust: the authorities that it names, by trust file: its own, and those of demonstrated entries.
-        entries: what was added after the freeze, the record itself included, in order.
-        amendments: in the order in which they were recorded.
-        deviations: likewise.
-        exceptions: runs disclosed in the frozen rules.
-        unrestated: the sentences of the document that no rule restates; None where no list names them.
-    """
-
-    folder: Path
-    name: str
-    title: str
-    sha256: str
-    protocol: str
-    rules: str
-    record: FreezeRecord
+    folder: Path  # where it lies
+    name: str  # its name
+    title: str  # its title
+    sha256: str  # digest of the frozen files: the SHA-256 of their hash list
+    protocol: str  # the protocol's text
+    rules: str  # the frozen rules, as TOML text
+    record: FreezeRecord  # the freeze
+    # The authorities that it names, by trust file: its own, and those of demonstrated entries
     trust: Mapping[str, tuple[Trusted, ...]]
-    entries: tuple[Entry, ...]
-    amendments: tuple[Amendment, ...]
-    deviations: tuple[Deviation, ...]
-    exceptions: tuple[DisclosedException, ...]
+    entries: tuple[Entry, ...]  # what was added after the freeze, the record itself included, in order
+    amendments: tuple[Amendment, ...]  # in the order in which they were recorded
+    deviations: tuple[Deviation, ...]  # likewise
+    exceptions: tuple[DisclosedException, ...]  # runs disclosed in the frozen rules
+    # The sentences of the document that no rule restates; None where no list names them
     unrestated: Unrestated | None = None
 
     def __repr__(self) -> str:

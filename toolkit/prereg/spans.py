@@ -28,16 +28,11 @@ _END = re.compile(r'(?<=[.?!])\s+(?=[A-Z`("])')
 
 @dataclass(frozen=True)
 class Span:
-    """Lines of a document.
+    """Lines of a document."""
 
-    Args:
-        first, last: their numbers, from 1; the last one is included.
-        sha256: of their bytes, line ends included, as recorded.
-    """
-
-    first: int
+    first: int  # first, last: their numbers, from 1; the last one is included
     last: int
-    sha256: str
+    sha256: str  # of their bytes, line ends included, as recorded
 
     @property
     def lines(self) -> str:
@@ -47,17 +42,11 @@ class Span:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence of a document: a row of a table is one; headings are none.
+    """A sentence of a document: a row of a table is one; headings are none."""
 
-    Args:
-        line: the line that it stands on, from 1.
-        number: which one of that line, from 1.
-        sha256: of its words.
-    """
-
-    line: int
-    number: int
-    sha256: str
+    line: int  # the line that it stands on, from 1
+    number: int  # which one of that line, from 1
+    sha256: str  # of its words
 
     @property
     def place(self) -> str:
@@ -67,15 +56,10 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Unrestated:
-    """What a restatement leaves out.
+    """What a restatement leaves out."""
 
-    Args:
-        sections: numbers of the document's sections of which every sentence is accounted for.
-        why: sentence → why no rule restates it.
-    """
-
-    sections: tuple[int, ...]
-    why: Mapping[Sentence, str]
+    sections: tuple[int, ...]  # numbers of the document's sections of which every sentence is accounted for
+    why: Mapping[Sentence, str]  # sentence → why no rule restates it
 
 
 def span_bytes(document: bytes, first: int, last: int) -> bytes:

@@ -22,18 +22,13 @@ ORDER: tuple[StandingName, ...] = (FAILED, INCOMPLETE, DEMONSTRATION, PUBLIC)
 
 @dataclass(frozen=True)
 class Standing:
-    """What a registration's verdicts stand on.
+    """What a registration's verdicts stand on."""
 
-    Args:
-        name: `public` or `demonstration` where every step of its verification passed; `incomplete` where an
-            input is missing; `failed` where a step failed.
-        failed_steps: names of the steps that failed.
-        missing: what is missing, each in a line.
-    """
-
+    # `public` or `demonstration` where every step of its verification passed; `incomplete` where an input
+    # is missing; `failed` where a step failed
     name: StandingName
-    failed_steps: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
+    failed_steps: tuple[str, ...] = ()  # names of the steps that failed
+    missing: tuple[str, ...] = ()  # what is missing, each in a line
 
     def as_dict(self) -> StandingDocument:
         """Return the standing as decisions state it."""

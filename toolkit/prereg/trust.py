@@ -24,25 +24,15 @@ _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 
 @dataclass(frozen=True)
 class Trusted:
-    """An authority.
+    """An authority."""
 
-    Args:
-        name: as people know it.
-        slug: as file names have it.
-        operator: who runs it; two authorities of one operator count as one.
-        address: where it answers.
-        roots: SHA-256 fingerprints of its pinned certificates, hexadecimal.
-        policies: object identifiers of the policies accepted; any where none is named.
-        certificates: where its root certificate can be had.
-    """
-
-    name: str
-    slug: str
-    operator: str
-    address: str
-    roots: tuple[str, ...]
-    policies: tuple[str, ...] = ()
-    certificates: str = ""
+    name: str  # as people know it
+    slug: str  # as file names have it
+    operator: str  # who runs it; two authorities of one operator count as one
+    address: str  # where it answers
+    roots: tuple[str, ...]  # SHA-256 fingerprints of its pinned certificates, hexadecimal
+    policies: tuple[str, ...] = ()  # object identifiers of the policies accepted; any where none is named
+    certificates: str = ""  # where its root certificate can be had
 
 
 def known_authorities(*more: Path) -> tuple[Trusted, ...]:

@@ -54,75 +54,46 @@ class Type(Enum):
 
 @dataclass(frozen=True)
 class Column:
-    """One column.
+    """One column."""
 
-    Args:
-        name: column name.
-        meaning: one sentence for readers; ends up in the card and in `toolkit registers schema`.
-        type: storage type.
-        unit: unit of the values where they have one.
-        nullable: whether a value may be absent.
-        choices: the allowed values, where the set is closed.
-        low: smallest allowed value.
-        high: largest allowed value.
-        at_most: other columns of the same row that bound this one from above.
-        pairs: whether a text is canonical JSON, name → word, of the same names in every row.
-        optional: whether a study may leave the column out, because it did not record it.
-    """
-
-    name: str
-    meaning: str
-    type: Type
-    unit: str | None = None
-    nullable: bool = False
-    choices: tuple[str, ...] | None = None
-    low: float | None = None
-    high: float | None = None
-    at_most: tuple[str, ...] = ()
-    pairs: bool = False
-    optional: bool = False
+    name: str  # column name
+    meaning: str  # one sentence for readers; ends up in the card and in `toolkit registers schema`
+    type: Type  # storage type
+    unit: str | None = None  # unit of the values where they have one
+    nullable: bool = False  # whether a value may be absent
+    choices: tuple[str, ...] | None = None  # the allowed values, where the set is closed
+    low: float | None = None  # smallest allowed value
+    high: float | None = None  # largest allowed value
+    at_most: tuple[str, ...] = ()  # other columns of the same row that bound this one from above
+    pairs: bool = False  # whether a text is canonical JSON, name → word, of the same names in every row
+    optional: bool = False  # whether a study may leave the column out, because it did not record it
 
 
 @dataclass(frozen=True)
 class Parent:
-    """A reference: the columns' values stand together in a row of another table.
+    """A reference: the columns' values stand together in a row of another table."""
 
-    Args:
-        table: the other table.
-        columns: the columns that refer to it, named alike there.
-        same: further columns that say the same here as there.
-        where_present: a column; rows in which it is null refer to nothing.
-    """
-
-    table: str
-    columns: tuple[str, ...]
-    same: tuple[str, ...] = ()
-    where_present: str | None = None
+    table: str  # the other table
+    columns: tuple[str, ...]  # the columns that refer to it, named alike there
+    same: tuple[str, ...] = ()  # further columns that say the same here as there
+    where_present: str | None = None  # a column; rows in which it is null refer to nothing
 
 
 @dataclass(frozen=True)
 class Table:
-    """One configuration of a dataset repository.
+    """One configuration of a dataset repository."""
 
-    Args:
-        name: configuration name.
-        meaning: one sentence on what a row is.
-        columns: in storage order.
-        key: the columns that identify a row; rows are sorted by them.
-        parents: what its rows refer to.
-        sums: (total, parts): columns of a row that add up, where none of them is null.
-        follows: the tables that every row of it follows from, where a study holds more than summaries.
-        is_blob: whether it holds what programs read and nobody looks at, as weights do: it stays with the
-            registers, and no site carries it.
-    """
-
-    name: str
-    meaning: str
-    columns: tuple[Column, ...]
-    key: tuple[str, ...]
-    parents: tuple[Parent, ...] = ()
+    name: str  # configuration name
+    meaning: str  # one sentence on what a row is
+    columns: tuple[Column, ...]  # in storage order
+    key: tuple[str, ...]  # the columns that identify a row; rows are sorted by them
+    parents: tuple[Parent, ...] = ()  # what its rows refer to
+    # (total, parts): columns of a row that add up, where none of them is null
     sums: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    # The tables that every row of it follows from, where a study holds more than summaries
     follows: tuple[str, ...] = ()
+    # Whether it holds what programs read and nobody looks at, as weights do: it stays with the registers,
+    # and no site carries it
     is_blob: bool = False
 
     def __hash__(self) -> int:

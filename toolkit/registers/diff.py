@@ -22,34 +22,22 @@ EXAMPLES = 3
 
 @dataclass(frozen=True)
 class Said:
-    """Something that two studies say differently; None where one says nothing of it.
+    """Something that two studies say differently; None where one says nothing of it."""
 
-    Args:
-        what: what it is about; of a document, its name.
-        first: what the first study says; of a document, its SHA-256.
-        second: what the second one says.
-    """
-
-    what: str
-    first: str | None
-    second: str | None
+    what: str  # what it is about; of a document, its name
+    first: str | None  # what the first study says; of a document, its SHA-256
+    second: str | None  # what the second one says
 
 
 @dataclass(frozen=True)
 class StudyDifference:
-    """What differs between two studies.
+    """What differs between two studies."""
 
-    Args:
-        facts: study, evidence, versions, words, registration and amendments, where they differ.
-        documents: files that belong to no table and differ.
-        tables: tables that differ.
-        same_tables: names of the tables whose rows are the same.
-    """
-
+    # Study, evidence, versions, words, registration and amendments, where they differ
     facts: tuple[Said, ...]
-    documents: tuple[Said, ...]
-    tables: tuple[TableDifference, ...]
-    same_tables: tuple[str, ...]
+    documents: tuple[Said, ...]  # files that belong to no table and differ
+    tables: tuple[TableDifference, ...]  # tables that differ
+    same_tables: tuple[str, ...]  # names of the tables whose rows are the same
 
     @property
     def is_empty(self) -> bool:
@@ -115,14 +103,10 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True)
 class Changed:
-    """A row that both studies have, and that is not the same in both.
+    """A row that both studies have, and that is not the same in both."""
 
-    Args:
-        key: column → value.
-        values: column → (value in the first study, value in the second), where they differ.
-    """
-
-    key: Values
+    key: Values  # column → value
+    # Column → (value in the first study, value in the second), where they differ
     values: dict[str, tuple[Any, Any]]
 
 
@@ -131,34 +115,22 @@ class TableDifference:
     """What differs between the rows of a table in two studies.
 
     Counts of rows are None where only one of the studies has the table.
-
-    Args:
-        table: its name.
-        rows: how many rows the first and the second study have; None for a study without the table.
-        key: the columns that identify a row.
-        added: keys that the second study alone has.
-        removed: keys that the first one alone has.
-        changed: keys that both have with other values.
-        columns: column → number of rows, among those with the same key, in which it differs.
-        first_columns: columns that the first study alone has.
-        second_columns: columns that the second study alone has.
-        added_examples: some of the keys, in their order.
-        removed_examples: some of the keys, in their order.
-        changed_examples: some of the rows, in the order of their keys.
     """
 
-    table: str
+    table: str  # its name
+    # How many rows the first and the second study have; None for a study without the table
     rows: tuple[int | None, int | None]
-    key: tuple[str, ...]
-    added: int | None = None
-    removed: int | None = None
-    changed: int | None = None
+    key: tuple[str, ...]  # the columns that identify a row
+    added: int | None = None  # keys that the second study alone has
+    removed: int | None = None  # keys that the first one alone has
+    changed: int | None = None  # keys that both have with other values
+    # Column → number of rows, among those with the same key, in which it differs
     columns: dict[str, int] | None = None
-    first_columns: tuple[str, ...] = ()
-    second_columns: tuple[str, ...] = ()
-    added_examples: tuple[Values, ...] = ()
-    removed_examples: tuple[Values, ...] = ()
-    changed_examples: tuple[Changed, ...] = ()
+    first_columns: tuple[str, ...] = ()  # columns that the first study alone has
+    second_columns: tuple[str, ...] = ()  # columns that the second study alone has
+    added_examples: tuple[Values, ...] = ()  # some of the keys, in their order
+    removed_examples: tuple[Values, ...] = ()  # some of the keys, in their order
+    changed_examples: tuple[Changed, ...] = ()  # some of the rows, in the order of their keys
 
 
 def diff_table(first: Study, second: Study, name: str, examples: int) -> TableDifference:

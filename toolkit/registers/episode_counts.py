@@ -38,17 +38,11 @@ COUNTED = (
 
 
 class TaskCount(NamedTuple):
-    """The episodes of one run on one task at one step.
+    """The episodes of one run on one task at one step."""
 
-    Args:
-        episodes: how many there are, each under a schedule of its own.
-        last_schedule: the largest index among their schedules.
-        successes: how many succeeded; of another column than successes, what it adds up to.
-    """
-
-    episodes: int
-    last_schedule: int
-    successes: int | float
+    episodes: int  # how many there are, each under a schedule of its own
+    last_schedule: int  # the largest index among their schedules
+    successes: int | float  # how many succeeded; of another column than successes, what it adds up to
 
 
 Counts = dict[tuple[str, int], dict[int, TaskCount]]
@@ -57,20 +51,15 @@ Counts = dict[tuple[str, int], dict[int, TaskCount]]
 
 @dataclass(frozen=True)
 class CountedRun:
-    """The episodes of one run.
+    """The episodes of one run."""
 
-    Args:
-        run: its name.
-        evaluations: its rows of `evaluations`: phase, pool, regime, step, and counts.
-        columns: column of `episodes` → its values, as arrays; words as their positions in a list of words.
-        stretches: evaluation → its rows, from the first to before the last.
-        left_out: evaluation → task → how many further episodes were played and are left out, as registered.
-    """
-
-    run: str
+    run: str  # its name
+    # Its rows of `evaluations`: phase, pool, regime, step, and counts
     evaluations: tuple[dict[str, Any], ...]
+    # Column of `episodes` → its values, as arrays; words as their positions in a list of words
     columns: Mapping[str, Any]
-    stretches: Mapping[Place, slice]
+    stretches: Mapping[Place, slice]  # evaluation → its rows, from the first to before the last
+    # Evaluation → task → how many further episodes were played and are left out, as registered
     left_out: Mapping[Place, Mapping[int, int]] = field(default_factory=dict)
 
     @property

@@ -25,17 +25,11 @@ _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 @dataclass(frozen=True)
 class RegistrationRef:
-    """The registration that a study's registers belong to.
+    """The registration that a study's registers belong to."""
 
-    Args:
-        name: its name.
-        sha256: digest of its frozen files.
-        amendments: id → SHA-256 of the amendments in force when the registers were written.
-    """
-
-    name: str
-    sha256: str
-    amendments: dict[str, str]
+    name: str  # its name
+    sha256: str  # digest of its frozen files
+    amendments: dict[str, str]  # id → SHA-256 of the amendments in force when the registers were written
 
 
 @dataclass(frozen=True)
@@ -59,28 +53,19 @@ class TableEntry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The content of MANIFEST.json without its seal.
+    """The content of MANIFEST.json without its seal."""
 
-    Args:
-        study: name of the study.
-        evidence: `rows` where the study's own rows are here, `summary` where only published figures are,
-            `tasks` where there are no runs, but the tasks that studies run on.
-        schema_version: version of the schema.
-        code_version: version of this package that wrote the registers.
-        registration: the registration the study belongs to.
-        words: the study's own words by column; empty where it uses those of the toolkit.
-        tables: by name.
-        files: by path relative to the manifest.
-    """
-
-    study: str
+    study: str  # name of the study
+    # `rows` where the study's own rows are here, `summary` where only published figures are, `tasks`
+    # where there are no runs, but the tasks that studies run on
     evidence: str
-    schema_version: str
-    code_version: str
-    registration: RegistrationRef
+    schema_version: str  # version of the schema
+    code_version: str  # version of this package that wrote the registers
+    registration: RegistrationRef  # the registration the study belongs to
+    # The study's own words by column; empty where it uses those of the toolkit
     words: dict[str, tuple[str, ...]]
-    tables: dict[str, TableEntry]
-    files: dict[str, FileEntry]
+    tables: dict[str, TableEntry]  # by name
+    files: dict[str, FileEntry]  # by path relative to the manifest
 
     def __repr__(self) -> str:
         return f"<Manifest of {self.study!r}: {len(self.tables)} tables in {len(self.files)} files>"

@@ -17,17 +17,11 @@ ATTEMPTS = {
 
 @dataclass(frozen=True)
 class MissingData:
-    """What becomes of episodes without an outcome: errors, and rows that a log lacks.
+    """What becomes of episodes without an outcome: errors, and rows that a log lacks."""
 
-    Args:
-        counts_as: one of `TREATMENTS`.
-        most: share of an evaluation's episodes that may be missing; with more it has no value.
-        attempts: one of `ATTEMPTS`.
-    """
-
-    counts_as: str
-    most: Fraction
-    attempts: str
+    counts_as: str  # one of `TREATMENTS`
+    most: Fraction  # share of an evaluation's episodes that may be missing; with more it has no value
+    attempts: str  # one of `ATTEMPTS`
 
     @property
     def in_words(self) -> str:

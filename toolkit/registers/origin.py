@@ -11,19 +11,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Origin:
-    """The commit of a dataset repository that a study was read from.
+    """The commit of a dataset repository that a study was read from."""
 
-    Args:
-        repository: `owner/name`.
-        revision: the branch, tag or SHA that was asked for.
-        commit: SHA of the commit that it was.
-        asked: the study's name as it was given.
-    """
-
-    repository: str
-    revision: str
-    commit: str
-    asked: str
+    repository: str  # `owner/name`
+    revision: str  # the branch, tag or SHA that was asked for
+    commit: str  # SHA of the commit that it was
+    asked: str  # the study's name as it was given
 
     @property
     def pinned(self) -> str:

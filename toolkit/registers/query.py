@@ -36,17 +36,11 @@ MOST_KEPT = 5_000_000
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of a query: column names and rows of Python values.
+    """The result of a query: column names and rows of Python values."""
 
-    Args:
-        columns: their names.
-        rows: the rows; the first ones where not all were asked for.
-        total: how many rows there are.
-    """
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-    total: int
+    columns: tuple[str, ...]  # their names
+    rows: tuple[tuple[Any, ...], ...]  # the rows; the first ones where not all were asked for
+    total: int  # how many rows there are
 
 
 @dataclass(frozen=True)

@@ -21,29 +21,17 @@ LONGEST_WORD = 40
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parameter:
-    """One argument of a tool; two parameters are the same only if they are one object.
+    """One argument of a tool; two parameters are the same only if they are one object."""
 
-    Args:
-        name: its name.
-        type: `string` or `integer`, as in JSON Schema.
-        about: what it means.
-        default: its value where it is left out; a parameter without one is required.
-        minimum: smallest whole number.
-        maximum: largest whole number.
-        max_length: longest text, in characters.
-        choices: the texts allowed.
-        identifier: whether it names a record: upper case, no spaces around it.
-    """
-
-    name: str
-    type: Literal["string", "integer"]
-    about: str
-    default: str | int | None = None
-    minimum: int = 0
-    maximum: int = LARGEST
-    max_length: int = LONGEST_TEXT
-    choices: tuple[str, ...] = ()
-    identifier: bool = False
+    name: str  # its name
+    type: Literal["string", "integer"]  # `string` or `integer`, as in JSON Schema
+    about: str  # what it means
+    default: str | int | None = None  # its value where it is left out; a parameter without one is required
+    minimum: int = 0  # smallest whole number
+    maximum: int = LARGEST  # largest whole number
+    max_length: int = LONGEST_TEXT  # longest text, in characters
+    choices: tuple[str, ...] = ()  # the texts allowed
+    identifier: bool = False  # whether it names a record: upper case, no spaces around it
 
     @property
     def required(self) -> bool:

@@ -45,13 +45,7 @@ class Line(NamedTuple):
 
 
 class Order(NamedTuple):
-    """An order.
-
-    Args:
-        refundable_cents: what can still be refunded; cancelling a paid order adds its shipping fee.
-        shipping_cents: the shipping fee, which `get_order` does not show.
-        pick_list: the warehouse's current pick list; each reservation issues a new one.
-    """
+    """An order."""
 
     order_id: str
     customer_id: str
@@ -59,10 +53,10 @@ class Order(NamedTuple):
     status: Status
     lines: tuple[Line, ...]
     address: Address
-    refundable_cents: int
+    refundable_cents: int  # what can still be refunded; cancelling a paid order adds its shipping fee
     refunded_cents: int
-    shipping_cents: int
-    pick_list: str | None
+    shipping_cents: int  # the shipping fee, which `get_order` does not show
+    pick_list: str | None  # the warehouse's current pick list; each reservation issues a new one
 
 
 class Stock(NamedTuple):

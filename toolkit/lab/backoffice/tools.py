@@ -23,17 +23,11 @@ def _not_for_the_world(*_: Any, **__: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Tool(noise.Tool):
-    """One tool: what noise has to know of it, and what it does.
+    """One tool: what noise has to know of it, and what it does."""
 
-    Args:
-        about: what it does, for an agent.
-        parameters: its arguments.
-        run: the read (world → answer) or the write (world → world).
-    """
-
-    about: str = ""
-    parameters: tuple[Parameter, ...] = ()
-    run: Callable[..., Any] = _not_for_the_world
+    about: str = ""  # what it does, for an agent
+    parameters: tuple[Parameter, ...] = ()  # its arguments
+    run: Callable[..., Any] = _not_for_the_world  # the read (world → answer) or the write (world → world)
 
 
 def execute(tool: Tool, world: World, arguments: dict[str, Any]) -> tuple[World, dict[str, Any]]:

@@ -18,33 +18,22 @@ R = TypeVar("R", Customer, Order, Product)
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """The world before any write.
+    """The world before any write."""
 
-    Args:
-        records: identifier → record.
-        customers: every customer, by identifier, with name and email as a search compares them.
-        orders_of: customer → identifiers of their orders, by identifier.
-        tickets_of: customer → their tickets, by identifier.
-    """
-
-    records: Mapping[str, Record]
+    records: Mapping[str, Record]  # identifier → record
+    # Every customer, by identifier, with name and email as a search compares them
     customers: tuple[tuple[Customer, str, str], ...]
-    orders_of: Mapping[str, tuple[str, ...]]
-    tickets_of: Mapping[str, tuple[Ticket, ...]]
+    orders_of: Mapping[str, tuple[str, ...]]  # customer → identifiers of their orders, by identifier
+    tickets_of: Mapping[str, tuple[Ticket, ...]]  # customer → their tickets, by identifier
 
 
 class World(NamedTuple):
-    """A base and the changes over it.
+    """A base and the changes over it."""
 
-    Args:
-        base: the world before any write.
-        changes: identifier → record as it is now, for every record that a write made or changed.
-        revision: how many writes were applied; every answer of a tool carries it.
-    """
-
-    base: Base
+    base: Base  # the world before any write
+    # Identifier → record as it is now, for every record that a write made or changed
     changes: Mapping[str, Record]
-    revision: int
+    revision: int  # how many writes were applied; every answer of a tool carries it
 
     def find(self, kind: type[R], identifier: str) -> R:
         """Return the record of a kind."""

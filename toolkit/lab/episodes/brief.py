@@ -41,47 +41,30 @@ class UnreadableError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class OrderRef:
-    """How a text names an order: one of the three is given.
+    """How a text names an order: one of the three is given."""
 
-    Args:
-        order_id: its identifier.
-        date: the day it was placed, as YYYY-MM-DD.
-        product: a product on it.
-    """
-
-    order_id: str | None = None
-    date: str | None = None
-    product: str | None = None
+    order_id: str | None = None  # its identifier
+    date: str | None = None  # the day it was placed, as YYYY-MM-DD
+    product: str | None = None  # a product on it
 
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """One sub-request as the text states it.
+    """One sub-request as the text states it."""
 
-    Args:
-        template: which of the eight it is.
-        form: how much of it is stated.
-        order: how the order is named; None where there is none.
-        said: slot → text.
-    """
-
-    template: str
-    form: str
-    order: OrderRef | None
-    said: Mapping[str, str]
+    template: str  # which of the eight it is
+    form: str  # how much of it is stated
+    order: OrderRef | None  # how the order is named; None where there is none
+    said: Mapping[str, str]  # slot → text
 
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """A prompt as read.
+    """A prompt as read."""
 
-    Args:
-        customer: slot → text of how the customer is named: an identifier, an email, or a name and a city.
-        errands: the sub-requests in order.
-    """
-
+    # Slot → text of how the customer is named: an identifier, an email, or a name and a city
     customer: Mapping[str, str]
-    errands: tuple[Errand, ...]
+    errands: tuple[Errand, ...]  # the sub-requests in order
 
 
 @lru_cache(maxsize=4096)

@@ -34,25 +34,15 @@ _CONTAINERS = frozenset({dict, list})
 
 
 class CallRecord(NamedTuple):
-    """One call of a trace.
+    """One call of a trace."""
 
-    Args:
-        tool: what was called, as the agent wrote it.
-        arguments: its arguments, as the agent wrote them.
-        answer: what the agent got.
-        key: resource and repeat index of the event key; None where no draw was made.
-        fault: the fault that the draw made; None for none.
-        blocked_by: the earlier fault that kept the call from being drawn; None for none.
-        charged: whether the call was charged to the budget.
-    """
-
-    tool: Any
-    arguments: Any
-    answer: Answer
-    key: tuple[str, int] | None
-    fault: Fault | None
-    blocked_by: Fault | None
-    charged: bool
+    tool: Any  # what was called, as the agent wrote it
+    arguments: Any  # its arguments, as the agent wrote them
+    answer: Answer  # what the agent got
+    key: tuple[str, int] | None  # resource and repeat index of the event key; None where no draw was made
+    fault: Fault | None  # the fault that the draw made; None for none
+    blocked_by: Fault | None  # the earlier fault that kept the call from being drawn; None for none
+    charged: bool  # whether the call was charged to the budget
 
 
 class Desk:

@@ -13,35 +13,21 @@ from toolkit.noise.regimes import Regime
 
 
 class Episode(NamedTuple):
-    """What became of an episode: a named tuple, for the reason that records are.
+    """What became of an episode: a named tuple, for the reason that records are."""
 
-    Args:
-        task: the task.
-        regime: the noise.
-        schedule: the schedule ω.
-        true_success: whether the final world is the expected one, field by field, whatever ended the episode.
-        flipped: whether the grader reported a true success as a failure.
-        calls: calls charged to the budget.
-        ended: `finished` by the agent, `budget_exceeded`, or `stopped` without either.
-        world: the world as the episode left it.
-        exposures: faults that landed, in order.
-        called_for: trace code → faults that called for a recovery.
-        recovered: trace code → how many of them got it.
-        trace: every call, where kept.
-    """
-
-    task: Task
-    regime: Regime
-    schedule: Schedule
+    task: Task  # the task
+    regime: Regime  # the noise
+    schedule: Schedule  # the schedule ω
+    # Whether the final world is the expected one, field by field, whatever ended the episode
     true_success: bool
-    flipped: bool
-    calls: int
-    ended: str
-    world: World
-    exposures: tuple[Exposure, ...]
-    called_for: Mapping[str, int]
-    recovered: Mapping[str, int]
-    trace: tuple[CallRecord, ...] | None
+    flipped: bool  # whether the grader reported a true success as a failure
+    calls: int  # calls charged to the budget
+    ended: str  # `finished` by the agent, `budget_exceeded`, or `stopped` without either
+    world: World  # the world as the episode left it
+    exposures: tuple[Exposure, ...]  # faults that landed, in order
+    called_for: Mapping[str, int]  # trace code → faults that called for a recovery
+    recovered: Mapping[str, int]  # trace code → how many of them got it
+    trace: tuple[CallRecord, ...] | None  # every call, where kept
 
     @property
     def observed_reward(self) -> int:

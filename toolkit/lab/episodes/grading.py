@@ -26,19 +26,12 @@ FREE_TEXT = frozenset({"ticket_id", "summary"})
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A field of the final world that is not as expected.
+    """A field of the final world that is not as expected."""
 
-    Args:
-        record: identifier of the record; of a ticket, the customer's.
-        field: name of the field, or `record` where a whole record is missing or too much.
-        expected: what it should be; None for nothing.
-        found: what it is; None for nothing.
-    """
-
-    record: str
-    field: str
-    expected: Any
-    found: Any
+    record: str  # identifier of the record; of a ticket, the customer's
+    field: str  # name of the field, or `record` where a whole record is missing or too much
+    expected: Any  # what it should be; None for nothing
+    found: Any  # what it is; None for nothing
 
     def as_dict(self) -> FieldDifferenceDocument:
         """Return the difference as JSON values."""

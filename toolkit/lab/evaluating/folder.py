@@ -51,26 +51,18 @@ OWN, SHARED = "own", "shared"
 
 @dataclass(frozen=True)
 class Asked:
-    """What an evaluation is to play.
+    """What an evaluation is to play."""
 
-    Args:
-        regimes: the noise of each set.
-        pool: pool of the sets' tasks.
-        tasks: how many of its tasks.
-        schedules: how many schedules a task. Under noise that is not drawn they are all the same, and repeat
-            what the policy samples.
-        luck_share: whether the diagnostic is played, too, under each regime whose noise is drawn.
-        seed: number of the sampling: another one samples anew, under the same schedules.
-        sampling: what the policy samples in the sets: its `own`, or `shared` by all that are asked so. The
-            diagnostic has its own, always.
-    """
-
-    regimes: tuple[str, ...]
-    pool: str = "test"
-    tasks: int = 200
+    regimes: tuple[str, ...]  # the noise of each set
+    pool: str = "test"  # pool of the sets' tasks
+    tasks: int = 200  # how many of its tasks
+    # How many schedules a task. Under noise that is not drawn they are all the same, and repeat what the
+    # policy samples.
     schedules: int = 4
-    luck_share: bool = True
-    seed: int = 0
+    luck_share: bool = True  # whether the diagnostic is played, too, under each regime whose noise is drawn
+    seed: int = 0  # number of the sampling: another one samples anew, under the same schedules
+    # What the policy samples in the sets: its `own`, or `shared` by all that are asked so. The diagnostic
+    # has its own, always.
     sampling: str = OWN
 
     def evaluation(self, regime: str) -> EvaluationSet:
@@ -91,25 +83,15 @@ class Asked:
 
 @dataclass(frozen=True)
 class BlockJob:
-    """Play a block.
+    """Play a block."""
 
-    Args:
-        opening: the engine.
-        table: `episodes` of a set, or `luck_share`.
-        evaluation: the set; of a diagnostic, its pool and regime.
-        first: position of the block's first task.
-        beyond: position after its last.
-        seed: number of the sampling.
-        sampling: `own` or `shared`.
-    """
-
-    opening: Opening
-    table: str
-    evaluation: EvaluationSet
-    first: int
-    beyond: int
-    seed: int
-    sampling: str
+    opening: Opening  # the engine
+    table: str  # `episodes` of a set, or `luck_share`
+    evaluation: EvaluationSet  # the set; of a diagnostic, its pool and regime
+    first: int  # position of the block's first task
+    beyond: int  # position after its last
+    seed: int  # number of the sampling
+    sampling: str  # `own` or `shared`
 
     @property
     def name(self) -> str:
@@ -174,17 +156,11 @@ def _is_drawn(regime: str) -> bool:
 
 @dataclass(frozen=True)
 class EvaluatedBlocks:
-    """What came of playing.
+    """What came of playing."""
 
-    Args:
-        rows: table → its rows.
-        kept: blocks that had been played before.
-        played: blocks that were played now.
-    """
-
-    rows: dict[str, list[arrow.Row]]
-    kept: int
-    played: int
+    rows: dict[str, list[arrow.Row]]  # table → its rows
+    kept: int  # blocks that had been played before
+    played: int  # blocks that were played now
 
 
 def identity(policy: dict[str, Any], asked: Asked, pools: dict[str, str]) -> dict[str, Any]:
@@ -201,15 +177,10 @@ def identity(policy: dict[str, Any], asked: Asked, pools: dict[str, str]) -> dic
 
 @dataclass(frozen=True)
 class EvaluationFolder:
-    """The folder of an evaluation.
+    """The folder of an evaluation."""
 
-    Args:
-        folder: the folder.
-        identity: what all its blocks have in common.
-    """
-
-    folder: Path
-    identity: dict[str, Any]
+    folder: Path  # the folder
+    identity: dict[str, Any]  # what all its blocks have in common
 
     @property
     def registers(self) -> Path:

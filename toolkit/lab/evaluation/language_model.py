@@ -23,19 +23,12 @@ SIDE_BY_SIDE = 64
 
 @dataclass(frozen=True)
 class Sampling:
-    """Whose rows are played, and what they are sampled with.
+    """Whose rows are played, and what they are sampled with."""
 
-    Args:
-        run_id: the run that the rows belong to.
-        step: training step of the policy.
-        seed: sampling seed of the run, or the samples that it shares; the diagnostic wants a seed.
-        max_turns: most turns of a conversation.
-    """
-
-    run_id: str
-    step: int
-    seed: Seed
-    max_turns: int = TURNS
+    run_id: str  # the run that the rows belong to
+    step: int  # training step of the policy
+    seed: Seed  # sampling seed of the run, or the samples that it shares; the diagnostic wants a seed
+    max_turns: int = TURNS  # most turns of a conversation
 
 
 def blocks(tasks: int, conversations: int) -> tuple[range, ...]:

@@ -20,13 +20,9 @@ NO_FAULTS = dict.fromkeys(FAULTS, 0)
 
 @dataclass(frozen=True)
 class SharedSamples:
-    """Samples that all runs of a study share, at every step.
+    """Samples that all runs of a study share, at every step."""
 
-    Args:
-        root: root of the study's seeds.
-    """
-
-    root: str
+    root: str  # root of the study's seeds
 
 
 Sampling = int | SharedSamples

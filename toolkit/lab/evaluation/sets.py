@@ -11,23 +11,14 @@ from toolkit.noise.regimes import REGIMES
 
 
 class EvaluationSet(NamedTuple):
-    """A set: the first tasks of a pool, each under its first schedules.
+    """A set: the first tasks of a pool, each under its first schedules."""
 
-    Args:
-        phase: `periodic` or `final`.
-        pool: the pool.
-        regime: the noise.
-        tasks: how many tasks.
-        schedules: how many schedules a task.
-        sub_requests, world: which tasks of the pool are meant, as `positions` says it.
-    """
-
-    phase: str
-    pool: str
-    regime: str
-    tasks: int
-    schedules: int
-    sub_requests: int = 0
+    phase: str  # `periodic` or `final`
+    pool: str  # the pool
+    regime: str  # the noise
+    tasks: int  # how many tasks
+    schedules: int  # how many schedules a task
+    sub_requests: int = 0  # sub_requests, world: which tasks of the pool are meant, as `positions` says it
     world: str = ""
 
     @property

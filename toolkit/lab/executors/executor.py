@@ -26,24 +26,18 @@ def _nothing(*_: object) -> None:
 
 @dataclass(frozen=True)
 class Executor:
-    """Who does jobs, and who is told how far they are. None of it changes what they leave.
+    """Who does jobs, and who is told how far they are. None of it changes what they leave."""
 
-    Args:
-        kind: `local` or `ray`.
-        places: jobs at the same time; None for as many as the machine, or the cluster, has processors, or
-            GPUs where jobs take one.
-        address: of a Ray cluster, `HOST:PORT` or `auto`; None has Ray started on this machine, for this once.
-        watch: told how much is done, of how much, and what was done last.
-        say: told what went wrong and was mended.
-        gpu: of jobs that take a GPU each, and see no other, whether a process is begun `anew` for each, as
-            for training, or `kept` for the next, with its model; None for jobs that take none.
-    """
-
-    kind: str = LOCAL
+    kind: str = LOCAL  # `local` or `ray`
+    # Jobs at the same time; None for as many as the machine, or the cluster, has processors, or GPUs
+    # where jobs take one
     places: int | None = None
+    # Of a Ray cluster, `HOST:PORT` or `auto`; None has Ray started on this machine, for this once
     address: str | None = None
-    watch: Watch = _nothing
-    say: Say = _nothing
+    watch: Watch = _nothing  # told how much is done, of how much, and what was done last
+    say: Say = _nothing  # told what went wrong and was mended
+    # Of jobs that take a GPU each, and see no other, whether a process is begun `anew` for each, as for
+    # training, or `kept` for the next, with its model; None for jobs that take none
     gpu: str | None = None
 
     def telling(self, watch: Watch, say: Say) -> Executor:

@@ -42,13 +42,9 @@ A = TypeVar("A")
 
 
 class Places(ABC, Generic[J, A]):
-    """Does jobs, as many at once as it has places.
+    """Does jobs, as many at once as it has places."""
 
-    Args:
-        number: how many; a job is started in one of `range(number)`.
-    """
-
-    number: int
+    number: int  # how many; a job is started in one of `range(number)`
 
     @abstractmethod
     def start(self, place: int, job: J) -> None:

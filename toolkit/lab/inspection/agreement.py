@@ -30,23 +30,15 @@ Asked = Mapping[Question, Mapping[int, Sequence[str]]]
 
 @dataclass(frozen=True)
 class Agreement:
-    """Pairs of rollouts of one group that were asked the same, at the same point of the same history.
+    """Pairs of rollouts of one group that were asked the same, at the same point of the same history."""
 
-    Args:
-        pairs: such pairs.
-        agreeing: those of them that were answered the same.
-        informative: pairs at questions that several groups asked and that had several answers.
-        informative_agreeing: those of them that were answered the same.
-        by_chance: how many would have been, were answers shuffled between the rollouts that asked the same.
-        p: how often shuffled answers agree at least as much; None without informative pairs.
-    """
-
-    pairs: int
-    agreeing: int
-    informative: int
-    informative_agreeing: int
+    pairs: int  # such pairs
+    agreeing: int  # those of them that were answered the same
+    informative: int  # pairs at questions that several groups asked and that had several answers
+    informative_agreeing: int  # those of them that were answered the same
+    # How many would have been, were answers shuffled between the rollouts that asked the same
     by_chance: float
-    p: float | None
+    p: float | None  # how often shuffled answers agree at least as much; None without informative pairs
 
     @property
     def differing(self) -> int:

@@ -18,15 +18,10 @@ _TOOL, _ANSWER = ("tool", "name"), ("answer", "result", "fault")
 
 
 class Call(NamedTuple):
-    """An answered call.
+    """An answered call."""
 
-    Args:
-        request: tool and arguments, as one text; calls that ask the same have the same.
-        answer: what came back.
-    """
-
-    request: str
-    answer: str
+    request: str  # tool and arguments, as one text; calls that ask the same have the same
+    answer: str  # what came back
 
 
 def calls_of_text(text: str) -> tuple[Call, ...]:

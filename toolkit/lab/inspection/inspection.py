@@ -61,21 +61,13 @@ _DESIGN = ("design", "own.design", "config.design", "arm")
 
 @dataclass(frozen=True)
 class Seeds:
-    """The seeds of a column.
+    """The seeds of a column."""
 
-    Args:
-        column: its name.
-        equal: groups whose rollouts have one seed.
-        different: groups whose rollouts have a seed each.
-        mixed: groups in which some rollouts share one.
-        unknown: groups in which a rollout has none.
-    """
-
-    column: str
-    equal: int
-    different: int
-    mixed: int
-    unknown: int
+    column: str  # its name
+    equal: int  # groups whose rollouts have one seed
+    different: int  # groups whose rollouts have a seed each
+    mixed: int  # groups in which some rollouts share one
+    unknown: int  # groups in which a rollout has none
 
     @property
     def design(self) -> RunDesign:
@@ -100,23 +92,14 @@ class Seeds:
 
 @dataclass(frozen=True)
 class RunInspection:
-    """What is found of a run.
+    """What is found of a run."""
 
-    Args:
-        run: its name.
-        groups: of two rollouts or more.
-        rollouts: in them.
-        declared: design that the log or the asker says it has.
-        seeds: a column each.
-        answers: agreement of what groups were answered; None where no call is read.
-    """
-
-    run: str
-    groups: int
-    rollouts: int
-    declared: RunDesign | None
-    seeds: tuple[Seeds, ...]
-    answers: Agreement | None
+    run: str  # its name
+    groups: int  # of two rollouts or more
+    rollouts: int  # in them
+    declared: RunDesign | None  # design that the log or the asker says it has
+    seeds: tuple[Seeds, ...]  # a column each
+    answers: Agreement | None  # agreement of what groups were answered; None where no call is read
 
     @property
     def basis(self) -> Literal["seeds", "answers"]:

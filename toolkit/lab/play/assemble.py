@@ -38,15 +38,10 @@ SCHEDULE = ("pool", "task", "schedule", "schedule_seed")
 
 @dataclass(frozen=True)
 class Assembly:
-    """The registers of a study, not yet written.
+    """The registers of a study, not yet written."""
 
-    Args:
-        files: table → its Parquet files by name, in the order of their rows.
-        shortcomings: run → what its evidence lacks; only runs that do not count.
-    """
-
-    files: Mapping[str, Mapping[str, bytes]]
-    shortcomings: Mapping[str, tuple[str, ...]]
+    files: Mapping[str, Mapping[str, bytes]]  # table → its Parquet files by name, in the order of their rows
+    shortcomings: Mapping[str, tuple[str, ...]]  # run → what its evidence lacks; only runs that do not count
 
 
 def assemble(

@@ -14,41 +14,26 @@ from toolkit.specification import Specification
 
 @dataclass(frozen=True)
 class Launch:
-    """An attempt at a run, as `launches` has it.
+    """An attempt at a run, as `launches` has it."""
 
-    Args:
-        attempt: from 1.
-        launched_at: ISO 8601, UTC.
-        from_step: checkpoint that it started from.
-        python, platform, code_version: where it ran.
-        specification_sha256: what was launched.
-        stack: packages that a language model is trained with, and their versions; None for another policy.
-        accelerator: what it is trained on; None for a processor.
-        processes: how many processes train it.
-        kernels: what computes its linear attention; None where it has none, or an earlier version trained it.
-        step_seconds: duration of each step up to the attempt's last checkpoint.
-        generation_seconds: how much of it went to playing rollouts.
-        ended_at: ISO 8601, UTC; None for an attempt that was cut off.
-        wall_time_s: its duration; None likewise.
-        peak_memory_mb: largest memory of its process; None likewise.
-    """
-
-    attempt: int
-    launched_at: str
-    from_step: int
-    python: str
+    attempt: int  # from 1
+    launched_at: str  # ISO 8601, UTC
+    from_step: int  # checkpoint that it started from
+    python: str  # python, platform, code_version: where it ran
     platform: str
     code_version: str
-    specification_sha256: str
+    specification_sha256: str  # what was launched
+    # Packages that a language model is trained with, and their versions; None for another policy
     stack: str | None = None
-    accelerator: str | None = None
-    processes: int | None = None
+    accelerator: str | None = None  # what it is trained on; None for a processor
+    processes: int | None = None  # how many processes train it
+    # What computes its linear attention; None where it has none, or an earlier version trained it
     kernels: str | None = None
-    step_seconds: tuple[float, ...] = ()
-    generation_seconds: tuple[float, ...] = ()
-    ended_at: str | None = None
-    wall_time_s: float | None = None
-    peak_memory_mb: float | None = None
+    step_seconds: tuple[float, ...] = ()  # duration of each step up to the attempt's last checkpoint
+    generation_seconds: tuple[float, ...] = ()  # how much of it went to playing rollouts
+    ended_at: str | None = None  # ISO 8601, UTC; None for an attempt that was cut off
+    wall_time_s: float | None = None  # its duration; None likewise
+    peak_memory_mb: float | None = None  # largest memory of its process; None likewise
 
     @staticmethod
     def now(specification: Specification, from_step: int, **stack: str | int | None) -> Launch:

@@ -88,17 +88,11 @@ LOSS = "dapo"
 
 @dataclass(frozen=True)
 class Selection:
-    """Which runs of a matrix are meant; each part that says something narrows the others.
+    """Which runs of a matrix are meant; each part that says something narrows the others."""
 
-    Args:
-        tiers: tiers of the matrix.
-        rules: rules and curves that a line of the matrix serves.
-        runs: names of runs, with `*` and `?` for any text and any character.
-    """
-
-    tiers: tuple[int, ...] = ()
-    rules: tuple[str, ...] = ()
-    runs: tuple[str, ...] = ()
+    tiers: tuple[int, ...] = ()  # tiers of the matrix
+    rules: tuple[str, ...] = ()  # rules and curves that a line of the matrix serves
+    runs: tuple[str, ...] = ()  # names of runs, with `*` and `?` for any text and any character
 
     @property
     def is_everything(self) -> bool:

@@ -32,21 +32,14 @@ Play: TypeAlias = "Callable[[Specification, int, Row | None], segments.Segment]"
 
 @dataclass(frozen=True)
 class PlayJob:
-    """Play a segment.
+    """Play a segment."""
 
-    Args:
-        specification: the run.
-        number: position of the segment.
-        end: step at which it ends.
-        before: SHA-256 of the file of the segment before; empty for the first.
-        checkpoint: row of `checkpoints` that the segment before ended with; where nothing is trained, the one
-            that is evaluated.
-    """
-
-    specification: Specification
-    number: int
-    end: int
-    before: str
+    specification: Specification  # the run
+    number: int  # position of the segment
+    end: int  # step at which it ends
+    before: str  # SHA-256 of the file of the segment before; empty for the first
+    # Row of `checkpoints` that the segment before ended with; where nothing is trained, the one that is
+    # evaluated
     checkpoint: Row | None
 
     @property
@@ -60,15 +53,10 @@ class PlayJob:
 
 @dataclass(frozen=True)
 class ConcludeJob:
-    """Turn a run that was played into registers.
+    """Turn a run that was played into registers."""
 
-    Args:
-        specification: the run.
-        segments: the bytes of its segments' files, in order.
-    """
-
-    specification: Specification
-    segments: tuple[bytes, ...] = field(repr=False)
+    specification: Specification  # the run
+    segments: tuple[bytes, ...] = field(repr=False)  # the bytes of its segments' files, in order
 
     @property
     def subject(self) -> str:
@@ -84,15 +72,10 @@ Job: TypeAlias = PlayJob | ConcludeJob
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a job.
+    """What came of a job."""
 
-    Args:
-        contents: files for the run's folder, by name.
-        peak_memory_mb: largest memory of the process so far, in MB.
-    """
-
-    contents: Mapping[str, bytes]
-    peak_memory_mb: float
+    contents: Mapping[str, bytes]  # files for the run's folder, by name
+    peak_memory_mb: float  # largest memory of the process so far, in MB
 
 
 def perform(job: Job, play: Play) -> Answer:

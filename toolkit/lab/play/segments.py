@@ -146,21 +146,13 @@ def _evaluated(specification: Specification, weights: Weights) -> list[arrow.Row
 
 @dataclass(frozen=True)
 class Link:
-    """A segment's place in its run's chain.
+    """A segment's place in its run's chain."""
 
-    Args:
-        run_id: the run.
-        specification_sha256: of what was launched.
-        number: position of the segment in the run, from 0.
-        end: step at which it ends.
-        before: SHA-256 of the file of the segment before; empty for the first.
-    """
-
-    run_id: str
-    specification_sha256: str
-    number: int
-    end: int
-    before: str
+    run_id: str  # the run
+    specification_sha256: str  # of what was launched
+    number: int  # position of the segment in the run, from 0
+    end: int  # step at which it ends
+    before: str  # SHA-256 of the file of the segment before; empty for the first
 
 
 class BrokenSegmentError(errors.DamagedError):

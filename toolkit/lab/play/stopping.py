@@ -41,15 +41,10 @@ def stopping(where: Callable[[], str], remedy: Callable[[], str]) -> Iterator[No
 
 @dataclass
 class Pace:
-    """Says how far something has come, and not oftener than now and then.
+    """Says how far something has come, and not oftener than now and then."""
 
-    Args:
-        say: told.
-        pause_s: seconds between two words.
-    """
-
-    say: Callable[[str], None]
-    pause_s: float = PAUSE_S
+    say: Callable[[str], None]  # told
+    pause_s: float = PAUSE_S  # seconds between two words
     _last: float = field(default_factory=monotonic)
 
     def __call__(self, text: str) -> None:

@@ -28,21 +28,13 @@ PACKAGES = ("torch", "transformers", "peft", "trl")
 
 @dataclass(frozen=True)
 class TrainJob:
-    """Train a run.
+    """Train a run."""
 
-    Args:
-        specification: the run.
-        model: folder or name of the model that it starts from.
-        folder: the study's folder.
-        cpu: whether to train without a GPU.
-        report_to: trackers that are told each step's figures, of `reporting.TRACKERS`.
-    """
-
-    specification: LanguageModelSpecification
-    model: str
-    folder: Path
-    cpu: bool
-    report_to: tuple[str, ...] = ()
+    specification: LanguageModelSpecification  # the run
+    model: str  # folder or name of the model that it starts from
+    folder: Path  # the study's folder
+    cpu: bool  # whether to train without a GPU
+    report_to: tuple[str, ...] = ()  # trackers that are told each step's figures, of `reporting.TRACKERS`
 
     @property
     def subject(self) -> str:

@@ -31,46 +31,28 @@ ROOT = "try"
 
 @dataclass(frozen=True)
 class TriedStep:
-    """A step.
+    """A step."""
 
-    Args:
-        step: its number, from 1.
-        seconds: its duration, rollouts included.
-        success: share of its rollouts that truly succeeded.
-        constant: share of its groups whose rewards were all alike, so that they had no gradient.
-        tokens: tokens that the loss counted.
-        figures: what the trainer says of it, as `steps` has it.
-        generation: seconds of its duration that went to playing the rollouts.
-    """
-
-    step: int
-    seconds: float
-    success: float
-    constant: float
-    tokens: int
+    step: int  # its number, from 1
+    seconds: float  # its duration, rollouts included
+    success: float  # share of its rollouts that truly succeeded
+    constant: float  # share of its groups whose rewards were all alike, so that they had no gradient
+    tokens: int  # tokens that the loss counted
+    # What the trainer says of it, as `steps` has it
     figures: Mapping[str, float | None] = field(default_factory=dict)
-    generation: float | None = None
+    generation: float | None = None  # seconds of its duration that went to playing the rollouts
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of a trial.
+    """What came of a trial."""
 
-    Args:
-        run_id: the run whose place in the matrix it had.
-        recipe: the settings, shortened.
-        coordinates: numbers in the adapter.
-        stack: packages, accelerators, processes, and what computed linear attention.
-        steps: the steps.
-        peak_gpu_bytes: most memory that PyTorch held on the GPU, an engine's in this process included; None
-            without one.
-    """
-
-    run_id: str
-    recipe: Recipe
-    coordinates: int
-    stack: Mapping[str, Any]
-    steps: tuple[TriedStep, ...]
+    run_id: str  # the run whose place in the matrix it had
+    recipe: Recipe  # the settings, shortened
+    coordinates: int  # numbers in the adapter
+    stack: Mapping[str, Any]  # packages, accelerators, processes, and what computed linear attention
+    steps: tuple[TriedStep, ...]  # the steps
+    # Most memory that PyTorch held on the GPU, an engine's in this process included; None without one
     peak_gpu_bytes: int | None
 
     @property

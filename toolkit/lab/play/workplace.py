@@ -40,41 +40,26 @@ RESTORE = "restore the file, or move it away"
 
 @dataclass(frozen=True)
 class PlayedRuns:
-    """What came of playing runs.
+    """What came of playing runs."""
 
-    Args:
-        kept: runs that were complete before.
-        completed: runs that were played to their end.
-    """
-
-    kept: tuple[str, ...]
-    completed: tuple[str, ...]
+    kept: tuple[str, ...]  # runs that were complete before
+    completed: tuple[str, ...]  # runs that were played to their end
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a run has come.
+    """How far a run has come."""
 
-    Args:
-        digests: SHA-256 of each segment's file, in order.
-        checkpoint: the newest one; None where nothing was played.
-    """
-
-    digests: tuple[str, ...] = ()
-    checkpoint: Row | None = None
+    digests: tuple[str, ...] = ()  # SHA-256 of each segment's file, in order
+    checkpoint: Row | None = None  # the newest one; None where nothing was played
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of one run.
+    """The folder of one run."""
 
-    Args:
-        folder: the folder.
-        specification: what is to be run in it.
-    """
-
-    folder: Path
-    specification: Specification
+    folder: Path  # the folder
+    specification: Specification  # what is to be run in it
 
     @property
     def is_complete(self) -> bool:
@@ -232,28 +217,18 @@ class RunFolder:
 
 @dataclass(frozen=True)
 class RunStatus:
-    """How far a run has come.
+    """How far a run has come."""
 
-    Args:
-        run_id: the run.
-        tier: its tier.
-        state: `complete`; `incomplete` where all was played and the evidence is not what is registered;
-            `begun`; `not begun`.
-        segments: segments that are there.
-        of: segments that the run has.
-        attempts: launches so far.
-        shortcomings: what its evidence lacks.
-        at_work: whether a command is at work on it.
-    """
-
-    run_id: str
-    tier: int
+    run_id: str  # the run
+    tier: int  # its tier
+    # `complete`; `incomplete` where all was played and the evidence is not what is registered; `begun`;
+    # `not begun`
     state: RunState
-    segments: int
-    of: int
-    attempts: int
-    shortcomings: tuple[str, ...] = ()
-    at_work: bool = False
+    segments: int  # segments that are there
+    of: int  # segments that the run has
+    attempts: int  # launches so far
+    shortcomings: tuple[str, ...] = ()  # what its evidence lacks
+    at_work: bool = False  # whether a command is at work on it
 
     def as_dict(self) -> RunStatusDocument:
         """Return how far it has come as it is printed with `--json`."""

@@ -58,19 +58,12 @@ def softmax(logits: list[float]) -> list[float]:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each parameter stands.
+    """Where each parameter stands."""
 
-    Args:
-        surface_tokens: V; 0 for none.
-        actions: (feature, action) → position.
-        tokens: tool → position of its first token.
-        size: number of parameters.
-    """
-
-    surface_tokens: int
-    actions: dict[tuple[Feature, Action], int]
-    tokens: dict[str, int]
-    size: int
+    surface_tokens: int  # V; 0 for none
+    actions: dict[tuple[Feature, Action], int]  # (feature, action) → position
+    tokens: dict[str, int]  # tool → position of its first token
+    size: int  # number of parameters
 
 
 @lru_cache

@@ -47,23 +47,14 @@ TEMPLATES = tuple(template for template, _ in WEIGHTS)
 
 
 class Situation(NamedTuple):
-    """What a decision is made on.
+    """What a decision is made on."""
 
-    Args:
-        kind: what the last answer was, or what the next call is.
-        template: template of the errand.
-        level: how directly the text names what the next call needs: an index of `LEVELS`.
-        repeat: how often the call failed before, at most `REPEATS`.
-        is_write: whether the call concerned is a write.
-        late: whether as many calls were made as the smallest budget for so many errands allows.
-    """
-
-    kind: Kind
-    template: str
-    level: int
-    repeat: int
-    is_write: bool
-    late: bool
+    kind: Kind  # what the last answer was, or what the next call is
+    template: str  # template of the errand
+    level: int  # how directly the text names what the next call needs: an index of `LEVELS`
+    repeat: int  # how often the call failed before, at most `REPEATS`
+    is_write: bool  # whether the call concerned is a write
+    late: bool  # whether as many calls were made as the smallest budget for so many errands allows
 
 
 Feature: TypeAlias = tuple[Kind, str]

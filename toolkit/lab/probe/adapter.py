@@ -16,17 +16,13 @@ from toolkit.errors import UsageError, VerificationError
 class Coordinates:
     """The coordinates of a score vector: the LoRA tensors that take part, end to end, in the model's order.
 
-    Args:
-        names: the tensors' names in the model.
-        shapes: their shapes, in the same order.
-
     Source:
         Paper app:probe: "tensors whose gradient is present (grad is not None), including tensors whose
         gradient values are zero".
     """
 
-    names: tuple[str, ...]
-    shapes: tuple[tuple[int, ...], ...]
+    names: tuple[str, ...]  # the tensors' names in the model
+    shapes: tuple[tuple[int, ...], ...]  # their shapes, in the same order
 
     @property
     def places(self) -> dict[str, slice]:

@@ -23,19 +23,12 @@ from toolkit.registers.arrow import Row
 
 
 class ScoredPolicy(NamedTuple):
-    """A policy that was probed.
+    """A policy that was probed."""
 
-    Args:
-        sha256: of its adapter or of its checkpoint; None for a fresh adapter.
-        fingerprint: of the parameters that were scored.
-        names_sha256: of the names of the scored coordinates.
-        coordinates: how many they are.
-    """
-
-    sha256: str | None
-    fingerprint: str
-    names_sha256: str
-    coordinates: int
+    sha256: str | None  # of its adapter or of its checkpoint; None for a fresh adapter
+    fingerprint: str  # of the parameters that were scored
+    names_sha256: str  # of the names of the scored coordinates
+    coordinates: int  # how many they are
 
 
 def measure(

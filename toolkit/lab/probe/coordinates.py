@@ -31,15 +31,10 @@ DIGITS = 6
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps whose drift is told.
+    """The steps whose drift is told."""
 
-    Args:
-        batches: groups in a step, B, each.
-        level: confidence level of the intervals.
-    """
-
-    batches: tuple[int, ...]
-    level: float
+    batches: tuple[int, ...]  # groups in a step, B, each
+    level: float  # confidence level of the intervals
 
 
 def steps_of(design: Design) -> Steps:

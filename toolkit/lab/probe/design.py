@@ -38,23 +38,14 @@ BATCHES = (1, 2, 8)
 
 
 class RolloutSet(NamedTuple):
-    """The rollouts that are scored under one noise.
+    """The rollouts that are scored under one noise."""
 
-    Args:
-        noise: `outcome` or `transition`.
-        pool: pool of the tasks, the first of which are played.
-        regime: the noise of the episodes; outcome noise is put on afterwards, exactly.
-        tasks: tasks T.
-        schedules: schedules a task, K.
-        per_schedule: rollouts under each schedule.
-    """
-
-    noise: str
-    pool: str
-    regime: str
-    tasks: int
-    schedules: int
-    per_schedule: int
+    noise: str  # `outcome` or `transition`
+    pool: str  # pool of the tasks, the first of which are played
+    regime: str  # the noise of the episodes; outcome noise is put on afterwards, exactly
+    tasks: int  # tasks T
+    schedules: int  # schedules a task, K
+    per_schedule: int  # rollouts under each schedule
 
     @property
     def rollouts(self) -> int:
@@ -71,32 +62,20 @@ class RolloutSet(NamedTuple):
 class Design:
     """A probe, frozen before it is measured.
 
-    Args:
-        root: what every seed of the probe derives from; it holds what nobody knew before the freeze.
-        scored: coordinates whose scores are compared: `all`, or those of the `actions` alone.
-        outcome: rollouts for outcome noise: one clean group a task.
-        transition: rollouts for transition noise: a group under each of several schedules a task.
-        flip_rate: q of the outcome noise.
-        groups: groups a task that are put together for each comparator.
-        rollouts_per_step: rollouts of a training step: T_ref is their tokens, at the mean of those scored.
-        level: confidence level of the intervals.
-        resamples: resamples of the bootstrap over tasks.
-        rng_seed: its seed.
-
     Raises:
         UsageError: a set has fewer rollouts than a group, or fewer schedules than a stratified group needs.
     """
 
-    root: str
-    scored: tuple[str, ...]
-    outcome: RolloutSet
-    transition: RolloutSet
-    flip_rate: float
-    groups: int
-    rollouts_per_step: int
-    level: float
-    resamples: int
-    rng_seed: int
+    root: str  # what every seed of the probe derives from; it holds what nobody knew before the freeze
+    scored: tuple[str, ...]  # coordinates whose scores are compared: `all`, or those of the `actions` alone
+    outcome: RolloutSet  # rollouts for outcome noise: one clean group a task
+    transition: RolloutSet  # rollouts for transition noise: a group under each of several schedules a task
+    flip_rate: float  # q of the outcome noise
+    groups: int  # groups a task that are put together for each comparator
+    rollouts_per_step: int  # rollouts of a training step: T_ref is their tokens, at the mean of those scored
+    level: float  # confidence level of the intervals
+    resamples: int  # resamples of the bootstrap over tasks
+    rng_seed: int  # its seed
 
     def __post_init__(self) -> None:
         if self.outcome.rollouts < 2:  # noqa: PLR2004 - a group has siblings

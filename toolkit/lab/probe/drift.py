@@ -37,21 +37,14 @@ CHUNK = 256
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of one design.
+    """Groups of one design."""
 
-    Args:
-        numbers: which groups they are, shape (N,); the task follows from it.
-        gradients: (1/G) Σ_i (r_i - mean r) S_i of each, shape (N, P); zero where its rewards are constant.
-        divisors: standard deviation of its rewards plus ε, shape (N,); 1 where they are constant.
-        symbols: decisions and tokens of its rollouts, shape (N,).
-        varied: whether its rewards vary, shape (N,).
-    """
-
-    numbers: NDArray[np.int64]
+    numbers: NDArray[np.int64]  # which groups they are, shape (N,); the task follows from it
+    # (1/G) Σ_i (r_i - mean r) S_i of each, shape (N, P); zero where its rewards are constant
     gradients: Array
-    divisors: Array
-    symbols: Array
-    varied: NDArray[np.bool_]
+    divisors: Array  # standard deviation of its rewards plus ε, shape (N,); 1 where they are constant
+    symbols: Array  # decisions and tokens of its rollouts, shape (N,)
+    varied: NDArray[np.bool_]  # whether its rewards vary, shape (N,)
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:

@@ -33,25 +33,17 @@ ONE_BY_ONE = 1
 
 @dataclass(frozen=True)
 class GramEvidence:
-    """The evidence of one checkpoint under one noise.
+    """The evidence of one checkpoint under one noise."""
 
-    Args:
-        noise: `outcome` or `transition`.
-        rewards: reward of each rollout, shape (T, N).
-        tokens: tokens of each rollout that the loss counts, shape (T, N).
-        weights: importance weights, shape (T, N).
-        gram: inner products of each task's scores, shape (T, N, N), in score².
-        products: estimator → inner products of the tasks' mean gradients, shape (D, T, D, T): design, task.
-        drifts: rows of `probe_drift` without the checkpoint, which follow from the scores alone; none where
-            evidence is read back.
-    """
-
-    noise: str
-    rewards: Array
-    tokens: NDArray[np.int64]
-    weights: Array
-    gram: Array
+    noise: str  # `outcome` or `transition`
+    rewards: Array  # reward of each rollout, shape (T, N)
+    tokens: NDArray[np.int64]  # tokens of each rollout that the loss counts, shape (T, N)
+    weights: Array  # importance weights, shape (T, N)
+    gram: Array  # inner products of each task's scores, shape (T, N, N), in score²
+    # Estimator → inner products of the tasks' mean gradients, shape (D, T, D, T): design, task
     products: dict[str, Array]
+    # Rows of `probe_drift` without the checkpoint, which follow from the scores alone; none where
+    # evidence is read back
     drifts: tuple[Row, ...] = ()
 
     def __post_init__(self) -> None:
@@ -173,17 +165,11 @@ def _check(what: str, found: tuple[int, ...], expected: tuple[int, ...]) -> None
 
 
 class Place(NamedTuple):
-    """What a row of evidence belongs to.
+    """What a row of evidence belongs to."""
 
-    Args:
-        trajectory: the run, or `base` for the untrained policy.
-        step: step of the checkpoint.
-        scored: the coordinates.
-    """
-
-    trajectory: str
-    step: int
-    scored: str
+    trajectory: str  # the run, or `base` for the untrained policy
+    step: int  # step of the checkpoint
+    scored: str  # the coordinates
 
     def __str__(self) -> str:
         return f"{self.trajectory}@{self.step}, {self.scored}"

@@ -28,21 +28,13 @@ from toolkit.registers.arrow import Row
 
 @dataclass(frozen=True)
 class Estimated:
-    """What the evidence of one checkpoint gives under one noise.
+    """What the evidence of one checkpoint gives under one noise."""
 
-    Args:
-        rollouts: the set that was scored.
-        evidence: its evidence.
-        by_design: estimator → design → moments.
-        by_estimator: estimator → estimate.
-        counts: design → groups a task, under transition noise.
-    """
-
-    rollouts: RolloutSet
-    evidence: GramEvidence
-    by_design: ByEstimator
-    by_estimator: Mapping[str, Estimate]
-    counts: Mapping[str, int]
+    rollouts: RolloutSet  # the set that was scored
+    evidence: GramEvidence  # its evidence
+    by_design: ByEstimator  # estimator → design → moments
+    by_estimator: Mapping[str, Estimate]  # estimator → estimate
+    counts: Mapping[str, int]  # design → groups a task, under transition noise
 
 
 def reference_tokens(evidence: Mapping[str, GramEvidence], design: Design) -> float:

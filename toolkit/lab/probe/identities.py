@@ -27,14 +27,10 @@ SMALLEST = 1e-6
 
 
 class Identity(NamedTuple):
-    """An identity and how far it is from holding.
+    """An identity and how far it is from holding."""
 
-    Args:
-        name: the identity.
-        residual: |left - right| over the larger side, or over `SMALLEST` of the evidence if that is larger.
-    """
-
-    name: str
+    name: str  # the identity
+    # |left - right| over the larger side, or over `SMALLEST` of the evidence if that is larger
     residual: float
 
 

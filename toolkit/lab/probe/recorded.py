@@ -19,10 +19,6 @@ Array = NDArray[np.float64]
 class Transcript:
     """The tokens of one rollout, from the first of its prompt to its last.
 
-    Args:
-        tokens: token numbers as the model's tokenizer gives them, each 0 or more.
-        chosen: for each token, whether the policy sampled it: False for those of prompts and tool results.
-
     Raises:
         UsageError: the two differ in length, a token is negative, the policy chose no token, or it chose the
             first one, which has no prefix.
@@ -31,7 +27,8 @@ class Transcript:
         Paper app:probe, the mask m_it: "retaining policy tokens and masking tool results".
     """
 
-    tokens: tuple[int, ...]
+    tokens: tuple[int, ...]  # token numbers as the model's tokenizer gives them, each 0 or more
+    # For each token, whether the policy sampled it: False for those of prompts and tool results
     chosen: tuple[bool, ...]
 
     def __post_init__(self) -> None:
@@ -77,11 +74,6 @@ class Transcript:
 class Recorded:
     """The N rollouts of one task under one noise, schedule by schedule.
 
-    Args:
-        transcripts: their tokens.
-        rewards: true outcome of each, 0 or 1; grader flips are put on afterwards, exactly.
-        weights: importance weight of each as the sampler recorded it, 0 or more; 0 where it was masked.
-
     Raises:
         UsageError: the three differ in length.
         DamagedError: a reward is neither 0 nor 1, or a weight is negative or not finite.
@@ -90,8 +82,9 @@ class Recorded:
         Paper app:probe, "Estimators": the recorded importance weight, "zero when masked".
     """
 
-    transcripts: tuple[Transcript, ...]
-    rewards: tuple[float, ...]
+    transcripts: tuple[Transcript, ...]  # their tokens
+    rewards: tuple[float, ...]  # true outcome of each, 0 or 1; grader flips are put on afterwards, exactly
+    # Importance weight of each as the sampler recorded it, 0 or more; 0 where it was masked
     weights: tuple[float, ...]
 
     def __post_init__(self) -> None:

@@ -19,19 +19,14 @@ from toolkit.seeds import evaluation_seed, sample_seed
 
 @dataclass(frozen=True)
 class Scored:
-    """The rollouts of a set, played and scored.
+    """The rollouts of a set, played and scored."""
 
-    Args:
-        rewards: true outcome of each rollout, in {0, 1}, shape (T, N).
-        tokens: scored coordinates → decisions and tokens of each rollout, shape (T, N).
-        weights: importance weight of each rollout, shape (T, N); 1 where sampled from the scored policy.
-        scores: ∇ log π of each rollout in single precision, shape (T, N, P).
-    """
-
-    rewards: NDArray[np.float64]
+    rewards: NDArray[np.float64]  # true outcome of each rollout, in {0, 1}, shape (T, N)
+    # Scored coordinates → decisions and tokens of each rollout, shape (T, N)
     tokens: dict[str, NDArray[np.int64]]
+    # Importance weight of each rollout, shape (T, N); 1 where sampled from the scored policy
     weights: NDArray[np.float64]
-    scores: NDArray[np.float32]
+    scores: NDArray[np.float32]  # ∇ log π of each rollout in single precision, shape (T, N, P)
 
 
 def play_and_score(

@@ -33,40 +33,24 @@ SIDE_BY_SIDE = 64
 
 @dataclass(frozen=True)
 class Sampler:
-    """An engine that samples in a model's place.
+    """An engine that samples in a model's place."""
 
-    Args:
-        engine: what takes the turns; it says of every token that it samples how likely it was.
-        synchronize: gives the engine the model's policy as it is.
-        level: what becomes of a ratio above the bound, as `importance_weights` has it.
-        most: the bound.
-    """
-
-    engine: TurnTaker
-    synchronize: Callable[[], None]
-    level: str
-    most: float
+    engine: TurnTaker  # what takes the turns; it says of every token that it samples how likely it was
+    synchronize: Callable[[], None]  # gives the engine the model's policy as it is
+    level: str  # what becomes of a ratio above the bound, as `importance_weights` has it
+    most: float  # the bound
 
 
 @dataclass(frozen=True)
 class Speaker:
-    """A language model that plays, with the limits that it was trained under.
+    """A language model that plays, with the limits that it was trained under."""
 
-    Args:
-        model: a causal language model of transformers in evaluation mode, its adapter active.
-        chat: its tokenizer.
-        temperature: of the sampling.
-        max_tokens: most tokens of a conversation beyond its opening.
-        max_turns: most turns of a conversation.
-        sampler: what samples in the model's place; None where it does so itself.
-    """
-
-    model: Any
-    chat: Chat
-    temperature: float
-    max_tokens: int
-    max_turns: int
-    sampler: Sampler | None = None
+    model: Any  # a causal language model of transformers in evaluation mode, its adapter active
+    chat: Chat  # its tokenizer
+    temperature: float  # of the sampling
+    max_tokens: int  # most tokens of a conversation beyond its opening
+    max_turns: int  # most turns of a conversation
+    sampler: Sampler | None = None  # what samples in the model's place; None where it does so itself
 
 
 def record_tasks(speaker: Speaker, rollouts: RolloutSet, sampling: int, step: int) -> Iterator[Recorded]:

@@ -21,17 +21,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Estimate:
-    """What one estimator gives under one noise.
+    """What one estimator gives under one noise."""
 
-    Args:
-        second: design → E‖g_t‖² of each task, shape (T,), in score² (SW: score²/token²).
-        products: (design, design) → inner products of the tasks' mean gradients, shape (T, T).
-        contrasts: design → variance of a reward contrast, in reward².
-    """
-
-    second: dict[str, Array]
+    second: dict[str, Array]  # design → E‖g_t‖² of each task, shape (T,), in score² (SW: score²/token²)
+    # (design, design) → inner products of the tasks' mean gradients, shape (T, T)
     products: dict[tuple[str, str], Array]
-    contrasts: dict[str, float]
+    contrasts: dict[str, float]  # design → variance of a reward contrast, in reward²
 
     def trace(self, design: str, counts: Array | None = None) -> PooledTrace:
         """Return the pooled trace of a design, or one a resample of tasks."""
@@ -40,17 +35,11 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Sides:
-    """Both sides of the exact condition, clean group by clean group.
+    """Both sides of the exact condition, clean group by clean group."""
 
-    Args:
-        successes: true successes, shape (T,).
-        left: ‖g_c‖², shape (T,), in score².
-        right: score spread of the successes over G², shape (T,), in score².
-    """
-
-    successes: NDArray[np.int64]
-    left: Array
-    right: Array
+    successes: NDArray[np.int64]  # true successes, shape (T,)
+    left: Array  # ‖g_c‖², shape (T,), in score²
+    right: Array  # score spread of the successes over G², shape (T,), in score²
 
 
 def estimates(evidence: GramEvidence, by_design: ByEstimator, reference_tokens: float) -> dict[str, Estimate]:

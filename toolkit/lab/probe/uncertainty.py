@@ -29,19 +29,12 @@ RESAMPLED = ("low", "high", "standard_error", "corrected")
 
 
 class Resampling(NamedTuple):
-    """How tasks are resampled.
+    """How tasks are resampled."""
 
-    Args:
-        level: confidence level.
-        resamples: resamples of the bootstrap.
-        rng_seed: its seed.
-        groups: disjoint groups a task, N, that the scored rollouts make.
-    """
-
-    level: float
-    resamples: int
-    rng_seed: int
-    groups: int
+    level: float  # confidence level
+    resamples: int  # resamples of the bootstrap
+    rng_seed: int  # its seed
+    groups: int  # disjoint groups a task, N, that the scored rollouts make
 
 
 def interval_rows(

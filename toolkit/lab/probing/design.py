@@ -32,16 +32,11 @@ TABLES_OF_PROBE = (EVIDENCE, INDICES, *TABULATED)
 
 @dataclass(frozen=True)
 class RegisteredProbe:
-    """The registered probe of a study.
+    """The registered probe of a study."""
 
-    Args:
-        design: what it measures.
-        runs: the runs whose checkpoints it scores.
-        steps: the checkpoints that it scores besides the untrained policy; all where there are none.
-    """
-
-    design: Design
-    runs: tuple[Specification, ...]
+    design: Design  # what it measures
+    runs: tuple[Specification, ...]  # the runs whose checkpoints it scores
+    # The checkpoints that it scores besides the untrained policy; all where there are none
     steps: tuple[int, ...] = ()
 
 

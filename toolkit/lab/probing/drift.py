@@ -29,23 +29,14 @@ ROLLOUTS = 4000
 
 @dataclass(frozen=True)
 class DriftJob:
-    """Play some groups of both designs.
+    """Play some groups of both designs."""
 
-    Args:
-        parameters: of the policy.
-        regime: the noise.
-        group_size: G.
-        surface_tokens: V.
-        name: names all seeds.
-        start, stop: the groups.
-    """
-
-    parameters: tuple[float, ...] = field(repr=False)
-    regime: str
-    group_size: int
-    surface_tokens: int
-    name: str
-    start: int
+    parameters: tuple[float, ...] = field(repr=False)  # of the policy
+    regime: str  # the noise
+    group_size: int  # G
+    surface_tokens: int  # V
+    name: str  # names all seeds
+    start: int  # start, stop: the groups
     stop: int
 
     @property

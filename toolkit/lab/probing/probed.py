@@ -30,21 +30,13 @@ from toolkit.specification import LanguageModelSpecification, Specification
 
 @dataclass(frozen=True)
 class ProbeJob:
-    """Probe the checkpoints of a trajectory; a language model's base is found where this is done.
+    """Probe the checkpoints of a trajectory; a language model's base is found where this is done."""
 
-    Args:
-        design: the probe.
-        trajectory: the run, or `base`.
-        run: the run whose checkpoints they are.
-        checkpoints: their rows of `checkpoints`, or of `adapters`, by step.
-        pools: pool → SHA-256 of the tasks that are played.
-    """
-
-    design: Design
-    trajectory: str
-    run: Specification
-    checkpoints: tuple[Any, ...] = field(repr=False)
-    pools: tuple[tuple[str, str], ...]
+    design: Design  # the probe
+    trajectory: str  # the run, or `base`
+    run: Specification  # the run whose checkpoints they are
+    checkpoints: tuple[Any, ...] = field(repr=False)  # their rows of `checkpoints`, or of `adapters`, by step
+    pools: tuple[tuple[str, str], ...]  # pool → SHA-256 of the tasks that are played
 
     @property
     def subject(self) -> str:
@@ -57,13 +49,9 @@ class ProbeJob:
 
 @dataclass
 class Trajectory:
-    """What is probed of a trajectory, checkpoint by checkpoint.
+    """What is probed of a trajectory, checkpoint by checkpoint."""
 
-    Args:
-        job: what is asked for.
-    """
-
-    job: ProbeJob
+    job: ProbeJob  # what is asked for
     groups: Listed = field(init=False)
     _gram: list[Row] = field(default_factory=list)
     _rows: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in TABULATED})

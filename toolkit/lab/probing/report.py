@@ -30,21 +30,14 @@ FIGURES = "probe_intervals"
 
 @dataclass(frozen=True)
 class Report:
-    """What a study's probe says.
+    """What a study's probe says."""
 
-    Args:
-        checkpoints: rows of `probe_checkpoints`, the untrained policy first.
-        figures: place → its rows of `probe_intervals`.
-        summaries: place → its rows of `probe`.
-        drifts: place → its rows of `probe_drift`; none where the study has no such table.
-        has_evidence: whether the study ships the evidence.
-    """
-
-    checkpoints: tuple[ProbeCheckpointRow, ...]
-    figures: Mapping[Place, list[arrow.Row]]
-    summaries: Mapping[Place, list[arrow.Row]]
+    checkpoints: tuple[ProbeCheckpointRow, ...]  # rows of `probe_checkpoints`, the untrained policy first
+    figures: Mapping[Place, list[arrow.Row]]  # place → its rows of `probe_intervals`
+    summaries: Mapping[Place, list[arrow.Row]]  # place → its rows of `probe`
+    # Place → its rows of `probe_drift`; none where the study has no such table
     drifts: Mapping[Place, list[arrow.Row]]
-    has_evidence: bool
+    has_evidence: bool  # whether the study ships the evidence
 
 
 def report(study: Study, trajectory: str = "*", scored: str | None = None) -> Report:

@@ -33,19 +33,12 @@ MOST_GROUPS = 4000
 
 
 class _Groups(NamedTuple):
-    """Groups in the order in which they appear.
+    """Groups in the order in which they appear."""
 
-    Args:
-        paired: shape (N,).
-        tasks: numbers of their tasks, shape (N,).
-        rows: their rows of the table, shape (N, G).
-        rewards: shape (N, G).
-    """
-
-    paired: NDArray[np.bool_]
-    tasks: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    rewards: Array
+    paired: NDArray[np.bool_]  # shape (N,)
+    tasks: NDArray[np.int64]  # numbers of their tasks, shape (N,)
+    rows: NDArray[np.int64]  # their rows of the table, shape (N, G)
+    rewards: Array  # shape (N, G)
 
 
 def read_rollouts(source: Path, *, scaled: bool) -> GroupEvidence:

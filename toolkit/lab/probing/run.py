@@ -40,21 +40,13 @@ ADAPTERS = "adapters"
 
 @dataclass(frozen=True)
 class MeasuredProbe:
-    """The probe of a study, measured.
+    """The probe of a study, measured."""
 
-    Args:
-        design: the registered design.
-        evidence: trajectory → its Parquet file of `probe_gram`.
-        rows: table → rows of all others, without order.
-        largest_residual: of all identities, relative.
-        kept: trajectories that had been probed before.
-    """
-
-    design: Design
-    evidence: Mapping[str, bytes]
-    rows: Mapping[str, list[arrow.Row]]
-    largest_residual: float
-    kept: tuple[str, ...]
+    design: Design  # the registered design
+    evidence: Mapping[str, bytes]  # trajectory → its Parquet file of `probe_gram`
+    rows: Mapping[str, list[arrow.Row]]  # table → rows of all others, without order
+    largest_residual: float  # of all identities, relative
+    kept: tuple[str, ...]  # trajectories that had been probed before
 
     def added_to(self, assembly: assemble.Assembly) -> assemble.Assembly:
         """Return a study's registers together with the probe's (step 3)."""

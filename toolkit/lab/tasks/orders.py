@@ -38,15 +38,10 @@ SHIPPING_FEE = (390, 490, 690, 990)
 
 
 class People(NamedTuple):
-    """The people of a world.
+    """The people of a world."""
 
-    Args:
-        customer: who asks.
-        others: everybody else.
-    """
-
-    customer: records.Customer
-    others: tuple[records.Customer, ...]
+    customer: records.Customer  # who asks
+    others: tuple[records.Customer, ...]  # everybody else
 
 
 def make_people(stream: Stream, pool: str, candidate: int) -> People:

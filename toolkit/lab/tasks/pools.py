@@ -22,19 +22,12 @@ from toolkit.lab.tasks.task import Task, task_sha256
 
 @dataclass(frozen=True)
 class Pool:
-    """A pool.
+    """A pool."""
 
-    Args:
-        name: its name.
-        size: how many tasks it has.
-        about: what it is for.
-        writes: smallest and largest number of planned writes; None for any.
-    """
-
-    name: str
-    size: int
-    about: str
-    writes: tuple[int, int] | None = None
+    name: str  # its name
+    size: int  # how many tasks it has
+    about: str  # what it is for
+    writes: tuple[int, int] | None = None  # smallest and largest number of planned writes; None for any
 
 
 _POOLS = (

@@ -17,22 +17,14 @@ from toolkit.seeds import Stream
 
 @dataclass(frozen=True)
 class Request:
-    """One sub-request.
+    """One sub-request."""
 
-    Args:
-        template: which of the eight.
-        form: how much of it stands in the text.
-        order: the order it is about; None for a ticket about none.
-        named_by: how the text names the order: id, date or product.
-        slots: values that the text states or that the plan needs.
-        sources: product → warehouse that its stock is to be taken from.
-    """
-
-    template: Template
-    form: str
-    order: Order | None
-    named_by: str
-    slots: dict[str, Any]
+    template: Template  # which of the eight
+    form: str  # how much of it stands in the text
+    order: Order | None  # the order it is about; None for a ticket about none
+    named_by: str  # how the text names the order: id, date or product
+    slots: dict[str, Any]  # values that the text states or that the plan needs
+    # Product → warehouse that its stock is to be taken from
     sources: dict[str, str] = field(default_factory=dict)
 
 

@@ -31,35 +31,20 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task.
+    """A task."""
 
-    Args:
-        task_id: `pool:index`.
-        pool: train, validation, test, diagnostic or diagnostic_128.
-        index: position in its pool.
-        world_seed: seed that the task and its world were generated from.
-        prompt: the request in words.
-        templates: template of each sub-request, in order.
-        forms: form of each sub-request.
-        base: the world before the episode.
-        plan: a sequence of calls that fulfils it; never shown to an agent.
-        expected: records as the plan leaves them, by identifier.
-        writes: planned writes, n.
-        budget: calls that an episode may make.
-    """
-
-    task_id: str
-    pool: str
-    index: int
-    world_seed: int
-    prompt: str
-    templates: tuple[str, ...]
-    forms: tuple[str, ...]
-    base: Base
-    plan: tuple[Call, ...]
-    expected: Mapping[str, Record]
-    writes: int
-    budget: int
+    task_id: str  # `pool:index`
+    pool: str  # train, validation, test, diagnostic or diagnostic_128
+    index: int  # position in its pool
+    world_seed: int  # seed that the task and its world were generated from
+    prompt: str  # the request in words
+    templates: tuple[str, ...]  # template of each sub-request, in order
+    forms: tuple[str, ...]  # form of each sub-request
+    base: Base  # the world before the episode
+    plan: tuple[Call, ...]  # a sequence of calls that fulfils it; never shown to an agent
+    expected: Mapping[str, Record]  # records as the plan leaves them, by identifier
+    writes: int  # planned writes, n
+    budget: int  # calls that an episode may make
 
     @property
     def reads(self) -> int:

@@ -34,18 +34,13 @@ REQUESTS_PER_TASK = ((1, 20), (2, 40), (3, 40))
 
 
 class Form(NamedTuple):
-    """A way of asking.
+    """A way of asking."""
 
-    Args:
-        name: unique within its template.
-        weight: how often it is drawn, among the forms of the template; tasks too long for their budget are
-            drawn again, which favours forms that need fewer calls.
-        phrasings: texts with slots in braces.
-    """
-
-    name: str
+    name: str  # unique within its template
+    # How often it is drawn, among the forms of the template; tasks too long for their budget are drawn
+    # again, which favours forms that need fewer calls
     weight: int
-    phrasings: tuple[str, ...]
+    phrasings: tuple[str, ...]  # texts with slots in braces
 
 
 _PHRASINGS: dict[Template, dict[tuple[str, int], tuple[str, ...]]] = {

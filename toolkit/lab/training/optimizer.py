@@ -20,19 +20,12 @@ NOTHING = 1e-14
 
 @dataclass(frozen=True)
 class Weights:
-    """A policy's parameters and the optimizer's state.
+    """A policy's parameters and the optimizer's state."""
 
-    Args:
-        step: steps done.
-        parameters: of the policy.
-        first_moment: Adam's running mean of the gradient; zeros under another optimizer.
-        second_moment: Adam's running mean of the squared gradient; likewise.
-    """
-
-    step: int
-    parameters: tuple[float, ...]
-    first_moment: tuple[float, ...]
-    second_moment: tuple[float, ...]
+    step: int  # steps done
+    parameters: tuple[float, ...]  # of the policy
+    first_moment: tuple[float, ...]  # Adam's running mean of the gradient; zeros under another optimizer
+    second_moment: tuple[float, ...]  # Adam's running mean of the squared gradient; likewise
 
 
 def start(parameters: Sequence[float]) -> Weights:

@@ -39,21 +39,13 @@ class Lora:
 
 @dataclass(frozen=True)
 class Step:
-    """The sizes of training.
+    """The sizes of training."""
 
-    Args:
-        prompts: groups in a step.
-        rollouts: rollouts in a group, G.
-        micro_batch: rollouts that one backward pass takes on one GPU.
-        steps: optimizer steps of a run.
-        checkpoint_every: steps between two checkpoints.
-    """
-
-    prompts: int
-    rollouts: int
-    micro_batch: int
-    steps: int
-    checkpoint_every: int
+    prompts: int  # groups in a step
+    rollouts: int  # rollouts in a group, G
+    micro_batch: int  # rollouts that one backward pass takes on one GPU
+    steps: int  # optimizer steps of a run
+    checkpoint_every: int  # steps between two checkpoints
 
 
 @dataclass(frozen=True)
@@ -69,19 +61,12 @@ class Optimizer:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How rollouts are sampled.
+    """How rollouts are sampled."""
 
-    Args:
-        temperature: of the sampling.
-        max_completion_tokens: tokens after the prompt, results of tools included.
-        max_turns: turns with tool calls.
-        context: tokens of prompt and completion together.
-    """
-
-    temperature: float
-    max_completion_tokens: int
-    max_turns: int
-    context: int
+    temperature: float  # of the sampling
+    max_completion_tokens: int  # tokens after the prompt, results of tools included
+    max_turns: int  # turns with tool calls
+    context: int  # tokens of prompt and completion together
 
 
 @dataclass(frozen=True)
@@ -104,23 +89,14 @@ class Loss:
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """What generates.
+    """What generates."""
 
-    Args:
-        kind: vLLM beside the trainer, or the trainer's own model.
-        gpu_memory: vLLM's share of the GPU's memory.
-        thinking: whether the model may think first.
-        dtype: number format that vLLM has the weights in; `auto` for that of the model's files.
-        sleep: whether vLLM gives its memory back while a step is trained.
-        conversations: most of them side by side; 0 for all that the step, or the evaluation, has.
-    """
-
-    kind: str
-    gpu_memory: float
-    thinking: bool
-    dtype: str = AUTO
-    sleep: bool = False
-    conversations: int = 0
+    kind: str  # vLLM beside the trainer, or the trainer's own model
+    gpu_memory: float  # vLLM's share of the GPU's memory
+    thinking: bool  # whether the model may think first
+    dtype: str = AUTO  # number format that vLLM has the weights in; `auto` for that of the model's files
+    sleep: bool = False  # whether vLLM gives its memory back while a step is trained
+    conversations: int = 0  # most of them side by side; 0 for all that the step, or the evaluation, has
 
     def written(self) -> dict[str, Any]:
         """Return the settings without those that are as they are when left out."""
@@ -129,33 +105,19 @@ class EngineSettings:
 
 @dataclass(frozen=True)
 class Recipe:
-    """All settings of a language model's training.
+    """All settings of a language model's training."""
 
-    Args:
-        name: name of the recipe.
-        model: identity of the model on the Hub, or the path of a folder.
-        revision: commit of the model on the Hub; empty for whatever is newest, or for a folder.
-        dtype: number format of the weights.
-        lora: the adapter.
-        step: sizes.
-        optimizer: the optimizer.
-        sampling: how rollouts are sampled.
-        loss: the loss.
-        engine: what generates.
-        packages: package → the version that the settings were written for.
-    """
-
-    name: str
-    model: str
-    revision: str
-    dtype: str
-    lora: Lora
-    step: Step
-    optimizer: Optimizer
-    sampling: Sampling
-    loss: Loss
-    engine: EngineSettings
-    packages: Mapping[str, str]
+    name: str  # name of the recipe
+    model: str  # identity of the model on the Hub, or the path of a folder
+    revision: str  # commit of the model on the Hub; empty for whatever is newest, or for a folder
+    dtype: str  # number format of the weights
+    lora: Lora  # the adapter
+    step: Step  # sizes
+    optimizer: Optimizer  # the optimizer
+    sampling: Sampling  # how rollouts are sampled
+    loss: Loss  # the loss
+    engine: EngineSettings  # what generates
+    packages: Mapping[str, str]  # package → the version that the settings were written for
 
     def document(self) -> dict[str, Any]:
         """Return the recipe as JSON values."""

@@ -35,19 +35,12 @@ BLOCKING = frozenset({"blocking", "blocking_paired"})
 
 
 class GroupPlan(NamedTuple):
-    """One group of a step.
+    """One group of a step."""
 
-    Args:
-        position: place of the group in its step.
-        task: position of the task in the training pool.
-        regime: the noise.
-        schedule_seeds: schedule seed of each rollout.
-    """
-
-    position: int
-    task: int
-    regime: str
-    schedule_seeds: tuple[int, ...]
+    position: int  # place of the group in its step
+    task: int  # position of the task in the training pool
+    regime: str  # the noise
+    schedule_seeds: tuple[int, ...]  # schedule seed of each rollout
 
 
 def groups_at(specification: Specification, step: int) -> tuple[GroupPlan, ...]:

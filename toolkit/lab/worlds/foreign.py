@@ -42,40 +42,25 @@ class State(Protocol):
 
 
 class Request(NamedTuple):
-    """One request of a task.
+    """One request of a task."""
 
-    Args:
-        text: what the user says.
-        template: which sort of request it is, for the policy.
-        plan: the calls that fulfil it.
-    """
-
-    text: str
-    template: str
-    plan: tuple[Call, ...]
+    text: str  # what the user says
+    template: str  # which sort of request it is, for the policy
+    plan: tuple[Call, ...]  # the calls that fulfil it
 
 
 @dataclass(frozen=True)
 class ForeignTask:
-    """A task of a foreign world.
+    """A task of a foreign world."""
 
-    Args:
-        task_id: its name; schedules and samples go by it.
-        pool, index: its place.
-        name: what the other project calls it.
-        requests: what is asked, in order.
-        writes: planned writes.
-        scenario: number of the scenario that it is taken from.
-        turns: positions of its requests in the scenario; those before the first are already fulfilled.
-    """
-
-    task_id: str
-    pool: str
+    task_id: str  # its name; schedules and samples go by it
+    pool: str  # pool, index: its place
     index: int
-    name: str
-    requests: tuple[Request, ...]
-    writes: int
-    scenario: int
+    name: str  # what the other project calls it
+    requests: tuple[Request, ...]  # what is asked, in order
+    writes: int  # planned writes
+    scenario: int  # number of the scenario that it is taken from
+    # Positions of its requests in the scenario; those before the first are already fulfilled
     turns: tuple[int, ...]
 
     @property
@@ -95,13 +80,9 @@ class ForeignTask:
 
 
 class ForeignWorld(Protocol):
-    """What a foreign world has to offer.
+    """What a foreign world has to offer."""
 
-    Attributes:
-        declaration: its tools; an answer's record or list is shown under `result` of the envelope.
-    """
-
-    declaration: Declaration
+    declaration: Declaration  # its tools; an answer's record or list is shown under `result` of the envelope
 
     def tasks(self, pool: str) -> Sequence[ForeignTask]:
         """Return a pool's tasks."""

@@ -21,23 +21,14 @@ from toolkit.errors import DamagedError, IncompleteError
 
 @dataclass(frozen=True)
 class Package:
-    """A package of a fixed version.
+    """A package of a fixed version."""
 
-    Args:
-        name: what it is imported as.
-        version: the version.
-        names: the files that are read or run.
-        sha256: of these files: a line each with its SHA-256 and its name, sorted by name.
-        remedy: how to get it.
-        wheel: the environment variable that may name its wheel.
-    """
-
-    name: str
-    version: str
-    names: tuple[str, ...]
-    sha256: str
-    remedy: str
-    wheel: str
+    name: str  # what it is imported as
+    version: str  # the version
+    names: tuple[str, ...]  # the files that are read or run
+    sha256: str  # of these files: a line each with its SHA-256 and its name, sorted by name
+    remedy: str  # how to get it
+    wheel: str  # the environment variable that may name its wheel
 
     @lru_cache  # noqa: B019 - one package is one object
     def files(self) -> dict[str, bytes]:

@@ -31,15 +31,10 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class Proposed(NamedTuple):
-    """A tool as it is proposed.
+    """A tool as it is proposed."""
 
-    Args:
-        tool: the tool.
-        doubts: what a person has to look at.
-    """
-
-    tool: Tool
-    doubts: tuple[str, ...]
+    tool: Tool  # the tool
+    doubts: tuple[str, ...]  # what a person has to look at
 
 
 def from_server(tools: Iterable[Json]) -> list[Proposed]:

@@ -62,21 +62,13 @@ WAIT_TOOL = {
 
 
 class Noise(NamedTuple):
-    """What a proxy puts in front of a server.
+    """What a proxy puts in front of a server."""
 
-    Args:
-        regime: the noise.
-        schedule: seed of the schedule ω.
-        declaration: what is known of the tools; None to take what their server says of them.
-        record: where to write what happened; None for nowhere.
-        timeout: seconds that an answer of the server may take.
-    """
-
-    regime: Regime
-    schedule: int
-    declaration: Declaration | None
-    record: Path | None = None
-    timeout: float = 60.0
+    regime: Regime  # the noise
+    schedule: int  # seed of the schedule ω
+    declaration: Declaration | None  # what is known of the tools; None to take what their server says of them
+    record: Path | None = None  # where to write what happened; None for nowhere
+    timeout: float = 60.0  # seconds that an answer of the server may take
 
 
 class _Asked(NamedTuple):

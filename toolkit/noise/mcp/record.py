@@ -89,25 +89,15 @@ def entry(session: Session, shown: Json, whole: Json | None) -> Json:
 
 @dataclass(frozen=True)
 class Record:
-    """A record as it was read.
+    """A record as it was read."""
 
-    Args:
-        path: its file.
-        regime: name of the noise.
-        schedule: seed of the schedule ω.
-        declaration: what was known of the tools.
-        calls: the lines of calls.
-        end: the last line; None where it is missing.
-        is_cut: whether half a line follows the last whole one.
-    """
-
-    path: Path
-    regime: str
-    schedule: int
-    declaration: Declaration
-    calls: Sequence[Json]
-    end: Json | None
-    is_cut: bool
+    path: Path  # its file
+    regime: str  # name of the noise
+    schedule: int  # seed of the schedule ω
+    declaration: Declaration  # what was known of the tools
+    calls: Sequence[Json]  # the lines of calls
+    end: Json | None  # the last line; None where it is missing
+    is_cut: bool  # whether half a line follows the last whole one
 
     def session(self) -> Session:
         """Return its episode, before the first call."""
@@ -115,19 +105,12 @@ class Record:
 
 
 class Difference(NamedTuple):
-    """A call that was answered otherwise.
+    """A call that was answered otherwise."""
 
-    Args:
-        call: its number, from 0.
-        tool: its tool.
-        recorded: the response in the record.
-        found: the response now.
-    """
-
-    call: int
-    tool: str
-    recorded: Json
-    found: Json
+    call: int  # its number, from 0
+    tool: str  # its tool
+    recorded: Json  # the response in the record
+    found: Json  # the response now
 
 
 def read_record(path: Path) -> Record:

@@ -25,57 +25,31 @@ _KEY = shape("algorithm SEQUENCE, key BITS")
 
 @dataclass(frozen=True)
 class Certificate:
-    """A certificate.
+    """A certificate."""
 
-    Args:
-        der: its bytes; two are equal when these are.
-        sha256: its fingerprint, hexadecimal.
-        subject: the subject, DER.
-        issuer: the issuer, DER.
-        serial: the serial number.
-        name: the subject as people read it.
-        issuer_name: the issuer as people read it.
-        begins: first moment of its validity, UTC.
-        ends: last moment of its validity, UTC.
-        key: the SubjectPublicKeyInfo, DER.
-        key_sha256: its SHA-256, hexadecimal.
-        signed_part: the bytes that its issuer signed.
-        signature_algorithm: the AlgorithmIdentifier of that signature.
-        signature: that signature.
-        key_identifier: the subject key identifier, or None.
-        is_ca: whether it says that it may issue certificates.
-        path_length: how many further authorities may stand below it, or None.
-        key_usage: what its key may be used for, or None where it does not say.
-        purposes: its extended key usage, or None where it does not say.
-        critical: the extensions that it calls critical.
-        name_constraints: its NameConstraints, or None.
-        alternative_names: its subject's alternative names, a GeneralName each.
-        list_places: addresses of the revocation lists that it says cover it.
-    """
-
-    der: bytes
-    sha256: str
-    subject: bytes
-    issuer: bytes
-    serial: int
-    name: str
-    issuer_name: str
-    begins: datetime
-    ends: datetime
-    key: bytes
-    key_sha256: str
-    signed_part: bytes
-    signature_algorithm: Node
-    signature: bytes
-    key_identifier: bytes | None
-    is_ca: bool
-    path_length: int | None
-    key_usage: frozenset[str] | None
-    purposes: tuple[str, ...] | None
-    critical: frozenset[str]
-    name_constraints: Node | None
-    alternative_names: tuple[Node, ...]
-    list_places: frozenset[str]
+    der: bytes  # its bytes; two are equal when these are
+    sha256: str  # its fingerprint, hexadecimal
+    subject: bytes  # the subject, DER
+    issuer: bytes  # the issuer, DER
+    serial: int  # the serial number
+    name: str  # the subject as people read it
+    issuer_name: str  # the issuer as people read it
+    begins: datetime  # first moment of its validity, UTC
+    ends: datetime  # last moment of its validity, UTC
+    key: bytes  # the SubjectPublicKeyInfo, DER
+    key_sha256: str  # its SHA-256, hexadecimal
+    signed_part: bytes  # the bytes that its issuer signed
+    signature_algorithm: Node  # the AlgorithmIdentifier of that signature
+    signature: bytes  # that signature
+    key_identifier: bytes | None  # the subject key identifier, or None
+    is_ca: bool  # whether it says that it may issue certificates
+    path_length: int | None  # how many further authorities may stand below it, or None
+    key_usage: frozenset[str] | None  # what its key may be used for, or None where it does not say
+    purposes: tuple[str, ...] | None  # its extended key usage, or None where it does not say
+    critical: frozenset[str]  # the extensions that it calls critical
+    name_constraints: Node | None  # its NameConstraints, or None
+    alternative_names: tuple[Node, ...]  # its subject's alternative names, a GeneralName each
+    list_places: frozenset[str]  # addresses of the revocation lists that it says cover it
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Certificate) and other.der == self.der

@@ -198,15 +198,10 @@ def _has_clean_padding(bits: bytes) -> bool:
 
 @dataclass(frozen=True)
 class Node:
-    """An element.
+    """An element."""
 
-    Args:
-        raw: the input that it is cut from.
-        place: where it lies there.
-    """
-
-    raw: bytes
-    place: Element
+    raw: bytes  # the input that it is cut from
+    place: Element  # where it lies there
 
     @property
     def tag(self) -> int:

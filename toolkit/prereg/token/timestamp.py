@@ -45,43 +45,24 @@ _MICROSECONDS = 6
 
 @dataclass(frozen=True)
 class Timestamp:
-    """What a token says.
+    """What a token says."""
 
-    Args:
-        content: the TSTInfo's bytes: what is signed, through its digest.
-        policy: object identifier.
-        imprint_algorithm: hash of the document, by its name.
-        imprint: that hash.
-        serial: serial number.
-        gen_time: the stated time, UTC, cut to microseconds.
-        accuracy: how far off it may be, or None where the authority does not say.
-        nonce: the request's, or None.
-        tsa: GeneralName of the authority, or None.
-        signer_id: SignerIdentifier.
-        digest_algorithm: hash of the content, by its name.
-        attributes: the signed attributes, as they stand.
-        signature_algorithm: AlgorithmIdentifier of the signature.
-        signature: the signature.
-        certificates: embedded certificates, DER, in order.
-        notes: what the signature does not cover.
-    """
-
-    content: bytes
-    policy: str
-    imprint_algorithm: str
-    imprint: bytes
-    serial: int
-    gen_time: datetime
-    accuracy: timedelta | None
-    nonce: int | None
-    tsa: Node | None
-    signer_id: Node
-    digest_algorithm: str
-    attributes: Node | None
-    signature_algorithm: Node
-    signature: bytes
-    certificates: tuple[bytes, ...]
-    notes: tuple[str, ...]
+    content: bytes  # the TSTInfo's bytes: what is signed, through its digest
+    policy: str  # object identifier
+    imprint_algorithm: str  # hash of the document, by its name
+    imprint: bytes  # that hash
+    serial: int  # serial number
+    gen_time: datetime  # the stated time, UTC, cut to microseconds
+    accuracy: timedelta | None  # how far off it may be, or None where the authority does not say
+    nonce: int | None  # the request's, or None
+    tsa: Node | None  # GeneralName of the authority, or None
+    signer_id: Node  # SignerIdentifier
+    digest_algorithm: str  # hash of the content, by its name
+    attributes: Node | None  # the signed attributes, as they stand
+    signature_algorithm: Node  # AlgorithmIdentifier of the signature
+    signature: bytes  # the signature
+    certificates: tuple[bytes, ...]  # embedded certificates, DER, in order
+    notes: tuple[str, ...]  # what the signature does not cover
 
 
 def granted_token(raw: bytes) -> tuple[Node, tuple[str, ...]]:

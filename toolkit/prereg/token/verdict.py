@@ -28,42 +28,23 @@ class Refused(Exception):  # noqa: N818 - a verdict, not an error of the program
 
 @dataclass(frozen=True)
 class TokenVerdict:
-    """What is known of a token. Fields that its first failure left unknown are None.
+    """What is known of a token. Fields that its first failure left unknown are None."""
 
-    Args:
-        verdict: `verified`, `not_verified` or `incomplete`.
-        failed_step: number of the check that did not hold.
-        failed_check: its name.
-        message: what was found there, or that all checks hold.
-        gen_time: the time the authority states, UTC.
-        accuracy_seconds: how far off the authority says that it may be; None where it does not say.
-        serial: the token's serial number.
-        policy: object identifier of the authority's policy.
-        imprint_algorithm: hash of the document.
-        imprint: that hash, hexadecimal.
-        signer: subject of the signing certificate.
-        signature_algorithm: how it signed.
-        root: subject of the pinned certificate that the chain leads to.
-        root_sha256: its fingerprint.
-        key_sha256: of each public key of the chain, signer first.
-        revocation: what is known of revocation.
-        notes: what a careful reader wants to know besides.
-    """
-
-    verdict: Verdict
-    failed_step: int | None
-    failed_check: str | None
-    message: str
-    gen_time: datetime | None = None
+    verdict: Verdict  # `verified`, `not_verified` or `incomplete`
+    failed_step: int | None  # number of the check that did not hold
+    failed_check: str | None  # its name
+    message: str  # what was found there, or that all checks hold
+    gen_time: datetime | None = None  # the time the authority states, UTC
+    # How far off the authority says that it may be; None where it does not say
     accuracy_seconds: float | None = None
-    serial: str | None = None
-    policy: str | None = None
-    imprint_algorithm: str | None = None
-    imprint: str | None = None
-    signer: str | None = None
-    signature_algorithm: str | None = None
-    root: str | None = None
-    root_sha256: str | None = None
-    key_sha256: tuple[str, ...] = ()
-    revocation: str | None = None
-    notes: tuple[str, ...] = ()
+    serial: str | None = None  # the token's serial number
+    policy: str | None = None  # object identifier of the authority's policy
+    imprint_algorithm: str | None = None  # hash of the document
+    imprint: str | None = None  # that hash, hexadecimal
+    signer: str | None = None  # subject of the signing certificate
+    signature_algorithm: str | None = None  # how it signed
+    root: str | None = None  # subject of the pinned certificate that the chain leads to
+    root_sha256: str | None = None  # its fingerprint
+    key_sha256: tuple[str, ...] = ()  # of each public key of the chain, signer first
+    revocation: str | None = None  # what is known of revocation
+    notes: tuple[str, ...] = ()  # what a careful reader wants to know besides

@@ -32,27 +32,17 @@ _DAMAGE = (ValueError, TypeError, KeyError, IndexError, AttributeError, Overflow
 
 @dataclass(frozen=True)
 class Material:
-    """What a token is judged by.
+    """What a token is judged by."""
 
-    Args:
-        document: the document's bytes.
-        digest: its hash, algorithm and bytes, where the document itself is not at hand.
-        roots: pinned certificates, DER: the only ones that are trusted.
-        untrusted: certificates that may stand between, DER.
-        signer: the signing certificate, DER, where it was archived apart from the token.
-        request: the request that the token answers, DER.
-        crls: archived revocation lists, DER.
-        policies: the policies accepted; any where none is named.
-    """
-
-    document: bytes | None = None
+    document: bytes | None = None  # the document's bytes
+    # Its hash, algorithm and bytes, where the document itself is not at hand
     digest: tuple[str, bytes] | None = None
-    roots: tuple[bytes, ...] = ()
-    untrusted: tuple[bytes, ...] = ()
-    signer: bytes | None = None
-    request: bytes | None = None
-    crls: tuple[bytes, ...] = ()
-    policies: tuple[str, ...] = ()
+    roots: tuple[bytes, ...] = ()  # pinned certificates, DER: the only ones that are trusted
+    untrusted: tuple[bytes, ...] = ()  # certificates that may stand between, DER
+    signer: bytes | None = None  # the signing certificate, DER, where it was archived apart from the token
+    request: bytes | None = None  # the request that the token answers, DER
+    crls: tuple[bytes, ...] = ()  # archived revocation lists, DER
+    policies: tuple[str, ...] = ()  # the policies accepted; any where none is named
 
 
 @dataclass

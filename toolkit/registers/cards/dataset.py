@@ -253,34 +253,21 @@ WHOLE = "train"
 
 @dataclass(frozen=True)
 class Split:
-    """One split of a table.
+    """One split of a table."""
 
-    Args:
-        name: its name.
-        pattern: which files of the repository are its own.
-        rows: its rows.
-        bytes: its size as Arrow buffers, which is what `datasets` reserves for it.
-    """
-
-    name: str
-    pattern: str
-    rows: int
-    bytes: int
+    name: str  # its name
+    pattern: str  # which files of the repository are its own
+    rows: int  # its rows
+    bytes: int  # its size as Arrow buffers, which is what `datasets` reserves for it
 
 
 @dataclass(frozen=True)
 class Config:
-    """One configuration of a dataset repository.
+    """One configuration of a dataset repository."""
 
-    Args:
-        table: what its rows and columns are.
-        splits: its splits, in the order of their files.
-        file_bytes: size of its Parquet files together.
-    """
-
-    table: Table
-    splits: tuple[Split, ...]
-    file_bytes: int
+    table: Table  # what its rows and columns are
+    splits: tuple[Split, ...]  # its splits, in the order of their files
+    file_bytes: int  # size of its Parquet files together
 
     @property
     def rows(self) -> int:

@@ -18,24 +18,18 @@ FILE = "file"
 
 @dataclass(frozen=True)
 class Log:
-    """A log.
+    """A log."""
 
-    Args:
-        format: what wrote it, in words.
-        table: a row an episode, numbered in `ROW`. A column has a register's name where the log says what the
-            register's column means (`task`, `schedule` from 0, `seed`, `step`, `true_success`, `score`,
-            `launched_at`, `prompt`), and a name of its own otherwise.
-        of_run: columns that say something of a whole run, such as its model: arms are looked for among them.
-        left_out: what the log says of its episodes or runs and no column has, in words.
-        files: what was read, in order.
-        is_history: whether rows are steps of a run, and an empty outcome says that it was not measured there.
-    """
-
-    format: str
+    format: str  # what wrote it, in words
+    # A row an episode, numbered in `ROW`. A column has a register's name where the log says what the
+    # register's column means (`task`, `schedule` from 0, `seed`, `step`, `true_success`, `score`,
+    # `launched_at`, `prompt`), and a name of its own otherwise.
     table: pl.DataFrame
+    # Columns that say something of a whole run, such as its model: arms are looked for among them
     of_run: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-    files: tuple[Path, ...] = ()
+    left_out: tuple[str, ...] = ()  # what the log says of its episodes or runs and no column has, in words
+    files: tuple[Path, ...] = ()  # what was read, in order
+    # Whether rows are steps of a run, and an empty outcome says that it was not measured there
     is_history: bool = False
 
     def measured(self, columns: Mapping[str, str]) -> pl.DataFrame:

@@ -31,25 +31,16 @@ TARGETS: Mapping[str, Column] = {**OF_TASKS, **OF_EPISODES, **OF_RUNS}
 
 @dataclass(frozen=True)
 class TableMapping:
-    """How a table of episodes becomes registers.
+    """How a table of episodes becomes registers."""
 
-    Args:
-        study: name of the study.
-        registration: name of the registration that it belongs to.
-        columns: column of the registers → column of the table.
-        constants: column of the registers → what it is in every row.
-        values: column of the registers, or attribute → word of the table → word of the registers.
-        attributes: attribute of a task → column of the table.
-        text: the mapping as it was read.
-    """
-
-    study: str
-    registration: str
-    columns: dict[str, str]
-    constants: dict[str, str]
+    study: str  # name of the study
+    registration: str  # name of the registration that it belongs to
+    columns: dict[str, str]  # column of the registers → column of the table
+    constants: dict[str, str]  # column of the registers → what it is in every row
+    # Column of the registers, or attribute → word of the table → word of the registers
     values: dict[str, dict[str, str]]
-    text: str
-    attributes: dict[str, str] = field(default_factory=dict)
+    text: str  # the mapping as it was read
+    attributes: dict[str, str] = field(default_factory=dict)  # attribute of a task → column of the table
 
     @property
     def targets(self) -> tuple[str, ...]:

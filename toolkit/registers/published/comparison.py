@@ -62,19 +62,12 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came of comparing the figures.
+    """What came of comparing the figures."""
 
-    Args:
-        runs: how many runs have a register in the checkout.
-        compared: how many figures were compared.
-        differences: those that differ.
-        not_compared: what could not be, in words.
-    """
-
-    runs: int
-    compared: int
-    differences: tuple[Difference, ...]
-    not_compared: tuple[str, ...]
+    runs: int  # how many runs have a register in the checkout
+    compared: int  # how many figures were compared
+    differences: tuple[Difference, ...]  # those that differ
+    not_compared: tuple[str, ...]  # what could not be, in words
 
 
 def compare_runs(source: Source, checkout: Files, folder: str) -> Comparison:

@@ -27,16 +27,11 @@ LARGEST_POWER = 18
 
 @dataclass(frozen=True)
 class Source:
-    """The CSV files by name, as bytes and as records.
+    """The CSV files by name, as bytes and as records."""
 
-    Args:
-        folder: where they were read.
-        content: file name → bytes.
-        records: name without suffix → its rows, every value as the text that stands there.
-    """
-
-    folder: Path
-    content: dict[str, bytes]
+    folder: Path  # where they were read
+    content: dict[str, bytes]  # file name → bytes
+    # Name without suffix → its rows, every value as the text that stands there
     records: dict[str, list[Record]]
 
 

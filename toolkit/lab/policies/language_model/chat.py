@@ -21,14 +21,10 @@ _PROBE = ("tool_5f1d", "argument_c27a", "value_90b4", "answer_e8d3")
 
 @dataclass(frozen=True)
 class Chat:
-    """A tokenizer that renders conversations with tools, and reads the calls in answers.
+    """A tokenizer that renders conversations with tools, and reads the calls in answers."""
 
-    Args:
-        tokenizer: of a model with a chat template and a response template.
-        options: further variables of the chat template, such as `enable_thinking`.
-    """
-
-    tokenizer: Any
+    tokenizer: Any  # of a model with a chat template and a response template
+    # Further variables of the chat template, such as `enable_thinking`
     options: tuple[tuple[str, Any], ...] = ()
 
     def opening(self, messages: Sequence[Message]) -> list[int]:

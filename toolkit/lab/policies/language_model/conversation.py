@@ -31,58 +31,36 @@ MAX_TOKENS = 6144
 
 @dataclass(frozen=True)
 class Turn:
-    """What a model said in one turn.
+    """What a model said in one turn."""
 
-    Args:
-        calls: the calls it attempted, in order: name and arguments as decoded JSON.
-        text: what it said besides.
-        tokens: what was sampled; none where the engine does not give them.
-        cut: whether the turn ended at a limit of length.
-    """
-
-    calls: tuple[tuple[str, Any], ...]
-    text: str = ""
-    tokens: tuple[int, ...] = ()
-    cut: bool = False
+    calls: tuple[tuple[str, Any], ...]  # the calls it attempted, in order: name and arguments as decoded JSON
+    text: str = ""  # what it said besides
+    tokens: tuple[int, ...] = ()  # what was sampled; none where the engine does not give them
+    cut: bool = False  # whether the turn ended at a limit of length
 
 
 @dataclass
 class Conversation:
-    """An episode in progress, as a model sees it.
+    """An episode in progress, as a model sees it."""
 
-    Args:
-        messages: what was said so far, as the OpenAI chat format has it.
-        seed: of what is sampled in it.
-        tokens: the messages as an engine with a tokenizer continues them; empty until it has rendered them.
-        turns: turns taken.
-        opened: tokens of the messages that it started with.
-        said: position of each token that the model sampled → its log-probability, where the engine gives it.
-    """
-
-    messages: list[dict[str, Any]]
-    seed: int
+    messages: list[dict[str, Any]]  # what was said so far, as the OpenAI chat format has it
+    seed: int  # of what is sampled in it
+    # The messages as an engine with a tokenizer continues them; empty until it has rendered them
     tokens: list[int] = field(default_factory=list)
-    turns: int = 0
-    opened: int = 0
+    turns: int = 0  # turns taken
+    opened: int = 0  # tokens of the messages that it started with
+    # Position of each token that the model sampled → its log-probability, where the engine gives it
     said: dict[int, float] = field(default_factory=dict)
 
 
 class Play(NamedTuple):
-    """One episode to play.
+    """One episode to play."""
 
-    Args:
-        task: what is to be done.
-        regime: the noise.
-        schedule_seed: seed of the schedule ω.
-        seed: of what the policy samples.
-        shared: whether these are shared samples: every policy meets the same noise.
-    """
-
-    task: Task
-    regime: Regime
-    schedule_seed: int
-    seed: int
-    shared: bool = False
+    task: Task  # what is to be done
+    regime: Regime  # the noise
+    schedule_seed: int  # seed of the schedule ω
+    seed: int  # of what the policy samples
+    shared: bool = False  # whether these are shared samples: every policy meets the same noise
 
 
 class TurnTaker(Protocol):

@@ -74,26 +74,17 @@ MARKS = ("<tool_call>", "<function=", "[TOOL_CALLS]", "<|python_tag|>", "<|tool_
 
 @dataclass
 class Endpoint:
-    """A model that a server has.
+    """A model that a server has."""
 
-    Args:
-        server: the server.
-        model: what the server calls it.
-        tools: the tools in OpenAI's form.
-        temperature: of the sampling; 0 for the likeliest token.
-        max_tokens: most tokens of a turn.
-        concurrency: most questions at once.
-        chat_options: further variables of the server's chat template; not every server takes them.
-        request_options: further fields of every question, such as `top_k`; None takes one out.
-    """
-
-    server: Server
-    model: str
-    tools: Sequence[Mapping[str, Any]]
-    temperature: float = 1.0
-    max_tokens: int = TURN_TOKENS
-    concurrency: int = CONCURRENCY
+    server: Server  # the server
+    model: str  # what the server calls it
+    tools: Sequence[Mapping[str, Any]]  # the tools in OpenAI's form
+    temperature: float = 1.0  # of the sampling; 0 for the likeliest token
+    max_tokens: int = TURN_TOKENS  # most tokens of a turn
+    concurrency: int = CONCURRENCY  # most questions at once
+    # Further variables of the server's chat template; not every server takes them
     chat_options: Mapping[str, Any] = field(default_factory=dict)
+    # Further fields of every question, such as `top_k`; None takes one out
     request_options: Mapping[str, Any] = field(default_factory=dict)
     _has_read_a_call: threading.Event = field(default_factory=threading.Event, repr=False)
 

@@ -33,20 +33,14 @@ LARGEST_REFUSAL = 2**16
 
 @dataclass(frozen=True)
 class Server:
-    """A server, and how it is asked.
+    """A server, and how it is asked."""
 
-    Args:
-        url: its address, down to the version: `http://localhost:8000/v1`.
-        key_variable: environment variable that holds the API key; None for a server that wants none. The key
-            itself is in no value, no file and no message of this package.
-        attempts: most requests for one answer.
-        timeout_s: the time for one whole answer.
-    """
-
-    url: str
+    url: str  # its address, down to the version: `http://localhost:8000/v1`
+    # Environment variable that holds the API key; None for a server that wants none. The key itself is in
+    # no value, no file and no message of this package.
     key_variable: str | None = None
-    attempts: int = ATTEMPTS
-    timeout_s: float = TIMEOUT_S
+    attempts: int = ATTEMPTS  # most requests for one answer
+    timeout_s: float = TIMEOUT_S  # the time for one whole answer
 
     def ask(
         self, path: str, document: Mapping[str, Any] | None = None, *, attempts: int | None = None

@@ -31,27 +31,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SharedNoise:
-    """The noise of a conversation whose samples are shared.
+    """The noise of a conversation whose samples are shared."""
 
-    Args:
-        seed: of the shared sample, as `toolkit.seeds.shared_seed` gives it.
-    """
-
-    seed: int
+    seed: int  # of the shared sample, as `toolkit.seeds.shared_seed` gives it
 
 
 class Place(NamedTuple):
-    """Where a token is sampled.
+    """Where a token is sampled."""
 
-    Args:
-        noise: of the conversation.
-        turn: turns of the conversation before.
-        position: tokens of this turn before.
-    """
-
-    noise: SharedNoise
-    turn: int
-    position: int
+    noise: SharedNoise  # of the conversation
+    turn: int  # turns of the conversation before
+    position: int  # tokens of this turn before
 
 
 AT_ONCE = 8192

@@ -24,19 +24,12 @@ BATCH = 64
 
 @dataclass
 class DeskPartner:
-    """The desk's side of a conversation in tokens.
+    """The desk's side of a conversation in tokens."""
 
-    Args:
-        chat: the model's tokenizer.
-        talk: the conversation.
-        desk: the episode's desk.
-        max_turns: most turns.
-    """
-
-    chat: Chat
-    talk: Conversation
-    desk: Desk
-    max_turns: int
+    chat: Chat  # the model's tokenizer
+    talk: Conversation  # the conversation
+    desk: Desk  # the episode's desk
+    max_turns: int  # most turns
 
     def reply(self, turn: Sequence[int], before: Sequence[int], *, cut: bool) -> list[int] | None:
         """Make the calls of a turn; return their answers as tokens, or None where nothing follows."""
@@ -49,23 +42,16 @@ class DeskPartner:
 
 @dataclass(frozen=True)
 class LocalEngine:
-    """Plays episodes with a causal language model of transformers.
+    """Plays episodes with a causal language model of transformers."""
 
-    Args:
-        model: the model, in evaluation mode; an adapter is applied as it is.
-        chat: its tokenizer.
-        temperature: divides the logits; 0 takes the most likely token.
-        max_tokens: most tokens of a conversation beyond its opening: `max_completion_length` of training.
-        context: most tokens of a conversation in all, where that is less than the model takes.
-        conversations: most of them side by side.
-    """
-
-    model: Any
-    chat: Chat
-    temperature: float = 1.0
+    model: Any  # the model, in evaluation mode; an adapter is applied as it is
+    chat: Chat  # its tokenizer
+    temperature: float = 1.0  # divides the logits; 0 takes the most likely token
+    # Most tokens of a conversation beyond its opening: `max_completion_length` of training
     max_tokens: int = MAX_TOKENS
+    # Most tokens of a conversation in all, where that is less than the model takes
     context: int | None = None
-    conversations: int = BATCH
+    conversations: int = BATCH  # most of them side by side
 
     shares_samples: ClassVar[bool] = True
 

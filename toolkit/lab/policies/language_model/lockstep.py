@@ -35,30 +35,19 @@ class Partner(Protocol):
 
 @dataclass
 class Spoken:
-    """A conversation's tokens beyond its opening.
+    """A conversation's tokens beyond its opening."""
 
-    Args:
-        opening: tokens that it started with.
-        tokens: everything after that.
-        chosen: for each of these, whether the model sampled it.
-    """
-
-    opening: tuple[int, ...]
-    tokens: list[int] = field(default_factory=list)
-    chosen: list[bool] = field(default_factory=list)
+    opening: tuple[int, ...]  # tokens that it started with
+    tokens: list[int] = field(default_factory=list)  # everything after that
+    chosen: list[bool] = field(default_factory=list)  # for each of these, whether the model sampled it
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a conversation may not exceed.
+    """What a conversation may not exceed."""
 
-    Args:
-        tokens: beyond its opening.
-        context: in all.
-    """
-
-    tokens: int
-    context: int
+    tokens: int  # beyond its opening
+    context: int  # in all
 
     def room(self, spoken: Spoken) -> int:
         """Return how many more tokens a conversation may have."""

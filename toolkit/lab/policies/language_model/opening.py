@@ -27,38 +27,25 @@ LIBRARIES = {"transformers": ("transformers", "torch", "peft"), "vllm": ("vllm",
 
 @dataclass(frozen=True)
 class Opening:
-    """An engine as a user names it.
+    """An engine as a user names it."""
 
-    Args:
-        engine: one of `ENGINES`.
-        model: folder or name of the model; what the server calls it; the scripted agent.
-        revision: branch, tag or commit of a model on the Hub.
-        adapter: folder with an adapter (PEFT) to put on the model.
-        url: address of the server, of an endpoint.
-        key_variable: environment variable that holds its API key.
-        temperature: of the sampling.
-        max_tokens: most tokens of an endpoint's turn, or of a conversation beyond its opening otherwise; the
-            engine's own number if left out.
-        chat_options: further variables of the chat template, such as `enable_thinking`.
-        request_options: further fields of the questions to a server, such as `top_k`.
-        concurrency: most questions to a server at once.
-        timeout_s: the time for one whole answer of a server.
-        options: of an engine in this process.
-    """
-
-    engine: str
-    model: str
-    revision: str | None = None
-    adapter: str | None = None
-    url: str | None = None
-    key_variable: str | None = None
-    temperature: float = 1.0
+    engine: str  # one of `ENGINES`
+    model: str  # folder or name of the model; what the server calls it; the scripted agent
+    revision: str | None = None  # branch, tag or commit of a model on the Hub
+    adapter: str | None = None  # folder with an adapter (PEFT) to put on the model
+    url: str | None = None  # address of the server, of an endpoint
+    key_variable: str | None = None  # environment variable that holds its API key
+    temperature: float = 1.0  # of the sampling
+    # Most tokens of an endpoint's turn, or of a conversation beyond its opening otherwise; the engine's
+    # own number if left out
     max_tokens: int | None = None
+    # Further variables of the chat template, such as `enable_thinking`
     chat_options: tuple[tuple[str, Any], ...] = ()
+    # Further fields of the questions to a server, such as `top_k`
     request_options: tuple[tuple[str, Any], ...] = ()
-    concurrency: int = CONCURRENCY
-    timeout_s: float = TIMEOUT_S
-    options: EngineOptions = UNTOLD
+    concurrency: int = CONCURRENCY  # most questions to a server at once
+    timeout_s: float = TIMEOUT_S  # the time for one whole answer of a server
+    options: EngineOptions = UNTOLD  # of an engine in this process
 
 
 @lru_cache(maxsize=1)

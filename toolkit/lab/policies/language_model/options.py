@@ -12,21 +12,13 @@ DTYPES = ("bfloat16", "float16", "float32")
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """Options of an engine; None leaves one to the engine.
+    """Options of an engine; None leaves one to the engine."""
 
-    Args:
-        gpu_memory: vLLM's share of the GPU's memory.
-        max_length: most tokens of a conversation, its opening included.
-        dtype: one of `DTYPES`; that of the model's files if left out.
-        tensor_parallel: GPUs that vLLM divides the model among.
-        conversations: most conversations side by side.
-    """
-
-    gpu_memory: float | None = None
-    max_length: int | None = None
-    dtype: str | None = None
-    tensor_parallel: int | None = None
-    conversations: int | None = None
+    gpu_memory: float | None = None  # vLLM's share of the GPU's memory
+    max_length: int | None = None  # most tokens of a conversation, its opening included
+    dtype: str | None = None  # one of `DTYPES`; that of the model's files if left out
+    tensor_parallel: int | None = None  # GPUs that vLLM divides the model among
+    conversations: int | None = None  # most conversations side by side
 
     def deciding(self) -> dict[str, Any]:
         """Return those that decide turns, as far as they are given.

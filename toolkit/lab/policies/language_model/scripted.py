@@ -24,13 +24,9 @@ class _NextCall(Exception):  # noqa: N818 - a signal to whoever plays the agent,
 
 @dataclass(frozen=True)
 class ScriptedEngine:
-    """Says what a scripted agent says.
+    """Says what a scripted agent says."""
 
-    Args:
-        agent: its name: `reference` or `careless`.
-    """
-
-    agent: str
+    agent: str  # its name: `reference` or `careless`
 
     shares_samples: ClassVar[bool] = True
 

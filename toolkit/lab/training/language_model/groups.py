@@ -67,31 +67,20 @@ def check_groups(batch: Sequence[Example], group_size: int, step: int) -> None:
 
 
 class Rollout(NamedTuple):
-    """What became of one rollout of a batch.
+    """What became of one rollout of a batch."""
 
-    Args:
-        step, position, task, regime: its group.
-        slot: its slot in the group.
-        schedule_seed: seed of the schedule that its environment had.
-        true_success, observed_reward: its outcome, and the reward that the grader reported.
-        exposed: whether it met a fault.
-        advantage: as the trainer computed it.
-        tokens: tokens that the loss counts.
-        weight: importance weight; None where the trainer computes none.
-    """
-
-    step: int
+    step: int  # step, position, task, regime: its group
     position: int
     task: int
     regime: str
-    slot: int
-    schedule_seed: int
-    true_success: bool
+    slot: int  # its slot in the group
+    schedule_seed: int  # seed of the schedule that its environment had
+    true_success: bool  # true_success, observed_reward: its outcome, and the reward that the grader reported
     observed_reward: bool
-    exposed: bool
-    advantage: float
-    tokens: int
-    weight: float | None
+    exposed: bool  # whether it met a fault
+    advantage: float  # as the trainer computed it
+    tokens: int  # tokens that the loss counts
+    weight: float | None  # importance weight; None where the trainer computes none
 
     @classmethod
     def of(

@@ -29,30 +29,20 @@ SEEDS = 2**31
 
 @dataclass(frozen=True)
 class Moments:
-    """What happens while a run trains; each is told the step.
+    """What happens while a run trains; each is told the step."""
 
-    Args:
-        saved: after a checkpoint was saved.
-        stepped: after every step.
-        figured: after every step, with the trainer's figures of it by their names.
-    """
-
-    saved: Callable[[int], None]
-    stepped: Callable[[int], None]
+    saved: Callable[[int], None]  # after a checkpoint was saved
+    stepped: Callable[[int], None]  # after every step
+    # After every step, with the trainer's figures of it by their names
     figured: Callable[[int, Mapping[str, float]], None]
 
 
 @dataclass(frozen=True)
 class Session:
-    """A run's trainer.
+    """A run's trainer."""
 
-    Args:
-        trainer: a `GroupTrainer`.
-        recipe: its settings.
-    """
-
-    trainer: Any
-    recipe: Recipe
+    trainer: Any  # a `GroupTrainer`
+    recipe: Recipe  # its settings
 
     @property
     def is_main(self) -> bool:

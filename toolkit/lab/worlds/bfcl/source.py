@@ -45,21 +45,13 @@ PACKAGE = Package(
 
 
 class Scenario(NamedTuple):
-    """One scenario.
+    """One scenario."""
 
-    Args:
-        name: what the package calls it.
-        configuration: back-end → the state that it begins in.
-        backends: those that are involved.
-        requests: what the user says, turn by turn.
-        plans: the calls that answer each turn.
-    """
-
-    name: str
-    configuration: dict[str, Any]
-    backends: tuple[str, ...]
-    requests: tuple[str, ...]
-    plans: tuple[tuple[Call, ...], ...]
+    name: str  # what the package calls it
+    configuration: dict[str, Any]  # back-end → the state that it begins in
+    backends: tuple[str, ...]  # those that are involved
+    requests: tuple[str, ...]  # what the user says, turn by turn
+    plans: tuple[tuple[Call, ...], ...]  # the calls that answer each turn
 
 
 @lru_cache

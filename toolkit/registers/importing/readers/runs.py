@@ -30,21 +30,14 @@ _DEEPEST = 20
 
 @dataclass(frozen=True)
 class Run:
-    """A run of a log.
+    """A run of a log."""
 
-    Args:
-        folder: its folder, or the one file that it has.
-        table: its rows.
-        settings: dotted name, as `config.seed` → value, as text.
-        files: what was read.
-        name: what it is called, where that is not the name of its folder.
-    """
-
-    folder: Path
-    table: pl.DataFrame
+    folder: Path  # its folder, or the one file that it has
+    table: pl.DataFrame  # its rows
+    # Dotted name, as `config.seed` → value, as text
     settings: Mapping[str, str] = field(default_factory=dict)
-    files: tuple[Path, ...] = ()
-    name: str | None = None
+    files: tuple[Path, ...] = ()  # what was read
+    name: str | None = None  # what it is called, where that is not the name of its folder
 
 
 def joined(name: str, runs: Sequence[Run], left_out: Iterable[str] = ()) -> Log:
