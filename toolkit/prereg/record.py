@@ -48,7 +48,7 @@ class Authority:
 
 @dataclass(frozen=True)
 class Checkout:
-    """Where a checkout of a frozen document's repository keeps what proves it; every path is relative to it."""
+    """Where a checkout of the repository of a frozen document keeps its proof; paths are relative to it."""
 
     document: str  # the document
     digest: str  # the file with its SHA-256
