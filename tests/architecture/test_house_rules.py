@@ -142,3 +142,17 @@ def test_the_engine_knows_no_study() -> None:
     for folder in ("decisions", "prereg", "site", "cli", "estimators"):
         words = [each for each in constants(folder) if isinstance(each[2], str)]
         assert [each for each in words if each[2] in names] == []
+
+
+def test_git_leaves_alone_what_is_hashed_here() -> None:
+    words = ["git", "ls-files", "prereg", "registers", "cards", "site", "examples/own-study"]
+    listed = subprocess.run(words, cwd=CHECKOUT, check=True, capture_output=True, text=True).stdout
+    asked = subprocess.run(
+        ["git", "check-attr", "--stdin", "text"],
+        cwd=CHECKOUT,
+        input=listed,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert [line for line in asked.splitlines() if not line.endswith(": text: unset")] == []

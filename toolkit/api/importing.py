@@ -87,6 +87,7 @@ def import_registers(
     """
     from toolkit.drafting.importing import check_import, import_study
     from toolkit.files import hold
+    from toolkit.line_ends import protect
 
     home = home or find_home()
     named = [str(source) for source in sources]
@@ -104,7 +105,9 @@ def import_registers(
         return check_import(wanted, folder, progress)
     home.registers.mkdir(parents=True, exist_ok=True)
     with hold(home.registers, f".{study}.lock", "study's registers"):
-        return import_study(wanted, folder, progress, reason)
+        done = import_study(wanted, folder, progress, reason)
+    protect(home.root)
+    return done
 
 
 def _wanted(home: Home, study: str, sources: list[str], mapping: Path) -> Import:

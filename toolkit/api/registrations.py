@@ -172,6 +172,7 @@ def freeze(
     Examples:
         >>> toolkit.freeze("my-study", demonstration=True).sha256  # doctest: +SKIP
     """
+    from toolkit.line_ends import protect
     from toolkit.prereg import record, sources, trust
     from toolkit.prereg.freeze import freeze as freeze_draft
     from toolkit.prereg.freeze import refuse_waiting
@@ -191,4 +192,6 @@ def freeze(
         asked = sources.online(authorities, named, known, roots, timeout_s)
     standing: OwnStanding = record.DEMONSTRATION if demonstration else record.PUBLIC
     say = say or logging.getLogger(__name__).info
+    if folder.parent == home.registrations:
+        protect(home.root)
     return freeze_draft(folder, draft, asked, known, standing=standing, say=say)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import click
 
 from toolkit.cli.output import FILE, bold, json_option, print_json, say_line, styled
 from toolkit.errors import DamagedError, UsageError
+from toolkit.line_ends import CAUSE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,6 +102,10 @@ def verify_token(
     )
     raw = read_up_to(token, MAX_BYTES + 1)
     verdict = verify(raw, material, _moment(at))
+    if verdict.verdict != "verified" and material.document and b"\r\n" in material.document:
+        again = replace(material, document=material.document.replace(b"\r\n", b"\n"))
+        if verify(raw, again, _moment(at)).verdict == "verified":
+            verdict = replace(verdict, notes=(*verdict.notes, f"{document}: {CAUSE}"))
     if with_openssl:
         from toolkit.prereg.openssl import second_opinion
 

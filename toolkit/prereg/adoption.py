@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError, VerificationError
 from toolkit.files import replacing, write_bytes
+from toolkit.line_ends import CAUSE, is_converted, is_converted_file
 from toolkit.prereg.checkout import Folder
 from toolkit.prereg.checks import TIME, Check, Reader
 from toolkit.prereg.evidence import CERTIFICATE_FILES, REVOCATION_FILES
@@ -105,9 +106,8 @@ def _document(record: FreezeRecord, places: Checkout, checkout: Folder) -> bytes
     digest = hashlib.sha256(content).hexdigest()
     if digest == record.document_sha256:
         return content
-    unix = hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest()
     remedy = f"restore it: git checkout {record.freeze_commit or 'COMMIT'} -- {places.document}"
-    if unix == record.document_sha256:
+    if is_converted(content, record.document_sha256):
         remedy = "its line ends were converted: git config core.autocrlf false, and check it out again"
     raise VerificationError(
         "the checkout's document is not the one that was timestamped",
@@ -221,7 +221,9 @@ def _pools(places: Checkout, checkout: Folder) -> Pools:
             continue
         compared += 1
         if digest != places.pools[path]:
-            differences.append(f"{source} of {path}: expected SHA-256 {places.pools[path]}, found {digest}")
+            converted = is_converted_file(checkout.root / path, places.pools[path])
+            found = CAUSE if converted else f"expected SHA-256 {places.pools[path]}, found {digest}"
+            differences.append(f"{source} of {path}: {found}")
     return Pools(compared, tuple(differences), tuple(absent))
 
 

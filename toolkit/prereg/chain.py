@@ -12,6 +12,7 @@ from pathlib import Path
 
 from toolkit.errors import DamagedError, VerificationError
 from toolkit.files import read_bytes
+from toolkit.line_ends import refuse_converted_list
 from toolkit.prereg.hashlist import LARGEST_LIST, read_recorded
 
 CHAIN = "LATER.chain"
@@ -40,7 +41,9 @@ class Entry:
 
 def read_chain(folder: Path, frozen: str) -> tuple[tuple[Entry, ...], dict[str, bytes]]:
     """Read a registration's chain and the files that it names, checking each one."""
-    entries = parse_chain(read_bytes(folder / CHAIN, LARGEST_LIST), frozen, folder / CHAIN)
+    raw = read_bytes(folder / CHAIN, LARGEST_LIST)
+    refuse_converted_list(raw, VerificationError, folder / CHAIN)
+    entries = parse_chain(raw, frozen, folder / CHAIN)
     return entries, {entry.name: read_recorded(folder, entry.name, entry.sha256) for entry in entries}
 
 

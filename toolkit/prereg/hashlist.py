@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from toolkit.errors import DamagedError, VerificationError
 from toolkit.files import read_bytes
+from toolkit.line_ends import refuse_converted, refuse_converted_list
 
 LARGEST_FROZEN = 8 * 2**20
 """Bytes of a frozen file: a thousand times the longest protocol here is text of a thousand pages."""
@@ -34,6 +35,7 @@ def write_list(contents: Mapping[str, bytes]) -> bytes:
 def read_listed(folder: Path, list_name: str) -> tuple[str, dict[str, bytes]]:
     """Read the files that a hash list names and check each one."""
     raw = read_bytes(folder / list_name, LARGEST_LIST)
+    refuse_converted_list(raw, VerificationError, folder / list_name)
     recorded = entries(raw, folder / list_name)
     contents: dict[str, bytes] = {}
     for name, sha256 in recorded.items():
@@ -62,6 +64,7 @@ def read_recorded(folder: Path, name: str, recorded: str) -> bytes:
     content = read_bytes(folder / name, LARGEST_FROZEN)
     sha256 = hashlib.sha256(content).hexdigest()
     if sha256 != recorded:
+        refuse_converted(name, content, recorded, VerificationError, folder / name)
         raise VerificationError(
             f"{name} was changed after its hash was recorded",
             expected=f"SHA-256 {recorded}",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.files import file_sha256, read_up_to
+from toolkit.line_ends import refuse_converted
 from toolkit.prereg import record
 from toolkit.prereg.chain import CHAIN, Entry, read_chain
 from toolkit.prereg.hashlist import LARGEST_FROZEN, read_listed
@@ -151,6 +152,8 @@ def _refuse_unlisted(folder: Path, listed: set[str], waiting: Mapping[str, str])
         if is_known or not path.is_file():
             continue
         if name not in waiting or file_sha256(path) != waiting[name]:
+            if name in waiting:
+                refuse_converted(name, path, waiting[name], VerificationError, path)
             raise VerificationError(
                 f"{name} belongs to no hash list of the registration",
                 expected=f"only files that {FROZEN} or {CHAIN} names, and those under {EVIDENCE}/",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError, IncompleteError, RuleError, ToolkitError, VerificationError
 from toolkit.files import read_bytes
+from toolkit.line_ends import CAUSE, REMEDY, is_converted_file
 from toolkit.prereg.checks import TIME, Check, Reader, additions, agreement, independence
 from toolkit.prereg.chronology import Chronology, Freeze, StudyRuns, chronology
 from toolkit.prereg.evidence import UNSTATED_ACCURACY, Judged, Subject, judge
@@ -216,6 +217,8 @@ def _document(registration: Registration) -> Check:
         return step("missing", detail)
     digest = sha256(read_bytes(path)).hexdigest()
     if digest != record.document_sha256:
+        if is_converted_file(path, record.document_sha256):
+            return step("failed", f"{path.name} is not as recorded: {CAUSE}.\n{REMEDY}")
         return step("failed", f"expected SHA-256 {record.document_sha256}, found {digest}")
     return step("passed", f"SHA-256 {digest}")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from toolkit.errors import DamagedError
 from toolkit.files import file_sha256, read_bytes, write_text
+from toolkit.line_ends import refuse_converted
 from toolkit.registers.columns import WORDS, Table
 from toolkit.registers.row_tables import OF_LAUNCHES
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
@@ -171,6 +172,8 @@ def check_file(folder: Path, name: str, entry: FileEntry) -> None:
     size = path.stat().st_size if path.is_file() else entry.bytes
     digest = file_sha256(path) if size == entry.bytes else None
     if digest != entry.sha256:
+        if size > entry.bytes:
+            refuse_converted(name, path, entry.sha256, DamagedError, path)
         raise DamagedError(
             f"{name} is not the file that the manifest names",
             expected=f"SHA-256 {entry.sha256}, {entry.bytes} bytes",

@@ -26,6 +26,7 @@ from toolkit.lab.executors import folder as folders
 from toolkit.lab.play.capacity import check_capacity
 from toolkit.lab.play.launches import Launch
 from toolkit.lab.play.segments import BrokenSegmentError, check_segment, link, segment_name
+from toolkit.line_ends import refuse_converted
 from toolkit.registers.arrow import Row
 from toolkit.specification import Specification
 
@@ -143,6 +144,7 @@ class RunFolder:
             )
         for name, digest in digests.items():
             if files.file_sha256(self.folder / name) != digest:
+                refuse_converted(name, self.folder / name, digest, errors.DamagedError, self.folder / name)
                 raise errors.DamagedError(
                     f"{name} of {self.specification.run_id} is not the file that the run was complete with",
                     expected=f"SHA-256 {digest}",

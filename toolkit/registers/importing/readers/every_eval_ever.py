@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.files import file_sha256
+from toolkit.line_ends import refuse_converted
 from toolkit.registers.importing.log import FILE, Log
 from toolkit.registers.importing.readers import cells
 from toolkit.registers.importing.readers.json_lines import read_json_lines
@@ -138,6 +139,7 @@ def _opened(file: Path, source: Path) -> _Record:
                 remedy="copy them there",
             )
         if detailed.get("hash_algorithm") == "sha256" and detailed.get("checksum") != file_sha256(samples):
+            refuse_converted(samples.name, samples, str(detailed.get("checksum")), DamagedError, samples)
             raise DamagedError(
                 "the samples are not those that the record was written with",
                 expected=f"SHA-256 {detailed.get('checksum')}",
