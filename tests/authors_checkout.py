@@ -16,9 +16,9 @@ from tests.registrations import rehash
 from tests.restated_document import fit_restatement
 from toolkit.places import Home
 from toolkit.prereg.authority import make_request
-from toolkit.prereg.pem import write_certificates
+from toolkit.prereg.evidence import write_certificates
 from toolkit.prereg.trust import Trusted, write_trust
-from toolkit.registers.published.source import Record, Source, read_source
+from toolkit.registers.published import Record, Source, read_source
 
 NAME = "paired-rollouts"
 FREEZE = "registers/freeze/v1"

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.conftest import CHECKOUT
-from toolkit.registers.cards.dataset import Config, config_of, repository_documents
+from toolkit.registers.cards import Config, config_of, repository_documents
 from toolkit.registers.study import Study, open_study
 
 STUDIES = ("published", "embedded", "coupled", "map", "bfcl", "tiny-lm", "small-lm", "task-pools")

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from toolkit.files import write_all
 from toolkit.registers.arrow import arrow_schema, parquet_bytes
-from toolkit.registers.cards.dataset import Config, config_of, dataset_card
+from toolkit.registers.cards import Config, config_of, dataset_card
 from toolkit.registers.manifest import Manifest, RegistrationRef
 from toolkit.registers.row_tables import FAULTS, OF_IMPORTS, RECOVERIES
 from toolkit.registers.schema import TABLES

@@ -15,7 +15,7 @@ from tests.benchmarks.timing import medians, verdict
 from tests.forge.case import recipe
 from tests.forge.pki import house
 from tests.forge.token import DOCUMENT, NOW
-from toolkit.prereg.pem import write_certificates
+from toolkit.prereg.evidence import write_certificates
 from toolkit.prereg.token.verify import Material, verify_token
 
 ROUNDS, TOKENS = 15, 20

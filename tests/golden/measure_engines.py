@@ -50,7 +50,7 @@ from tests.forge.keys import digest
 from tests.forge.pki import house
 from tests.forge.token import NOW
 from tests.unit.prereg.test_real_tokens import MISSING, PRESENT, read_real
-from toolkit.prereg.pem import write_certificates
+from toolkit.prereg.evidence import write_certificates
 from toolkit.prereg.token.certificate import read_certificate
 from toolkit.prereg.token.timestamp import granted_token, read_timestamp
 from toolkit.prereg.token.verdict import Refused

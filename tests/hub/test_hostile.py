@@ -17,8 +17,7 @@ from toolkit.errors import DamagedError
 from toolkit.files import write_bytes
 from toolkit.registers.hub import pull as pulling
 from toolkit.registers.hub.pull import check_held
-from toolkit.registers.study import open_study
-from toolkit.registers.verified import verify_study
+from toolkit.registers.study import open_study, verify_study
 
 MANIFEST = "MANIFEST.json"
 CARD = "README.md"

@@ -36,11 +36,9 @@ from toolkit.files import write_bytes
 from toolkit.places import HOME_VARIABLE
 from toolkit.registers.hub import pull as pulling
 from toolkit.registers.hub.client import parse_reference
-from toolkit.registers.hub.pull import open_remote
+from toolkit.registers.hub.pull import open_registers, open_remote
 from toolkit.registers.importing.reading import read_log
-from toolkit.registers.manifest import MANIFEST_NAME, read_manifest, write_manifest
-from toolkit.registers.opening import open_registers
-from toolkit.registers.origin import Origin
+from toolkit.registers.manifest import MANIFEST_NAME, Origin, read_manifest, write_manifest
 from toolkit.registers.query import ask, asking
 from toolkit.registers.study import open_study
 

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.row_study import REF
-from toolkit.registers.arrow import parquet_bytes, to_arrow
+from toolkit.registers.arrow import parquet_bytes, row_sha256, to_arrow
 from toolkit.registers.diff import diff_studies
 from toolkit.registers.manifest import FileEntry, Manifest, TableEntry
-from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 from toolkit.registers.study import Study
 

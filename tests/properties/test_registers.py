@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.registers.test_rowhash import by_definition
-from toolkit.registers.rowhash import row_sha256
+from toolkit.registers.arrow import row_sha256
 
 SCHEMA = pa.schema(
     [("word", pa.string()), ("count", pa.int32()), ("real", pa.float64()), ("flag", pa.bool_())]

@@ -14,7 +14,7 @@ from tests.forge import der
 from tests.forge.case import recipe
 from tests.forge.pki import house
 from tests.forge.token import DOCUMENT, NOW
-from toolkit.prereg.pem import write_certificates
+from toolkit.prereg.evidence import write_certificates
 from toolkit.prereg.token.der import MAX_BYTES, MAX_DEPTH
 from toolkit.prereg.token.verify import STEPS, Material, verify_token
 

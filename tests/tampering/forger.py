@@ -25,22 +25,20 @@ from toolkit.lab.play import summaries
 from toolkit.lab.play.matrix import specify_registered
 from toolkit.lab.play.rows import rows_of_run, specification_of
 from toolkit.places import Home
-from toolkit.prereg import addition
 from toolkit.prereg.chain import CHAIN
-from toolkit.prereg.freeze import freeze
+from toolkit.prereg.freeze import add, freeze, read_addition
 from toolkit.prereg.record import FROZEN, RECORD
 from toolkit.prereg.registration import load_registration
 from toolkit.prereg.trust import TRUST
-from toolkit.registers.arrow import Row, parquet_bytes, shape, to_arrow, to_rows
+from toolkit.registers.arrow import Row, parquet_bytes, row_sha256, shape, to_arrow, to_rows
 from toolkit.registers.manifest import FileEntry, TableEntry, read_manifest, write_manifest
-from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study, open_study
 from toolkit.verification.derived import DerivedRegisters
 from toolkit.verification.registered import open_case
 
 BORN_WITH_THE_FREEZE = (FROZEN, CHAIN, RECORD, TRUST)
-CLOCKS = ("demonstration", "addition", "freeze")
+CLOCKS = ("demonstration", "freeze")
 
 
 class Forger:
@@ -218,8 +216,8 @@ class Forger:
         write_bytes(file, text.encode())
         with clocks_at(at):
             loaded = load_registration(self.registration)
-            entry, content = addition.read_addition(loaded, file)
-            addition.add(loaded, entry, content, demonstrators(), (), check=lambda _: None)
+            entry, content = read_addition(loaded, file)
+            add(loaded, entry, content, demonstrators(), (), check=lambda _: None)
         file.unlink()
         return self
 

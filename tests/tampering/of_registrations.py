@@ -16,7 +16,7 @@ from toolkit.files import write_bytes
 from toolkit.prereg.registration import load_registration
 from toolkit.registers.arrow import Row
 from toolkit.registers.manifest import read_manifest, write_manifest
-from toolkit.registers.published.build import build_published
+from toolkit.registers.published import build_published
 from toolkit.registers.schema import TABLES
 
 FIGURE = (

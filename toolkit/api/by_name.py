@@ -48,7 +48,7 @@ def open_study(name: str | Path, home: Home | None = None, *, offline: bool = Fa
         352
     """
     from toolkit.api.study import with_charts
-    from toolkit.registers.opening import open_registers
+    from toolkit.registers.hub.pull import open_registers
 
     say = logging.getLogger(__name__).warning
     return with_charts(open_registers(str(name), home, offline=offline, say=say))
@@ -160,7 +160,7 @@ def decide(
     """Execute a rule, as it was registered, on the registers of a study.
 
     The decision carries what its registration stands on (`standing`); a registration that failed raises
-    nothing here. `toolkit.prereg.standing.require` does.
+    nothing here. `toolkit.prereg.verification.require` does.
 
     Args:
         rule: name of the rule, as `H2a`.

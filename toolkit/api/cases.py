@@ -78,7 +78,7 @@ def reference(registration: Registration) -> RegistrationRef:
 def published_reference(home: Home) -> RegistrationRef:
     """Return the registration of the published study as the manifests of its registers name it."""
     from toolkit.prereg.registration import load_registration
-    from toolkit.registers.published.build import REGISTRATION
+    from toolkit.registers.published import REGISTRATION
 
     return reference(load_registration(home.registration_folder(REGISTRATION)))
 

@@ -61,9 +61,8 @@ def verify(
     from datetime import UTC, datetime
 
     from toolkit.decisions.case import open_book
-    from toolkit.prereg.checks import Reader
     from toolkit.prereg.trust import known_authorities, known_restatements
-    from toolkit.prereg.verification import verify_registration
+    from toolkit.prereg.verification import Reader, verify_registration
     from toolkit.verification.registered import refuse_own, runs_of
 
     home = home or find_home()
@@ -173,7 +172,9 @@ def freeze(
         >>> toolkit.freeze("my-study", demonstration=True).sha256  # doctest: +SKIP
     """
     from toolkit.line_ends import protect
-    from toolkit.prereg import record, sources, trust
+    from toolkit.prereg import record, trust
+    from toolkit.prereg.authority import Source, online
+    from toolkit.prereg.demonstration import demonstrated
     from toolkit.prereg.freeze import freeze as freeze_draft
     from toolkit.prereg.freeze import refuse_waiting
 
@@ -185,11 +186,11 @@ def freeze(
     known = trust.known_authorities(*trust_files)
     if demonstration:
         refuse_waiting(folder)
-        asked = sources.demonstrated()
+        asked: Sequence[Source] = demonstrated()
     else:
         own = draft.contents.get(trust.TRUST)
         named = trust.parse_trust(own.decode(errors="replace"), trust.TRUST) if own is not None else ()
-        asked = sources.online(authorities, named, known, roots, timeout_s)
+        asked = online(authorities, named, known, roots, timeout_s)
     standing: OwnStanding = record.DEMONSTRATION if demonstration else record.PUBLIC
     say = say or logging.getLogger(__name__).info
     if folder.parent == home.registrations:

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
     from toolkit.documents.registrations import AdoptDocument
     from toolkit.documents.registrations import AdoptionOutcome as Outcome
-    from toolkit.prereg.adoption import Evidence
-    from toolkit.prereg.checkout import Folder
-    from toolkit.registers.published.comparison import Comparison
+    from toolkit.prereg.adoption import Evidence, Folder
+    from toolkit.registers.published import Comparison
     from toolkit.registers.study import Study
 
 MOST = 5
@@ -61,10 +60,10 @@ def adopt(
     from datetime import UTC, datetime
 
     from toolkit.prereg import adoption
-    from toolkit.prereg.checkout import Folder
-    from toolkit.prereg.checks import Reader
+    from toolkit.prereg.adoption import Folder
     from toolkit.prereg.registration import load_registration
     from toolkit.prereg.trust import known_authorities, known_restatements
+    from toolkit.prereg.verification import Reader
 
     home = find_home()
     if home.is_shipped:
@@ -90,9 +89,7 @@ def adopt(
 
 def _compared(study: Study, checkout: Folder, runs: str) -> Comparison | None:
     """Compare the figures of a study that was transcribed from run registers; None of any other study."""
-    from toolkit.registers.published.build import STUDY
-    from toolkit.registers.published.comparison import compare_runs
-    from toolkit.registers.published.source import SOURCES, read_source
+    from toolkit.registers.published import SOURCES, STUDY, compare_runs, read_source
 
     if study.name != STUDY:
         return None

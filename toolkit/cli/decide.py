@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from toolkit.decisions.decision import AmendmentRef, CriterionResult, Decision
-    from toolkit.registers.origin import Origin
+    from toolkit.registers.manifest import Origin
 
 
 @click.command()

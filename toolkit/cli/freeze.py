@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
     from toolkit.documents import registrations as documents
     from toolkit.places import Home
-    from toolkit.prereg import record, timestamping, trust
-    from toolkit.prereg.addition import Added
-    from toolkit.prereg.freeze import Frozen
+    from toolkit.prereg import authority, record, trust
+    from toolkit.prereg.freeze import Added, Frozen
     from toolkit.prereg.registration import Registration
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -194,7 +193,8 @@ def _add(
 ) -> None:
     from datetime import UTC, datetime
 
-    from toolkit.prereg import addition, trust
+    from toolkit.prereg import trust
+    from toolkit.prereg.freeze import add, read_addition
     from toolkit.prereg.record import Amendment
     from toolkit.prereg.registration import load_registration
     from toolkit.verification import drafted
@@ -208,12 +208,12 @@ def _add(
         )
     home = find_home()
     loaded = load_registration(home.registration_folder(registration))
-    entry, content = addition.read_addition(loaded, file, after_runs=after_runs)
+    entry, content = read_addition(loaded, file, after_runs=after_runs)
     if type(entry).__name__.lower() != kind:
         raise UsageError(f"{file.name} is no {kind}", found=type(entry).__name__.lower(), where=file)
     is_exploratory = isinstance(entry, Amendment) and _is_exploratory(home, loaded, entry)
     known = trust.known_authorities(*asking["trust_files"])
-    added = addition.add(
+    added = add(
         loaded,
         entry,
         content,
@@ -282,13 +282,14 @@ def _sources(
     roots: tuple[Path, ...],
     timeout_s: float,
     trust_files: tuple[Path, ...],  # noqa: ARG001 - read by the caller
-) -> tuple[timestamping.Source, ...]:
-    from toolkit.prereg import sources
+) -> tuple[authority.Source, ...]:
+    from toolkit.prereg.authority import online
+    from toolkit.prereg.demonstration import demonstrated
     from toolkit.prereg.record import DEMONSTRATION, EVIDENCE
 
     if registration.record.is_restated:
         return ()
     if registration.record.standing == DEMONSTRATION:
-        return sources.demonstrated()
+        return demonstrated()
     evidence = (registration.folder / EVIDENCE).glob("*.pem")
-    return sources.online(addresses, registration.trust_in(), known, (*roots, *sorted(evidence)), timeout_s)
+    return online(addresses, registration.trust_in(), known, (*roots, *sorted(evidence)), timeout_s)

@@ -194,7 +194,7 @@ def build(*, study: str, source: Path | None, out: Path | None, check: bool, as_
       toolkit registers build published --check
     """
     from toolkit.files import read_text
-    from toolkit.registers.published.build import build_published, check_published
+    from toolkit.registers.published import build_published, check_published
 
     home = find_home()
     if out is None and not check:

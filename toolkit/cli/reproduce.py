@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from toolkit.documents.runs import LackingAuditDocument, ReproducedAuditDocument, ReproductionDocument
     from toolkit.lab.verification.audit import Audited
     from toolkit.places import Home
-    from toolkit.prereg.standing import Standing
-    from toolkit.prereg.verification import Verification
+    from toolkit.prereg.verification import Standing, Verification
     from toolkit.registers.study import Study
     from toolkit.site.build import Built
 
@@ -113,7 +112,7 @@ class _Reproduced:
     @property
     def standings(self) -> dict[str, Standing]:
         """What registrations stand on."""
-        from toolkit.prereg.standing import standing_of
+        from toolkit.prereg.verification import standing_of
 
         return {v.registration: standing_of(v) for v in self.verifications}
 
@@ -217,7 +216,7 @@ def _verified(home: Home, trust_files: tuple[Path, ...], say: _Stages) -> tuple[
 def _registered(
     home: Home, cases: Sequence[Case], trust_files: tuple[Path, ...], say: _Stages
 ) -> list[Verification]:
-    from toolkit.prereg.standing import standing_of
+    from toolkit.prereg.verification import standing_of
 
     say.stage("Registrations: documents, tokens, chronology")
     with say.doing("registrations"):

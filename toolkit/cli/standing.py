@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from toolkit.decisions.decision import Decision
-    from toolkit.prereg.standing import Standing
+    from toolkit.prereg.verification import Standing
 
 require_option = click.option(
     "--require",
@@ -25,7 +25,7 @@ require_option = click.option(
 
 def standings_of(decisions: Iterable[Decision]) -> dict[str, Standing]:
     """Return what registrations stand on, by name: of several studies the least."""
-    from toolkit.prereg.standing import rank
+    from toolkit.prereg.verification import rank
 
     found: dict[str, Standing] = {}
     for decision in decisions:
@@ -39,7 +39,7 @@ def end(context: click.Context, standings: Mapping[str, Standing], least: str | 
 
     Called when everything is printed: a verdict is shown as what it is.
     """
-    from toolkit.prereg.standing import require
+    from toolkit.prereg.verification import require
 
     try:
         require(standings, least)

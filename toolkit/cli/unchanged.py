@@ -5,7 +5,7 @@ from pathlib import Path
 
 from toolkit.cli.output import print_error
 from toolkit.errors import ToolkitError
-from toolkit.prereg.unchanged import check_unchanged
+from toolkit.prereg.git import check_unchanged
 
 
 def main() -> int:

@@ -68,7 +68,7 @@ def verify_prereg(
       toolkit verify-prereg --study embedded
       toolkit verify-prereg embedded --require demonstration
     """
-    from toolkit.prereg.standing import standing_of
+    from toolkit.prereg.verification import standing_of
 
     if registrations and named:
         raise UsageError("name registrations, or the studies that they belong to")
@@ -116,7 +116,7 @@ def _wanted(registrations: Sequence[str], named: Sequence[str]) -> list[tuple[Pa
 
 def print_verification(result: verification.Verification) -> None:
     """Print a verification, step by step; plain lines, because tables take longer to load than it takes."""
-    from toolkit.prereg.checks import TOKENS
+    from toolkit.prereg.verification import TOKENS
 
     marks = output.standing_mark(result.standing)
     if result.is_restated and result.verdict == "verified":

@@ -73,7 +73,7 @@ def verify_token(
       toolkit verify-token token.tst --document protocol.md --root root.pem --json
     """
     from toolkit.files import read_bytes, read_up_to
-    from toolkit.prereg.pem import CERTIFICATE, REVOCATION_LIST, read_blocks
+    from toolkit.prereg.evidence import CERTIFICATE, REVOCATION_LIST, read_blocks
     from toolkit.prereg.token.certificate import read_certificate
     from toolkit.prereg.token.der import MAX_BYTES
     from toolkit.prereg.token.request import read_request
@@ -107,7 +107,7 @@ def verify_token(
         if verify(raw, again, _moment(at)).verdict == "verified":
             verdict = replace(verdict, notes=(*verdict.notes, f"{document}: {CAUSE}"))
     if with_openssl:
-        from toolkit.prereg.openssl import second_opinion
+        from toolkit.prereg.evidence import second_opinion
 
         verdict = second_opinion(raw, material, verdict)
     if as_json:

@@ -12,7 +12,7 @@ from toolkit.decisions.rulebook import RuleBook, load_rulebook, rulebook_of
 from toolkit.decisions.stored import StoredDecisions
 from toolkit.errors import DamagedError, RuleError
 from toolkit.prereg.registration import Registration
-from toolkit.prereg.standing import UNVERIFIED, Standing
+from toolkit.prereg.verification import UNVERIFIED, Standing
 from toolkit.registers.study import Study
 
 

@@ -12,8 +12,8 @@ from toolkit.decisions.counts import ArmCounts
 from toolkit.decisions.interval import Interval
 from toolkit.decisions.pvalues import PValue
 from toolkit.decisions.values import Missing, Series, Value, fixed, printed
-from toolkit.prereg.standing import UNVERIFIED, Standing
-from toolkit.registers.origin import Origin
+from toolkit.prereg.verification import UNVERIFIED, Standing
+from toolkit.registers.manifest import Origin
 
 if TYPE_CHECKING:
     from toolkit.documents import decisions as documents

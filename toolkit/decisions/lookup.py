@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from toolkit.registers.episode_counts import Counts
-    from toolkit.registers.origin import Origin
+    from toolkit.registers.manifest import Origin
 
 
 Row = Mapping[str, Any]

@@ -8,7 +8,7 @@ from toolkit.decisions.keys import OPTIONAL, Key, Value, keys
 from toolkit.decisions.plan import Plan
 from toolkit.decisions.section import Section
 from toolkit.registers.columns import POOLS, REGIMES
-from toolkit.registers.probe_tables import SCORED
+from toolkit.registers.row_tables import SCORED
 
 _SMALLEST_GROUP = 2  # one rollout has nothing to be compared with
 _FEWEST_TASKS = 2  # tasks are resampled

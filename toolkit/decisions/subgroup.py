@@ -11,8 +11,8 @@ from toolkit.decisions.lookup import IndexedRows, Row, Tables, rows_with
 from toolkit.decisions.sets import PLACE
 from toolkit.decisions.values import Missing
 from toolkit.errors import DamagedError
+from toolkit.registers.columns import read_attributes
 from toolkit.registers.episode_counts import task_set_sha256
-from toolkit.registers.task_attributes import read_attributes
 
 if TYPE_CHECKING:
     from toolkit.registers.episode_counts import Counts

@@ -8,8 +8,7 @@ from typing import Any
 from toolkit.decisions.keys import OPTIONAL, Key, Value, alike, keys
 from toolkit.decisions.section import IDENTIFIER, Section, identifier
 from toolkit.errors import RuleError
-from toolkit.registers.columns import WORDS, Table
-from toolkit.registers.missing_data import ATTEMPTS, TREATMENTS, MissingData
+from toolkit.registers.columns import ATTEMPTS, TREATMENTS, WORDS, MissingData, Table
 from toolkit.registers.schema import TABLES
 
 SCALED = "group"

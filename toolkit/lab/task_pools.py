@@ -14,9 +14,9 @@ from toolkit.lab.tasks.task import Task, task_document
 from toolkit.lab.worlds.world import foreign_rows
 from toolkit.places import Home
 from toolkit.registers import arrow, writer
-from toolkit.registers.cards.dataset import CARD, repository_documents
+from toolkit.registers.cards import CARD, repository_documents
+from toolkit.registers.hub.pull import open_registers
 from toolkit.registers.manifest import Manifest, RegistrationRef
-from toolkit.registers.opening import open_registers
 from toolkit.registers.study import Study
 
 STUDY = "task-pools"

@@ -1,17 +1,34 @@
-"""Asking a time-stamping authority over HTTP (RFC 3161, section 3.4).
+"""Asking time-stamping authorities over HTTP (RFC 3161, section 3.4): all tokens verify, or nothing counts.
 
 The request carries a nonce and asks for certificates. The reply is kept as it came: decoding and encoding it
-again would change bytes that belong to the evidence.
+again would change bytes that belong to the evidence. What was obtained waits until all of it is there, and is
+not asked for again.
 """
 
+import hashlib
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Protocol
 
 from toolkit.deadline import within
-from toolkit.errors import IncompleteError
+from toolkit.errors import IncompleteError, UsageError, VerificationError
+from toolkit.files import write_bytes
+from toolkit.prereg.chain import begin
+from toolkit.prereg.evidence import (
+    CERTIFICATE,
+    Judged,
+    Subject,
+    find_pinned,
+    judge,
+    places,
+    read_blocks,
+    write_certificates,
+)
+from toolkit.prereg.record import EVIDENCE
 from toolkit.prereg.token.der import MAX_BYTES
 from toolkit.prereg.token.verdict import VERIFIED, TokenVerdict
 from toolkit.prereg.trust import Trusted
@@ -165,3 +182,129 @@ def _why(error: str) -> str:
     if "resolve" in error or "resolution" in error:
         return "its name cannot be resolved"
     return "the connection failed or broke off"
+
+
+# A token that waited longer would be too far from those still to come.
+KEPT_FOR = timedelta(hours=12)
+
+
+class Source(Protocol):
+    """Somebody who can timestamp."""
+
+    @property
+    def trusted(self) -> Trusted:
+        """Who that is."""
+
+    @property
+    def certificates(self) -> tuple[bytes, ...]:
+        """Certificates to be archived beside the token, DER."""
+
+    def obtain(self, digest: bytes, verify: Judge, say: Say) -> Reply:
+        """Return a reply that verifies."""
+
+
+def timestamp(
+    folder: Path, prefix: str, document: bytes, sources: Sequence[Source], say: Say
+) -> tuple[dict[str, bytes], tuple[Judged, ...]]:
+    """Obtain a token from each of several authorities."""
+    pending = begin(folder, document)
+    session = _Session(pending, prefix, document, say)
+    judged: list[Judged] = []
+    failures: list[IncompleteError] = []
+    for source in sources:
+        try:
+            judged.append(session.token_of(source))
+        except IncompleteError as error:
+            failures.append(error)
+            say(f"{source.trusted.name}: {error.found or error.problem}")
+    if failures:
+        raise failures[0]  # once everybody was asked: what others gave waits for the next attempt
+    names = sorted(path.name for path in (pending / EVIDENCE).iterdir())
+    return {f"{EVIDENCE}/{name}": (pending / EVIDENCE / name).read_bytes() for name in names}, tuple(judged)
+
+
+@dataclass(frozen=True)
+class _Session:
+    pending: Path
+    prefix: str
+    document: bytes
+    say: Say
+
+    def token_of(self, source: Source) -> Judged:
+        """Return the verified token of one authority: the one that waits, else a new one."""
+        authority = source.trusted
+        if source.certificates:
+            path = self.pending / EVIDENCE / f"{self.prefix}.{authority.slug}.pem"
+            write_bytes(path, write_certificates(source.certificates))
+        kept = self._judged(authority)
+        if kept.is_verified and datetime.now(UTC) - kept.latest < KEPT_FOR:
+            self.say(f"{authority.name}: kept the token obtained before")
+            return self._read_twice(kept)
+        self.say(f"{authority.name}: asking {authority.address}")
+        source.obtain(
+            hashlib.sha256(self.document).digest(), lambda reply: self._verify(authority, reply), self.say
+        )
+        return self._read_twice(self._judged(authority))
+
+    def _read_twice(self, judged: Judged) -> Judged:
+        """Have another decoder read the time, too."""
+        read = second_reading((self.pending / judged.place).read_bytes())
+        stated = judged.verdict.gen_time
+        if read is None or stated is None:
+            self.say(f"{judged.authority.name}: rfc3161ng cannot read the token")
+        elif abs(read - stated) >= ONE_SECOND:
+            raise VerificationError(
+                "two decoders read different times in one token", expected=stated, found=read
+            )
+        return judged
+
+    def _judged(self, authority: Trusted) -> Judged:
+        subject = Subject(self.pending, self.document)
+        return judge(subject, authority, *places(self.prefix, authority), datetime.now(UTC))
+
+    def _verify(self, authority: Trusted, reply: Reply) -> TokenVerdict:
+        token, request = (self.pending / name for name in places(self.prefix, authority))
+        write_bytes(request, reply.request)
+        write_bytes(token, reply.response)
+        verdict = self._judged(authority).verdict
+        if verdict.verdict != VERIFIED:
+            token.unlink()
+            request.unlink()
+        return verdict
+
+
+DEFAULT = ("FreeTSA", "DigiCert")
+
+
+def online(
+    addresses: Sequence[str],
+    named: Sequence[Trusted],
+    known: Sequence[Trusted],
+    roots: Sequence[Path],
+    timeout_s: float,
+) -> tuple[Source, ...]:
+    """Return the authorities to ask over HTTP."""
+    given = [der for path in roots for der in read_blocks(path, CERTIFICATE)]
+    chosen = [_known(address, (*named, *known)) for address in addresses]
+    chosen = chosen or list(named) or [authority for authority in known if authority.name in DEFAULT]
+    if len({authority.operator for authority in chosen}) < 2:  # noqa: PLR2004 - two say more than one
+        raise UsageError(
+            "at least two authorities of different operators are needed",
+            found=", ".join(f"{authority.name} ({authority.operator})" for authority in chosen) or "none",
+            remedy="--authority URL, once each",
+        )
+    return tuple(
+        Online(authority, find_pinned(authority.roots, given), timeout_s)
+        for authority in dict.fromkeys(chosen)
+    )
+
+
+def _known(address: str, known: Sequence[Trusted]) -> Trusted:
+    for authority in known:
+        if address.rstrip("/") == authority.address.rstrip("/"):
+            return authority
+    raise UsageError(
+        f"nobody who is trusted answers at {address}",
+        expected=", ".join(authority.address for authority in known),
+        remedy="name the authority, its operator and its root's SHA-256 in a trust file: --trust FILE",
+    )

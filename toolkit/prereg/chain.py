@@ -1,19 +1,25 @@
-"""What came after the freeze: a chain of hashes to which lines can only be added.
+"""Which files a registration has: the list of those that were frozen, and the chain of those added later.
+
+The list is in the format of `sha256sum`: sorted by name, a line each, so that its own SHA-256 names their
+exact bytes. To the chain lines can only be added. What a command has not put in its place yet lies in a
+hidden folder: one that failed, or was killed, goes on from there; a registration is never half frozen.
 
 A line holds a link, a file's SHA-256 and its name. The link is the SHA-256 of the link before, a line end,
 and the rest of the line; the first one follows the digest of the frozen files. Whoever changes, drops or
 reorders a line changes every link after it, and a timestamp over any of them.
 """
 
+import contextlib
 import hashlib
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolkit.errors import DamagedError, VerificationError
-from toolkit.files import read_bytes
-from toolkit.line_ends import refuse_converted_list
-from toolkit.prereg.hashlist import LARGEST_LIST, read_recorded
+from toolkit.errors import DamagedError, ToolkitError, VerificationError
+from toolkit.files import hold, read_bytes, write_bytes
+from toolkit.line_ends import refuse_converted, refuse_converted_list
+from toolkit.prereg.record import EVIDENCE, leads_out
 
 CHAIN = "LATER.chain"
 NAMED = ("amendments", "deviations")
@@ -92,3 +98,150 @@ def extend_chain(raw: bytes, frozen: str, name: str, content: bytes) -> bytes:
 
 def _link(before: str, sha256: str, name: str) -> str:
     return hashlib.sha256(f"{before}\n{sha256}  {name}\n".encode()).hexdigest()
+
+
+LARGEST_FROZEN = 8 * 2**20
+"""Bytes of a frozen file: a thousand times the longest protocol here is text of a thousand pages."""
+LARGEST_LIST = 2**20
+"""Bytes of a list or a chain: ten thousand lines."""
+LARGEST_REGISTRATION = 256 * 2**20
+"""Bytes of all files that a list names: they are held at once."""
+CACHED = "blobs"  # what the Hub's cache calls the folder of all contents
+
+_LISTED = re.compile(r"([0-9a-f]{64})  (\w[\w./-]*)", re.ASCII)
+
+
+def write_list(contents: Mapping[str, bytes]) -> bytes:
+    """Return the list of files, given their bytes by name."""
+    lines = [f"{hashlib.sha256(contents[name]).hexdigest()}  {name}\n" for name in sorted(contents)]
+    raw = "".join(lines).encode()
+    entries(raw, "the list of files")
+    return raw
+
+
+def read_listed(folder: Path, list_name: str) -> tuple[str, dict[str, bytes]]:
+    """Read the files that a hash list names and check each one."""
+    raw = read_bytes(folder / list_name, LARGEST_LIST)
+    refuse_converted_list(raw, VerificationError, folder / list_name)
+    recorded = entries(raw, folder / list_name)
+    contents: dict[str, bytes] = {}
+    for name, sha256 in recorded.items():
+        contents[name] = read_recorded(folder, name, sha256)
+        if sum(map(len, contents.values())) > LARGEST_REGISTRATION:
+            raise DamagedError(
+                "the files of the list are too long to be read",
+                expected=f"{LARGEST_REGISTRATION} bytes together at most",
+                where=folder / list_name,
+                remedy="keep data out of the registration, and name its SHA-256 in the protocol",
+            )
+    return hashlib.sha256(raw).hexdigest(), contents
+
+
+def read_recorded(folder: Path, name: str, recorded: str) -> bytes:
+    """Read a file and check its hash."""
+    # The Hub's cache keeps every file as a link to its content, which is held against its hash here.
+    is_cached = (folder / name).resolve().parent.name == CACHED
+    if (folder / name).is_symlink() and not is_cached:
+        raise VerificationError(
+            f"{name} is a link: what it leads to is not part of the registration",
+            expected="a file",
+            where=folder / name,
+            remedy="put the recorded file there",
+        )
+    content = read_bytes(folder / name, LARGEST_FROZEN)
+    sha256 = hashlib.sha256(content).hexdigest()
+    if sha256 != recorded:
+        refuse_converted(name, content, recorded, VerificationError, folder / name)
+        raise VerificationError(
+            f"{name} was changed after its hash was recorded",
+            expected=f"SHA-256 {recorded}",
+            found=f"SHA-256 {sha256}",
+            where=folder / name,
+            remedy="restore the recorded file; to change a frozen rule, amend it in a file of its own",
+        )
+    return content
+
+
+def entries(raw: bytes, where: Path | str) -> dict[str, str]:
+    """Return the hashes of a list by name."""
+    hashes: dict[str, str] = {}
+    text = raw.decode("utf-8", errors="replace")
+    for number, line in enumerate(text.split("\n")[:-1], start=1):
+        match = _LISTED.fullmatch(line)
+        if match is None or match[2] in hashes or leads_out(match[2]):
+            raise DamagedError(
+                "a hash list has a line that it cannot have",
+                expected="64 hexadecimal digits, two spaces, a file name inside the folder, once each",
+                found=line[:100],
+                where=f"{where} line {number}",
+            )
+        hashes[match[2]] = match[1]
+    if not text.endswith("\n") or list(hashes) != sorted(hashes):
+        raise DamagedError(
+            "a hash list is not written the one way that it has",
+            expected="lines sorted by file name, each with its end",
+            where=where,
+        )
+    return hashes
+
+
+PENDING = ".pending"
+LOCK = ".lock"
+DOCUMENT = "document"
+
+
+def pending_document(folder: Path) -> bytes | None:
+    """Return what is about to be timestamped, or None."""
+    path = folder / PENDING / DOCUMENT
+    return read_bytes(path, LARGEST_LIST) if path.is_file() else None
+
+
+def begin(folder: Path, document: bytes) -> Path:
+    """Return the folder that waits for a document's evidence; one for another document is emptied."""
+    pending = folder / PENDING
+    if pending_document(folder) != document or not (pending / EVIDENCE).is_dir():
+        discard(folder)
+        (pending / EVIDENCE).mkdir(parents=True)
+        write_bytes(pending / DOCUMENT, document)
+    return pending
+
+
+def discard(folder: Path) -> None:
+    """Remove what waits."""
+    pending = folder / PENDING
+    if pending.is_dir() and not pending.is_symlink():
+        import shutil
+
+        shutil.rmtree(pending, ignore_errors=True)
+    else:
+        pending.unlink(missing_ok=True)
+
+
+def promised(folder: Path, frozen: str, chain: bytes) -> dict[str, str]:
+    """Return the files of an addition that was cut short, and their hashes, by name.
+
+    They may lie in their places already, and belong to nothing until the chain names them.
+    """
+    document = pending_document(folder)
+    if document is None or not document.startswith(chain) or document == chain:
+        return {}
+    try:
+        entries = parse_chain(document, frozen, PENDING)
+    except ToolkitError:
+        return {}
+    return {entry.name: entry.sha256 for entry in entries if len(entry.text) > len(chain)}
+
+
+def is_left_over(name: str) -> bool:
+    """Whether a file's name is one that a writer who was killed leaves behind."""
+    last = name.rpartition("/")[2]
+    return last.startswith(".") and last.endswith(".part")
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a registration for one command alone; the hold ends with the process, however that ends."""
+    with hold(folder, LOCK, "registration"):
+        for left in [path for path in folder.rglob(".*.part") if path.is_file()]:
+            left.unlink()
+        yield

@@ -153,3 +153,8 @@ def _certificate(
         purpose = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.TIME_STAMPING])
         builder = builder.add_extension(purpose, critical=True)
     return builder.sign(issuer_key, hashes.SHA256())
+
+
+def demonstrated() -> tuple[DemonstrationAuthority, ...]:
+    """Return two authorities made for the occasion."""
+    return DemonstrationAuthority("Demonstration A"), DemonstrationAuthority("Demonstration B")

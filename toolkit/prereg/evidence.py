@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -9,15 +13,20 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.errors import DamagedError, ToolkitError
+from asn1crypto import pem
+
+from toolkit.errors import DamagedError, IncompleteError, ToolkitError
 from toolkit.files import file_sha256, read_bytes, read_up_to
 from toolkit.prereg.record import EVIDENCE
 from toolkit.prereg.registration import Registration
-from toolkit.prereg.token.verdict import INCOMPLETE, TokenVerdict
+from toolkit.prereg.token.der import OID, parse
+from toolkit.prereg.token.verdict import INCOMPLETE, NOT_VERIFIED, VERIFIED, TokenVerdict
+from toolkit.prereg.token.verify import Material
 from toolkit.prereg.trust import Trusted
 
 if TYPE_CHECKING:
     from toolkit.documents.verification import TokenDocument, TokenVerdictDocument
+
 
 UNSTATED_ACCURACY = timedelta(seconds=60)
 """What an authority that states no accuracy is taken to be off at most, where an order in time is decided."""
@@ -118,7 +127,6 @@ def judge(
     token = folder / token_place
     if not token.is_file():
         return Judged(authority, token_place, _incomplete(f"the token is not here: {token_place}"))
-    from toolkit.prereg.pem import CERTIFICATE, REVOCATION_LIST, find_pinned
     from toolkit.prereg.token.der import MAX_BYTES
     from toolkit.prereg.token.timestamp import embedded_certificates
     from toolkit.prereg.token.verify import Material, verify_token
@@ -145,8 +153,6 @@ def judge(
     if not roots and (verdict.failed_step or 0) >= NEEDS_ROOT:
         return Judged(authority, token_place, _incomplete(_rootless(authority, certificates)))
     if with_openssl:
-        from toolkit.prereg.openssl import second_opinion
-
         verdict = second_opinion(raw, material, verdict)
     return Judged(authority, token_place, _short(verdict, crls))
 
@@ -182,7 +188,6 @@ def _is_certificate(der: bytes) -> bool:
 
 
 def _blocks(folder: Path, endings: tuple[str, ...], kind: str) -> Iterable[bytes]:
-    from toolkit.prereg.pem import read_blocks
 
     for path in sorted((folder / EVIDENCE).iterdir()):
         if path.suffix.lower() in endings:
@@ -251,3 +256,123 @@ def amendment_anchor(registration: Registration, amendment: str) -> str:
 
 def _digest(lines: list[str]) -> str:
     return sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
+
+
+CERTIFICATE = "CERTIFICATE"
+REVOCATION_LIST = "X509 CRL"
+# The longest revocation lists of public authorities have a tenth of it.
+MAX_FILE = 64 << 20
+
+
+def read_blocks(path: Path, kind: str) -> tuple[bytes, ...]:
+    """Return the DER of every block of a kind in a file; a file that is no PEM is one block itself."""
+    raw = read_up_to(path, MAX_FILE + 1)
+    if len(raw) > MAX_FILE:
+        raise DamagedError(f"{path.name} is too large", expected=f"at most {MAX_FILE} bytes", where=path)
+    if not pem.detect(raw):
+        blocks: tuple[bytes, ...] = (raw,) if raw[:1] == b"\x30" else ()
+    else:
+        try:
+            blocks = tuple(der for name, _, der in pem.unarmor(raw, multiple=True) if name == kind)
+        except ValueError as error:
+            raise DamagedError(f"{path.name} is damaged PEM", found=error, where=path) from None
+    if not blocks:
+        raise DamagedError(
+            f"{path.name} holds no {kind.lower()}", expected="PEM or DER", found=raw[:30], where=path
+        )
+    return blocks
+
+
+def write_certificates(certificates: Iterable[bytes]) -> bytes:
+    """Return certificates as PEM."""
+    return b"".join(pem.armor(CERTIFICATE, der) for der in certificates)
+
+
+def find_pinned(fingerprints: Iterable[str], at_hand: Iterable[bytes]) -> tuple[bytes, ...]:
+    """Return the certificates with pinned fingerprints: of those at hand, else of this system's list.
+
+    Where a certificate comes from does not matter, since its fingerprint says which one it is.
+    """
+    wanted = set(fingerprints)
+    certificates = {hashlib.sha256(der).hexdigest(): der for der in at_hand}
+    if not wanted <= set(certificates):
+        certificates |= {hashlib.sha256(der).hexdigest(): der for der in _system_roots()}
+    return tuple(certificates[sha256] for sha256 in sorted(wanted & set(certificates)))
+
+
+def _system_roots() -> tuple[bytes, ...]:
+    import ssl
+
+    path = ssl.get_default_verify_paths().cafile or "/etc/ssl/certs/ca-certificates.crt"
+    try:
+        return read_blocks(Path(path), CERTIFICATE)
+    except ToolkitError:
+        return ()
+
+
+SECOND_ENGINE = "second_engine"
+_TIMEOUT_S = 20
+
+
+def second_opinion(raw: bytes, material: Material, verdict: TokenVerdict) -> TokenVerdict:
+    """Ask OpenSSL about a token that all checks passed."""
+    program = shutil.which("openssl")
+    if program is None:
+        raise IncompleteError(
+            "openssl is not installed", remedy="install it, or do without the second opinion"
+        )
+    if verdict.verdict != VERIFIED or verdict.gen_time is None:
+        return verdict
+    if "RSASSA-PSS" in (verdict.signature_algorithm or ""):
+        return _noted(verdict, "openssl was not asked: it cannot read RSASSA-PSS signatures of tokens")
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            done = subprocess.run(  # noqa: S603 - a fixed command; its arguments are files made here
+                [program, *_arguments(raw, material, verdict, Path(folder))],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_TIMEOUT_S,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise IncompleteError("openssl does not answer", found=error) from None
+    if done.returncode == 0:
+        return _noted(verdict, "openssl agrees")
+    reason = _reason(done.stderr)
+    if "Verification: FAILED" not in done.stdout + done.stderr:
+        raise IncompleteError("openssl cannot be asked about tokens", found=reason)
+    return replace(
+        verdict,
+        verdict=NOT_VERIFIED,
+        failed_step=None,
+        failed_check=SECOND_ENGINE,
+        message=f"openssl refuses it: {reason}",
+    )
+
+
+def _arguments(raw: bytes, material: Material, verdict: TokenVerdict, folder: Path) -> list[str]:
+    assert verdict.gen_time is not None  # noqa: S101 - asked of verified tokens only
+    (folder / "token").write_bytes(raw)
+    (folder / "roots").write_bytes(write_certificates(material.roots))
+    arguments = ["ts", "-verify", "-in", str(folder / "token"), "-digest", verdict.imprint or ""]
+    arguments += ["-CAfile", str(folder / "roots"), "-partial_chain"]
+    arguments += ["-attime", str(int(verdict.gen_time.timestamp()))]
+    if parse(raw).children[0].tag == OID:
+        arguments.append("-token_in")
+    others = material.untrusted + ((material.signer,) if material.signer else ())
+    if others:
+        (folder / "untrusted").write_bytes(write_certificates(others))
+        arguments += ["-untrusted", str(folder / "untrusted")]
+    return arguments
+
+
+def _noted(verdict: TokenVerdict, note: str) -> TokenVerdict:
+    return replace(verdict, notes=(*verdict.notes, note))
+
+
+def _reason(output: str) -> str:
+    """Return the reasons in OpenSSL's error lines: `…:error:code:library:function:reason:file:line:data`."""
+    lines = [line.partition(":error:")[2].split(":") for line in output.splitlines()]
+    reasons = [" ".join(filter(None, (line[3], *line[6:]))) for line in lines if len(line) > len("code")]
+    return "; ".join(dict.fromkeys(reasons)) or output.strip()[-200:] or "no reason given"

@@ -1,4 +1,4 @@
-"""What version control says of a folder, where it has a say."""
+"""What version control says of a folder, where it has a say; whether frozen files are those committed."""
 
 import hashlib
 import shutil
@@ -6,7 +6,10 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from toolkit.errors import IncompleteError, UsageError
+from toolkit.errors import IncompleteError, UsageError, VerificationError
+from toolkit.prereg.chain import CHAIN
+from toolkit.prereg.record import FROZEN
+from toolkit.prereg.registration import load_registration
 
 _TIMEOUT_S = 60
 _SHA1_DIGITS = 40
@@ -95,3 +98,26 @@ def _git(folder: Path, *arguments: str, may_fail: bool = False) -> str:
     if done.returncode and not may_fail:
         raise IncompleteError("git cannot tell", found=done.stderr.strip()[-300:], where=folder)
     return done.stdout
+
+
+def check_unchanged(registrations: Path) -> list[str]:
+    """Check the frozen registrations of a folder; drafts may change.
+
+    1. Lists of frozen files are those of the last commit, and chains have only grown since: a registration
+       is neither frozen anew nor made a draft again.
+    2. Files are those of the lists and chains.
+    """
+    changed = rewritten(registrations, {FROZEN: False, CHAIN: True})  # 1
+    if changed:
+        raise VerificationError(
+            "what is frozen was frozen anew, or taken away",
+            expected="as in the last commit",
+            found=", ".join(changed),
+            where=registrations,
+            remedy="git restore --source=HEAD --staged --worktree -- "
+            f"{registrations.name}; rules that are frozen are amended: toolkit amend --template",
+        )
+    there = sorted(registrations.iterdir()) if registrations.is_dir() else []
+    folders = [folder for folder in there if folder.is_dir()]
+    frozen = [folder for folder in folders if (folder / FROZEN).exists() or (folder / CHAIN).exists()]
+    return [load_registration(folder).name for folder in frozen]  # 2

@@ -13,9 +13,8 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, cast
-
-from toolkit.prereg.hashlist import leads_out
 
 if TYPE_CHECKING:
     from toolkit.documents.verification import OwnStanding
@@ -282,3 +281,9 @@ def utc(moment: datetime) -> datetime:
     if not EARLIEST <= in_utc.year <= LATEST:
         raise ValueError(f"{moment} is out of range")
     return in_utc
+
+
+def leads_out(name: str) -> bool:
+    """Whether a name leads out of its folder."""
+    path = PurePosixPath(name)
+    return path.is_absolute() or ".." in path.parts

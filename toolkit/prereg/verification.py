@@ -2,29 +2,188 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from toolkit.errors import DamagedError, IncompleteError, RuleError, ToolkitError, VerificationError
 from toolkit.files import read_bytes
 from toolkit.line_ends import CAUSE, REMEDY, is_converted_file
-from toolkit.prereg.checks import TIME, Check, Reader, additions, agreement, independence
+from toolkit.prereg.chain import Entry, entries, promised
 from toolkit.prereg.chronology import Chronology, Freeze, StudyRuns, chronology
-from toolkit.prereg.evidence import UNSTATED_ACCURACY, Judged, Subject, judge
-from toolkit.prereg.hashlist import entries
-from toolkit.prereg.record import DEMONSTRATION, FROZEN, PUBLIC, Authority
+from toolkit.prereg.evidence import UNSTATED_ACCURACY, Judged, Subject, judge, places, shared_keys
+from toolkit.prereg.record import DEMONSTRATION, EVIDENCE, FROZEN, PUBLIC, Authority
 from toolkit.prereg.registration import RULES, Registration, load_registration
 from toolkit.prereg.spans import differences, spans_told
+from toolkit.prereg.trust import Trusted, operator_of
 
 if TYPE_CHECKING:
     from toolkit.documents import verification as documents
-    from toolkit.documents.standing import Verdict
-    from toolkit.documents.verification import Outcome, OwnStanding
+    from toolkit.documents.standing import StandingDocument, StandingName, Verdict
+    from toolkit.documents.verification import CheckDocument, Outcome, OwnStanding
+
+
+TOKENS = 4
+"""The step that looks at each token."""
+ADDITIONS = 8
+"""The step that looks at what was added later."""
+FEWEST = 2
+SPREAD = timedelta(hours=24)
+TIME = "%Y-%m-%dT%H:%M:%SZ"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One step.
+
+    Its outcome is `passed`, `failed`, `missing` (an input is), or `unproven`: what is said there is not
+    contradicted, and nothing here proves it; the verdict does not cover it.
+    """
+
+    step: int
+    name: str
+    outcome: Outcome
+    detail: str
+
+    def as_dict(self) -> CheckDocument:
+        """Return the step as it is printed with `--json`."""
+        return {"step": self.step, "name": self.name, "outcome": self.outcome, "detail": self.detail}
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Who asks."""
+
+    known: Sequence[Trusted]  # the authorities that the reader trusts
+    at: datetime  # when it is judged, UTC
+    with_openssl: bool = False  # whether OpenSSL is asked about each token, too
+    # The restatements that the reader accepts, by the last link of their chain
+    restatements: frozenset[str] = frozenset()
+
+
+def independence(tokens: Sequence[Judged], trust: Sequence[Trusted]) -> Check:
+    """Step 5: at least two verified tokens, of different operators who are trusted, with no key in common."""
+    step = partial(Check, 5, "independent authorities")
+    good = [judged for judged in tokens if judged.is_verified]
+    if len(good) < len(tokens) or len(good) < FEWEST:
+        return step("missing", f"{len(good)} verified tokens; all are needed, and at least {FEWEST}")
+    operators = {j.authority.name: operator_of(j.verdict.root_sha256 or "", trust) for j in good}
+    strangers = [authority for authority, operator in operators.items() if operator is None]
+    counted = [judged for judged in good if judged.authority.name not in strangers]
+    if strangers and len(counted) < FEWEST:
+        detail = (
+            f"nobody but the registration itself vouches for the root of {', '.join(strangers)}; if you "
+            "trust it, name it in a trust file of your own: --trust FILE"
+        )
+        return step("failed", detail)
+    misfit = [j.authority.name for j in counted if not _is_accepted(j, trust)]
+    if misfit:
+        return step("failed", f"{', '.join(misfit)}: stamped under a policy that is not accepted")
+    shared = shared_keys(good)
+    if len({operators[judged.authority.name] for judged in counted}) < FEWEST or shared:
+        reason = f"{', '.join(shared)} share a key" if shared else "all come from one operator"
+        return step("failed", reason)
+    told = "; ".join(f"{a}: {o or 'nobody you know, not counted'}" for a, o in operators.items())
+    return step("passed", told)
+
+
+def _is_accepted(judged: Judged, trust: Sequence[Trusted]) -> bool:
+    """Whether a token's policy is one that the reader accepts of its root's authority."""
+    accepted = [authority.policies for authority in trust if judged.verdict.root_sha256 in authority.roots]
+    return any(not policies or judged.verdict.policy in policies for policies in accepted)
+
+
+def agreement(tokens: Sequence[Judged]) -> Check:
+    """Step 6: the tokens' times lie within a day of each other."""
+    step = partial(Check, 6, "times agree")
+    times = sorted(j.verdict.gen_time for j in tokens if j.is_verified and j.verdict.gen_time is not None)
+    if len(times) < FEWEST:
+        return step("missing", "there are no two verified times to compare")
+    apart = times[-1] - times[0]
+    if apart > SPREAD:
+        return step("failed", f"times disagree by {apart / timedelta(days=1):.1f} days")
+    return step("passed", f"{apart.total_seconds():g} s apart")
+
+
+_step = partial(Check, ADDITIONS, "amendments and deviations")
+
+
+def additions(
+    registration: Registration, freeze: Freeze, reader: Reader
+) -> tuple[Check, dict[str, datetime]]:
+    """Check the tokens of amendments and deviations; return the times of those that have them."""
+    added = [entry for entry in registration.entries if entry.id]
+    settled = _without_tokens(registration, added)
+    if settled is not None:
+        return settled, {}
+    times: dict[str, datetime] = {}
+    before = freeze.by if freeze.has_tokens else None
+    for entry in added:
+        check, time = _entry(registration, entry, reader)
+        if check.outcome != "passed" or time is None:
+            return check, times
+        if before is not None and time < before - SPREAD:
+            return _step("failed", f"{entry.id} is older than what stands before it"), times
+        times[entry.id] = before = time
+    day = timedelta(days=1)
+    misdated = [a.id for a in registration.amendments if abs(a.dated - times[a.id].date()) > day]
+    if misdated:
+        return _step("failed", f"{', '.join(misdated)}: dated otherwise than the tokens say"), times
+    return _step("passed", "; ".join(f"{i} by {t:{TIME}}" for i, t in times.items())), times
+
+
+def _entry(registration: Registration, entry: Entry, reader: Reader) -> tuple[Check, datetime | None]:
+    authorities = registration.trust_in(entry)
+    subject = Subject(registration.folder, entry.text)
+    tokens = [
+        judge(subject, authority, *places(entry.id, authority), reader.at, with_openssl=reader.with_openssl)
+        for authority in authorities
+    ]
+    for judged in tokens:
+        if not judged.is_verified:
+            outcome: Outcome = "missing" if judged.verdict.verdict == "incomplete" else "failed"
+            return _step(outcome, f"{entry.id}, {judged.authority.name}: {judged.verdict.message}"), None
+    trust = reader.known if registration.record.standing == PUBLIC else authorities
+    for check in (independence(tokens, trust), agreement(tokens)):
+        if check.outcome != "passed":
+            return _step(check.outcome, f"{entry.id}: {check.detail}"), None
+    return _step("passed", entry.id), max(judged.latest for judged in tokens)
+
+
+def _without_tokens(registration: Registration, added: Sequence[Entry]) -> Check | None:
+    """Return the outcome where no token has to be looked at: none was added, or something is amiss."""
+    if registration.record.is_restated and added:
+        told = ", ".join(entry.id for entry in added)
+        detail = f"{told}: recorded here, in this order; no token says when, they rest on the days they name"
+        return _step("unproven", detail)
+    orphans = [] if registration.record.is_restated else _orphans(registration, added)
+    names = ", ".join(orphans)
+    if orphans and _is_being_added(registration, orphans):
+        return _step("missing", f"an addition was cut short ({names}): run its command again")
+    if orphans:
+        return _step("failed", f"{names}: evidence of something that the chain does not have any more")
+    return None if added else _step("passed", "none")
+
+
+def _is_being_added(registration: Registration, orphans: Sequence[str]) -> bool:
+    """Whether an addition that was cut short explains tokens that belong to nothing."""
+    chain = registration.entries[-1].text if registration.entries else b""
+    waiting = promised(registration.folder, registration.sha256, chain)
+    ids = {name.rpartition("/")[2].removesuffix(".toml") for name in waiting}
+    return {orphan.partition(".")[0] for orphan in orphans} <= ids
+
+
+def _orphans(registration: Registration, added: Sequence[Entry]) -> list[str]:
+    """Return tokens that belong to nothing: a sign that the end of the chain was cut off."""
+    known = {authority.token_place for authority in registration.record.authorities}
+    known |= {places(entry.id, a)[0] for entry in added for a in registration.trust_in(entry)}
+    names = sorted(path.name for path in (registration.folder / EVIDENCE).glob("*.tsr"))
+    return [name for name in names if f"{EVIDENCE}/{name}" not in known]
+
 
 # A record may leave out fractions of a second.
 SLACK = timedelta(seconds=1)
@@ -356,3 +515,84 @@ def _order(order: Chronology) -> Check:
         absent = ", ".join(order.unknown) or "no deciding run at all"
         return step("missing", f"no launch time, or one in the future: {absent}\n{facts}")
     return step("passed", facts)
+
+
+INCOMPLETE: Final = "incomplete"
+FAILED: Final = "failed"
+ORDER: tuple[StandingName, ...] = (FAILED, INCOMPLETE, DEMONSTRATION, PUBLIC)
+"""From the least to the most that a registration can stand on."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a registration's verdicts stand on."""
+
+    # `public` or `demonstration` where every step of its verification passed; `incomplete` where an input
+    # is missing; `failed` where a step failed
+    name: StandingName
+    failed_steps: tuple[str, ...] = ()  # names of the steps that failed
+    missing: tuple[str, ...] = ()  # what is missing, each in a line
+
+    def as_dict(self) -> StandingDocument:
+        """Return the standing as decisions state it."""
+        return {
+            "standing": self.name,
+            "failed_steps": list(self.failed_steps),
+            "missing": list(self.missing),
+        }
+
+    def __str__(self) -> str:
+        """The standing in words."""
+        if self.name == FAILED:
+            return f"FAILED: {', '.join(self.failed_steps)}"
+        if self.name == INCOMPLETE:
+            return f"incomplete: {'; '.join(self.missing)}"
+        if self.name == DEMONSTRATION:
+            return "demonstration (authorities made for the occasion: proves nothing to others)"
+        return self.name
+
+
+UNVERIFIED = Standing(INCOMPLETE, missing=("it was not verified here",))
+
+
+def standing_of(verification: Verification) -> Standing:
+    """Return what a verified registration's verdicts stand on.
+
+    What its own record says of it counts only where nothing failed and nothing is missing.
+    """
+    failed = tuple(dict.fromkeys(c.name for c in verification.checks if c.outcome == "failed"))
+    missing = tuple(dict.fromkeys(_missing(verification.checks)))
+    own = verification.standing if verification.standing in (PUBLIC, DEMONSTRATION) else INCOMPLETE
+    return Standing(FAILED if failed else INCOMPLETE if missing else own, failed, missing)
+
+
+def rank(standing: Standing) -> int:
+    """Return how much a standing is, from the least."""
+    return ORDER.index(standing.name)
+
+
+def require(standings: Mapping[str, Standing], least: str | None = None) -> None:
+    """Check that registrations stand on something."""
+    needed = ORDER.index(least) if least else ORDER.index(INCOMPLETE)
+    less = {name: one for name, one in standings.items() if rank(one) < needed}
+    if less:
+        expected = " or ".join(ORDER[needed:]) if least else "a registration of which no step fails"
+        problem = f"stands on less than {least}" if least else "does not verify"
+        raise VerificationError(
+            f"registration {', '.join(less)} {problem}",
+            expected=expected,
+            found="; ".join(f"{name}: {one}" for name, one in less.items()),
+            remedy=f"toolkit verify-prereg {' '.join(less)}",
+        )
+
+
+def _missing(checks: tuple[Check, ...]) -> Iterator[str]:
+    """Yield what is missing, without what follows from a token that is."""
+    absent = [check for check in checks if check.outcome == "missing"]
+    lacks_token = any(check.step == TOKENS for check in absent)
+    for check in absent:
+        if not (lacks_token and check.step in _ABOUT_ALL_TOKENS):
+            yield check.detail.partition("\n")[0].rstrip(".")
+
+
+_ABOUT_ALL_TOKENS = (TOKENS + 1, TOKENS + 2)

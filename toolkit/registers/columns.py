@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from fractions import Fraction
 from functools import partial
+
+from toolkit.errors import DamagedError
 
 
 class Type(Enum):
@@ -192,3 +196,54 @@ CELL = (
 )
 OF_RUN = Parent("runs", ("run_id",), same=("condition", "arm", "seed"))
 OF_RUN_ALONE = Parent("runs", ("run_id",))
+
+
+TREATMENTS = {
+    "failure": "they count as failures, or as the lowest score",
+    "excluded": "their tasks are left out, in every run",
+    "bounds": "they count as failures, and a verdict stands only if it is the same with all successes",
+}
+ATTEMPTS = {
+    "one": "an episode is there once, or the log is refused",
+    "first": "of several attempts the first counts, whatever came of it",
+    "last": "of several attempts the last counts",
+}
+
+
+@dataclass(frozen=True)
+class MissingData:
+    """What becomes of episodes without an outcome: errors, and rows that a log lacks."""
+
+    counts_as: str  # one of `TREATMENTS`
+    most: Fraction  # share of an evaluation's episodes that may be missing; with more it has no value
+    attempts: str  # one of `ATTEMPTS`
+
+    @property
+    def in_words(self) -> str:
+        """What is registered, in words."""
+        return (
+            f"Of episodes without an outcome: {TREATMENTS[self.counts_as]}; at most {float(self.most):.1%} "
+            f"of an evaluation; {ATTEMPTS[self.attempts]}."
+        )
+
+
+def attributes_text(attributes: Mapping[str, str]) -> str:
+    """Return attributes as the one text that says them."""
+    return json.dumps(attributes, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def read_attributes(text: str, where: str | None = None) -> dict[str, str]:
+    """Return the attributes that a text says."""
+    try:
+        read = json.loads(text)
+    except (ValueError, RecursionError):
+        read = None
+    texts = isinstance(read, dict) and all(isinstance(value, str) and value for value in read.values())
+    if not texts or attributes_text(read) != text:
+        raise DamagedError(
+            "attributes of a task are no canonical JSON of texts",
+            expected=attributes_text({"name": "value"}),
+            found=text[:80],
+            where=where,
+        )
+    return dict(read)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
 from toolkit.registers.manifest import Manifest
-from toolkit.registers.sandbox import MEMORY, literals
-from toolkit.registers.study import Study
+from toolkit.registers.query import MEMORY
+from toolkit.registers.study import Study, literals
 
 if TYPE_CHECKING:
     import duckdb

@@ -1,11 +1,13 @@
 """MANIFEST.json: what a study's registers consist of. It is written last; without it nothing is complete."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
 from toolkit.files import file_sha256, read_bytes, write_text
@@ -13,6 +15,10 @@ from toolkit.line_ends import refuse_converted
 from toolkit.registers.columns import WORDS, Table
 from toolkit.registers.row_tables import OF_LAUNCHES
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
+
+if TYPE_CHECKING:
+    from toolkit.documents.registers import OriginDocument
+
 
 MANIFEST_NAME = "MANIFEST.json"
 LARGEST_MANIFEST = 64 * 2**20
@@ -306,3 +312,22 @@ def check_known(manifest: Manifest, where: object) -> None:
                 found=", ".join(entry.columns),
                 where=where,
             )
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The commit of a dataset repository that a study was read from."""
+
+    repository: str  # `owner/name`
+    revision: str  # the branch, tag or SHA that was asked for
+    commit: str  # SHA of the commit that it was
+    asked: str  # the study's name as it was given
+
+    @property
+    def pinned(self) -> str:
+        """The name that means these bytes for good."""
+        return f"{self.repository}@{self.commit}"
+
+    def as_dict(self) -> OriginDocument:
+        """Return the origin as decisions state it."""
+        return {"repository": self.repository, "revision": self.revision, "commit": self.commit}

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from toolkit.registers import columns as c
-from toolkit.registers import probe_tables, row_tables
+from toolkit.registers import row_tables
 
 SCHEMA_VERSION = "1.9.0"
 
@@ -242,7 +242,7 @@ TABLES: dict[str, c.Table] = {
     table.name: table
     for table in (
         *(RUNS, EVALUATIONS, GROUPS_SUMMARY, LUCK_SHARE_SUMMARY),
-        *probe_tables.TABLES,
+        *row_tables.OF_PROBE,
         *(INTERVALS, EVENTS),
         *row_tables.TABLES,
     )

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError, did_you_mean
 from toolkit.registers import row_types
-from toolkit.registers.arrow import check_columns, open_parquet, read_parquet, shape, to_rows
+from toolkit.registers.arrow import Row, check_columns, open_parquet, read_parquet, row_sha256, shape, to_rows
 from toolkit.registers.columns import Table
-from toolkit.registers.manifest import Manifest, check_file, check_known, read_manifest
-from toolkit.registers.origin import Origin
+from toolkit.registers.manifest import (
+    Manifest,
+    Origin,
+    check_file,
+    check_known,
+    check_nothing_else,
+    read_manifest,
+)
 from toolkit.registers.row_tables import EPISODES
-from toolkit.registers.rowhash import row_sha256
-from toolkit.registers.sandbox import create_view
 from toolkit.registers.schema import TABLES
-from toolkit.registers.validation import check_table
+from toolkit.registers.validation import check_rows, check_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -307,3 +313,55 @@ def open_study(folder: Path, origin: Origin | None = None) -> Study:
     manifest = read_manifest(folder)
     check_known(manifest, folder / "MANIFEST.json")
     return Study(folder, manifest, origin)
+
+
+def specification_document(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a row of `runs` says of its specification; nothing where that is no JSON object."""
+    try:
+        document = json.loads(run.get("specification") or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def launched_runs(study: Study) -> list[Row]:
+    """Return the rows of `runs`, each with the moment of its first launch.
+
+    That stands in its own row, or in the first of its launches where a study lists them: a run that was cut
+    off was begun when it was launched first, whatever was launched later.
+    """
+    first: dict[str, datetime] = {}
+    for launch in study.rows("launches") if study.has("launches") else ():
+        run_id, at = launch["run_id"], launch["launched_at"]
+        first[run_id] = min(first.get(run_id, at), at)
+    return [
+        {**run, "launched_at": first.get(run["run_id"], run.get("launched_at"))} for run in study.rows("runs")
+    ]
+
+
+def verify_study(study: Study, progress: Callable[[str], None] = lambda _: None) -> dict[str, int]:
+    """Check a study from its bytes to its meaning.
+
+    1. Every file is the one the manifest names, and no other file lies beside them.
+    2. Every table has the schema's columns, the manifest's row count and the manifest's row hash.
+    3. Every row obeys the schema, and every reference between tables leads somewhere.
+    """
+    for name in study.manifest.files:  # 1
+        study.prove(name)
+    check_nothing_else(study.folder, study.manifest)
+    tables = {}
+    for table in study.tables:  # 2
+        progress(table.name)
+        tables[table.name] = study.arrow(table.name)
+    check_rows(tables, {table.name: table for table in study.tables})  # 3
+    return {name: table.num_rows for name, table in tables.items()}
+
+
+def create_view(connection: DuckDBPyConnection, name: str, files: Sequence[Path]) -> None:
+    """Create a view over Parquet files, with the name of their table."""
+    connection.execute(f'CREATE VIEW "{name}" AS SELECT * FROM read_parquet([{literals(files)}])')
+
+
+def literals(values: Iterable[object]) -> str:
+    """Return texts, paths and numbers as SQL writes a list of texts, without its brackets."""
+    return ", ".join("'" + str(value).replace("'", "''") + "'" for value in values)

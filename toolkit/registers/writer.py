@@ -12,8 +12,8 @@ from toolkit.errors import DamagedError, IncompleteError, UsageError, Verificati
 from toolkit.files import LARGEST_ROWS, file_sha256, read_bytes, replacing, write_all
 from toolkit.registers import arrow
 from toolkit.registers import manifest as manifests
+from toolkit.registers.arrow import row_sha256
 from toolkit.registers.row_tables import SPLIT_BY
-from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 from toolkit.registers.validation import check_parents, check_table
 

@@ -11,9 +11,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from toolkit.files import read_bytes
-from toolkit.prereg.chain import CHAIN
+from toolkit.prereg.chain import CHAIN, entries
 from toolkit.prereg.evidence import CERTIFICATE_FILES, REVOCATION_FILES
-from toolkit.prereg.hashlist import entries
 from toolkit.prereg.record import EVIDENCE, FROZEN
 from toolkit.prereg.registration import Registration
 from toolkit.registers.manifest import MANIFEST_NAME

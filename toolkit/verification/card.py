@@ -11,7 +11,7 @@ from toolkit.files import LARGEST_ROWS, read_bytes, read_text, write_all
 from toolkit.findings import card_text, read_findings
 from toolkit.registers import manifest as manifests
 from toolkit.registers.arrow import Row
-from toolkit.registers.cards.dataset import repository_documents
+from toolkit.registers.cards import repository_documents
 from toolkit.registers.row_tables import DECISIONS
 from toolkit.registers.schema import RUNS, TABLES
 

@@ -15,13 +15,13 @@ from toolkit.lab.play.checkpoints import check_copies
 from toolkit.lab.play.shortcomings import shortcomings
 from toolkit.lab.training.rows import GroupPlan, draws_at
 from toolkit.prereg.registration import Registration
-from toolkit.registers import arrow, group_counts
+from toolkit.registers import arrow
 from toolkit.registers.arrow import Row
-from toolkit.registers.derivation import compare
-from toolkit.registers.episode_counts import FOLLOWING, CountedRun
+from toolkit.registers.episode_counts import COUNTED_OF_GROUPS, FOLLOWING, CountedRun
 from toolkit.registers.row_tables import LUCK_SHARE
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study
+from toolkit.registers.validation import compare
 from toolkit.specification import Specification
 from toolkit.verification.specifications import RegisteredRuns
 
@@ -115,7 +115,7 @@ class DerivedRegisters:
 
     def _check_transcribed(self, table: str) -> None:
         """Check that published figures, and the intervals beside them, are those that were transcribed."""
-        from toolkit.registers.published import build as published
+        from toolkit.registers import published
 
         unread = {table, "intervals"} - {name for name, _ in self._derived}
         if unread and self.name == published.STUDY:
@@ -150,7 +150,7 @@ class DerivedRegisters:
             return [dict.fromkeys(following) | row for row in rows]
         if table == "groups_summary":
             return summaries.groups_summary(
-                place, self._tables(run, {"groups": group_counts.COUNTED}).get("groups")
+                place, self._tables(run, {"groups": COUNTED_OF_GROUPS}).get("groups")
             )
         tables = self._tables(run, {"luck_share": _OF_LUCK}).values()
         diagnosed: list[Any] = [row for table in tables for row in arrow.to_rows(table)]

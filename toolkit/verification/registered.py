@@ -9,15 +9,12 @@ from toolkit.decisions import case
 from toolkit.decisions.rulebook import rulebook_of
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.places import Home
-from toolkit.prereg.checks import Reader
 from toolkit.prereg.chronology import StudyRuns
 from toolkit.prereg.record import Amendment
 from toolkit.prereg.registration import Registration, load_registration
-from toolkit.prereg.standing import standing_of
 from toolkit.prereg.trust import known_authorities, known_restatements
-from toolkit.prereg.verification import verify_loaded
-from toolkit.registers.launches import launched_runs
-from toolkit.registers.study import Study
+from toolkit.prereg.verification import Reader, standing_of, verify_loaded
+from toolkit.registers.study import Study, launched_runs
 from toolkit.verification.derived import DerivedRegisters
 
 

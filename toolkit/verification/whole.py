@@ -13,11 +13,10 @@ from toolkit.lab.play.summaries import SUMMARIES
 from toolkit.lab.probing.design import CHECKPOINTS, TABLES_OF_PROBE, required_probe
 from toolkit.lab.probing.report import recompute
 from toolkit.lab.task_pools import TABLE, check_specified, digests, row_document
-from toolkit.prereg.standing import FAILED, Standing
-from toolkit.registers.derivation import compare
-from toolkit.registers.published import build as published
-from toolkit.registers.study import Study
-from toolkit.registers.verified import verify_study
+from toolkit.prereg.verification import FAILED, Standing
+from toolkit.registers import published
+from toolkit.registers.study import Study, verify_study
+from toolkit.registers.validation import compare
 from toolkit.seeds import evaluation_seed
 from toolkit.specification import Specification
 from toolkit.verification.derived import DerivedRegisters

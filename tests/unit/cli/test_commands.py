@@ -16,7 +16,7 @@ from tests.row_study import with_value
 from tests.unit.registers import test_study as damaged
 from toolkit.errors import IncompleteError
 from toolkit.places import Home
-from toolkit.registers.rowhash import row_sha256
+from toolkit.registers.arrow import row_sha256
 from toolkit.site import build
 
 COMMANDS = {

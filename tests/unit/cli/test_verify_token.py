@@ -8,7 +8,7 @@ from tests.conftest import Toolkit
 from tests.forge.case import recipe
 from tests.forge.pki import house
 from tests.forge.token import DOCUMENT
-from toolkit.prereg.pem import write_certificates
+from toolkit.prereg.evidence import write_certificates
 
 
 @pytest.fixture

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 import toolkit
 from tests.unit.decisions.study import RULES
 from toolkit.decisions.case import Case
-from toolkit.registers.arrow import arrow_schema, to_arrow
+from toolkit.registers.arrow import arrow_schema, row_sha256, to_arrow
 from toolkit.registers.manifest import FileEntry, Manifest, RegistrationRef, TableEntry, write_manifest
 from toolkit.registers.row_tables import EPISODES
-from toolkit.registers.rowhash import row_sha256
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 from toolkit.registers.study import Study, open_study
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolkit.registers.episode_counts import Counts
-from toolkit.registers.origin import Origin
+from toolkit.registers.manifest import Origin
 
 _CELL = """[[matrix]]
 tier = 1

@@ -16,7 +16,7 @@ from tests.unit.site import test_decide_in_node as in_node
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import DamagedError, RuleError
 from toolkit.places import HOME_VARIABLE
-from toolkit.registers.task_attributes import attributes_text, read_attributes
+from toolkit.registers.columns import attributes_text, read_attributes
 from toolkit.registers.validation import check_rows
 from toolkit.verification.decidable import check_decidable
 

@@ -15,17 +15,14 @@ from tests.unit.decisions.rows_study import ROW_RULES
 from tests.unit.decisions.study import rule
 from toolkit.decisions.rulebook import load_rulebook
 from toolkit.decisions.vacuity import check_not_vacuous
-from toolkit.prereg.addition import Added, add, read_addition
-from toolkit.prereg.authority import Online
-from toolkit.prereg.checks import Reader
+from toolkit.prereg.authority import Online, Source
 from toolkit.prereg.chronology import StudyRuns
 from toolkit.prereg.demonstration import DemonstrationAuthority
-from toolkit.prereg.freeze import Draft, Frozen, freeze, open_draft
-from toolkit.prereg.pem import write_certificates
+from toolkit.prereg.evidence import write_certificates
+from toolkit.prereg.freeze import Added, Draft, Frozen, add, freeze, open_draft, read_addition
 from toolkit.prereg.registration import load_registration
-from toolkit.prereg.timestamping import Source
 from toolkit.prereg.trust import Trusted, slug_of, write_trust
-from toolkit.prereg.verification import Verification, verify_registration
+from toolkit.prereg.verification import Reader, Verification, verify_registration
 from toolkit.verification.drafted import check_entry
 
 NAME = "small"

@@ -16,9 +16,9 @@ from tests.unit.prereg.drafts import add_to, amendment, deviation, freeze_with, 
 from toolkit.errors import IncompleteError, UsageError, VerificationError
 from toolkit.prereg import freeze as freezing
 from toolkit.prereg.authority import Online
-from toolkit.prereg.checks import Check
 from toolkit.prereg.chronology import StudyRuns
 from toolkit.prereg.trust import Trusted
+from toolkit.prereg.verification import Check
 
 
 @pytest.fixture

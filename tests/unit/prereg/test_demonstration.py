@@ -5,7 +5,7 @@ import pytest
 from tests.registrations import chained, rehash
 from tests.unit.prereg import drafts
 from tests.unit.prereg.drafts import add_to, demonstrate, demonstrators, freeze_with, problems, verify
-from toolkit.prereg.pending import begin
+from toolkit.prereg.chain import begin
 
 
 @pytest.fixture

@@ -17,14 +17,14 @@ from tests.registrations import chained, rehash
 from tests.unit.decisions.study import RULES
 from tests.unit.prereg.drafts import H, add_to, amendment, freeze_with, problems, verify, write_draft
 from toolkit.errors import DamagedError
-from toolkit.prereg.checks import agreement, independence
+from toolkit.prereg.chain import begin, pending_document
 from toolkit.prereg.chronology import StudyRuns
 from toolkit.prereg.evidence import Judged, Subject, judge, places
-from toolkit.prereg.pending import begin, pending_document
 from toolkit.prereg.registration import load_registration
 from toolkit.prereg.token.der import MAX_ELEMENTS, check_der
 from toolkit.prereg.token.verdict import Refused, TokenVerdict
 from toolkit.prereg.trust import Trusted
+from toolkit.prereg.verification import agreement, independence
 
 AFTER = datetime(2024, 6, 1, tzinfo=UTC)
 VERIFIED = TokenVerdict("verified", None, None, "")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.prereg.drafts import demonstrate, opened, write_draft
 from toolkit.errors import ToolkitError, UsageError
-from toolkit.prereg.pending import begin
+from toolkit.prereg.chain import begin
 from toolkit.prereg.registration import load_registration
 
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from toolkit.prereg.openssl import second_opinion
-from toolkit.prereg.pem import CERTIFICATE, read_blocks
+from toolkit.prereg.evidence import CERTIFICATE, read_blocks, second_opinion
 from toolkit.prereg.token.verify import Material, verify_token
 
 TSA = Path(__file__).parents[4] / "shared/fixtures/tsa"

@@ -12,10 +12,9 @@ from tests.restated_document import DOCUMENT_MISSING, FROZEN_DOCUMENT, fit_resta
 from toolkit.decisions.rulebook import rulebook_of
 from toolkit.errors import RuleError
 from toolkit.prereg import spans
-from toolkit.prereg.checks import Reader
 from toolkit.prereg.registration import load_registration
 from toolkit.prereg.trust import known_authorities, known_restatements
-from toolkit.prereg.verification import verify_registration
+from toolkit.prereg.verification import Reader, verify_registration
 
 PAIRED = CHECKOUT / "prereg" / "paired-rollouts"
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

@@ -5,9 +5,7 @@ from contextlib import nullcontext
 import pytest
 
 from toolkit.errors import VerificationError
-from toolkit.prereg.checks import Check
-from toolkit.prereg.standing import Standing, require, standing_of
-from toolkit.prereg.verification import Verification
+from toolkit.prereg.verification import Check, Standing, Verification, require, standing_of
 
 TOKEN = Check(4, "token of A", "missing", "the token is not here: evidence/a.tsr")
 TOO_FEW = Check(5, "independent authorities", "missing", "1 verified tokens; all are needed, and at least 2")

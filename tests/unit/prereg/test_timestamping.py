@@ -11,7 +11,7 @@ import pytest
 from tests.unit.prereg import drafts
 from tests.unit.prereg.drafts import amendment, exit_codes, freeze_with, problems, start_worker, verify
 from toolkit.errors import IncompleteError, UsageError
-from toolkit.prereg.pending import PENDING, locked
+from toolkit.prereg.chain import PENDING, locked
 from toolkit.prereg.registration import is_draft, load_registration
 
 

@@ -11,13 +11,12 @@ from tests.conftest import CHECKOUT
 from tests.restated_document import fit_restatement, made_document
 from tests.unit.prereg.drafts import problems, told
 from toolkit.prereg.authority import make_request
-from toolkit.prereg.checks import Reader
 from toolkit.prereg.chronology import Chronology, Freeze, StudyRuns, chronology, seconds_to_settle
 from toolkit.prereg.demonstration import DemonstrationAuthority
-from toolkit.prereg.pem import write_certificates
+from toolkit.prereg.evidence import write_certificates
 from toolkit.prereg.registration import load_registration
 from toolkit.prereg.trust import known_authorities, known_restatements, write_trust
-from toolkit.prereg.verification import Verification, verify_registration
+from toolkit.prereg.verification import Reader, Verification, verify_registration
 
 ROLES = ("pilot", "primary", "reference")
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from toolkit.errors import DamagedError
-from toolkit.registers.derivation import NEAR, compare
+from toolkit.registers.validation import NEAR, compare
 
 KEY = {"pool": "test", "task": 2, "schedule": 0}
 ROW = KEY | {"schedule_seed": 7}

@@ -7,7 +7,7 @@ import pytest
 
 from toolkit.errors import DamagedError
 from toolkit.registers.arrow import arrow_schema
-from toolkit.registers.group_counts import COUNTED, count_groups
+from toolkit.registers.episode_counts import COUNTED_OF_GROUPS, count_groups
 from toolkit.registers.row_tables import GROUPS
 
 RUN = "r"
@@ -41,7 +41,7 @@ ROWS = [row(at, *made) for at, made in enumerate(GROUPS_MADE)]
 
 def table(rows: list[Any]) -> pa.Table:
     schema = arrow_schema(GROUPS)
-    fields = [schema.field(name).with_nullable(True) for name in ("run_id", *COUNTED)]
+    fields = [schema.field(name).with_nullable(True) for name in ("run_id", *COUNTED_OF_GROUPS)]
     return pa.Table.from_pylist(rows, pa.schema(fields))
 
 

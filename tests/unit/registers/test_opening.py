@@ -12,8 +12,8 @@ from toolkit import api
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.files import file_sha256
 from toolkit.places import Home
+from toolkit.registers.hub.pull import open_registers
 from toolkit.registers.manifest import FileEntry, write_manifest
-from toolkit.registers.opening import open_registers
 
 
 def test_a_name_and_a_path_are_the_same_study(home: Home) -> None:

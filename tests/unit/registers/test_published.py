@@ -9,8 +9,7 @@ from tests.conftest import CHECKOUT, snapshot
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.places import Home
 from toolkit.registers.manifest import RegistrationRef
-from toolkit.registers.published.build import build_published, check_published
-from toolkit.registers.published.source import share_of
+from toolkit.registers.published import build_published, check_published, share_of
 from toolkit.registers.study import Study
 from toolkit.registers.writer import FORMER
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.row_study import with_column
 from toolkit.errors import DamagedError
-from toolkit.registers.rowhash import row_sha256
+from toolkit.registers.arrow import row_sha256
 from toolkit.registers.study import Study
 
 PACK = {"int16": "<h", "int32": "<i", "int64": "<q", "uint64": "<Q", "double": "<d", "bool": "<?"}

@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import CHECKOUT, snapshot
 from toolkit.errors import UsageError
-from toolkit.registers import sandbox
+from toolkit.registers import query
 from toolkit.registers.query import ask
 from toolkit.registers.study import Study, open_study
 
@@ -105,7 +105,7 @@ def test_what_is_no_reading_of_the_tables_is_refused(folder: Path, sql: str) -> 
 def test_a_query_that_needs_more_memory_than_it_may_use_is_stopped(
     published: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sandbox, "MEMORY", "64MiB")
+    monkeypatch.setattr(query, "MEMORY", "64MiB")
     with pytest.raises(UsageError, match="more memory"):
         ask(published, "SELECT list(range) FROM range(100000000)")
 

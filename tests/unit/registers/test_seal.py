@@ -12,11 +12,9 @@ from tests import row_study
 from tests.row_study import with_column
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
 from toolkit.registers import manifest
-from toolkit.registers.arrow import parquet_bytes
+from toolkit.registers.arrow import parquet_bytes, row_sha256
 from toolkit.registers.query import asking
-from toolkit.registers.rowhash import row_sha256
-from toolkit.registers.study import Study, open_study
-from toolkit.registers.verified import verify_study
+from toolkit.registers.study import Study, open_study, verify_study
 
 IDS = row_study.run_ids(3)
 Parts = dict[str, list[pa.Table]]

@@ -13,10 +13,8 @@ import pytest
 
 from tests.row_study import with_column, with_value
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
-from toolkit.registers.launches import launched_runs
 from toolkit.registers.manifest import Manifest, read_manifest, write_manifest
-from toolkit.registers.study import Study, open_study
-from toolkit.registers.verified import verify_study
+from toolkit.registers.study import Study, launched_runs, open_study, verify_study
 
 EVALUATIONS = "evaluations/train-00000-of-00001.parquet"
 

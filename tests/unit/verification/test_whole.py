@@ -7,7 +7,7 @@ import pytest
 from tests.unit.lab.study.changed import Changed
 from tests.unit.lab.study.small_study import Specified, small_runs, small_study
 from toolkit.errors import DamagedError, ToolkitError
-from toolkit.registers.published.build import check_figures
+from toolkit.registers.published import check_figures
 from toolkit.registers.study import Study
 from toolkit.specification import Specification
 from toolkit.verification import derived, whole

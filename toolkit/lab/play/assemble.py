@@ -27,7 +27,7 @@ from toolkit.lab.play.workplace import SUMMARY, RunFolder, Workplace
 from toolkit.lab.task_pools import TABLE, specified
 from toolkit.prereg.registration import Registration
 from toolkit.registers import arrow, manifest, row_tables, schema, writer
-from toolkit.registers.cards.dataset import CARD, repository_documents
+from toolkit.registers.cards import CARD, repository_documents
 from toolkit.registers.study import open_study
 from toolkit.specification import Specification
 

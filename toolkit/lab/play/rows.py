@@ -9,9 +9,8 @@ from typing import Any
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError, did_you_mean
 from toolkit.files import LARGEST_ROWS, read_bytes
 from toolkit.registers import arrow
-from toolkit.registers.launches import specification_document
 from toolkit.registers.row_types import RunRow
-from toolkit.registers.study import Study
+from toolkit.registers.study import Study, specification_document
 from toolkit.specification import KEEPS_ALL, Specification, read_specification
 
 MOST_NAMES = 5

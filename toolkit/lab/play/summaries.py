@@ -12,8 +12,7 @@ from toolkit.canonical import canonical
 from toolkit.estimators import luck_share, luck_share_interval, mean_luck_share
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers import arrow
-from toolkit.registers.episode_counts import CountedRun, count_run
-from toolkit.registers.group_counts import count_groups
+from toolkit.registers.episode_counts import CountedRun, count_groups, count_run
 from toolkit.registers.row_types import LuckShareRow
 from toolkit.registers.schema import EVALUATIONS
 from toolkit.specification import LanguageModelSpecification, Specification

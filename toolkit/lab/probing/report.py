@@ -19,9 +19,9 @@ from toolkit.lab.probing import probed, probed_model, published, run
 from toolkit.lab.probing.design import CHECKPOINTS, RegisteredProbe
 from toolkit.lab.probing.figures import check_evidence, each_place
 from toolkit.registers import arrow
-from toolkit.registers.derivation import compare
 from toolkit.registers.row_types import ProbeCheckpointRow
 from toolkit.registers.study import Study
+from toolkit.registers.validation import compare
 from toolkit.specification import LanguageModelSpecification
 
 SUMMARY = "probe"

@@ -28,7 +28,7 @@ from toolkit.lab.probing import probed
 from toolkit.lab.probing.design import CHECKPOINTS, INDICES, TABLES_OF_PROBE, TABULATED, RegisteredProbe
 from toolkit.lab.training.devices import KEPT
 from toolkit.prereg.registration import Registration
-from toolkit.registers import arrow, manifest, row_tables, rowhash, schema, writer
+from toolkit.registers import arrow, manifest, row_tables, schema, writer
 from toolkit.registers.study import Study
 from toolkit.specification import LanguageModelSpecification, Specification
 
@@ -76,8 +76,8 @@ class MeasuredProbe:
                     where=study.folder,
                     remedy=f"measure it: toolkit probe run {study.name}",
                 )
-            registered = rowhash.row_sha256(study.arrow(name))
-            measured = rowhash.row_sha256(arrow.to_arrow(schema.TABLES[name], arrow.to_rows(table)))
+            registered = arrow.row_sha256(study.arrow(name))
+            measured = arrow.row_sha256(arrow.to_arrow(schema.TABLES[name], arrow.to_rows(table)))
             if measured != registered:
                 raise VerificationError(
                     f"what was probed again differs from study {study.name!r} in {name}",

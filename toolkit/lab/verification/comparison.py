@@ -13,7 +13,8 @@ from toolkit.lab.play.checkpoints import given_by_copies
 from toolkit.lab.play.workplace import Workplace
 from toolkit.lab.probing.design import RegisteredProbe
 from toolkit.lab.probing.run import measure_runs
-from toolkit.registers import manifest, row_tables, rowhash, schema
+from toolkit.registers import manifest, row_tables, schema
+from toolkit.registers.arrow import row_sha256
 from toolkit.registers.study import Study, open_study
 from toolkit.specification import LanguageModelSpecification, Specification
 
@@ -106,11 +107,11 @@ def _digest(table: Any, run: str | None) -> str:
     if table is None:
         return "of no row"
     if run is None:
-        return rowhash.row_sha256(table)
+        return row_sha256(table)
     import pyarrow.compute as pc
 
     of_run = table.filter(pc.equal(table["run_id"], run))
-    return rowhash.row_sha256(of_run) if of_run.num_rows else "of no row"
+    return row_sha256(of_run) if of_run.num_rows else "of no row"
 
 
 def _runs_of(table: Any) -> list[str]:

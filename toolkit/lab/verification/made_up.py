@@ -18,9 +18,9 @@ from toolkit.lab.play.segments import sets_of
 from toolkit.lab.play.summaries import TARGETS
 from toolkit.lab.probing.design import probed_runs
 from toolkit.lab.probing.run import BASE
+from toolkit.registers.columns import attributes_text
 from toolkit.registers.episode_counts import Counts, TaskCount, task_set_sha256
 from toolkit.registers.schema import TABLES
-from toolkit.registers.task_attributes import attributes_text
 from toolkit.specification import Specification
 
 Row = dict[str, Any]

@@ -23,9 +23,8 @@ from toolkit.lab.verification.replay import Replayer
 from toolkit.noise import draws, regimes
 from toolkit.registers import row_tables
 from toolkit.registers.arrow import to_rows
-from toolkit.registers.launches import specification_document
 from toolkit.registers.row_types import EpisodeRow, RunRow
-from toolkit.registers.study import Study
+from toolkit.registers.study import Study, specification_document
 from toolkit.specification import Specification
 
 OF_EACH = 2

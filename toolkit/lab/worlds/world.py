@@ -15,8 +15,7 @@ from toolkit.lab.worlds.agent import ForeignRollout
 from toolkit.lab.worlds.foreign import ForeignDesk, ForeignEpisode, ForeignTask, ForeignWorld
 from toolkit.noise.regimes import Regime
 from toolkit.registers.arrow import Row
-from toolkit.registers.launches import specification_document
-from toolkit.registers.study import Study
+from toolkit.registers.study import Study, specification_document
 
 WORLDS = {
     **dict.fromkeys(("bfcl_turns", "bfcl_scenarios"), ("bfcl.world", "Bfcl", "bfcl.parity")),

@@ -20,8 +20,7 @@ from urllib.parse import unquote
 from toolkit.deadline import within
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError, VerificationError
 from toolkit.files import file_sha256, in_turn, read_text, write_text
-from toolkit.registers.manifest import MANIFEST_NAME
-from toolkit.registers.origin import Origin
+from toolkit.registers.manifest import MANIFEST_NAME, Origin
 
 if TYPE_CHECKING:
     from huggingface_hub import DatasetInfo, HfApi

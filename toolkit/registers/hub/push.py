@@ -9,13 +9,11 @@ from pathlib import Path
 
 from toolkit.errors import UsageError, VerificationError
 from toolkit.files import read_bytes, read_text
-from toolkit.registers.cards.dataset import CARD
+from toolkit.registers.cards import CARD
 from toolkit.registers.hub import client as hub
 from toolkit.registers.hub.pull import read_file
-from toolkit.registers.manifest import LARGEST_MANIFEST, MANIFEST_NAME, Manifest, parse_manifest
-from toolkit.registers.origin import Origin
-from toolkit.registers.study import Study
-from toolkit.registers.verified import verify_study
+from toolkit.registers.manifest import LARGEST_MANIFEST, MANIFEST_NAME, Manifest, Origin, parse_manifest
+from toolkit.registers.study import Study, verify_study
 
 _TAG = re.compile(r"[A-Za-z0-9](?!.*\.\.)[\w.+-]{0,99}(?<!\.)(?<!\.lock)", re.ASCII)
 _CHAIN = "/LATER.chain"

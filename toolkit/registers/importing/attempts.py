@@ -7,10 +7,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError
-from toolkit.registers.columns import Type
+from toolkit.registers.columns import MissingData, Type
 from toolkit.registers.episode_counts import OUTCOMES, PLACE
 from toolkit.registers.importing.source import ROW
-from toolkit.registers.missing_data import MissingData
 from toolkit.registers.row_tables import EPISODES
 from toolkit.registers.schema import RUNS
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
 from toolkit.registers.arrow import Row, parquet_bytes, shape, to_arrow
-from toolkit.registers.cards.dataset import repository_documents
-from toolkit.registers.columns import WORDS, Column, Table, Type
+from toolkit.registers.cards import repository_documents
+from toolkit.registers.columns import WORDS, Column, MissingData, Table, Type
 from toolkit.registers.episode_counts import OUTCOMES, count_run
 from toolkit.registers.importing.attempts import (
     MOST_EPISODES,
@@ -25,7 +25,6 @@ from toolkit.registers.importing.mapping import OF_RUNS, OF_TASKS, TARGETS, Tabl
 from toolkit.registers.importing.source import ROW, as_words, converted
 from toolkit.registers.importing.tasks import TOLD_OF_TASKS, Attributes, numbered, with_attributes
 from toolkit.registers.manifest import Manifest, RegistrationRef
-from toolkit.registers.missing_data import MissingData
 from toolkit.registers.row_tables import EPISODES, TASK_POOLS
 from toolkit.registers.schema import EVALUATIONS, RUNS, TABLES
 from toolkit.registers.writer import table_files, write_study

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError
-from toolkit.registers.columns import Column, Type
+from toolkit.registers.columns import Column, Type, attributes_text
 from toolkit.registers.importing.attempts import MOST_TASKS
 from toolkit.registers.importing.mapping import OF_TASKS, TableMapping
 from toolkit.registers.importing.source import ROW, as_words, converted, refused
-from toolkit.registers.task_attributes import attributes_text
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,13 +13,11 @@ from toolkit.decisions.case import Case
 from toolkit.decisions.rulebook import rulebook_of
 from toolkit.errors import RuleError
 from toolkit.prereg.chain import CHAIN
-from toolkit.prereg.checks import ADDITIONS
 from toolkit.prereg.chronology import Chronology
 from toolkit.prereg.record import DEMONSTRATION, EVIDENCE, FROZEN, Deviation
 from toolkit.prereg.registration import Registration
-from toolkit.prereg.verification import PROMISE, Verification
-from toolkit.registers.launches import launched_runs
-from toolkit.registers.study import Study
+from toolkit.prereg.verification import ADDITIONS, PROMISE, Verification
+from toolkit.registers.study import Study, launched_runs
 from toolkit.site.charts.svg import Chart
 from toolkit.site.charts.timeline import timeline
 from toolkit.site.environment import moment

@@ -14,8 +14,7 @@ from toolkit.lab.episodes.episode import play
 from toolkit.lab.policies.language_model import exchange
 from toolkit.lab.tasks.pools import load_task
 from toolkit.noise.regimes import REGIMES
-from toolkit.registers.study import open_study
-from toolkit.registers.verified import verify_study
+from toolkit.registers.study import open_study, verify_study
 from toolkit.seeds import evaluation_seed
 
 FEW = ("--sets", "clean,faults_p025", "--tasks", 3, "--schedules", 2)

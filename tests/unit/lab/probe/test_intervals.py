@@ -16,7 +16,7 @@ from toolkit.lab.probe.moments import moments
 from toolkit.lab.probe.summary import estimates, probe_row, sides
 from toolkit.lab.probe.uncertainty import Resampling, interval_rows
 from toolkit.registers.arrow import Row
-from toolkit.registers.probe_tables import FIGURES
+from toolkit.registers.row_tables import FIGURES
 
 TASKS = {OUTCOME: CLEAN.tasks, TRANSITION: FAULTY.tasks}
 KINDS = [(noise, estimator) for noise in (OUTCOME, TRANSITION) for estimator in ("MC", "SW")]

@@ -25,8 +25,7 @@ from toolkit.lab.verification.comparison import compare
 from toolkit.registers.arrow import to_arrow
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.schema import TABLES
-from toolkit.registers.study import Study, open_study
-from toolkit.registers.verified import verify_study
+from toolkit.registers.study import Study, open_study, verify_study
 from toolkit.specification import Specification
 
 POOLS = {"diagnostic": summarize("diagnostic").sha256}

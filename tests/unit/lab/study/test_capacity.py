@@ -33,8 +33,7 @@ from toolkit.registers import columns, row_tables
 from toolkit.registers.arrow import Row
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.schema import TABLES
-from toolkit.registers.study import open_study
-from toolkit.registers.verified import verify_study
+from toolkit.registers.study import open_study, verify_study
 from toolkit.seeds import evaluation_seed
 from toolkit.specification import (
     LanguageModelSpecification,

@@ -26,8 +26,7 @@ from toolkit.lab.verification.audit import audit, check_playable, is_playable
 from toolkit.lab.verification.replay import Replayer
 from toolkit.registers.arrow import Row, to_arrow
 from toolkit.registers.schema import TABLES
-from toolkit.registers.study import Study
-from toolkit.registers.verified import verify_study
+from toolkit.registers.study import Study, verify_study
 from toolkit.specification import Specification
 from toolkit.verification import derived
 from toolkit.verification.derived import DerivedRegisters

@@ -19,8 +19,7 @@ from toolkit.lab.policies.language_model.opening import Opening, identify
 from toolkit.registers.arrow import Row
 from toolkit.registers.query import ask
 from toolkit.registers.row_tables import FAULTS
-from toolkit.registers.study import Study, open_study
-from toolkit.registers.verified import verify_study
+from toolkit.registers.study import Study, open_study, verify_study
 from toolkit.seeds import sample_seed, sampling_seed, shared_seed
 
 OPENING = Opening("scripted", "reference")

@@ -7,8 +7,7 @@ import pytest
 from tests.conftest import CHECKOUT
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.lab.worlds import world
-from toolkit.registers.launches import specification_document
-from toolkit.registers.study import open_study
+from toolkit.registers.study import open_study, specification_document
 
 
 def test_a_study_says_its_worlds() -> None:

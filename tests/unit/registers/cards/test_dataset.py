@@ -9,7 +9,7 @@ import pytest
 
 from tests.described import STUDIES, configs, shipped
 from toolkit.errors import DamagedError
-from toolkit.registers.cards import dataset as cards
+from toolkit.registers import cards
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study

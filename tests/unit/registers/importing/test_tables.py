@@ -16,8 +16,7 @@ from toolkit.registers.importing.mapping import parse_mapping
 from toolkit.registers.importing.source import read_source
 from toolkit.registers.importing.tables import files_of, tables_of, write_imported
 from toolkit.registers.manifest import RegistrationRef
-from toolkit.registers.study import Study, open_study
-from toolkit.registers.verified import verify_study
+from toolkit.registers.study import Study, open_study, verify_study
 
 ROWS = [
     {"agent": agent, "rng": rng, "problem": problem, "solved": solved}

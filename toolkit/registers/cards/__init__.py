@@ -1,1 +1,0 @@
-"""Cards of dataset repositories."""

@@ -1,1 +1,0 @@
-"""The `published` study: registers made from the transcribed figures of the original study."""
