@@ -9,12 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from tests.schemas import text
-from toolkit.decisions.expressions import ARITHMETIC, COMPARISONS, OPERATORS
-from toolkit.decisions.keys import OPTIONAL, Form, Key, Keys, Listed, Named, Value, optional
-from toolkit.decisions.plan import CELL, FIXED
-from toolkit.decisions.rules_file import AMENDED, RULES, SPAN
-from toolkit.decisions.section import DECIMAL, IDENTIFIER
 from toolkit.lab.play.matrix import SETTINGS
+from toolkit.rules.expressions import ARITHMETIC, COMPARISONS, OPERATORS
+from toolkit.rules.plan import CELL, FIXED
+from toolkit.rules.rulebook import AMENDED, RULES, SPAN
+from toolkit.rules.sections import (
+    DECIMAL,
+    IDENTIFIER,
+    OPTIONAL,
+    Form,
+    Key,
+    Keys,
+    Listed,
+    Named,
+    Value,
+    optional,
+)
 
 FOLDER = Path(__file__).parents[1] / "toolkit" / "documents" / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
         verify,
     )
     from toolkit.api.study import Study
+    from toolkit.decisions.case import Explanation
     from toolkit.decisions.decision import Decision
-    from toolkit.decisions.explanation import Explanation
     from toolkit.errors import (
         DamagedError,
         IncompleteError,

@@ -12,10 +12,10 @@ from typing import Any
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
-from toolkit.decisions.values import Missing, Series, Value, fixed, mean_of
 from toolkit.errors import DamagedError, UsageError
 from toolkit.files import read_text
 from toolkit.registers.query import ask
+from toolkit.rules.values import Missing, Series, Value, fixed, mean_of
 
 FILE = "findings.toml"
 PLACES = ("front", "surprise", "study", "card", "theory", "paper")

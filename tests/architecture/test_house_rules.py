@@ -129,9 +129,14 @@ def constants(folder: str) -> Iterator[tuple[str, int, object]]:
 
 
 def test_no_threshold_of_the_registration_lives_in_the_engine() -> None:
-    """The numbers that decide stand in the rules; in `decisions` only 0, 1, 2 and formatting numbers do."""
+    """The numbers that decide are in the rules; in the engine only 0, 1, 2 and numbers of formats are."""
     allowed = {0, 1, 2, 4, 5, 6, 9, 10, 20, 40, 80, 100, 200, 2000, 10_000}
-    numbers = [each for each in constants("decisions") if isinstance(each[2], int | float)]
+    numbers = [
+        each
+        for room in ("decisions", "rules")
+        for each in constants(room)
+        if isinstance(each[2], int | float)
+    ]
     assert [(file, line, value) for file, line, value in numbers if value not in allowed] == []
 
 
@@ -139,7 +144,7 @@ def test_the_engine_knows_no_study() -> None:
     """Conditions, hypotheses and endpoints are data: their names appear in no code of the engine."""
     rules = tomllib.loads((CHECKOUT / "prereg/paired-rollouts/rules.toml").read_text(encoding="utf-8"))
     names = {*rules["rules"], *rules["endpoints"], *(cell["condition"] for cell in rules["matrix"])}
-    for folder in ("decisions", "prereg", "site", "cli", "estimators"):
+    for folder in ("decisions", "rules", "prereg", "site", "cli", "estimators"):
         words = [each for each in constants(folder) if isinstance(each[2], str)]
         assert [each for each in words if each[2] in names] == []
 

@@ -33,7 +33,6 @@ from tests.golden.measure_coverage import (
     student_tasks,
     table,
 )
-from toolkit.decisions.methods import METHODS_SAY
 from toolkit.estimators import (
     clustered_bca_interval,
     clustered_t_interval,
@@ -43,6 +42,7 @@ from toolkit.estimators import (
     nested_bootstrap,
     t_interval,
 )
+from toolkit.rules.endpoints import METHODS_SAY
 
 CELLS = {(c.task_deviation, c.seeds, c.interval, c.level): c for c in stored()}
 PLAYED = {(c.seeds, c.tasks, c.seed_deviation, c.task_deviation, c.interval): c for c in stored_played()}

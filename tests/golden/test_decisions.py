@@ -88,7 +88,7 @@ def test_amended_rules_say_so(decisions: dict[str, Decision]) -> None:
 def test_the_frozen_h1b_could_not_have_been_evaluated(case: Case) -> None:
     """Amendment A1 was needed: the gate-1 run had kept none of its first checkpoints."""
     from toolkit.decisions.engine import Engine
-    from toolkit.decisions.rulebook import load_rulebook
+    from toolkit.rules.rulebook import load_rulebook
 
     frozen = Engine(load_rulebook(case.registration.rules), ("paired-rollouts", ""), case.engine.registers)
     decision = frozen.decide("H1b")

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from tests.unit.decisions import study as made
 from tests.unit.decisions.study import RULES, rule
-from toolkit.decisions.probe_plan import SCORED, ProbePlan, ProbeSet
-from toolkit.decisions.rulebook import load_rulebook
-from toolkit.decisions.rules import RELATIONS
 from toolkit.errors import RuleError
 from toolkit.registers.columns import POOLS, REGIMES
+from toolkit.rules.plan import SCORED, ProbePlan, ProbeSet
+from toolkit.rules.rulebook import load_rulebook
+from toolkit.rules.rules import RELATIONS
 
 FROZEN = RULES + rule("A", "mean(gap) > 0") + rule("B", "mean(gap) > 0")
 one = st.dictionaries(st.sampled_from("ABCD"), st.sampled_from(RELATIONS), max_size=4)

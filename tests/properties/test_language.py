@@ -6,9 +6,8 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.decisions.expressions import COMPARISONS, OPERATORS, Binary, Call, Expression, Name, Number
-from toolkit.decisions.grammar import parse
 from toolkit.errors import RuleError
+from toolkit.rules.expressions import COMPARISONS, OPERATORS, Binary, Call, Expression, Name, Number, parse
 
 numbers = st.from_regex(r"[0-9]{1,4}(\.[0-9]{1,4})?", fullmatch=True).map(lambda t: Number(t, Fraction(t)))
 names = st.from_regex(r"[a-z_]{1,9}", fullmatch=True).filter(lambda n: n not in OPERATORS).map(Name)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.unit.decisions.study import RULES, SmallStudy, rule, small_study
 from toolkit.decisions.engine import Engine
-from toolkit.decisions.rulebook import load_rulebook
+from toolkit.rules.rulebook import load_rulebook
 
 TESTS = (
     "mean(gap) >= 0.05",

@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.decisions.evaluation import evaluate
-from toolkit.decisions.expressions import Binary, Call, Expression, Name, Number
-from toolkit.decisions.grammar import parse
-from toolkit.decisions.values import Missing, Series, Value
 from toolkit.estimators.resampled import Resampled
+from toolkit.rules.expressions import Binary, Call, Expression, Name, Number, parse
+from toolkit.rules.values import Missing, Series, Value
 
 SEEDS, RESAMPLES = 4, 6
 names = st.sampled_from(("s", "t"))

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from tests.unit.decisions.study import RULES, rule
 from tests.unit.decisions.test_vacuity import Supposed
-from toolkit.decisions import formulas
-from toolkit.decisions.grammar import parse
-from toolkit.decisions.rulebook import RuleBook, load_rulebook
-from toolkit.decisions.vacuity import Example, outcomes
-from toolkit.decisions.values import Missing, Series
+from toolkit.decisions import evaluation
+from toolkit.decisions.evaluation import Example, outcomes
 from toolkit.errors import RuleError
+from toolkit.rules.expressions import parse
+from toolkit.rules.rulebook import RuleBook, load_rulebook
+from toolkit.rules.values import Missing, Series
 
 TEST = """
 [tests.flip]
@@ -146,5 +146,5 @@ def test_a_linear_test_is_always_decided_and_as_values_show(test: str) -> None:
 @settings(max_examples=50)
 @given(truths_of(curved))
 def test_what_products_and_quotients_allow_is_what_values_show(test: str) -> None:
-    with patch.object(formulas, "LIMIT", 2000):
+    with patch.object(evaluation, "LIMIT", 2000):
         event(check(test))

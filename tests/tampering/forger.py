@@ -17,9 +17,8 @@ import pyarrow.parquet as pq
 from tests.unit.prereg.drafts import demonstrators, opened
 from toolkit import api
 from toolkit.canonical import canonical
-from toolkit.decisions.computed import Resampler
-from toolkit.decisions.interval import evidence_of
-from toolkit.decisions.stored import StoredDecisions, decision_rows, inputs_sha256
+from toolkit.decisions.engine import StoredDecisions, decision_rows, inputs_sha256
+from toolkit.decisions.intervals import Resampler, evidence_of
 from toolkit.files import write_bytes
 from toolkit.lab.play import summaries
 from toolkit.lab.play.matrix import specify_registered

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.tampering.forger import Forger
 from tests.tampering.tampering import Tampering
-from toolkit.decisions.stored import inputs_sha256
+from toolkit.decisions.engine import inputs_sha256
 from toolkit.lab.training.checkpoint import checkpoint_sha256
 from toolkit.registers.arrow import Row
 

@@ -7,7 +7,7 @@ import toolkit
 from toolkit import api
 from toolkit.api.study import Study
 from toolkit.decisions.case import Case
-from toolkit.decisions.values import Missing
+from toolkit.rules.values import Missing
 
 HOSTILE = "<script>alert('x')</script> & \"quoted\"\x1b[31m\n"
 TAGS = {"p", "b", "br", "ul", "li", "code", "table", "thead", "tbody", "tr", "th", "td"}

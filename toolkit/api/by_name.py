@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from toolkit.api.study import Study
-    from toolkit.decisions.case import Case
+    from toolkit.decisions.case import Case, Explanation
     from toolkit.decisions.decision import Decision
-    from toolkit.decisions.explanation import Explanation
 
 
 PUBLISHED = "published"
@@ -240,9 +239,9 @@ def explain(
         >>> print(toolkit.explain("H2a").endpoints[0].title)
         C2 AUC on noisy validation, paired minus independent
     """
-    from toolkit.decisions import explanation
+    from toolkit.decisions import case
 
-    return explanation.explain(_case_of(study, home, trust_files), rule)
+    return case.explain(_case_of(study, home, trust_files), rule)
 
 
 def decide_rules(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolkit.decisions.values import rounded
+from toolkit.rules.values import rounded
 from toolkit.site.charts.estimates import Spread, finding
 from toolkit.site.charts.scale import marked
 

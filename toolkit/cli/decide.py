@@ -86,8 +86,8 @@ def decide(
 
 def print_decisions(decisions: Sequence[Decision], *, seeds: bool = False) -> None:
     """Print decisions as a table a study, and below it what a reader must not miss."""
-    from toolkit.decisions import reasons
-    from toolkit.decisions.interval import Interval
+    from toolkit.decisions import decision
+    from toolkit.decisions.intervals import Interval
 
     for study, mine in _by_study(decisions):
         output.print_table(
@@ -98,9 +98,9 @@ def print_decisions(decisions: Sequence[Decision], *, seeds: bool = False) -> No
                     made.title,
                     verdict_text(made),
                     made.estimate.mean_text if made.estimate else "",
-                    _members(made) if seeds else reasons.range_text(made),
+                    _members(made) if seeds else decision.range_text(made),
                     made.interval.text if isinstance(made.interval, Interval) else "",
-                    reasons.interval_says(made),
+                    decision.interval_says(made),
                 )
                 for made in mine
             ],
@@ -115,7 +115,7 @@ def print_decisions(decisions: Sequence[Decision], *, seeds: bool = False) -> No
 
 def print_reasons(decision: Decision, *, seeds: bool = False) -> None:
     """Print one decision as a paragraph: the verdict, each criterion, the interval, what it stands on."""
-    from toolkit.decisions import reasons
+    from toolkit.decisions import decision as reasons
 
     output.say_line(output.bold(f"{decision.rule}  {decision.title}"), f"  (study {decision.study})")
     output.say_line("  ", verdict_text(decision), f": {reasons.what_decided(decision)}")
@@ -201,7 +201,7 @@ def notes(decisions: Sequence[Decision]) -> list[str]:
 
 def notes_of(decision: Decision) -> list[str]:
     """Return what a reader of a verdict must not miss."""
-    from toolkit.decisions.reasons import spoken
+    from toolkit.decisions.decision import spoken
 
     lines = []
     if not decision.readings_agree:
@@ -228,7 +228,7 @@ def notes_of(decision: Decision) -> list[str]:
 
 def exploratory_text(decision: Decision) -> Iterator[str]:
     """Yield what amendments made after the runs have to do with a decision."""
-    from toolkit.decisions.reasons import spoken
+    from toolkit.decisions.decision import spoken
 
     for changed in decision.exploratory:
         after = f"exploratory, as amendment {changed.amendment} would have it after the runs"
@@ -246,7 +246,7 @@ def _by_deed(refs: Sequence[AmendmentRef]) -> dict[str, list[str]]:
 
 def _origins(decisions: Sequence[Decision]) -> list[str]:
     """Return where the intervals come from, each way once."""
-    from toolkit.decisions.interval import Interval
+    from toolkit.decisions.intervals import Interval
 
     origins = {d.interval.origin: d.interval.source for d in decisions if isinstance(d.interval, Interval)}
     return [

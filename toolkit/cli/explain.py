@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from toolkit.decisions.case import Case
+    from toolkit.decisions.case import Case, Explanation, Restated
     from toolkit.decisions.decision import Decision
-    from toolkit.decisions.explanation import Explanation, Restated
     from toolkit.prereg.record import Amendment
 
 
@@ -46,7 +45,7 @@ def explain(
       toolkit explain P13 --json
       toolkit explain --language
     """
-    from toolkit.decisions import explanation
+    from toolkit.decisions.case import explain as explain_rule
 
     if bool(rules) == language:
         raise UsageError("name the rules to explain, or --language", remedy="toolkit explain H2a")
@@ -55,7 +54,7 @@ def explain(
         return
     cases = api.load_cases(studies, rules=rules, trust_files=trust_files)
     asked = api.rules_asked(cases, rules, everywhere=bool(studies))
-    explained = [(case, explanation.explain(case, rule)) for case, rule in asked]
+    explained = [(case, explain_rule(case, rule)) for case, rule in asked]
     if as_json:
         output.print_json([e.as_dict() for _, e in explained])
     else:
@@ -81,7 +80,7 @@ def _print(case: Case, explained: Explanation) -> None:
 
 def _more_lines(explained: Explanation) -> Iterator[str]:
     """Yield what belongs to a rule and decides nothing, and what its criteria are as tests."""
-    from toolkit.decisions.interval import Interval
+    from toolkit.decisions.intervals import Interval
 
     decision, readings = explained.decision, explained.registered.readings
     for criterion in decision.criteria:
@@ -169,9 +168,8 @@ def _named(case: Case) -> str:
 
 
 def _explain_language(*, as_json: bool) -> None:
-    from toolkit.decisions.endpoints import OVER_STEPS_SAY
-    from toolkit.decisions.expressions import ARITHMETIC, COMPARISONS, DECLARED, OPERATORS
-    from toolkit.decisions.methods import METHODS_SAY
+    from toolkit.rules.endpoints import METHODS_SAY, OVER_STEPS_SAY
+    from toolkit.rules.expressions import ARITHMETIC, COMPARISONS, DECLARED, OPERATORS
 
     if as_json:
         operators = {

@@ -163,9 +163,9 @@ def _show_guesses(outline: Outline, log: Log) -> None:
 
 def _problem(files: Mapping[str, str], name: str, log: Log | None) -> str | None:
     """Return what would keep the log from being imported as it is mapped: better said before a freeze."""
-    from toolkit.decisions.rulebook import load_rulebook
     from toolkit.registers.importing.mapping import parse_mapping
     from toolkit.registers.importing.tables import tables_of
+    from toolkit.rules.rulebook import load_rulebook
 
     mapping, rules = files.get(f"mappings/{name}.toml"), files.get(f"prereg/{name}/rules.toml")
     if mapping is None or rules is None or log is None:

@@ -17,9 +17,9 @@ from toolkit.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.decisions.rules import Rule
     from toolkit.drafting.outcomes import Outcome
     from toolkit.drafting.power import Components, Power
+    from toolkit.rules.rules import Rule
 
 MORE_SEEDS = (5, 10, 20)
 MOST_SEEDS = 50

@@ -1,19 +1,100 @@
-"""One study and the registration that decides it."""
+"""A case: a study under its registration, its rules decided and explained."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
+from typing import TYPE_CHECKING
 
 from toolkit.decisions.decision import Decision, Exploratory
-from toolkit.decisions.engine import Engine
-from toolkit.decisions.lookup import Registers
-from toolkit.decisions.rulebook import RuleBook, load_rulebook, rulebook_of
-from toolkit.decisions.stored import StoredDecisions
+from toolkit.decisions.engine import Engine, StoredDecisions
+from toolkit.decisions.measure import EPISODES, Registers
 from toolkit.errors import DamagedError, RuleError
+from toolkit.prereg.record import Amendment, Deviation
 from toolkit.prereg.registration import Registration
+from toolkit.prereg.spans import Span, span_text
 from toolkit.prereg.verification import UNVERIFIED, Standing
 from toolkit.registers.study import Study
+from toolkit.rules.endpoints import COUNTED_BY_TASK, Endpoint
+from toolkit.rules.plan import Plan
+from toolkit.rules.rulebook import RuleBook, load_rulebook, rulebook_of
+from toolkit.rules.rules import Rule, Statistic
+from toolkit.rules.terms import PLACE
+
+if TYPE_CHECKING:
+    from toolkit.documents import decisions as documents
+
+
+def rows_query(endpoint: Endpoint, plan: Plan, study: Study) -> str:
+    """Return a SELECT over a study's registers that lists the rows an endpoint reads."""
+    if endpoint.attributes:
+        return _counted(endpoint, plan, study)
+    conditions = [f"{name} = {quoted(value)}" for name, value in sorted(endpoint.where.items())]
+    if endpoint.steps:
+        conditions.append(f"step IN ({_list(map(str, endpoint.steps))})")
+    if endpoint.by == "checkpoint":
+        columns = ["trajectory", "step"]
+        places = [f"(trajectory = {quoted(t)} AND step = {s})" for t, s in endpoint.checkpoints]
+        conditions.append(f"({' OR '.join(places)})")
+    elif endpoint.by == "row":
+        columns = ["run_id", "step"]
+    else:
+        columns = ["arm", "seed", "run_id", *(["step"] if endpoint.steps else [])]
+        conditions.append(f"run_id IN ({_runs(endpoint, plan)})")
+    selected = _list([*columns, *endpoint.outcome.columns])
+    return f"SELECT {selected} FROM {endpoint.register} WHERE {' AND '.join(conditions)} ORDER BY ALL"
+
+
+def _counted(endpoint: Endpoint, plan: Plan, study: Study) -> str:
+    """Return a SELECT that counts the episodes of an endpoint on some tasks: a row an evaluation."""
+    conditions = [
+        *(
+            f"episodes.{name} = {quoted(value)}"
+            for name, value in sorted(endpoint.where.items())
+            if name in PLACE
+        ),
+        *(
+            f"attributes ->> {quoted(name)} = {quoted(value)}"
+            for name, value in sorted(endpoint.attributes.items())
+        ),
+        f"episodes.step IN ({_list(map(str, endpoint.steps))})",
+        f"run_id IN ({_runs(endpoint, plan)})",
+        *(
+            ["NOT excluded"]
+            if study.has(EPISODES) and "excluded" in study.table(EPISODES).column_names
+            else []
+        ),
+    ]
+    count, of = endpoint.outcome.columns
+    sums = f"sum({COUNTED_BY_TASK[count]}) AS {count}, count(*) AS {of}"
+    return (
+        f"SELECT arm, seed, run_id, episodes.step, {sums} "
+        "FROM episodes JOIN runs USING (run_id) "
+        'JOIN task_pools ON task_pools.pool = episodes.pool AND task_pools."index" = episodes.task '
+        f"WHERE {' AND '.join(conditions)} GROUP BY ALL ORDER BY ALL"
+    )
+
+
+def _runs(endpoint: Endpoint, plan: Plan) -> str:
+    conditions = [
+        f"condition = {quoted(endpoint.condition)}",
+        f"arm IN ({_list(map(quoted, endpoint.arms))})",
+        f"seed IN ({_list(map(str, endpoint.seeds))})",
+        *([f"scale_rewards = {quoted(endpoint.scale_rewards)}"] if endpoint.scale_rewards else []),
+        f"role IN ({_list(map(quoted, plan.roles))})",
+        "status = 'COMPLETE'",
+    ]
+    return f"SELECT run_id FROM runs WHERE {' AND '.join(conditions)}"
+
+
+def quoted(value: str) -> str:
+    """Return a text as SQL writes it."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _list(values: Iterable[str]) -> str:
+    return ", ".join(values)
 
 
 @dataclass(frozen=True)
@@ -168,3 +249,165 @@ def _binding(registration: Registration, loose: frozenset[str]) -> tuple[RuleBoo
         else:
             kept.append(amendment.rules)
     return book, loose
+
+
+@dataclass(frozen=True)
+class EndpointRows:
+    """An endpoint and its rows.
+
+    Args:
+        id, title, unit: as registered.
+        rows: the query that gives them, for `toolkit sql` or the study's `duckdb()`.
+    """
+
+    id: str
+    title: str
+    unit: str
+    rows: str
+
+
+@dataclass(frozen=True)
+class RestatedSpan:
+    """Lines of a frozen document that a rule restates: their name and place, and their words if at hand."""
+
+    name: str
+    span: Span
+    text: str | None
+
+
+@dataclass(frozen=True)
+class Restated:
+    """What a rule restates.
+
+    Args:
+        document: what the frozen document is.
+        sha256: of its bytes.
+        of_frozen_rule: whether it is the rule as frozen that restates it, and an amendment replaced that.
+        remedy: how to get the document; None where it is at hand.
+        spans: the lines.
+    """
+
+    document: str
+    sha256: str
+    of_frozen_rule: bool
+    remedy: str | None
+    spans: tuple[RestatedSpan, ...]
+
+    def as_dict(self) -> documents.RestatedDocument:
+        """Return it as it is printed with `--json`."""
+        return {
+            "document": self.document,
+            "sha256": self.sha256,
+            "of_frozen_rule": self.of_frozen_rule,
+            "is_at_hand": self.remedy is None,
+            "remedy": self.remedy,
+            "spans": [
+                {
+                    "name": part.name,
+                    "lines": [part.span.first, part.span.last],
+                    "sha256": part.span.sha256,
+                    "text": part.text,
+                }
+                for part in self.spans
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A decision, and what it rests on.
+
+    Args:
+        decision: the decision.
+        registered: the rule: its words, and what its readings mean.
+        endpoints: the endpoints that it reads, with their rows.
+        statistics: the statistics that it reads.
+        restates: what the rule restates; None where it is frozen itself.
+        addition: the amendment that added the rule; None where it was frozen.
+        deviations: what was recorded that bears on it.
+    """
+
+    decision: Decision
+    registered: Rule
+    endpoints: tuple[EndpointRows, ...]
+    statistics: tuple[Statistic, ...]
+    restates: Restated | None
+    addition: Amendment | None
+    deviations: tuple[Deviation, ...]
+
+    def as_dict(self) -> documents.ExplanationDocument:
+        """Return the explanation as it is printed with `--json`."""
+        rule, added = self.registered, self.addition
+        remarks: documents.ExplanationRemarks = {}
+        if self.statistics:
+            remarks["statistics"] = [statistic.as_dict() for statistic in self.statistics]
+        if self.restates:
+            remarks["restates"] = self.restates.as_dict()
+        if added:
+            remarks["addition"] = {"id": added.id, "dated": str(added.dated), "seen": added.seen}
+        return {
+            **self.decision.as_dict(),
+            "text": rule.text,
+            "confidence": rule.confidence or None,
+            "readings_text": dict(rule.readings) or None,
+            "endpoints": [
+                {"id": e.id, "title": e.title, "unit": e.unit, "rows": e.rows} for e in self.endpoints
+            ],
+            "deviations": [{"id": d.id, "title": d.title, "text": d.text} for d in self.deviations],
+            **remarks,
+        }
+
+    def __repr__(self) -> str:
+        made, read = self.decision, len(self.endpoints)
+        return f"<Explanation of {made.rule!r} in {made.study!r}: {made.verdict!r}, {read} endpoints>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(e.title)}</td><td><code>{escape(e.rows)}</code></td></tr>"
+            for e in self.endpoints
+        )
+        head = "<thead><tr><th>endpoint</th><th>rows</th></tr></thead>"
+        return f"{self.decision._repr_html_()}<table>{head}<tbody>{rows}</tbody></table>"
+
+
+def explain(case: Case, rule: str) -> Explanation:
+    """Decide a rule, and say what it rests on; errors as `Case.decide`."""
+    decision = case.decide(rule)
+    endpoints = [case.book.endpoints[name] for name in decision.endpoints]
+    by = decision.added_by
+    return Explanation(
+        decision,
+        case.book.rule(rule),
+        tuple(
+            EndpointRows(e.id, e.title, e.unit, rows_query(e, case.book.plan, case.study)) for e in endpoints
+        ),
+        tuple(case.book.statistics[name] for name in decision.statistics),
+        _restated(case, rule),
+        next(a for a in case.registration.amendments if a.id == by.id) if by else None,
+        tuple(d for d in case.registration.deviations if rule in d.concerns),
+    )
+
+
+def _restated(case: Case, rule: str) -> Restated | None:
+    """Return the lines of a frozen document that a rule restates, and their words if it is at hand.
+
+    An amendment restates other documents: of a rule that one replaced, the frozen rule's lines are given.
+    None where the rule restates nothing.
+    """
+    registered, change = case.book.rule(rule), case.book.changes.get(rule)
+    frozen = registered if registered.spans or change is None else change.frozen
+    if frozen is None or not frozen.spans:
+        return None
+    document = case.registration.document()
+    remedy = f"toolkit adopt {case.study.name} CHECKOUT takes it from a checkout of the authors' repository"
+    spans = ((name, case.book.spans[name]) for name in frozen.spans)
+    return Restated(
+        case.registration.record.document,
+        case.registration.record.document_sha256,
+        frozen is not registered,
+        remedy if document is None else None,
+        tuple(
+            RestatedSpan(name, span, None if document is None else span_text(document, span))
+            for name, span in spans
+        ),
+    )

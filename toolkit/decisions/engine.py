@@ -1,17 +1,15 @@
-"""Deciding: the rules of one registration on the registers of one study."""
+"""The engine: it decides the criteria of a rule, combines them and compares stored decisions."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from toolkit.decisions.bounds import AllSucceed, lack_outcomes
-from toolkit.decisions.computed import Resampler
-from toolkit.decisions.counts import arm_counts
-from toolkit.decisions.criteria import Measured, close_calls, judge, verdict_of
 from toolkit.decisions.decision import (
     AmendmentRef,
     Bounds,
@@ -21,27 +19,280 @@ from toolkit.decisions.decision import (
     RegisterRef,
     of_reading,
 )
-from toolkit.decisions.endpoints import Endpoint, IntervalSpec
-from toolkit.decisions.equivalence import procedures
-from toolkit.decisions.evaluation import evaluate
-from toolkit.decisions.expressions import names_in
-from toolkit.decisions.interval import Interval, evidence_of, registered_interval, unavailable
-from toolkit.decisions.lookup import Indexed, Registers, Row, rows_with
-from toolkit.decisions.measure import CurvePoint, curve_points, measure, members
-from toolkit.decisions.methods import BY_SEED
-from toolkit.decisions.pvalues import PValue, p_value
-from toolkit.decisions.quotients import caution, means_divided_by
-from toolkit.decisions.rulebook import RuleBook
-from toolkit.decisions.rules import Criterion, Rule
-from toolkit.decisions.seedwise import interval_by_seed
-from toolkit.decisions.statistic import Statistic
-from toolkit.decisions.stored import StoredDecisions
-from toolkit.decisions.subgroup import EPISODES, TASK_POOLS
-from toolkit.decisions.values import Missing, Scalar, Series, kleene_all, mean_of
+from toolkit.decisions.evaluation import compared_with, evaluate, subject
+from toolkit.decisions.intervals import (
+    Interval,
+    PValue,
+    Resampler,
+    caution,
+    evidence_of,
+    interval_by_seed,
+    means_divided_by,
+    p_value,
+    registered_interval,
+    unavailable,
+)
+from toolkit.decisions.measure import (
+    EPISODES,
+    TASK_POOLS,
+    AllSucceed,
+    CurvePoint,
+    Indexed,
+    Registers,
+    Row,
+    arm_counts,
+    curve_points,
+    lack_outcomes,
+    measure,
+    members,
+    rows_with,
+)
+from toolkit.errors import DamagedError
+from toolkit.estimators.bootstrap import CLOSE_ERRORS
+from toolkit.registers.row_tables import DECISIONS, LAUNCHES
 from toolkit.registers.schema import TABLES
+from toolkit.registers.study import Study
+from toolkit.rules.endpoints import BY_SEED, Endpoint, IntervalSpec, Rate
+from toolkit.rules.expressions import Binary, Call, Expression, names_in
+from toolkit.rules.rulebook import RuleBook
+from toolkit.rules.rules import Criterion, Rule, Statistic, procedures
+from toolkit.rules.values import Missing, Scalar, Series, Value, kleene_all, mean_of, together
 
 if TYPE_CHECKING:
     from toolkit.documents.decisions import Kind, Relation
+
+
+# What is decided does not depend on these: decisions are what comes out, and launches enter no rule.
+LEFT_OUT = (DECISIONS.name, LAUNCHES.name)
+# Ends from another machine may differ in their last digits, where draws are nested: far below any error.
+ROUNDING = Fraction(1, 10**9)
+
+
+def inputs_sha256(study: Study) -> str:
+    """Return the SHA-256 of what a study's decisions were made on."""
+    tables = {name: study.sha256(name) for name in TABLES if name not in LEFT_OUT and study.has(name)}
+    registered = study.manifest.registration
+    frozen = {"name": registered.name, "sha256": registered.sha256}
+    document = {"registration": frozen, "amendments": dict(registered.amendments), "tables": tables}
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def decision_rows(decisions: Sequence[Decision], inputs: str) -> list[dict[str, Any]]:
+    """Return decisions as rows of `decisions`."""
+    return [_row(decision, inputs) for decision in decisions]
+
+
+class StoredDecisions:
+    """The decisions that a study keeps: none is believed, each has to be the one that is reached.
+
+    Args:
+        study: the study.
+    """
+
+    def __init__(self, study: Study) -> None:
+        rows = study.rows(DECISIONS.name) if study.has(DECISIONS.name) else ()
+        self._rows = {row["rule"]: row for row in rows}
+        self._inputs = inputs_sha256(study) if rows else ""
+
+    def check(self, decision: Decision) -> None:
+        """Check that a stored decision is the one reached now."""
+        row = self._rows.get(decision.rule)
+        if row is None:
+            return
+        for name, reached in _row(decision, self._inputs).items():
+            if not _same(row[name], reached):
+                what = name.replace("_", " ")
+                raise DamagedError(
+                    f"the stored decision on {decision.rule} has another {what} than the one reached",
+                    expected=reached,
+                    found=row[name],
+                    where=f"{DECISIONS.name} row rule={decision.rule}",
+                    remedy="restore the files, or decide and store anew",
+                )
+
+    def check_complete(self, rules: Collection[str]) -> None:
+        """Check that no decision is stored on a rule that is none."""
+        unknown = [rule for rule in self._rows if rule not in rules]
+        if unknown:
+            raise DamagedError(
+                "a decision is stored on a rule that the registration does not have",
+                expected=", ".join(rules),
+                found=unknown[0],
+                where=DECISIONS.name,
+            )
+
+
+def _row(decision: Decision, inputs: str) -> dict[str, Any]:
+    estimate = decision.estimate
+    mean = None if estimate is None or isinstance(estimate.mean, Missing) else float(estimate.mean)
+    interval = decision.interval if isinstance(decision.interval, Interval) else None
+    errors = interval.errors if interval else None
+    return {
+        **{name: getattr(decision, name) for name in ("rule", "kind", "verdict", "evidence")},
+        "estimate": mean,
+        "interval": interval.id if interval else None,
+        "level": float(interval.level) if interval else None,
+        "low": float(interval.low) if interval else None,
+        "high": float(interval.high) if interval else None,
+        "low_error": float(errors[0]) if errors else None,
+        "high_error": float(errors[1]) if errors else None,
+        "inputs_sha256": inputs,
+    }
+
+
+def _same(stored: object, reached: object) -> bool:
+    if isinstance(stored, float) and isinstance(reached, float):
+        return abs(Fraction(stored) - Fraction(reached)) <= ROUNDING
+    return stored == reached
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the tests of a rule read, by name.
+
+    Args:
+        values: of endpoints and statistics.
+        intervals: registered intervals.
+        tests: registered tests of significance.
+        decisions: on the rules that it rests on.
+        is_summary: whether figures stand as published.
+    """
+
+    values: Mapping[str, Scalar | Series[Fraction]]
+    intervals: Mapping[str, Interval | Missing]
+    tests: Mapping[str, PValue]
+    decisions: Mapping[str, Decision]
+    is_summary: bool = False
+
+    def resolve(self, role: str, name: str) -> Value:
+        """Return the value of a name in its role, as `evaluate` asks for it."""
+        if role == "passes":
+            return self.decisions[name].holds
+        if role == "value":
+            return self.values[name]
+        if role == "p":
+            return self.tests[name].p
+        if role == "adjusted":
+            return cast("Scalar", self.tests[name].adjusted)
+        interval = self.intervals[name]
+        if isinstance(interval, Missing):
+            return interval
+        return interval.low if role == "lower" else interval.high
+
+
+def judge(criterion: Criterion, measured: Measured, book: RuleBook) -> CriterionResult:
+    """Evaluate a criterion."""
+    holds = evaluate(criterion.expression, measured.resolve)
+    if not isinstance(holds, bool | Missing):
+        raise TypeError(criterion.test)
+    value, against = (
+        None if part is None else evaluate(part, measured.resolve)
+        for part in (subject(criterion.expression), compared_with(criterion.expression))
+    )
+    named = tuple(names_in(criterion.expression))
+    basis = tuple(dict.fromkeys(words for name in named for words in _basis(name, measured, book)))
+    return CriterionResult(
+        criterion.id,
+        criterion.text,
+        criterion.test,
+        criterion.reading,
+        value,
+        holds,
+        basis,
+        against,
+        truths=_truths(criterion.expression, measured),
+        rules={name: measured.decisions[name].verdict for name in named if name in measured.decisions},
+    )
+
+
+def _truths(expression: Expression, measured: Measured) -> Series[bool] | None:
+    """Return for which members of a series a test of them holds; None for any other test."""
+    match expression:
+        case Call("each" | "majority", (inside,)) | Binary(">=", Call("count", (inside,)), _):
+            return cast("Series[bool]", evaluate(inside, measured.resolve))
+        case _:
+            return None
+
+
+def _basis(name: str, measured: Measured, book: RuleBook) -> Iterator[str]:
+    """Say what a name rests on: what was recomputed here, and what stands as published."""
+    if name in measured.decisions:
+        yield "rules"
+    elif name in measured.intervals:
+        interval = measured.intervals[name]
+        yield "interval " + ("not available" if isinstance(interval, Missing) else f"as {interval.source}")
+    else:
+        if name in measured.tests:
+            yield "exact test"
+        below = book.read_by([name])
+        for endpoint in (e for part, e in book.endpoints.items() if part in below):
+            if isinstance(endpoint.outcome, Rate):
+                yield "counts"
+            else:
+                yield "figures as published" if measured.is_summary else "figures"
+
+
+def verdict_of(rule: Rule, criteria: Sequence[CriterionResult], reading: str) -> str:
+    """Combine the criteria of a reading into a verdict.
+
+    Hypotheses, gates and joint predictions are Kleene conjunctions. Another prediction is partially met as
+    soon as one part is met and one is missed; with a part unknown and no such split it has no verdict.
+    """
+    truths = [criterion.holds for criterion in of_reading(criteria, reading)]
+    if not rule.joint and True in truths and False in truths:
+        return "partially_met"
+    absent = [truth for truth in truths if isinstance(truth, Missing)]
+    whole = kleene_all(truths) if rule.joint or not absent else together(absent)
+    if isinstance(whole, Missing):
+        return "not_run" if whole.not_run else "not_evaluable"
+    words = {"hypothesis": ("pass", "miss"), "prediction": ("met", "missed"), "gate": (rule.open, rule.shut)}
+    yes, no = words[rule.kind]
+    return yes if whole else no
+
+
+def close_calls(rule: Rule, measured: Measured, interval: Interval | Missing | None) -> tuple[str, ...]:
+    """Say what other random numbers could turn: tests, those of rules that they name, the evidence."""
+    calls: list[str] = []
+    for criterion in rule.criteria:
+        calls += [f"{criterion.id} could turn with {end}" for end in _close_ends(criterion, measured)]
+        for name in names_in(criterion.expression):
+            if name in measured.decisions:
+                calls += [f"{name}: {call}" for call in measured.decisions[name].close_calls]
+    ends = close_evidence(interval, rule.threshold)
+    return tuple(
+        dict.fromkeys(
+            calls
+            + [f"whether the interval includes zero or the threshold could turn with {end}" for end in ends]
+        )
+    )
+
+
+def _close_ends(criterion: Criterion, measured: Measured) -> Iterator[str]:
+    """Yield the ends that would turn a test if they lay three Monte Carlo errors elsewhere, in words."""
+    holds = evaluate(criterion.expression, measured.resolve)
+    for name in names_in(criterion.expression):
+        for end, moved in _moved(measured.intervals.get(name)):
+            elsewhere = replace(measured, intervals={**measured.intervals, name: moved})
+            if evaluate(criterion.expression, elsewhere.resolve) != holds:
+                yield end
+
+
+def close_evidence(interval: Interval | Missing | None, threshold: Fraction | None) -> tuple[str, ...]:
+    """Return the ends that would change the evidence if they lay three Monte Carlo errors elsewhere."""
+    evidence = evidence_of(interval, threshold)
+    turned = [end for end, moved in _moved(interval) if evidence_of(moved, threshold) != evidence]
+    return tuple(dict.fromkeys(turned))
+
+
+def _moved(interval: Interval | Missing | None) -> Iterator[tuple[str, Interval]]:
+    """Yield an end in words and the interval with it moved, each way; none where the ends are exact."""
+    if not isinstance(interval, Interval) or interval.errors is None:
+        return
+    low, high = (CLOSE_ERRORS * error for error in interval.errors)
+    for sign in (-1, 1):
+        yield interval.end_text("lower"), replace(interval, low=interval.low + sign * low)
+        yield interval.end_text("upper"), replace(interval, high=interval.high + sign * high)
 
 
 class Engine:

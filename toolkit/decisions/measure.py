@@ -1,18 +1,294 @@
-"""From the rows of a register to an endpoint's value, exactly; its learning curves."""
+"""Measuring endpoints: the episodes, counts and ranges of the rows that a rule reads."""
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from math import fsum
+from typing import TYPE_CHECKING, Any, Protocol
 
-from toolkit.decisions.endpoints import Endpoint, Rate
-from toolkit.decisions.lookup import Row, Tables, rows_with
-from toolkit.decisions.plan import Plan, described, place_of
-from toolkit.decisions.subgroup import in_words, rows_of
-from toolkit.decisions.values import Missing, Scalar, Series, exact, whole
 from toolkit.errors import DamagedError, RuleError
 from toolkit.estimators import auc, steps_to_threshold
+from toolkit.registers.columns import read_attributes
+from toolkit.registers.episode_counts import task_set_sha256
 from toolkit.registers.schema import TABLES
+from toolkit.rules.endpoints import COUNTED_BY_TASK, Endpoint, Rate
+from toolkit.rules.plan import Plan, described, place_of
+from toolkit.rules.terms import PLACE
+from toolkit.rules.values import Missing, Scalar, Series, exact, whole
+
+if TYPE_CHECKING:
+    from toolkit.documents.decisions import ArmCountsDocument
+    from toolkit.registers.episode_counts import Counts
+    from toolkit.registers.manifest import Origin
+
+
+Row = Mapping[str, Any]
+
+
+class Tables(Protocol):
+    """What is measured: a study's tables, as they are stored."""
+
+    @property
+    def name(self) -> str:
+        """The study's name."""
+
+    @property
+    def is_summary(self) -> bool:
+        """Whether the study holds published figures only."""
+
+    def has(self, table: str) -> bool:
+        """Whether the study has a table."""
+
+    def rows(self, table: str) -> Sequence[Any]:
+        """The rows of a table."""
+
+    def success_counts(
+        self, column: str, runs: Sequence[str], where: Mapping[str, str], steps: Sequence[int]
+    ) -> Counts:
+        """Successes by run and step, then by task, counted from episode rows."""
+
+
+class Registers(Tables, Protocol):
+    """What is decided on: tables that say what was hashed of them, and hold against their rows."""
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where on the Hub the study came from; None for a local one."""
+
+    def hashed_rows(self, table: str) -> str | None:
+        """The logical row hash of a table, if it was computed here."""
+
+    def hashed(self, table: str) -> dict[str, str]:
+        """The SHA-256 of each file of a table that was hashed here, by path."""
+
+    def derive(self, table: str, names: Collection[str]) -> None:
+        """Check that rows of a table are what the rows give that they follow from."""
+
+
+class IndexedRows(list[Row]):
+    """A table's rows, with an index for every set of columns that was asked by. Nobody changes them."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        super().__init__(rows)
+        self._indices: dict[tuple[str, ...], dict[tuple[object, ...], list[Row]]] = {}
+
+    def having(self, wanted: Mapping[str, object]) -> list[Row]:
+        """Return the rows with these values, in order."""
+        names = tuple(wanted)
+        if names not in self._indices:
+            index: dict[tuple[object, ...], list[Row]] = {}
+            for row in self:
+                index.setdefault(tuple(row[name] for name in names), []).append(row)
+            self._indices[names] = index
+        return self._indices[names].get(tuple(wanted.values()), [])
+
+
+class Indexed:
+    """Registers whose rows are read once and indexed: a registration asks one table hundreds of times.
+
+    Args:
+        registers: the study.
+    """
+
+    def __init__(self, registers: Registers) -> None:
+        self.name, self.is_summary, self.origin = registers.name, registers.is_summary, registers.origin
+        self.has, self.derive = registers.has, registers.derive
+        self.hashed, self.hashed_rows = registers.hashed, registers.hashed_rows
+        self.success_counts = registers.success_counts
+        self._read = registers.rows
+        self._rows: dict[str, IndexedRows] = {}
+
+    def rows(self, table: str) -> IndexedRows:
+        """The rows of a table."""
+        if table not in self._rows:
+            self._rows[table] = IndexedRows(self._read(table))
+        return self._rows[table]
+
+
+def rows_with(table: Sequence[Row], wanted: Mapping[str, object]) -> Sequence[Row]:
+    """Return the rows of a table that have the wanted values."""
+    if isinstance(table, IndexedRows):
+        return table.having(wanted)
+    return [row for row in table if all(row[name] == value for name, value in wanted.items())]
+
+
+EVALUATIONS = "evaluations"
+MISSING = "missing"
+
+
+def lack_outcomes(registers: Registers) -> bool:
+    """Whether any episode of a study has no outcome of its own, and counts as a failure."""
+    return registers.has(EVALUATIONS) and any(row.get(MISSING) for row in registers.rows(EVALUATIONS))
+
+
+class AllSucceed:
+    """Registers in which what is missing are successes, or has the highest score.
+
+    Args:
+        registers: with what is missing as failures, or with the lowest score.
+        scores: the registered range of scores, where there are any.
+    """
+
+    def __init__(self, registers: Registers, scores: tuple[Fraction, Fraction] | None) -> None:
+        self.name, self.is_summary, self.origin = registers.name, registers.is_summary, registers.origin
+        self.has, self.derive = registers.has, registers.derive
+        self.hashed, self.hashed_rows = registers.hashed, registers.hashed_rows
+        self._registers = registers
+        low, high = scores or (Fraction(0), Fraction(1))
+        self._lifts = {"successes": 1, "true_success": 1, "score": float(high - low)}
+
+    def rows(self, table: str) -> IndexedRows:
+        """The rows of a table."""
+        rows = self._registers.rows(table)
+        return IndexedRows([self._lifted(row) for row in rows] if table == EVALUATIONS else rows)
+
+    def success_counts(
+        self, column: str, runs: Sequence[str], where: Mapping[str, str], steps: Sequence[int]
+    ) -> Counts:
+        """Successes by run and step, then by task."""
+        counts = self._registers.success_counts(column, runs, where, steps)
+        lift = self._lifts.get(column)
+        if not lift:
+            return counts
+        lacking = self._registers.success_counts(MISSING, runs, where, steps)
+        return {
+            at: {
+                task: counted._replace(successes=counted.successes + lift * lacking[at][task].successes)
+                for task, counted in tasks.items()
+            }
+            for at, tasks in counts.items()
+        }
+
+    def _lifted(self, row: Row) -> Row:
+        lacking = row.get(MISSING) or 0
+        lifted = {name: row[name] + by * lacking for name, by in self._lifts.items() if name in row}
+        return {**row, **lifted, MISSING: 0}
+
+
+EPISODES, TASK_POOLS, ATTRIBUTES = "episodes", "task_pools", "attributes"
+LACKING = ("missing", "excluded")
+"""Columns of `evaluations` that count episodes without an outcome."""
+_KEPT = ("run_id", "condition", "arm", "seed", *PLACE, "step")
+
+
+def episode_counts(endpoint: Endpoint, runs: Iterable[str], registers: Tables) -> Counts:
+    """Count the episodes of an endpoint by task."""
+    tasks = tasks_of(endpoint, registers) if endpoint.attributes else None
+    if isinstance(tasks, Missing):
+        return {}
+    return _counts(endpoint, _column(endpoint), (list(runs), endpoint.steps), registers, tasks)
+
+
+def rows_of(endpoint: Endpoint, registers: Tables) -> Any:
+    """Return the rows that an endpoint is measured on."""
+    if not registers.has(endpoint.register):
+        return _missing(f"the study has no register {endpoint.register!r}")
+    table = registers.rows(endpoint.register)
+    if not endpoint.attributes:
+        return table
+    if not registers.has(EPISODES):
+        return _missing(f"{endpoint.id} is measured on some tasks, and the study has no episode rows")
+    tasks = tasks_of(endpoint, registers)
+    if isinstance(tasks, Missing):
+        return tasks
+    rows = [row for row in rows_with(table, endpoint.where) if _is_in(row, endpoint)]
+    at = sorted({row["run_id"] for row in rows}), sorted({row["step"] for row in rows})
+    lacking = [name for name in LACKING if any(row.get(name) for row in rows)]
+    counts = _counts(endpoint, _column(endpoint), at, registers, tasks)
+    out = {name: _counts(endpoint, name, at, registers, tasks) for name in lacking}
+    made = (_row(endpoint, row, counts, out) for row in rows)
+    return IndexedRows([row for row in made if row is not None])
+
+
+def are_read(study: Tables, endpoint: Endpoint) -> bool:
+    """Whether a study has what an endpoint is measured on."""
+    if not endpoint.attributes:
+        return study.has(endpoint.register)
+    return not isinstance(rows_of(endpoint, study), Missing)
+
+
+def tasks_of(endpoint: Endpoint, registers: Tables) -> frozenset[int] | Missing:
+    """The positions of the tasks that an endpoint is measured on, if they are as many as registered."""
+    found = tasks_named(endpoint, registers)
+    if isinstance(found, Missing) or len(found) == endpoint.tasks:
+        return found
+    named, pool = ", ".join(in_words(endpoint)), endpoint.where["pool"]
+    return _missing(f"expected {endpoint.tasks} tasks with {named} in pool {pool}, found {len(found)}")
+
+
+def tasks_named(endpoint: Endpoint, registers: Tables) -> frozenset[int] | Missing:
+    """Return the positions of the tasks with an endpoint's attributes, as their pool says them."""
+    pool, wanted = endpoint.where["pool"], endpoint.attributes
+    rows = rows_with(registers.rows(TASK_POOLS), {"pool": pool}) if registers.has(TASK_POOLS) else ()
+    if not all(row.get(ATTRIBUTES) for row in rows) or not rows:
+        return _missing(f"{TASK_POOLS} says no attributes of tasks of {pool}")
+    found = []
+    for row in rows:
+        where = f"{TASK_POOLS}, task {row['index']} of {pool}"
+        said = read_attributes(row[ATTRIBUTES], where)
+        absent = sorted(wanted.keys() - said.keys())
+        if absent:
+            raise DamagedError("a task lacks an attribute", expected=", ".join(absent), where=where)
+        if wanted.items() <= said.items():
+            found.append(row["index"])
+    return frozenset(found)
+
+
+def in_words(endpoint: Endpoint) -> tuple[str, ...]:
+    """Return what the tasks are that an endpoint is measured on; nothing where it is on all."""
+    return tuple(f"{name}={value}" for name, value in sorted(endpoint.attributes.items()))
+
+
+def _column(endpoint: Endpoint) -> str:
+    return COUNTED_BY_TASK[endpoint.outcome.columns[0]]
+
+
+def _is_in(row: Row, endpoint: Endpoint) -> bool:
+    return row["condition"] == endpoint.condition and row["arm"] in endpoint.arms
+
+
+def _counts(
+    endpoint: Endpoint,
+    column: str,
+    at: tuple[Sequence[str], Sequence[int]],
+    registers: Tables,
+    tasks: frozenset[int] | None,
+) -> Counts:
+    """Count a column of the episodes of some runs at some steps, on some tasks or, with None, on all."""
+    where = {name: endpoint.where[name] for name in PLACE if name in endpoint.where}
+    counts = registers.success_counts(column, at[0], where, at[1])
+    if tasks is None:
+        return counts
+    return {
+        key: {task: of for task, of in counted.items() if task in tasks} for key, counted in counts.items()
+    }
+
+
+def _row(endpoint: Endpoint, row: Row, counts: Counts, lacking: Mapping[str, Counts]) -> Row | None:
+    """Return an evaluation as it would be with these episodes alone; None where there are none."""
+    at = row["run_id"], row["step"]
+    tasks = counts.get(at)
+    if not tasks:
+        return None
+    values = [of.successes for of in tasks.values()]
+    whole = all(isinstance(value, int) for value in values)
+    return {
+        **{name: row[name] for name in _KEPT},
+        **{name: sum(of.successes for of in each.get(at, {}).values()) for name, each in lacking.items()},
+        endpoint.outcome.columns[0]: sum(values) if whole else fsum(values),
+        "episodes": sum(of.episodes for of in tasks.values()),
+        "tasks": len(tasks),
+        "episodes_per_task": max(of.episodes for of in tasks.values()),
+        "task_set": task_set_sha256(sorted(tasks)),
+    }
+
+
+def _missing(reason: str) -> Missing:
+    return Missing(not_run=False, reasons=(reason,))
+
 
 Runs = Mapping[tuple[str, int], str | Missing]
 
@@ -137,7 +413,7 @@ def success_at(endpoint: Endpoint, table: Sequence[Row], run: str, step: int) ->
 
 def counted_at(endpoint: Endpoint, table: Sequence[Row], run: str, step: int) -> Row | Missing:
     """Return the row behind one point of a run's learning curve."""
-    return _row(endpoint, table, {"run_id": run, "step": step})
+    return _endpoint_row(endpoint, table, {"run_id": run, "step": step})
 
 
 def members(endpoint: Endpoint) -> list[str]:
@@ -188,7 +464,8 @@ def _pooled(endpoint: Endpoint, table: Sequence[Row], runs: Runs) -> Scalar:
     """Return the rate of the counts of all seeds together."""
     at = _single_step(endpoint)
     rows = [
-        r if isinstance(r, Missing) else _row(endpoint, table, {"run_id": r, **at}) for r in runs.values()
+        r if isinstance(r, Missing) else _endpoint_row(endpoint, table, {"run_id": r, **at})
+        for r in runs.values()
     ]
     pairs = whole(row if isinstance(row, Missing) else _cells(endpoint, row) for row in rows)
     if isinstance(pairs, Missing):
@@ -207,7 +484,7 @@ def _counted(
     endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, object]
 ) -> tuple[Fraction, ...] | Missing:
     """Return what the endpoint reads of the one row at a place."""
-    row = _row(endpoint, table, place)
+    row = _endpoint_row(endpoint, table, place)
     return row if isinstance(row, Missing) else _cells(endpoint, row)
 
 
@@ -216,7 +493,7 @@ def _outcome(endpoint: Endpoint, cells: tuple[Fraction, ...]) -> Scalar:
     return _quotient(first, second[0], endpoint) if second else first
 
 
-def _row(endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, object]) -> Row | Missing:
+def _endpoint_row(endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, object]) -> Row | Missing:
     wanted = {**endpoint.where, **place}
     matching = rows_with(table, wanted)
     where = ", ".join([*(f"{name}={value}" for name, value in wanted.items()), *in_words(endpoint)])
@@ -321,3 +598,79 @@ def _quotient(above: Fraction, below: Fraction, endpoint: Endpoint) -> Scalar:
     if below == 0:
         return Missing(not_run=False, reasons=(f"{endpoint.id} is a quotient over zero",))
     return above / below
+
+
+# More seeds than this are counted together.
+MOST_SEEDS = 2
+
+
+@dataclass(frozen=True)
+class ArmCounts:
+    """What one arm had.
+
+    Args:
+        arm: the arm.
+        seed: the seed; None for all of an endpoint's.
+        count: how many, such as successes; a sum of scores where these were measured.
+        of: out of how many, such as episodes.
+        counted, among: the columns of the register that hold them.
+        steps: how many evaluations were added up, each with the same weight.
+    """
+
+    arm: str
+    seed: int | None
+    count: int | float
+    of: int | float
+    counted: str
+    among: str
+    steps: int = 1
+
+    def as_dict(self) -> ArmCountsDocument:
+        """Return the counts as they are printed with `--json`."""
+        return {
+            "arm": self.arm,
+            "seed": self.seed,
+            "count": self.count,
+            "of": self.of,
+            "counted": self.counted,
+            "among": self.among,
+            "steps": self.steps,
+        }
+
+
+def arm_counts(
+    endpoint: Endpoint, registers: Tables, plan: Plan, failing: Collection[str]
+) -> tuple[ArmCounts, ...]:
+    """Add up what the arms of an endpoint had at the steps that it reads."""
+    table = rows_of(endpoint, registers)
+    if not isinstance(endpoint.outcome, Rate) or not endpoint.arms or isinstance(table, Missing):
+        return ()
+    named = tuple(seed for seed in endpoint.seeds if str(seed) in failing) if endpoint.by == "seed" else ()
+    alone = 0 < len(named) <= MOST_SEEDS
+    runs = plan.deciding_runs(endpoint, registers.rows("runs"))
+    made = []
+    for seeds in [(seed,) for seed in named] if alone else [endpoint.seeds]:
+        for arm in endpoint.arms:
+            rows = [
+                row
+                for run in (runs[arm, seed] for seed in seeds)
+                for step in endpoint.steps
+                for row in [run if isinstance(run, Missing) else counted_at(endpoint, table, run, step)]
+            ]
+            sums = [_sum(rows, name) for name in endpoint.outcome.columns]
+            if None in sums:
+                return ()
+            above, below = (number for number in sums if number is not None)
+            seed = seeds[0] if alone else None
+            counted, among = endpoint.outcome.columns
+            made.append(ArmCounts(arm, seed, above, below, counted, among, len(endpoint.steps)))
+    return tuple(made)
+
+
+def _sum(rows: Sequence[Row | Missing], column: str) -> int | float | None:
+    """Return the sum of a column; None where a row or its number is missing, or there is no row."""
+    numbers = [None if isinstance(row, Missing) else row.get(column) for row in rows]
+    if not numbers or None in numbers:
+        return None
+    total = sum((exact(number) for number in numbers if number is not None), Fraction(0))
+    return int(total) if total.denominator == 1 else float(total)

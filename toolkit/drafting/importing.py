@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit import errors, files
-from toolkit.decisions import rulebook, stored
+from toolkit.decisions import engine
 from toolkit.decisions.case import Case
-from toolkit.decisions.plan import Plan, place_of
 from toolkit.findings import card_text, read_findings
 from toolkit.prereg.registration import Registration
 from toolkit.registers import row_tables, writer
@@ -34,6 +33,8 @@ from toolkit.registers.importing.source import ROW
 from toolkit.registers.importing.tables import counted, files_of, rows_of, write_imported
 from toolkit.registers.manifest import MANIFEST_NAME, Manifest, RegistrationRef
 from toolkit.registers.study import Study, open_study
+from toolkit.rules import rulebook
+from toolkit.rules.plan import Plan, place_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -129,7 +130,7 @@ def import_study(
         study = open_study(Path(scratch) / mapping.study)
         case = wanted.open_case(study, registration)  # 4
         decisions = case.binding
-        decided = stored.decision_rows(decisions, stored.inputs_sha256(study))
+        decided = engine.decision_rows(decisions, engine.inputs_sha256(study))
         compared = _compared(book.plan, study)
         found = card_text(read_findings(wanted.card.parent, [case], holding_alone=True), mapping.study)
     progress("writing registers")

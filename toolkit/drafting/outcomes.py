@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from toolkit.decisions.computed import Resampler
-from toolkit.decisions.endpoints import COUNTED_BY_TASK, Endpoint, Rate
-from toolkit.decisions.lookup import Tables
-from toolkit.decisions.rulebook import RuleBook
-from toolkit.decisions.significance import BINARY
-from toolkit.decisions.subgroup import EPISODES
-from toolkit.decisions.values import Missing
+from toolkit.decisions.intervals import Resampler
+from toolkit.decisions.measure import EPISODES, Tables
 from toolkit.errors import IncompleteError
+from toolkit.rules.endpoints import COUNTED_BY_TASK, Endpoint, Rate
+from toolkit.rules.rulebook import RuleBook
+from toolkit.rules.rules import BINARY
+from toolkit.rules.values import Missing
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from math import ceil, floor
 from typing import TYPE_CHECKING
 
-from toolkit.decisions.section import IDENTIFIER
-from toolkit.decisions.terms import TAKEN
 from toolkit.errors import UsageError
 from toolkit.registers.importing import source
 from toolkit.registers.importing.log import Log
+from toolkit.rules.sections import IDENTIFIER
+from toolkit.rules.terms import TAKEN
 
 if TYPE_CHECKING:
     import polars as pl

@@ -29,18 +29,15 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from toolkit.decisions import evaluation, rulebook, rules
-from toolkit.decisions.endpoints import Endpoint, IntervalSpec
-from toolkit.decisions.lookup import Tables
-from toolkit.decisions.measure import measure
-from toolkit.decisions.methods import BY_SEED, OVER_TASKS
-from toolkit.decisions.pvalues import p_value
-from toolkit.decisions.seedwise import interval_by_seed
-from toolkit.decisions.taskwise import Draws, interval_over_tasks
-from toolkit.decisions.values import Missing, Series
+from toolkit.decisions import evaluation
+from toolkit.decisions.intervals import Draws, interval_by_seed, interval_over_tasks, p_value
+from toolkit.decisions.measure import Tables, measure
 from toolkit.drafting import simulation
 from toolkit.drafting.outcomes import Outcome
 from toolkit.errors import IncompleteError, UsageError
+from toolkit.rules import rulebook, rules
+from toolkit.rules.endpoints import BY_SEED, OVER_TASKS, Endpoint, IntervalSpec
+from toolkit.rules.values import Missing, Series
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from statistics import variance
 from typing import TYPE_CHECKING
 
-from toolkit.decisions.rules import Rule
 from toolkit.drafting.power import Components, Power
 from toolkit.estimators import chi_square_quantile
+from toolkit.rules.rules import Rule
 
 if TYPE_CHECKING:
     from toolkit.documents.theory import PowerDocument

@@ -12,12 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.decisions.decision import Decision
-from toolkit.decisions.endpoints import Endpoint
 from toolkit.decisions.engine import Engine
-from toolkit.decisions.rulebook import RuleBook, load_rulebook
-from toolkit.decisions.subgroup import in_words, rows_of, tasks_named
-from toolkit.decisions.vacuity import check_not_vacuous
-from toolkit.decisions.values import Missing
+from toolkit.decisions.evaluation import check_not_vacuous
+from toolkit.decisions.measure import in_words, rows_of, tasks_named
 from toolkit.drafting import simulation
 from toolkit.drafting.power import Power, fit, simulate
 from toolkit.errors import IncompleteError, RuleError, UsageError
@@ -26,6 +23,9 @@ from toolkit.registers.importing.mapping import TableMapping
 from toolkit.registers.importing.tables import files_of, tables_of, write_imported
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import Study, open_study
+from toolkit.rules.endpoints import Endpoint
+from toolkit.rules.rulebook import RuleBook, load_rulebook
+from toolkit.rules.values import Missing
 from toolkit.verification.decidable import check_decidable
 
 if TYPE_CHECKING:

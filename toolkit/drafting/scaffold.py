@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
 
-from toolkit.decisions.methods import T_OVER_SEEDS, T_OVER_TASKS
 from toolkit.drafting.outline import OF_PILOT, Outline
+from toolkit.rules.endpoints import T_OVER_SEEDS, T_OVER_TASKS
 
 _SEVERAL = 2
 

@@ -10,19 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from toolkit.decisions.computed import step_weights
-from toolkit.decisions.endpoints import Endpoint
-from toolkit.decisions.lookup import Tables
-from toolkit.decisions.measure import success_at
-from toolkit.decisions.methods import OVER_TASKS
-from toolkit.decisions.plan import Plan
-from toolkit.decisions.rulebook import RuleBook
-from toolkit.decisions.rules import Rule
-from toolkit.decisions.significance import MCNEMAR, SEEDS
-from toolkit.decisions.subgroup import in_words
-from toolkit.decisions.values import Missing
+from toolkit.decisions.intervals import step_weights
+from toolkit.decisions.measure import Tables, in_words, success_at
 from toolkit.drafting.outcomes import Outcome, as_recorded, draw_sums, outcome_of
 from toolkit.errors import IncompleteError, UsageError
+from toolkit.rules.endpoints import OVER_TASKS, Endpoint
+from toolkit.rules.plan import Plan
+from toolkit.rules.rulebook import RuleBook
+from toolkit.rules.rules import MCNEMAR, SEEDS, Rule
+from toolkit.rules.values import Missing
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from toolkit import files
-from toolkit.decisions.rulebook import RuleBook
 from toolkit.errors import DamagedError, UsageError
 from toolkit.lab.evaluation import diagnostic
 from toolkit.lab.play import segments
@@ -22,6 +21,7 @@ from toolkit.lab.play.matrix import Selection, check_agreement, specify
 from toolkit.lab.tasks.pools import POOLS
 from toolkit.lab.training.recipe import Recipe, load_recipe
 from toolkit.noise.regimes import DEFAULT, REGIMES
+from toolkit.rules.rulebook import RuleBook
 from toolkit.specification import LanguageModelSpecification, Specification, specify_language_model
 
 if TYPE_CHECKING:

@@ -5,20 +5,19 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from toolkit.decisions.case import Case
-from toolkit.decisions.decision import Decision
-from toolkit.decisions.endpoints import Endpoint, Rate
+from toolkit.decisions.decision import Decision, interval_bounds, interval_says
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.evaluation import COMPARE
-from toolkit.decisions.expressions import Binary, Call, Expression, Name, Number
-from toolkit.decisions.interval import Interval
-from toolkit.decisions.picture import Picture
-from toolkit.decisions.reasons import interval_bounds, interval_says
-from toolkit.decisions.rulebook import RuleBook
-from toolkit.decisions.rules import Rule
-from toolkit.decisions.subgroup import in_words
-from toolkit.decisions.values import Missing, Series
+from toolkit.decisions.intervals import Interval
+from toolkit.decisions.measure import in_words
 from toolkit.registers.row_types import ProbeIntervalRow
 from toolkit.registers.study import Study
+from toolkit.rules.endpoints import Endpoint, Rate
+from toolkit.rules.expressions import Binary, Call, Expression, Name, Number
+from toolkit.rules.rulebook import RuleBook
+from toolkit.rules.rules import Rule
+from toolkit.rules.terms import Picture
+from toolkit.rules.values import Missing, Series
 from toolkit.site.charts.curves import learning_curves
 from toolkit.site.charts.estimates import ForestRow, Spread, forest, seed_differences
 from toolkit.site.charts.scale import Bar, signed

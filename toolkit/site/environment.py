@@ -13,8 +13,8 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from toolkit.decisions.reasons import interval_says
-from toolkit.decisions.values import Series, Value, fixed, printed
+from toolkit.decisions.decision import interval_says
+from toolkit.rules.values import Series, Value, fixed, printed
 from toolkit.site.page import rule_file
 
 if TYPE_CHECKING:

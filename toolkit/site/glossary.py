@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
-from toolkit.decisions.endpoints import Endpoint, Figure
-from toolkit.decisions.subgroup import in_words
+from toolkit.decisions.measure import in_words
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers.schema import TABLES
+from toolkit.rules.endpoints import Endpoint, Figure
 from toolkit.site.environment import WORDS
 
 # What rows of the probe are told apart by.

@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from toolkit.decisions.rulebook import RuleBook
 from toolkit.errors import DamagedError
 from toolkit.lab.play import summaries
 from toolkit.lab.play.checkpoints import check_copies
@@ -22,6 +21,7 @@ from toolkit.registers.row_tables import LUCK_SHARE
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study
 from toolkit.registers.validation import compare
+from toolkit.rules.rulebook import RuleBook
 from toolkit.specification import Specification
 from toolkit.verification.specifications import RegisteredRuns
 

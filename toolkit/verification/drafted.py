@@ -1,11 +1,12 @@
 """What rules have to be before they are frozen: a draft's, and those of an amendment or a deviation."""
 
-from toolkit.decisions import rulebook, vacuity
+from toolkit.decisions import evaluation
 from toolkit.errors import UsageError
 from toolkit.lab.play.matrix import specify
 from toolkit.lab.probing.design import probed_runs
 from toolkit.prereg.record import UNFILLED, Amendment, Deviation
 from toolkit.prereg.registration import Registration
+from toolkit.rules import rulebook
 from toolkit.verification.decidable import check_decidable
 
 
@@ -17,7 +18,7 @@ def check_rules(rules: str) -> None:
     unfilled = [line.strip() for line in rules.splitlines() if UNFILLED in line]
     if unfilled:
         raise UsageError("the template was not filled in", found=unfilled[0], where="rules.toml")
-    vacuity.check_not_vacuous(book)
+    evaluation.check_not_vacuous(book)
     if any(cell.regime for cell in book.plan.cells):
         runs = specify(book.plan, ("", ""), {})  # what is fixed twice agrees
         if book.probe is not None:
@@ -36,5 +37,5 @@ def check_entry(registration: Registration, entry: Amendment | Deviation) -> Non
     book = rulebook.load_rulebook(registration.rules, [*texts, entry.rules])
     changed = {*entry.replaces, *entry.restates, *entry.adds}
     resting = {rule.id for rule in book.rules.values() if changed & book.names_of(rule)}
-    vacuity.check_not_vacuous(book, changed | resting)
+    evaluation.check_not_vacuous(book, changed | resting)
     check_decidable(book, changed | resting)

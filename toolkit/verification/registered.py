@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from toolkit.decisions import case
-from toolkit.decisions.rulebook import rulebook_of
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.places import Home
 from toolkit.prereg.chronology import StudyRuns
@@ -15,6 +14,7 @@ from toolkit.prereg.registration import Registration, load_registration
 from toolkit.prereg.trust import known_authorities, known_restatements
 from toolkit.prereg.verification import Reader, standing_of, verify_loaded
 from toolkit.registers.study import Study, launched_runs
+from toolkit.rules.rulebook import rulebook_of
 from toolkit.verification.derived import DerivedRegisters
 
 

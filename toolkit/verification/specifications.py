@@ -5,11 +5,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from toolkit.decisions.rulebook import RuleBook
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.lab.play.matrix import Selection, specify
 from toolkit.prereg.evidence import anchor
 from toolkit.prereg.registration import Registration
+from toolkit.rules.rulebook import RuleBook
 from toolkit.specification import Specification
 
 MOST_NAMES = 5

@@ -25,7 +25,7 @@ from toolkit.verification.tied import check_tied
 
 if TYPE_CHECKING:
     from toolkit.decisions.case import Case
-    from toolkit.decisions.lookup import Registers
+    from toolkit.decisions.measure import Registers
     from toolkit.documents.standing import Verdict
 
 

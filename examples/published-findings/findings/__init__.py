@@ -19,7 +19,7 @@ from findings.start import start
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolkit.decisions.lookup import Registers
+    from toolkit.decisions.measure import Registers
 
 __all__ = ["FINDINGS", "LABEL", "Evidence", "Finding", "findings"]
 

@@ -9,7 +9,7 @@ from toolkit.lab.probing import published
 
 if TYPE_CHECKING:
     from findings.evidence import Evidence
-    from toolkit.decisions.lookup import Row
+    from toolkit.decisions.measure import Row
     from toolkit.lab.probing.published import ProbeSize
 
 BASE = "base"

@@ -13,7 +13,7 @@ from toolkit.lab.probing.published import LEVEL, RESAMPLES, RNG_SEED
 
 if TYPE_CHECKING:
     from findings.evidence import Evidence
-    from toolkit.decisions.lookup import Row
+    from toolkit.decisions.measure import Row
 
 RATIO = "left_over_right"
 # Relative rounding of sums of squared norms: sides this close are one number.

@@ -12,7 +12,7 @@ from toolkit.estimators import auc
 
 if TYPE_CHECKING:
     from findings.evidence import Curve, Evidence
-    from toolkit.decisions.lookup import Row
+    from toolkit.decisions.measure import Row
 
 REFERENCE, ARM, SEED, REGIME = "C0", "clean", 0, "clean"
 # One decimal of a percentage.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from toolkit.decisions.lookup import Registers, Row
+    from toolkit.decisions.measure import Registers, Row
 
 LABEL = "secondary: changes no verdict"
 DECIDING_ROLES = ("pilot", "primary", "reference")

@@ -11,7 +11,7 @@ from toolkit.estimators import chi_square_tail, spurious_rate
 
 if TYPE_CHECKING:
     from findings.evidence import Evidence
-    from toolkit.decisions.lookup import Row
+    from toolkit.decisions.measure import Row
 
 CONDITION = "C4"
 SIGNIFICANT = 0.05

@@ -12,11 +12,10 @@ from tests.unit.decisions.rows_study import registered_study
 from tests.unit.decisions.study import amendment, rule
 from toolkit.cli.decide import notes
 from toolkit.cli.explain import _more_lines
-from toolkit.decisions.case import Case
+from toolkit.decisions.case import Case, Explanation
 from toolkit.decisions.engine import Engine
-from toolkit.decisions.explanation import Explanation
-from toolkit.decisions.rulebook import load_rulebook
 from toolkit.registers.study import open_study
+from toolkit.rules.rulebook import load_rulebook
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,7 @@ def test_an_addition_is_refused_until_its_template_is_filled_in(
 
 
 def test_the_amendment_template_names_every_relation(toolkit: Toolkit) -> None:
-    from toolkit.decisions.rules import RELATIONS
+    from toolkit.rules.rules import RELATIONS
 
     lines = toolkit("amend", "--template").out.splitlines()
     for relation in RELATIONS:

@@ -4,8 +4,8 @@ import pytest
 
 from tests.unit.decisions.study import RULES, amendment, rule, small_study
 from toolkit.decisions.engine import Engine
-from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import RuleError
+from toolkit.rules.rulebook import load_rulebook
 
 GOOD = RULES + rule("H", "mean(gap) > 0")
 

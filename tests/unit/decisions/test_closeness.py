@@ -7,13 +7,12 @@ import pytest
 
 from tests.unit.decisions.rows_study import REGISTRATION, ROW_RULES, VALIDATION, AsStored, write_rows_study
 from tests.unit.decisions.study import rule
-from toolkit.decisions.criteria import close_evidence
 from toolkit.decisions.decision import Decision
-from toolkit.decisions.engine import Engine
-from toolkit.decisions.interval import Interval
-from toolkit.decisions.rulebook import load_rulebook
-from toolkit.decisions.values import Missing
+from toolkit.decisions.engine import Engine, close_evidence
+from toolkit.decisions.intervals import Interval
 from toolkit.registers.study import Study
+from toolkit.rules.rulebook import load_rulebook
+from toolkit.rules.values import Missing
 
 # With few tasks the means lie on so coarse a lattice that neighbours of an end are the end.
 RULES = ROW_RULES.replace("tasks = 5", "tasks = 64")

@@ -27,12 +27,12 @@ from tests.unit.decisions.rows_study import (
 )
 from tests.unit.decisions.study import rule
 from toolkit.decisions.engine import Engine
-from toolkit.decisions.interval import Interval
-from toolkit.decisions.rulebook import load_rulebook
-from toolkit.decisions.values import Missing
+from toolkit.decisions.intervals import Interval
 from toolkit.errors import DamagedError
 from toolkit.estimators import auc_weights, draw_weights, nested_bootstrap
 from toolkit.registers.study import Study
+from toolkit.rules.rulebook import load_rulebook
+from toolkit.rules.values import Missing
 
 HYPOTHESIS = rule("H", "mean(gap) > 0", more='estimate = "gap"\ninterval = "gap_95"')
 RULES = ROW_RULES + HYPOTHESIS

@@ -7,8 +7,8 @@ import pytest
 from tests.unit.decisions import study as made
 from tests.unit.decisions.study import RULES, SmallStudy, rule, small_study
 from toolkit.decisions.engine import Engine
-from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import RuleError, UsageError
+from toolkit.rules.rulebook import load_rulebook
 
 HOLDS, LOST, GAP, NEVER = "mean(gap) = 0", "each(gap > 0)", "lower(gap_95) > 0", "mean(other) > 0"
 

@@ -9,15 +9,14 @@ from tests.unit.decisions.rows_study import VALIDATION, write_rows_study
 from tests.unit.decisions.study import RULES, rule
 from tests.unit.decisions.test_closeness import decide
 from tests.unit.decisions.test_vacuity import book_of
-from toolkit.decisions.evaluation import evaluate
-from toolkit.decisions.grammar import parse
-from toolkit.decisions.interval import Interval
-from toolkit.decisions.rulebook import load_rulebook
-from toolkit.decisions.rules import Rule
-from toolkit.decisions.vacuity import check_not_vacuous
-from toolkit.decisions.values import Missing
+from toolkit.decisions.evaluation import check_not_vacuous, evaluate
+from toolkit.decisions.intervals import Interval
 from toolkit.errors import RuleError
 from toolkit.registers.study import Study
+from toolkit.rules.expressions import parse
+from toolkit.rules.rulebook import load_rulebook
+from toolkit.rules.rules import Rule
+from toolkit.rules.values import Missing
 
 INTERVAL_90 = '[intervals.gap_90]\nendpoint = "gap"\nlevel = "0.90"\n'
 AT = RULES + INTERVAL_90

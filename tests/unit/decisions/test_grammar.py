@@ -4,9 +4,19 @@ from fractions import Fraction
 
 import pytest
 
-from toolkit.decisions.expressions import OPERATORS, Binary, Call, Kind, Name, Number, check_test, names_in
-from toolkit.decisions.grammar import MAX_LENGTH, parse
 from toolkit.errors import RuleError
+from toolkit.rules.expressions import (
+    MAX_LENGTH,
+    OPERATORS,
+    Binary,
+    Call,
+    Kind,
+    Name,
+    Number,
+    check_test,
+    names_in,
+    parse,
+)
 
 
 def number(text: str) -> Number:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.unit.decisions.study import RULES, SmallStudy, rule
-from toolkit.decisions.interval import Interval, evidence_of, registered_interval
-from toolkit.decisions.rulebook import load_rulebook
-from toolkit.decisions.values import Missing
+from toolkit.decisions.intervals import Interval, evidence_of, registered_interval
+from toolkit.rules.rulebook import load_rulebook
+from toolkit.rules.values import Missing
 
 SPEC = load_rulebook(RULES + rule("H", "mean(gap) > 0")).intervals["gap_95"]
 

@@ -13,13 +13,12 @@ import pytest
 
 from tests import rules_schema
 from tests.conftest import CHECKOUT, Toolkit
-from toolkit.decisions import rulebook
-from toolkit.decisions.keys import OPTIONAL, Key, Named, Value, keys
-from toolkit.decisions.plan import FIXED
-from toolkit.decisions.rules_file import AMENDED, RULES
-from toolkit.decisions.section import Section
 from toolkit.errors import RuleError
 from toolkit.lab.play.matrix import specify
+from toolkit.rules import rulebook
+from toolkit.rules.plan import FIXED
+from toolkit.rules.rulebook import AMENDED, RULES
+from toolkit.rules.sections import OPTIONAL, Key, Named, Section, Value, keys
 
 FOLDER = CHECKOUT / "tests" / "fixtures" / "rules"
 EVERY_KEY, EVERY_AMENDMENT_KEY = (

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from tests.unit.decisions.study import RULES, SmallStudy, evaluation_row, rule, run_row, small_study
-from toolkit.decisions.lookup import Indexed, IndexedRows, rows_with
-from toolkit.decisions.measure import measure
-from toolkit.decisions.rulebook import RuleBook, load_rulebook
-from toolkit.decisions.values import Missing, Series, exact
+from toolkit.decisions.measure import Indexed, IndexedRows, measure, rows_with
 from toolkit.errors import DamagedError, RuleError
+from toolkit.rules.rulebook import RuleBook, load_rulebook
+from toolkit.rules.values import Missing, Series, exact
 
 BOOK = load_rulebook(RULES + rule("H", "mean(gap) > 0"))
 

@@ -7,9 +7,9 @@ import pytest
 
 from tests.conftest import CHECKOUT
 from tests.unit.decisions.study import RULES, amendment, rule
-from toolkit.decisions.probe_plan import ProbePlan, ProbeSet
-from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import RuleError
+from toolkit.rules.plan import ProbePlan, ProbeSet
+from toolkit.rules.rulebook import load_rulebook
 
 PROBE = """
 [probe]

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from tests.conftest import CHECKOUT
-from toolkit.decisions.case import Case
+from toolkit.decisions.case import Case, rows_query
 from toolkit.decisions.measure import measure
-from toolkit.decisions.rows_query import rows_query
-from toolkit.decisions.values import Missing, Series
 from toolkit.registers.query import ask
+from toolkit.rules.values import Missing, Series
 
 MEASURED = {"successes", "spurious", "luck_share", "interval_low", "sharing_one_seed"}
 MEASURED |= {"trace_paired", "condition_left"}

@@ -7,11 +7,10 @@ import pytest
 from tests.unit.decisions.study import rule
 from tests.unit.decisions.test_closeness import decide, study  # noqa: F401 - the fixture
 from tests.unit.decisions.test_statistic import decided, level, statistic
-from toolkit.decisions.grammar import parse
-from toolkit.decisions.interval import Interval
-from toolkit.decisions.quotients import caution, means_divided_by
-from toolkit.decisions.values import Missing, Series
+from toolkit.decisions.intervals import Interval, caution, means_divided_by
 from toolkit.registers.study import Study
+from toolkit.rules.expressions import parse
+from toolkit.rules.values import Missing, Series
 
 
 def series(*values: str) -> Series[Fraction]:

@@ -8,12 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit import api
-from toolkit.decisions.case import Case
-from toolkit.decisions.criteria import Measured, judge
-from toolkit.decisions.decision import CriterionResult
-from toolkit.decisions.grammar import parse
-from toolkit.decisions.interval import Interval
-from toolkit.decisions.reasons import (
+from toolkit.decisions.case import Case, rows_query
+from toolkit.decisions.decision import (
+    CriterionResult,
     counts_say,
     criterion_says,
     interval_says,
@@ -21,10 +18,12 @@ from toolkit.decisions.reasons import (
     range_text,
     what_decided,
 )
-from toolkit.decisions.rows_query import rows_query
-from toolkit.decisions.rules import Criterion
-from toolkit.decisions.values import Missing, Series
+from toolkit.decisions.engine import Measured, judge
+from toolkit.decisions.intervals import Interval
 from toolkit.registers.query import ask
+from toolkit.rules.expressions import parse
+from toolkit.rules.rules import Criterion
+from toolkit.rules.values import Missing, Series
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.unit.decisions.study import RULES, amendment, rule
-from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import RuleError
+from toolkit.rules.rulebook import load_rulebook
 
 GOOD = RULES + rule("H", "mean(gap) > 0")
 READINGS = 'binding = "a"\nreadings = { a = "One.", b = "Two." }'

@@ -23,12 +23,12 @@ from tests.unit.decisions.study import RULES, amendment, rule, small_study
 from tests.unit.decisions.test_computed import loops
 from toolkit.decisions.decision import Decision
 from toolkit.decisions.engine import Engine
-from toolkit.decisions.pvalues import p_value
-from toolkit.decisions.rulebook import load_rulebook
-from toolkit.decisions.vacuity import check_not_vacuous, outcomes
-from toolkit.decisions.values import Missing
+from toolkit.decisions.evaluation import check_not_vacuous, outcomes
+from toolkit.decisions.intervals import p_value
 from toolkit.errors import RuleError
 from toolkit.estimators import holm, sign_flip, wilcoxon_test
+from toolkit.rules.rulebook import load_rulebook
+from toolkit.rules.values import Missing
 
 BINARY = Evaluation("periodic", "validation", "clean", (20,), 40, 1)
 ONE_SEED = tuple(run for run in SMALL_RUNS if run.seed == 0)

@@ -18,14 +18,13 @@ from tests.unit.decisions.study import (
     run_row,
     small_study,
 )
-from toolkit.decisions import summaries
 from toolkit.decisions.decision import Decision
 from toolkit.decisions.engine import Engine
-from toolkit.decisions.interval import Interval
-from toolkit.decisions.rulebook import RuleBook, load_rulebook
-from toolkit.decisions.vacuity import outcomes
-from toolkit.decisions.values import Missing
+from toolkit.decisions.evaluation import outcomes
+from toolkit.decisions.intervals import Interval
 from toolkit.errors import RuleError
+from toolkit.rules.rulebook import RuleBook, load_rulebook
+from toolkit.rules.values import Missing, rank_correlation, slope, variance
 
 SEEDS = 20
 LEVEL = (
@@ -98,16 +97,16 @@ pairs = st.lists(st.tuples(fractions, fractions), min_size=3, max_size=9)
 
 @given(several)
 def test_the_variance_is_that_of_the_standard_library(values: list[Fraction]) -> None:
-    assert summaries.variance(values) == statistics.variance(values)
+    assert variance(values) == statistics.variance(values)
 
 
 @given(pairs)
 def test_the_slope_is_that_of_scipy(points: list[tuple[Fraction, Fraction]]) -> None:
     x, y = (list(values) for values in zip(*points, strict=True))
     if len(set(x)) == 1:
-        assert isinstance(summaries.slope(y, x), Missing)
+        assert isinstance(slope(y, x), Missing)
         return
-    found = summaries.slope(y, x)
+    found = slope(y, x)
     assert isinstance(found, Fraction)
     scale = max(map(abs, y)) / (max(x) - min(x))
     expected = stats.linregress([float(v) for v in x], [float(v) for v in y]).slope
@@ -122,7 +121,7 @@ def test_the_rank_correlation_is_that_of_scipy_with_its_correction_for_ties_take
     x, y = (list(values) for values in zip(*points, strict=True))
     every = len(points) * (len(points) - 1) // 2
     untied = [every - sum(c * (c - 1) // 2 for c in map(values.count, set(values))) for values in (x, y)]
-    found = summaries.rank_correlation(x, y)
+    found = rank_correlation(x, y)
     if 0 in untied:
         assert found == 0
         return

@@ -16,11 +16,10 @@ from tests.unit.decisions.rows_study import (
     write_rows_study,
 )
 from tests.unit.decisions.study import rule
-from toolkit.decisions.engine import Engine
-from toolkit.decisions.rulebook import load_rulebook
-from toolkit.decisions.stored import StoredDecisions, decision_rows, inputs_sha256
+from toolkit.decisions.engine import Engine, StoredDecisions, decision_rows, inputs_sha256
 from toolkit.errors import DamagedError
 from toolkit.registers.study import Study
+from toolkit.rules.rulebook import load_rulebook
 
 BOOK = load_rulebook(
     ROW_RULES

@@ -6,11 +6,11 @@ from fractions import Fraction
 import pytest
 
 from tests.unit.decisions.study import RULES, rule
+from toolkit.decisions.case import rows_query
 from toolkit.decisions.measure import measure
-from toolkit.decisions.rows_query import rows_query
-from toolkit.decisions.rulebook import load_rulebook
-from toolkit.decisions.values import Missing, Series
 from toolkit.errors import RuleError
+from toolkit.rules.rulebook import load_rulebook
+from toolkit.rules.values import Missing, Series
 
 WORDS = '[words]\narm = ["chance", "optimism"]\nregime = ["calm"]\npool = ["levers"]\n'
 OWN = (

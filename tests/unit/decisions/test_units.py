@@ -4,9 +4,8 @@ import pytest
 
 from tests.unit.decisions.study import RULES, rule
 from toolkit.decisions.case import Case
-from toolkit.decisions.rulebook import RuleBook, load_rulebook
-from toolkit.decisions.units import Unit, unit_of
 from toolkit.errors import RuleError
+from toolkit.rules.rulebook import RuleBook, Unit, load_rulebook, unit_of
 
 RUNS = 'register = "{}"\nby = "{}"\ncondition = "X"\narms = ["paired", "independent"]\nseeds = [0, 1]\n'
 WAITING = 'steps = [0, 20]\nover_steps = "steps_to_threshold"\nthreshold = "0.5"\n'

@@ -8,13 +8,14 @@ import pytest
 import z3
 
 from tests.unit.decisions.study import RULES, SmallStudy, rule
-from toolkit.decisions import formulas, pvalues, values
+from toolkit.decisions import evaluation, intervals
 from toolkit.decisions.case import Case
 from toolkit.decisions.engine import Engine
-from toolkit.decisions.interval import Interval
-from toolkit.decisions.rulebook import RuleBook, load_rulebook
-from toolkit.decisions.vacuity import Example, check_not_vacuous, outcomes
+from toolkit.decisions.evaluation import Example, check_not_vacuous, outcomes
+from toolkit.decisions.intervals import Interval
 from toolkit.errors import IncompleteError, RuleError, UsageError
+from toolkit.rules import values
+from toolkit.rules.rulebook import RuleBook, load_rulebook
 
 READINGS = 'binding = "a"\nreadings = { a = "One.", b = "Two." }'
 GATE = 'open = "go"\nshut = "stay"'
@@ -79,9 +80,9 @@ class Supposed(Engine):
         spec, (low, high) = self._book.intervals[name], self._example.intervals[name]
         return Interval(name, spec.endpoint, spec.level, low, high, "published", "")
 
-    def test(self, name: str) -> pvalues.PValue:
+    def test(self, name: str) -> intervals.PValue:
         plain, adjusted = self._example.tests.get(name, (values.Missing(False, ("not supposed",)),) * 2)
-        return pvalues.PValue(self._book.tests[name], plain, adjusted=adjusted)
+        return intervals.PValue(self._book.tests[name], plain, adjusted=adjusted)
 
 
 @pytest.mark.parametrize(("tests", "problem"), DEFECTS.values(), ids=DEFECTS)
@@ -163,8 +164,8 @@ def test_without_the_solver_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatc
 
 
 def test_values_that_do_not_evaluate_so_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    decided = formulas.Formulas._decided  # noqa: SLF001
-    monkeypatch.setattr(formulas.Formulas, "_decided", lambda *given: formulas._not(decided(*given)))  # noqa: SLF001
+    decided = evaluation.Formulas._decided  # noqa: SLF001
+    monkeypatch.setattr(evaluation.Formulas, "_decided", lambda *given: evaluation._not(decided(*given)))  # noqa: SLF001
     with pytest.raises(RuleError, match="could not be decided"):
         check_not_vacuous(book_of("pooled > 0.5"))
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.decisions import values
 from toolkit.decisions.evaluation import evaluate
-from toolkit.decisions.expressions import Binary, Name
 from toolkit.errors import RuleError
+from toolkit.rules import values
+from toolkit.rules.expressions import Binary, Name
 
 GAP = values.Missing(not_run=False, reasons=("a gap",))
 NEVER = values.Missing(not_run=True, reasons=("never run",))

@@ -10,7 +10,6 @@ import pytest
 
 from tests.conftest import CHECKOUT, Toolkit
 from toolkit import api
-from toolkit.decisions.rulebook import RuleBook, load_rulebook
 from toolkit.errors import RuleError
 from toolkit.lab.plan import runs_of
 from toolkit.lab.play.matrix import EVERYTHING
@@ -18,6 +17,7 @@ from toolkit.lab.probing.design import probed_runs
 from toolkit.lab.training.recipe import load_recipe
 from toolkit.places import HOME_VARIABLE, Home
 from toolkit.prereg.registration import is_draft
+from toolkit.rules.rulebook import RuleBook, load_rulebook
 from toolkit.specification import LanguageModelSpecification
 
 NAME = "qwen3.5-2b"

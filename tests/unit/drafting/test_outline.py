@@ -10,8 +10,7 @@ import polars as pl
 import pytest
 
 from tests.conftest import Result
-from toolkit.decisions.rulebook import RuleBook, load_rulebook
-from toolkit.decisions.vacuity import check_not_vacuous
+from toolkit.decisions.evaluation import check_not_vacuous
 from toolkit.drafting.outline import blank, outlined
 from toolkit.drafting.power import Components, Power, simulate
 from toolkit.drafting.scaffold import scaffold
@@ -21,6 +20,7 @@ from toolkit.registers.importing.log import Log
 from toolkit.registers.importing.mapping import parse_mapping
 from toolkit.registers.importing.source import ROW
 from toolkit.registers.importing.tables import tables_of
+from toolkit.rules.rulebook import RuleBook, load_rulebook
 from toolkit.verification.decidable import check_decidable
 
 EPISODES: list[dict[str, Any]] = [

@@ -9,11 +9,11 @@ from scipy import stats
 
 from tests.unit.decisions.study import amendment, rule
 from toolkit.decisions.case import Case
-from toolkit.decisions.rulebook import RuleBook, load_rulebook
 from toolkit.drafting import power, simulation
 from toolkit.drafting.power import Components, Power, fit, simulate
 from toolkit.errors import UsageError
 from toolkit.estimators import crossed_bootstrap, draw_weights, nested_bootstrap, sign_flip
+from toolkit.rules.rulebook import RuleBook, load_rulebook
 
 TASK_SD = 0.25
 RESAMPLES = 40  # enough where the interval is not the point

@@ -9,12 +9,12 @@ import pytest
 from scipy import stats
 
 from tests.conftest import run
-from toolkit.decisions.rulebook import RuleBook, load_rulebook
 from toolkit.drafting import simulation
 from toolkit.drafting.outcomes import Outcome, draw_sums
 from toolkit.drafting.power import Components, simulate
 from toolkit.errors import UsageError
 from toolkit.places import HOME_VARIABLE
+from toolkit.rules.rulebook import RuleBook, load_rulebook
 
 TASKS, MANY = 40, 2000
 

@@ -13,11 +13,11 @@ from scipy import stats
 from tests.conftest import run
 from tests.unit.drafting.test_importing import ARMS, SEEDS, TASKS, episodes, write
 from tests.unit.site import test_decide_in_node as in_node
-from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import DamagedError, RuleError
 from toolkit.places import HOME_VARIABLE
 from toolkit.registers.columns import attributes_text, read_attributes
 from toolkit.registers.validation import check_rows
+from toolkit.rules.rulebook import load_rulebook
 from toolkit.verification.decidable import check_decidable
 
 Row = dict[str, Any]

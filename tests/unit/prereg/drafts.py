@@ -13,8 +13,7 @@ from tests.conftest import CHECKOUT
 from tests.forge.server import Authority, OpensslAuthority
 from tests.unit.decisions.rows_study import ROW_RULES
 from tests.unit.decisions.study import rule
-from toolkit.decisions.rulebook import load_rulebook
-from toolkit.decisions.vacuity import check_not_vacuous
+from toolkit.decisions.evaluation import check_not_vacuous
 from toolkit.prereg.authority import Online, Source
 from toolkit.prereg.chronology import StudyRuns
 from toolkit.prereg.demonstration import DemonstrationAuthority
@@ -23,6 +22,7 @@ from toolkit.prereg.freeze import Added, Draft, Frozen, add, freeze, open_draft,
 from toolkit.prereg.registration import load_registration
 from toolkit.prereg.trust import Trusted, slug_of, write_trust
 from toolkit.prereg.verification import Reader, Verification, verify_registration
+from toolkit.rules.rulebook import load_rulebook
 from toolkit.verification.drafted import check_entry
 
 NAME = "small"

@@ -12,11 +12,11 @@ from tests.registrations import chained, rehash
 from tests.unit.decisions.study import RULES, rule
 from tests.unit.prereg import drafts
 from tests.unit.prereg.drafts import add_to, amendment, deviation, problems, source, verify, write_draft
-from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError, VerificationError
 from toolkit.files import file_sha256
 from toolkit.prereg.chain import extend_chain
 from toolkit.prereg.registration import load_registration
+from toolkit.rules.rulebook import load_rulebook
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,12 @@ import pytest
 from tests.conftest import CHECKOUT
 from tests.registrations import rehash
 from tests.restated_document import DOCUMENT_MISSING, FROZEN_DOCUMENT, fit_restatement, made_document
-from toolkit.decisions.rulebook import rulebook_of
 from toolkit.errors import RuleError
 from toolkit.prereg import spans
 from toolkit.prereg.registration import load_registration
 from toolkit.prereg.trust import known_authorities, known_restatements
 from toolkit.prereg.verification import Reader, verify_registration
+from toolkit.rules.rulebook import rulebook_of
 
 PAIRED = CHECKOUT / "prereg" / "paired-rollouts"
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

@@ -14,12 +14,12 @@ import polars as pl
 from tests.unit.site.labels import Figure, shown
 from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
-from toolkit.decisions.endpoints import Endpoint, Rate
-from toolkit.decisions.interval import Interval
-from toolkit.decisions.values import Missing
+from toolkit.decisions.intervals import Interval
 from toolkit.estimators import bandit, bandit_drift, orthogonal_condition, spurious_rate
 from toolkit.lab.probing.report import report
 from toolkit.registers.study import open_study
+from toolkit.rules.endpoints import Endpoint, Rate
+from toolkit.rules.values import Missing
 from toolkit.site.page import Page
 
 Row = dict[str, Any]

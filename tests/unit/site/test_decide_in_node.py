@@ -17,11 +17,10 @@ from tests.unit.site.node import ASSETS, run_node
 from tests.unit.site.test_evidence import everything, said
 from tests.unit.site.written_tests import answers_in_python, some_tests
 from toolkit.decisions.case import Case
-from toolkit.decisions.computed import Resampler
 from toolkit.decisions.engine import Engine
-from toolkit.decisions.interval import Interval
-from toolkit.decisions.rulebook import load_rulebook
+from toolkit.decisions.intervals import Interval, Resampler
 from toolkit.files import write_all
+from toolkit.rules.rulebook import load_rulebook
 from toolkit.site.drawings import rule_charts
 from toolkit.site.material import Material
 from toolkit.site.pages.rule import Evidence, evidence_of

@@ -6,10 +6,10 @@ from fractions import Fraction
 import pytest
 
 from toolkit.decisions.case import Case
-from toolkit.decisions.grammar import parse
-from toolkit.decisions.values import Series
 from toolkit.lab.probing.report import report
 from toolkit.registers.query import ask
+from toolkit.rules.expressions import parse
+from toolkit.rules.values import Series
 from toolkit.site.charts.svg import Chart
 from toolkit.site.drawings import comparisons, forest_row, measure, rule_charts
 

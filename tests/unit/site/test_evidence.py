@@ -12,7 +12,7 @@ from tests.described import shipped
 from tests.unit.decisions.rows_study import registered_study
 from tests.unit.site.conftest import opened
 from toolkit.decisions.case import Case
-from toolkit.decisions.interval import Interval
+from toolkit.decisions.intervals import Interval
 from toolkit.site.environment import WORDS, data, environment
 from toolkit.site.pages.rule import Evidence, evidence_of
 from toolkit.verification.registered import open_case

@@ -7,8 +7,8 @@ import pytest
 from tests.conftest import CHECKOUT
 from tests.unit.site.reading import Read
 from toolkit.decisions.case import Case
-from toolkit.decisions.rulebook import load_rulebook
-from toolkit.decisions.terms import Terms
+from toolkit.rules.rulebook import load_rulebook
+from toolkit.rules.terms import Terms
 from toolkit.site.environment import environment
 from toolkit.site.glossary import formula, glossary
 

@@ -25,10 +25,10 @@ from tests.unit.site.numbers import (
 from tests.unit.site.reading import made_by
 from toolkit import api
 from toolkit.decisions.case import Case
-from toolkit.decisions.endpoints import Endpoint
 from toolkit.lab.probing.report import report
 from toolkit.places import Home
 from toolkit.registers.study import Study
+from toolkit.rules.endpoints import Endpoint
 from toolkit.site.material import Material
 from toolkit.site.pages import data, home, luck, probe, registration, rule, run, study
 

@@ -14,9 +14,9 @@ from tests.unit.site.numbers import numbers, table, text, tree
 from tests.unit.site.reading import made_by
 from toolkit.decisions.case import Case
 from toolkit.decisions.engine import Engine
-from toolkit.decisions.rulebook import load_rulebook
 from toolkit.places import Home
 from toolkit.registers.study import open_study
+from toolkit.rules.rulebook import load_rulebook
 from toolkit.site.checking import LARGEST_PAGE
 from toolkit.site.links import Markup
 from toolkit.site.material import Material

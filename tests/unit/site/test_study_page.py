@@ -8,8 +8,8 @@ import pytest
 
 from tests.unit.site.reading import Read, made_by, page_of, rendered
 from toolkit.decisions.case import Case
-from toolkit.decisions.plan import Plan
 from toolkit.prereg.verification import Standing
+from toolkit.rules.plan import Plan
 from toolkit.site.material import Material
 from toolkit.site.pages import home, luck, probe, registration, rule, run, study
 

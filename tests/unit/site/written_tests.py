@@ -6,9 +6,9 @@ from random import Random
 from typing import Any
 
 from toolkit.decisions.evaluation import evaluate
-from toolkit.decisions.grammar import parse
-from toolkit.decisions.values import Missing, Series, Value
 from toolkit.errors import RuleError
+from toolkit.rules.expressions import parse
+from toolkit.rules.values import Missing, Series, Value
 
 SEED = 20261120
 DEEPEST = 3

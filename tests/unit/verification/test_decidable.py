@@ -7,8 +7,8 @@ import pytest
 from tests.conftest import CHECKOUT
 from tests.unit.decisions.rows_study import ROW_RULES
 from tests.unit.decisions.study import rule
-from toolkit.decisions.rulebook import load_rulebook
 from toolkit.errors import RuleError
+from toolkit.rules.rulebook import load_rulebook
 from toolkit.verification.decidable import check_decidable
 
 HERE = """

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from toolkit.canonical import canonical
-from toolkit.decisions.rulebook import rulebook_of
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.places import Home
 from toolkit.prereg.evidence import anchor
 from toolkit.prereg.registration import Registration, load_registration
 from toolkit.registers.study import Study
+from toolkit.rules.rulebook import rulebook_of
 from toolkit.verification import specifications
 from toolkit.verification.specifications import RegisteredRuns
 

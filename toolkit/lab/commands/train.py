@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from toolkit.decisions.rulebook import RuleBook
     from toolkit.documents.runs import TrainedDocument
     from toolkit.lab.play.matrix import Selection
     from toolkit.lab.training.recipe import Recipe
     from toolkit.places import Home
+    from toolkit.rules.rulebook import RuleBook
     from toolkit.specification import Specification
 
 MOST_GPUS = 100_000
@@ -208,9 +208,9 @@ def _show_trial(run: Specification, recipe: Recipe, steps: int, *, cpu: bool, as
 
 def _book(name: str | None, home: Home, *, draft_will_do: bool) -> RuleBook:
     """Return the rules of the registration that is meant; a draft's where nothing is registered by it."""
-    from toolkit.decisions.rulebook import load_rulebook, rulebook_of
     from toolkit.files import read_text
     from toolkit.prereg.registration import RULES, is_draft, load_registration
+    from toolkit.rules.rulebook import load_rulebook, rulebook_of
 
     if name is None:
         raise UsageError(
@@ -237,12 +237,12 @@ def _train(
     as_json: bool,
 ) -> None:
     """Train the selected runs, one after the other; each goes on from where it was."""
-    from toolkit.decisions.rulebook import rulebook_of
     from toolkit.lab.executors.executor import HERE
     from toolkit.lab.play import matrix, training_jobs
     from toolkit.lab.task_pools import pool_digests
     from toolkit.lab.training.devices import is_first_process, visible_gpus
     from toolkit.prereg.registration import load_registration
+    from toolkit.rules.rulebook import rulebook_of
 
     registration = load_registration(home.registration_folder(study))
     planned = {run.run_id for run in planning.planned_runs(rulebook_of(registration), selection)}

@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from toolkit.decisions import stored
+from toolkit.decisions import engine
 from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError
 from toolkit.files import LARGEST_ROWS, hold, make_folder, read_bytes, read_text
@@ -130,7 +130,7 @@ def seal_decided(
             case = open_case(open_study(Path(scratch) / study), registration)
             decisions = case.binding
             found = card_text(read_findings(card.parent, [case], holding_alone=True), study)
-        rows = stored.decision_rows(decisions, stored.inputs_sha256(case.study))
+        rows = engine.decision_rows(decisions, engine.inputs_sha256(case.study))
         decided = {**assembly.files, **writer.rows_files({row_tables.DECISIONS.name: rows})}  # 3
         return seal(  # 4
             folder,

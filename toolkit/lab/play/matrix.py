@@ -10,10 +10,6 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Any
 
-from toolkit.decisions.keys import OPTIONAL, Key, Named, Value, alike, keys
-from toolkit.decisions.plan import Cell, Fixed, Plan
-from toolkit.decisions.rulebook import rulebook_of
-from toolkit.decisions.section import Section, exact_number
 from toolkit.errors import IncompleteError, RuleError, UsageError, did_you_mean
 from toolkit.lab.evaluation.sets import sets_at
 from toolkit.lab.tasks.pools import FOREIGN
@@ -23,6 +19,9 @@ from toolkit.lab.training.rows import BLOCKING, RESAMPLED
 from toolkit.noise.regimes import REGIMES
 from toolkit.prereg.evidence import anchor
 from toolkit.prereg.registration import Registration
+from toolkit.rules.plan import Cell, Fixed, Plan
+from toolkit.rules.rulebook import rulebook_of
+from toolkit.rules.sections import OPTIONAL, Key, Named, Section, Value, alike, exact_number, keys
 from toolkit.specification import Specification, specify_language_model
 
 REFERENCE_ARM = "clean"

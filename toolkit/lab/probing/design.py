@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from toolkit.decisions.probe_plan import ProbePlan
-from toolkit.decisions.rulebook import RuleBook, rulebook_of
 from toolkit.errors import IncompleteError, RuleError, UsageError
 from toolkit.estimators.weights import OF_ROLLOUTS
 from toolkit.lab.probe.design import DERIVED, DRIFT, EVIDENCE, OUTCOME, TRANSITION, Design, RolloutSet
 from toolkit.prereg.evidence import amendment_anchor, anchor
 from toolkit.prereg.registration import Registration
 from toolkit.registers.study import Study
+from toolkit.rules.plan import ProbePlan
+from toolkit.rules.rulebook import RuleBook, rulebook_of
 
 if TYPE_CHECKING:
     from toolkit.specification import Specification

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toolkit.decisions.lookup import Tables
+from toolkit.decisions.measure import Tables
 from toolkit.estimators import debiased_between_share, noise_within_share
 from toolkit.lab.probe import evidence, moments, uncertainty
 from toolkit.lab.probe.design import ALL, DESIGNS, OUTCOME

@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 import numpy as np
 
 from toolkit import errors, seeds
-from toolkit.decisions.lookup import Registers
+from toolkit.decisions.measure import Registers
 from toolkit.lab.play.rows import keeps_checkpoints, rows_of_run
 from toolkit.lab.play.summaries import SUMMARIES
 from toolkit.lab.policies.loglinear import Policy, layout

@@ -9,9 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toolkit.decisions.endpoints import Endpoint, Rate
-from toolkit.decisions.plan import Cell
-from toolkit.decisions.rulebook import RuleBook
 from toolkit.lab.evaluation import diagnostic
 from toolkit.lab.play.matrix import run_name, specify
 from toolkit.lab.play.segments import sets_of
@@ -21,6 +18,9 @@ from toolkit.lab.probing.run import BASE
 from toolkit.registers.columns import attributes_text
 from toolkit.registers.episode_counts import Counts, TaskCount, task_set_sha256
 from toolkit.registers.schema import TABLES
+from toolkit.rules.endpoints import Endpoint, Rate
+from toolkit.rules.plan import Cell
+from toolkit.rules.rulebook import RuleBook
 from toolkit.specification import Specification
 
 Row = dict[str, Any]

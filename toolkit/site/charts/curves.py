@@ -7,7 +7,7 @@ from itertools import cycle, groupby
 from statistics import fmean
 
 from toolkit.decisions.measure import CurvePoint
-from toolkit.decisions.values import fixed
+from toolkit.rules.values import fixed
 from toolkit.site.charts.plots import Frame, Line, Spot, lines
 from toolkit.site.charts.scale import Axis, capital, listed, plain, short
 from toolkit.site.charts.svg import ACCENT, OTHERS, Chart, colours, drawn

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from toolkit.decisions.values import fixed
+from toolkit.rules.values import fixed
 from toolkit.site.charts import svg
 
 LABEL = 40

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from toolkit.decisions.values import fixed
+from toolkit.rules.values import fixed
 from toolkit.site.charts import svg
 from toolkit.site.charts.plots import Dot, Panel, Reference, Spot, lane_of, measured, points, scatter
 from toolkit.site.charts.scale import Axis, Bar, capital, listed, plain, reaching_one, short

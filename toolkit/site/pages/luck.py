@@ -5,9 +5,9 @@ from fractions import Fraction
 from typing import Any
 
 from toolkit.decisions.case import Case
-from toolkit.decisions.values import exact
 from toolkit.estimators import luck_share, spurious_rate
 from toolkit.registers.row_types import LuckShareRow, LuckShareSummaryRow
+from toolkit.rules.values import exact
 from toolkit.site.charts.series import Luck, luck_shares, reward_table
 from toolkit.site.charts.svg import Chart
 from toolkit.site.material import Material

@@ -10,7 +10,6 @@ from itertools import zip_longest
 from typing import Any
 
 from toolkit.decisions.case import Case
-from toolkit.decisions.rulebook import rulebook_of
 from toolkit.errors import RuleError
 from toolkit.prereg.chain import CHAIN
 from toolkit.prereg.chronology import Chronology
@@ -18,6 +17,7 @@ from toolkit.prereg.record import DEMONSTRATION, EVIDENCE, FROZEN, Deviation
 from toolkit.prereg.registration import Registration
 from toolkit.prereg.verification import ADDITIONS, PROMISE, Verification
 from toolkit.registers.study import Study, launched_runs
+from toolkit.rules.rulebook import rulebook_of
 from toolkit.site.charts.svg import Chart
 from toolkit.site.charts.timeline import timeline
 from toolkit.site.environment import moment

@@ -11,17 +11,14 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
-from toolkit.decisions.case import Case
+from toolkit.decisions.case import Case, rows_query
 from toolkit.decisions.decision import Decision
-from toolkit.decisions.endpoints import Endpoint, Rate
-from toolkit.decisions.interval import Interval
-from toolkit.decisions.rows_query import rows_query
-from toolkit.decisions.seedwise import SOURCE as OF_SEEDS
-from toolkit.decisions.subgroup import are_read, rows_of
-from toolkit.decisions.taskwise import SOURCE as OF_TASKS
-from toolkit.decisions.values import Missing, Series, Value, mean_of
+from toolkit.decisions.intervals import FROM_SEEDS, FROM_TASKS, Interval
+from toolkit.decisions.measure import are_read, rows_of
 from toolkit.registers.query import Answer, asking
 from toolkit.registers.row_types import ProbeIntervalRow
+from toolkit.rules.endpoints import Endpoint, Rate
+from toolkit.rules.values import Missing, Series, Value, mean_of
 from toolkit.site.drawings import MOST_ENDPOINTS, rule_charts
 from toolkit.site.environment import WORDS
 from toolkit.site.glossary import formula, glossary
@@ -238,9 +235,9 @@ def _fixed(case: Case, name: str, interval: Interval | Missing) -> str:
     if isinstance(interval, Missing):
         return f"There is no interval {name}: {'; '.join(interval.reasons)}."
     stands = f"The interval {name} stands as"
-    if interval.source == OF_SEEDS:
+    if interval.source == FROM_SEEDS:
         return f"{stands} computed: it is made of seeds, which this page does not draw."
-    if interval.source == OF_TASKS:
+    if interval.source == FROM_TASKS:
         return f"{stands} computed: this page does not make it. It is {interval.method}."
     if interval.source != COMPUTED:
         return f"{stands} {interval.source}: the episodes behind it were not published."

@@ -8,13 +8,12 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import urlencode
 
-from toolkit.decisions.case import Case
-from toolkit.decisions.plan import place_of
-from toolkit.decisions.rows_query import quoted
-from toolkit.decisions.values import fixed
+from toolkit.decisions.case import Case, quoted
 from toolkit.registers.columns import PHASES
 from toolkit.registers.row_types import EvaluationRow, LaunchRow, RunRow
 from toolkit.registers.study import Study
+from toolkit.rules.plan import place_of
+from toolkit.rules.values import fixed
 from toolkit.site.charts.curves import Step, success_by_step, training_steps
 from toolkit.site.material import Material
 from toolkit.site.page import Page, counts_of, rule_page, run_page, slug

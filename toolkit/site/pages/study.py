@@ -5,9 +5,9 @@ from itertools import islice
 from typing import Any
 
 from toolkit.decisions.case import Case
-from toolkit.decisions.plan import Cell, Fixed, place_of
 from toolkit.findings import at
 from toolkit.registers.row_types import RunRow
+from toolkit.rules.plan import Cell, Fixed, place_of
 from toolkit.site import page
 from toolkit.site.charts.svg import Chart
 from toolkit.site.drawings import estimate_chart, pictures

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from toolkit.canonical import canonical
-from toolkit.decisions.plan import Plan, read_plan
 from toolkit.errors import IncompleteError, RuleError, UsageError
 from toolkit.lab.evaluation.sets import final_sets, periodic_sets
 from toolkit.lab.play.matrix import EVERYTHING, Selection, specify
 from toolkit.lab.play.summaries import policy_of
 from toolkit.lab.training.recipe import load_recipe
+from toolkit.rules.plan import Plan, read_plan
 from toolkit.specification import LanguageModelSpecification, Specification, read_specification
 
 RULES = Path(__file__).parents[3] / "prereg/paired-rollouts/rules.toml"

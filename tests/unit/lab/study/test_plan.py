@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkit.decisions.rulebook import rulebook_of
 from toolkit.errors import DamagedError, UsageError
 from toolkit.lab.plan import (
     Measurements,
@@ -31,6 +30,7 @@ from toolkit.lab.training.recipe import load_recipe
 from toolkit.places import Home
 from toolkit.prereg.registration import Registration, load_registration
 from toolkit.registers.study import Study
+from toolkit.rules.rulebook import rulebook_of
 
 PAPER = load_recipe("qwen3.5-2b")
 FIRST = Selection(tiers=(1,))

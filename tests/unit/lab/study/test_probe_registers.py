@@ -11,7 +11,6 @@ import pytest
 
 from tests.conftest import CHECKOUT, Result
 from tests.unit.lab.study.changed import Changed
-from toolkit.decisions.rulebook import rulebook_of
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.lab.play.rows import rows_of_run
 from toolkit.lab.probe.evidence import Place
@@ -23,6 +22,7 @@ from toolkit.prereg.registration import Registration, load_registration
 from toolkit.registers.arrow import Row
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study
+from toolkit.rules.rulebook import rulebook_of
 from toolkit.specification import Specification
 
 RUN = "c2-paired-s1"

@@ -1,0 +1,623 @@
+"""Rules, their criteria, statistics, equivalence margins and tests, as a rules file has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import RuleError
+from toolkit.rules.endpoints import Endpoint, IntervalSpec
+from toolkit.rules.expressions import Binary, Call, Expression, Kind, Name, Number, kind_of, names_in, parse
+from toolkit.rules.sections import OPTIONAL, SPANS, Key, Listed, Named, Section, Value, identifier, keys
+
+if TYPE_CHECKING:
+    from toolkit.documents.decisions import StatisticDocument
+
+
+# At a level of 50% each one-sided test would be one at 25%, and below it hardly one at all.
+LEAST_LEVEL = Fraction(1, 2)
+EQUIVALENT, NON_INFERIOR = MARGINS = ("equivalent", "non_inferior")
+
+
+def expanded(call: Call) -> Expression:
+    """Return what a comparison with a margin stands for: ends of the interval held against numbers."""
+    interval, margin = call.arguments
+    low = Binary(">=", Call("lower", (interval,)), Binary("-", Number("0", Fraction(0)), margin))
+    if call.operator == NON_INFERIOR:
+        return low
+    return Call("all", (low, Binary("<=", Call("upper", (interval,)), margin)))
+
+
+def margins(expression: Expression) -> Iterator[Call]:
+    """Yield every comparison with a margin that a test makes."""
+    match expression:
+        case Call(operator, arguments):
+            if operator in MARGINS:
+                yield expression
+            for argument in arguments:
+                yield from margins(argument)
+        case Binary(_, left, right):
+            yield from margins(left)
+            yield from margins(right)
+
+
+def procedures(expression: Expression, intervals: Mapping[str, IntervalSpec]) -> tuple[str, ...]:
+    """Return what the comparisons with margins of a checked test amount to, in words."""
+    return tuple(_procedure(*_parts(call, intervals)) for call in margins(expression))
+
+
+def check_margins(expression: Expression, intervals: Mapping[str, IntervalSpec], where: str) -> None:
+    """Check that margins are numbers above zero, and the levels of their intervals those of a test."""
+    for call in margins(expression):
+        margin = call.arguments[1]
+        if not isinstance(margin, Number) or margin.value <= 0:
+            raise RuleError(
+                f"the margin of {call.operator!r} is no number above zero",
+                expected=f"{call.operator}(INTERVAL, 0.03)",
+                where=where,
+            )
+        _, _, spec = _parts(call, intervals)
+        if spec.level <= LEAST_LEVEL:
+            raise RuleError(
+                f"{call.operator!r} of a {float(spec.level):.0%} interval is a test at no useful level",
+                expected="an interval above 50%: one of 90% makes one-sided tests at 5%",
+                found=f"{spec.id}, {float(spec.level):.0%}",
+                where=where,
+            )
+
+
+def _parts(call: Call, intervals: Mapping[str, IntervalSpec]) -> tuple[str, Number, IntervalSpec]:
+    match call:
+        case Call(operator, (Name(name), Number() as margin)):
+            return operator, margin, intervals[name]
+    raise TypeError(call)
+
+
+def _procedure(operator: str, margin: Number, spec: IntervalSpec) -> str:
+    level = f"{float(100 * (1 - spec.level) / 2):.4g}%"
+    interval = f"the {float(100 * spec.level):.4g}% interval {spec.id}"
+    if operator == EQUIVALENT:
+        return (
+            f"equivalence at ±{margin.text}: two one-sided tests (TOST) at {level} each, since both ends of "
+            f"{interval} are held against the margin"
+        )
+    return (
+        f"non-inferiority at -{margin.text}: a one-sided test at {level}, since the lower end of {interval} "
+        "is held against the margin"
+    )
+
+
+SIGN_FLIP, WILCOXON, MCNEMAR = METHODS = ("sign flip", "wilcoxon", "mcnemar")
+SEEDS, TASKS = OVER = ("seeds", "tasks")
+ALTERNATIVES = ("two-sided", "greater", "less")
+# What the signed-rank test does with differences of zero.
+ZEROS_SAY = {
+    "dropped": "zeros left out before ranking",
+    "ranked": "zeros ranked along, their ranks then left out",
+}
+HOLM, BENJAMINI_HOCHBERG = ADJUSTMENTS = ("holm", "benjamini-hochberg")
+ADJUSTED_BY = {
+    HOLM: "Holm's step-down, which bounds the chance of any false rejection",
+    BENJAMINI_HOCHBERG: "Benjamini and Hochberg's step-up, which bounds the expected share of false ones",
+}
+BINARY = ("successes", "observed_successes")  # what an episode has or has not
+ARMS = FEWEST = 2  # a contrast; a single seed or task has one sign
+
+TEST = keys(
+    Key("method", Value.TEXT, "how it is made; each is exact", choices=METHODS),
+    Key("endpoint", Value.TEXT, "an endpoint by seed"),
+    Key(
+        "over",
+        Value.TEXT,
+        "what the differences are of, and whose signs are by chance alike",
+        choices=OVER,
+        only=("method", (SIGN_FLIP, WILCOXON)),
+    ),
+    Key("alternative", Value.TEXT, "where the mean is said to lie", choices=ALTERNATIVES),
+    Key(
+        "zeros",
+        Value.TEXT,
+        "what becomes of differences of zero",
+        choices=ZEROS_SAY,
+        only=("method", (WILCOXON,)),
+    ),
+    SPANS,
+)
+FAMILY = keys(
+    Key("tests", Value.TEXTS, "its tests, each once"),
+    Key("method", Value.TEXT, "how they are adjusted for each other", choices=ADJUSTED_BY),
+    SPANS,
+)
+
+
+@dataclass(frozen=True)
+class Significance:
+    """A registered test that the differences of an endpoint lie about zero, exact: the keys of `TEST`.
+
+    Args:
+        id: its name in tests of criteria.
+        over: `tasks` of McNemar's test, which does not say it.
+        zeros: empty of every test but `wilcoxon`.
+    """
+
+    id: str
+    endpoint: str
+    method: str
+    over: str
+    alternative: str
+    zeros: str = ""
+    spans: tuple[str, ...] = ()
+
+    @property
+    def made(self) -> str:
+        """How it is made, in words."""
+        if self.method == MCNEMAR:
+            how = "McNemar's test, exact binomial on the discordant tasks"
+        elif self.method == WILCOXON:
+            how = f"Wilcoxon's signed-rank test over {self.over}, exact, midranks, {ZEROS_SAY[self.zeros]}"
+        else:
+            how = f"sign-flip test over {self.over}, exact over all signs"
+        return f"{how}, {self.alternative}"
+
+    def smallest(self, endpoint: Endpoint) -> Fraction:
+        """Return the smallest p that it can give on an endpoint: that of differences with one sign."""
+        units = len(endpoint.seeds) if self.over == SEEDS else endpoint.tasks
+        return Fraction(2 if self.alternative == ALTERNATIVES[0] else 1, 2**units)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Tests that are adjusted for each other, by name: the keys of `FAMILY`."""
+
+    id: str
+    tests: tuple[str, ...]
+    method: str
+    spans: tuple[str, ...] = ()
+
+    @property
+    def made(self) -> str:
+        """How its tests are adjusted, in words."""
+        return f"adjusted among the {len(self.tests)} tests of {self.id} by {ADJUSTED_BY[self.method]}"
+
+
+def read_test(name: str, content: object) -> Significance:
+    """Read one test."""
+    section = Section(content, f"tests.{identifier(name, 'tests')}", TEST)
+    test = Significance(
+        id=name,
+        method=section.text("method"),
+        endpoint=section.text("endpoint"),
+        over=section.text("over") or TASKS,
+        alternative=section.text("alternative"),
+        zeros=section.text("zeros"),
+        spans=section.texts("spans"),
+    )
+    section.done()
+    return test
+
+
+def read_family(name: str, content: object) -> Family:
+    """Read one family."""
+    section = Section(content, f"families.{identifier(name, 'families')}", FAMILY)
+    tests = section.texts("tests")
+    family = Family(name, tests, section.text("method"), section.texts("spans"))
+    section.done()
+    if not tests or len(set(tests)) != len(tests):
+        raise section.wrong("a family names its tests, each once", found=", ".join(tests) or "none")
+    return family
+
+
+def check_tests(
+    tests: Mapping[str, Significance], families: Mapping[str, Family], endpoints: Mapping[str, Endpoint]
+) -> None:
+    """Check that every test is of an endpoint that it can test, and in one family at most."""
+    for test in tests.values():
+        where = f"tests.{test.id}"
+        if test.endpoint not in endpoints:
+            raise RuleError(
+                f"{test.endpoint!r} is not declared", expected="an endpoint", found=test.endpoint, where=where
+            )
+        problem = _problem(test, endpoints[test.endpoint])
+        if problem:
+            raise RuleError(problem, found=f"{test.made}, of {test.endpoint}", where=where)
+    first: dict[str, str] = {}
+    for family in families.values():
+        for name in family.tests:
+            where = f"families.{family.id}"
+            if name not in tests:
+                raise RuleError(
+                    f"{name!r} is not declared",
+                    expected=", ".join(tests) or "a test",
+                    found=name,
+                    where=where,
+                )
+            if name in first:
+                raise RuleError(
+                    "a test is in one family at most", found=f"{name}, in {first[name]}", where=where
+                )
+            first[name] = family.id
+
+
+def check_adjusted(expression: Expression, families: Mapping[str, Family], where: str) -> None:
+    """Check that an adjusted p-value is that of a test in a family."""
+    match expression:
+        case Call("adjusted", (Name(name),)):
+            if not any(name in family.tests for family in families.values()):
+                raise RuleError(
+                    f"{name!r} is in no family, and its p-value not adjusted",
+                    expected=f"p({name}), or a family with {name}",
+                    where=where,
+                )
+        case Call(_, arguments):
+            for argument in arguments:
+                check_adjusted(argument, families, where)
+        case Binary(_, left, right):
+            check_adjusted(left, families, where)
+            check_adjusted(right, families, where)
+
+
+def _problem(test: Significance, endpoint: Endpoint) -> str:
+    """Return why a test cannot be made of an endpoint, or nothing."""
+    seeds, tasks = len(endpoint.seeds), endpoint.tasks
+    units = seeds if test.over == SEEDS else tasks
+    paired = (len(endpoint.arms), seeds, len(endpoint.steps), endpoint.schedules) == (ARMS, 1, 1, 1)
+    problems = (
+        (endpoint.by != "seed", "a test is of an endpoint by seed"),
+        (
+            test.method == MCNEMAR and not paired,
+            "McNemar's test is of two arms, one seed, one step and one schedule",
+        ),
+        (
+            test.method == MCNEMAR and endpoint.outcome.columns[0] not in BINARY,
+            "McNemar's test is of successes",
+        ),
+        (not endpoint.low < 0 < endpoint.high, "a test is of what can lie on both sides of zero"),
+        (test.over == TASKS and not tasks, "a test over tasks is of an evaluation set of registered size"),
+        (units < FEWEST, f"a test over {test.over} takes two of them: the sign of one says nothing"),
+    )
+    return next((problem for wrong, problem in problems if wrong), "")
+
+
+STATISTIC = keys(
+    Key("title", Value.TEXT, "what it is, in words"),
+    Key("formula", Value.TEXT, "how it is made of endpoints and statistics, in the language of tests"),
+    Key("unit", Value.TEXT, "unit of its formula; `ratio` of a quotient of equal units"),
+    Key("range", Value.RANGE, "values in `unit` between which a rule must be able to pass and to miss"),
+    SPANS,
+)
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """One number that is made of endpoints, exactly as they are measured; the keys of `STATISTIC` say how.
+
+    Args:
+        id: its name in tests.
+        expression: the formula, parsed.
+        low, high: its range. A quotient has no bounds of its own, and a value that lies outside is decided
+            on all the same.
+    """
+
+    id: str
+    title: str
+    formula: str
+    expression: Expression
+    unit: str
+    low: Fraction
+    high: Fraction
+    spans: tuple[str, ...] = ()
+
+    def as_dict(self) -> StatisticDocument:
+        """Return what it is made of as it is printed with `--json`."""
+        return {"id": self.id, "title": self.title, "unit": self.unit, "formula": self.formula}
+
+
+def read_statistic(name: str, content: object) -> Statistic:
+    """Read one statistic."""
+    section = Section(content, f"statistics.{identifier(name, 'statistics')}", STATISTIC)
+    formula = section.text("formula")
+    low, high = section.range("range")
+    statistic = Statistic(
+        id=name,
+        title=section.text("title"),
+        formula=formula,
+        expression=parse(formula, section.where),
+        unit=section.text("unit"),
+        low=low,
+        high=high,
+        spans=section.texts("spans"),
+    )
+    section.done()
+    return statistic
+
+
+def check_statistics(statistics: Mapping[str, Statistic], endpoints: Mapping[str, Kind]) -> None:
+    """Check that every formula gives a number and is made of endpoints and statistics, without a circle."""
+    kinds = {**endpoints, **dict.fromkeys(statistics, Kind.NUMBER)}
+    for statistic in statistics.values():
+        where = f"statistics.{statistic.id}"
+        kind = kind_of(statistic.expression, kinds, where)
+        if kind is not Kind.NUMBER:
+            raise RuleError("a statistic is one number", found=kind.value, where=where)
+        below = made_of(names_in(statistic.expression), statistics)
+        if statistic.id in below:
+            raise RuleError("a statistic is made of itself", where=where)
+        if not below & set(endpoints):
+            raise RuleError("a statistic reads no endpoint", found=statistic.formula, where=where)
+
+
+def made_of(names: Iterable[str], statistics: Mapping[str, Statistic]) -> set[str]:
+    """Return some names, and those that the statistics among them are made of."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in statistics and name not in found:
+            waiting += names_in(statistics[name].expression)
+        found.add(name)
+    return found
+
+
+KINDS = ("hypothesis", "prediction", "gate")
+RELATIONS = ("replaces", "restates", "adds")
+# What a rule that is restated keeps.
+_SAID = ("kind", "text", "confidence", "joint", "numbers")
+
+CRITERION = keys(
+    Key("id", Value.TEXT, "its name"),
+    Key("text", Value.TEXT, "what has to hold, in words"),
+    Key("test", Value.TEXT, "the same in the language of tests"),
+    Key("reading", Value.TEXT, "the reading of the rule that it belongs to; else all", OPTIONAL),
+)
+RULE = keys(
+    Key("kind", Value.TEXT, "what it is", choices=KINDS),
+    Key(
+        "parts",
+        Value.TEXT,
+        "whether it can be met in part (separate), or as a whole alone",
+        "separate",
+        ("separate", "joint"),
+        only=("kind", ("prediction",)),
+    ),
+    Key("title", Value.TEXT, "what it is about, in a few words"),
+    Key("text", Value.TEXT, "what it says, in words"),
+    Key("criteria", Listed(CRITERION), "what has to hold: all of it, at least one"),
+    Key("estimate", Value.TEXT, "the endpoint or statistic shown beside the verdict", OPTIONAL),
+    Key("interval", Value.TEXT, "the interval of `estimate` that is shown with it", OPTIONAL),
+    Key(
+        "threshold",
+        Value.DECIMAL,
+        "what the interval is compared with beside zero, in the unit of `estimate`; a number of a test",
+        OPTIONAL,
+    ),
+    Key("secondary", Value.TEXTS, "endpoints shown beside it that decide nothing", OPTIONAL),
+    Key("binding", Value.TEXT, "the reading that decides, where there are several", OPTIONAL),
+    Key("readings", Named(Value.TEXT), "what each reading means", OPTIONAL),
+    Key("confidence", Value.TEXT, "of a prediction, in words", OPTIONAL),
+    Key("superseded", Value.TEXT, "why a prediction no longer applies; it is evaluated still", OPTIONAL),
+    Key("open", Value.TEXT, "what a gate says when it passes", OPTIONAL),
+    Key("shut", Value.TEXT, "what a gate says when it does not", OPTIONAL),
+    SPANS,
+)
+AMENDMENT = keys(
+    Key("id", Value.TEXT, "its name, and that of its file"),
+    Key("dated", Value.TEXT, "the day of its writing, YYYY-MM-DD"),
+    Key("title", Value.TEXT, "what it is about, in a few words"),
+    Key("seen", Value.TEXT, "what had been seen of the data when it was written"),
+    Key("reason", Value.TEXT, "why the frozen text cannot stand"),
+    Key("changes", Value.TEXTS, "what is different now, in words"),
+    Key("note", Value.TEXT, "what else is to be said", OPTIONAL),
+    Key("document", Value.TEXT, "the document that it restates", OPTIONAL),
+    Key("after_runs", Value.FLAG, "whether it was written after the first run", OPTIONAL),
+    Key("replaces", Value.TEXTS, "rules that are others now", OPTIONAL),
+    Key("restates", Value.TEXTS, "rules that keep text and numbers, and read what is new here", OPTIONAL),
+    Key("adds", Value.TEXTS, "rules that were not there before", OPTIONAL),
+)
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One criterion of a rule; without a reading it belongs to all of them."""
+
+    id: str
+    text: str
+    test: str
+    expression: Expression
+    reading: str | None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One registered rule, by name: the keys of `RULE`.
+
+    Args:
+        id: its name.
+        joint: it is met or missed as a whole; a prediction that is not can be met in part.
+    """
+
+    id: str
+    kind: str
+    title: str
+    text: str
+    criteria: tuple[Criterion, ...]
+    joint: bool
+    estimate: str
+    interval: str
+    threshold: Fraction | None
+    secondary: tuple[str, ...]
+    binding: str
+    readings: dict[str, str]
+    confidence: str
+    superseded: str
+    open: str
+    shut: str
+    spans: tuple[str, ...] = ()
+
+    def says_the_same(self, other: Rule) -> bool:
+        """Whether another rule has the same text and compares with the same numbers."""
+        return all(getattr(self, name) == getattr(other, name) for name in _SAID)
+
+    def read_as(self, reading: str) -> list[Criterion]:
+        """Return the criteria that belong to a reading."""
+        return [criterion for criterion in self.criteria if criterion.reading in (None, reading or None)]
+
+    @property
+    def numbers(self) -> frozenset[Fraction]:
+        """The numbers that its tests compare with."""
+        return frozenset(n for criterion in self.criteria for n in _numbers(criterion.expression))
+
+
+@dataclass(frozen=True)
+class Change:
+    """What amendments did to a rule.
+
+    Args:
+        amendment: id of the last one that names it.
+        relation: what that one does: `replaces`; `restates` where the rule is unchanged and reads what the
+            amendment changed; `adds` where there was no such rule.
+        first: the rule as it was first written: as frozen, or as added.
+        added_by: id of the amendment that added it; empty where it was frozen.
+    """
+
+    amendment: str
+    relation: str
+    first: Rule
+    added_by: str = ""
+
+    @property
+    def frozen(self) -> Rule | None:
+        """The rule as frozen; None where an amendment added it."""
+        return None if self.added_by else self.first
+
+
+def read_rule(name: str, content: object) -> Rule:
+    """Read one rule."""
+    section = Section(content, f"rules.{identifier(name, 'rules')}", RULE)
+    rule = Rule(
+        id=name,
+        kind=section.text("kind"),
+        title=section.text("title"),
+        text=section.text("text"),
+        criteria=tuple(_criterion(name, entry) for entry in section.tables("criteria")),
+        joint=section.text("parts") != "separate",
+        estimate=section.text("estimate"),
+        interval=section.text("interval"),
+        threshold=section.exact("threshold"),
+        secondary=section.texts("secondary"),
+        binding=section.text("binding"),
+        readings=section.strings("readings"),
+        confidence=section.text("confidence"),
+        superseded=section.text("superseded"),
+        open=section.text("open"),
+        shut=section.text("shut"),
+        spans=section.texts("spans"),
+    )
+    section.done()
+    _check_fit(rule)
+    return rule
+
+
+def _criterion(rule: str, content: object) -> Criterion:
+    section = Section(content, f"rules.{rule}.criteria", CRITERION)
+    name = identifier(section.text("id"), section.where)
+    test = section.text("test")
+    criterion = Criterion(
+        id=name,
+        text=section.text("text"),
+        test=test,
+        expression=parse(test, f"{rule}.{name}"),
+        reading=section.text("reading") or None,
+    )
+    section.done()
+    return criterion
+
+
+def _check_fit(rule: Rule) -> None:
+    ids = [criterion.id for criterion in rule.criteria]
+    outcomes, odd = bool(rule.open and rule.shut), rule.threshold not in (None, *rule.numbers)
+    used = {criterion.reading for criterion in rule.criteria if criterion.reading}
+    problems = (
+        (not ids, "has no criteria"),
+        (len(set(ids)) != len(ids), "names a criterion twice"),
+        (used != set(rule.readings), "uses other readings than it declares"),
+        (bool(rule.readings) != bool(rule.binding), "does not say which reading binds"),
+        (bool(rule.binding) and rule.binding not in rule.readings, "is bound to an undeclared reading"),
+        ((rule.kind == "gate") != outcomes, "names two outcomes exactly if it is a gate"),
+        (bool(rule.superseded) and rule.kind != "prediction", "can only be superseded if it is a prediction"),
+        (odd, "has a threshold that no test has"),
+        (bool(rule.interval) and not rule.estimate, "has an interval without an estimate"),
+    )
+    for wrong, problem in problems:
+        if wrong:
+            raise RuleError(f"rule {rule.id} {problem}", where=f"rules.{rule.id}")
+
+
+def _numbers(expression: Expression) -> Iterator[Fraction]:
+    """Yield every number that a test compares with; a minus sign belongs to its number."""
+    match expression:
+        case Number(_, value):
+            yield value
+        case Binary("-", Number("0", _), Number(_, value)):
+            yield -value
+        case Binary(_, left, right):
+            yield from _numbers(left)
+            yield from _numbers(right)
+        case Call(operator, (_, _)) if operator in MARGINS:
+            yield from _numbers(expanded(expression))
+        case Call(_, arguments):
+            for argument in arguments:
+                yield from _numbers(argument)
+
+
+def change_rules(
+    rules: dict[str, Rule],
+    changes: dict[str, Change],
+    head: Mapping[str, Any],
+    new: Mapping[str, Rule],
+    where: str,
+) -> None:
+    """Apply one amendment to the rules."""
+    section = Section(head, where, AMENDMENT)
+    label = identifier(section.text("id"), where)
+    for key in ("dated", "title", "seen", "reason", "note", "document"):
+        section.text(key)
+    section.texts("changes")
+    section.flag("after_runs")
+    pairs = [(rule, relation) for relation in RELATIONS for rule in section.texts(relation)]
+    section.done()
+    relations = dict(pairs)
+    if len(relations) != len(pairs) or set(new) != set(relations):
+        raise section.wrong(
+            "an amendment's rules are not those that it replaces, restates or adds, each named once",
+            expected=", ".join(rule for rule, _ in pairs) or "no rule",
+            found=", ".join(new) or "no rule",
+        )
+    for name, rule in new.items():
+        _check_relation(relations[name], rule, rules.get(name), section)
+        if relations[name] == "adds":
+            changes[name] = Change(label, "adds", rule, label)
+        else:
+            before = changes.get(name) or Change("", "", rules[name])
+            changes[name] = replace(before, amendment=label, relation=relations[name])
+        rules[name] = rule
+
+
+def _check_relation(relation: str, rule: Rule, before: Rule | None, section: Section) -> None:
+    """Check that a rule is to the one before it what the amendment says."""
+    if relation == "adds" and before is not None:
+        problem = f"an amendment adds {rule.id}, which there is already"
+        raise section.wrong(problem, expected="a new name, or `replaces`")
+    if relation == "adds" and rule.superseded:
+        raise section.wrong(f"an amendment adds {rule.id} and says that it is superseded")
+    if relation != "adds" and before is None:
+        raise section.wrong(
+            f"an amendment {relation} {rule.id}, which there is not yet",
+            expected="a rule that is frozen or was added by an earlier amendment, or `adds`",
+        )
+    if relation == "restates" and before is not None and not rule.says_the_same(before):
+        raise section.wrong(
+            f"an amendment restates {rule.id} and changes its text or one of its numbers",
+            expected="the same text and numbers, or `replaces`",
+        )
