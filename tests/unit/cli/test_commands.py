@@ -21,7 +21,7 @@ from toolkit.site import build
 
 COMMANDS = {
     ("decide", "H2a"): 0,
-    ("decide", "--all"): 0,
+    ("decide", "--all", "--study", "published"): 0,
     ("explain", "H2a", "P13"): 0,
     ("explain", "--language"): 0,
     ("verify-prereg",): 3,
@@ -48,7 +48,7 @@ def test_every_command_prints_one_json_document(
     ("command", "parts"),
     [
         (
-            "decide --all",
+            "decide --all --study published",
             ("and boundary framing", "READINGS DISAGREE", "missed originally", "Intervals are as published"),
         ),
         ("explain H2a", ("mean(c2_auc) >= 0.03", "71/1920", "fails at seed 1", "SELECT", "rules.toml", "D6")),
@@ -222,7 +222,7 @@ def test_an_error_is_a_document_with_json(toolkit: Toolkit, alone: Home) -> None
     assert toolkit("decide", "--nothing", "--json").refused(2).json()["error"]["exit_code"] == 2
 
 
-@pytest.mark.parametrize("command", ["registers schema", "decide --all --json"])
+@pytest.mark.parametrize("command", ["registers schema", "decide --all --study published --json"])
 def test_a_reader_may_leave_early(command: str) -> None:
     line = f"{sys.executable} -m toolkit {command} | head -n 1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True, cwd=CHECKOUT)

@@ -31,7 +31,7 @@ def shell(command: str, **environment: str) -> subprocess.CompletedProcess[bytes
     ("command", "code"),
     [
         (f"{TOOLKIT} draw 0 grader --json > /dev/full", 3),
-        (f"{TOOLKIT} decide --all > /dev/full", 3),
+        (f"{TOOLKIT} decide --all --study published > /dev/full", 3),
         (f"{TOOLKIT} episode play --task x --json > /dev/full", 2),
         (f"{TOOLKIT} draw --json > /dev/full 2> /dev/full", 2),
     ],
