@@ -19,7 +19,7 @@ PATHS = {
     "/all": {"post": {}},
 }
 DOCUMENT = {"openapi": "3.0.0", "info": {"title": "notes"}, "paths": PATHS}
-HOSTILE = (sys.executable, str(CHECKOUT / "tests/unit/noise/pairing/hostile_server.py"))
+HOSTILE = (sys.executable, "-I", "-S", str(CHECKOUT / "tests/unit/noise/pairing/hostile_server.py"))
 
 
 @pytest.mark.parametrize("suffix", ["json", "yaml"])
@@ -42,8 +42,9 @@ def test_an_interface_becomes_a_declaration(toolkit: Toolkit, tmp_path: Path, su
 @served
 def test_a_server_becomes_a_declaration(toolkit: Toolkit, tmp_path: Path) -> None:
     tools = tmp_path / "tools.toml"
-    server = (sys.executable, "-m", "tests.unit.noise.pairing.notes_server")
-    tools.write_text(toolkit("noise", "propose", "--", *server).out)
+    from tests.unit.noise.pairing.proxied import OFFICIAL
+
+    tools.write_text(toolkit("noise", "propose", "--", *OFFICIAL).out)
     kinds = {name: (tool.kind, tool.resource) for name, tool in read_declaration(tools).tools.items()}
     assert kinds == {
         "show": ("read", "name"),

@@ -1,43 +1,31 @@
 """A small server of the Model Context Protocol: notes by name, with structure, JSON in text, and plain text.
 
-    python -m tests.unit.noise.pairing.notes_server [wait]
+    python notes_server.py [official] [wait]
 
-With `wait` it has a tool of that name, which noise needs for itself.
+With `wait` it has a tool of that name, which noise needs for itself; with `official` it is served by the
+official package, which takes ten times as long to start.
 """
 
-import asyncio
 import json
 import sys
 from typing import Any
 
-from mcp import types
-from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
-
 TEXT = "one\ntwo\nthree\nfour\n"
-NAMED = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+NAME = {"name": {"type": "string"}}
+NAMED = {"type": "object", "properties": NAME, "required": ["name"]}
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
-RECORD = {
-    "type": "object",
-    "properties": {"name": {"type": "string"}, "text": {"type": "string"}},
-    "required": ["name", "text"],
-}
-LIST = {
-    "type": "object",
-    "properties": {"names": {"type": "array", "items": {"type": "string"}}},
-    "required": ["names"],
-}
-PUT = {**NAMED, "properties": {**RECORD["properties"], "size": {"type": "integer"}}}  # type: ignore[dict-item]
-READS, WRITES = (
-    types.ToolAnnotations(read_only_hint=True),
-    types.ToolAnnotations(read_only_hint=False, idempotent_hint=True),
-)
-TOOLS = [
-    types.Tool(name="show", input_schema=NAMED, output_schema=RECORD, annotations=READS),
-    types.Tool(name="names", input_schema=NOTHING, output_schema=LIST, annotations=READS),
-    types.Tool(name="list_lines", input_schema=NAMED, annotations=READS),
-    types.Tool(name="put", input_schema=PUT, annotations=WRITES),
-    types.Tool(name="lose", input_schema=NAMED),
+RECORD = {"type": "object", "properties": {**NAME, "text": {"type": "string"}}, "required": ["name", "text"]}
+SIZED = {"type": "object", "properties": {**NAME, "text": {"type": "string"}, "size": {"type": "integer"}}}
+STRINGS = {"type": "array", "items": {"type": "string"}}
+LIST = {"type": "object", "properties": {"names": STRINGS}, "required": ["names"]}
+READS, WRITES = {"readOnlyHint": True}, {"readOnlyHint": False, "idempotentHint": True}
+TOOLS: list[dict[str, Any]] = [
+    {"name": "show", "inputSchema": NAMED, "outputSchema": RECORD, "annotations": READS},
+    {"name": "names", "inputSchema": NOTHING, "outputSchema": LIST, "annotations": READS},
+    {"name": "list_lines", "inputSchema": NAMED, "annotations": READS},
+    {"name": "put", "inputSchema": {**SIZED, "required": ["name"]}, "annotations": WRITES},
+    {"name": "lose", "inputSchema": NAMED},
+    *([{"name": "wait", "inputSchema": NOTHING}] if "wait" in sys.argv else []),
 ]
 DECLARATION = """
 name = "notes"
@@ -58,44 +46,75 @@ repeatable = true
 kind = "write"
 resource = "name"
 """
+NOTES = {name: f"{name}\n{TEXT}" for name in "abcdefgh"}
 
 
-def answer(notes: dict[str, str], name: str, sent: dict[str, Any]) -> Any:
+def answer(name: str, sent: dict[str, Any]) -> Any:
     """Carry a call out."""
     if name == "names":
-        return {"names": sorted(notes)}
+        return {"names": sorted(NOTES)}
     if name == "put":
-        notes[sent["name"]] = sent.get("text", "") or "x" * sent.get("size", 0)
+        NOTES[sent["name"]] = sent.get("text", "") or "x" * sent.get("size", 0)
         return {"done": True}
     if name == "list_lines":
-        return notes[sent["name"]]
+        return NOTES[sent["name"]]
     if name == "lose":
-        return {"lost": notes.pop(sent["name"])}
-    return {"name": sent["name"], "text": notes[sent["name"]]}
+        return {"lost": NOTES.pop(sent["name"])}
+    return {"name": sent["name"], "text": NOTES[sent["name"]]}
 
 
-async def main() -> None:
-    """Serve on stdin and stdout."""
-    notes = {name: f"{name}\n{TEXT}" for name in "abcdefgh"}
+def called(name: str, sent: dict[str, Any]) -> dict[str, Any]:
+    """Return the result of a call."""
+    try:
+        told = answer(name, sent)
+    except KeyError as error:
+        return {"content": [{"type": "text", "text": f"no note {error}"}], "isError": True}
+    if isinstance(told, str):
+        return {"content": [{"type": "text", "text": told}]}
+    return {"content": [{"type": "text", "text": json.dumps(told)}], "structuredContent": told}
+
+
+def serve() -> None:
+    """Serve on stdin and stdout, a message a line."""
+    info = {"name": "notes", "version": "1.0"}
+    greeting = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if "id" not in asked:
+            continue
+        answered: dict[str, Any] = {"error": {"code": -32601, "message": "no such method"}}
+        if asked["method"] == "initialize":
+            answered = {"result": greeting}
+        elif asked["method"] == "tools/list":
+            answered = {"result": {"tools": TOOLS}}
+        elif asked["method"] == "tools/call":
+            params = asked["params"]
+            answered = {"result": called(params["name"], params.get("arguments") or {})}
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answered}) + "\n")
+        sys.stdout.flush()
+
+
+def serve_by_the_official_package() -> None:
+    """Serve with the official package."""
+    import asyncio
+
+    from mcp import types
+    from mcp.server.lowlevel import Server
+    from mcp.server.stdio import stdio_server
 
     async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
-        waits = [types.Tool(name="wait", input_schema=NOTHING)] if "wait" in sys.argv else []
-        return types.ListToolsResult(tools=[*TOOLS, *waits])
+        return types.ListToolsResult.model_validate({"tools": TOOLS})
 
     async def call_tool(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        try:
-            said = answer(notes, params.name, params.arguments or {})
-        except KeyError as error:
-            refusal = types.TextContent(type="text", text=f"no note {error}")
-            return types.CallToolResult(content=[refusal], is_error=True)
-        is_text = isinstance(said, str)
-        text = types.TextContent(type="text", text=said if is_text else json.dumps(said))
-        return types.CallToolResult(content=[text], structured_content=None if is_text else said)
+        return types.CallToolResult.model_validate(called(params.name, params.arguments or {}))
 
-    server = Server("notes", version="1.0", on_list_tools=list_tools, on_call_tool=call_tool)
-    async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
+    async def main() -> None:
+        server = Server("notes", version="1.0", on_list_tools=list_tools, on_call_tool=call_tool)
+        async with stdio_server() as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+
+    asyncio.run(main())
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    serve_by_the_official_package() if "official" in sys.argv else serve()

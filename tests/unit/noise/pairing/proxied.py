@@ -12,7 +12,9 @@ from mcp.client.stdio import stdio_client
 
 from tests.conftest import CHECKOUT
 
-NOTES = (sys.executable, "-W", "error", "-m", "tests.unit.noise.pairing.notes_server")
+SERVER = str(CHECKOUT / "tests/unit/noise/pairing/notes_server.py")
+NOTES = (sys.executable, "-I", "-S", SERVER)  # without packages, it starts at once
+OFFICIAL = (sys.executable, "-W", "error", SERVER, "official")
 TOOLKIT = (sys.executable, "-W", "error", "-m", "toolkit")
 Call = tuple[str, dict[str, Any]]
 Json = dict[str, Any]
