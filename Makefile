@@ -58,6 +58,7 @@ test: $(VENV)/.language-model
 # Each lane is what a change may touch (.ci/lanes.py); `make test-all` runs them all.
 slow-core: $(VENV)/.language-model
 	@$(BIN)/python -m pytest $(PARALLEL) -m slow tests --ignore tests/architecture $(addprefix --ignore tests/,$(SITE_TESTS) $(LAB_TESTS) vllm) $(ELSEWHERE)
+	@$(BIN)/python -m pytest $(PARALLEL) --hypothesis-profile thorough tests/properties
 
 slow-site: $(VENV)/.language-model
 	@$(BIN)/python -m pytest $(PARALLEL) -m slow $(addprefix tests/,$(SITE_TESTS))

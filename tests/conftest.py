@@ -25,9 +25,11 @@ from toolkit.verification.registered import open_case
 # Tests run side by side, a process a core: with more threads each, they would wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# A time limit an example would make tests depend on how busy the machine is.
-settings.register_profile("steady", deadline=None)
-settings.load_profile("steady")
+# A time limit an example would make tests depend on how busy the machine is. The same few examples each time,
+# and in the slow lane (`--hypothesis-profile thorough`) many, others each time.
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=25)
+settings.register_profile("thorough", deadline=None, max_examples=1000)
+settings.load_profile("quick")
 
 CHECKOUT = Path(__file__).parents[1]
 SMALL_MODEL = CHECKOUT / "examples" / "small-model"

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.row_study import REF
@@ -79,7 +79,6 @@ def differing(mine: tuple[Any, ...], theirs: tuple[Any, ...]) -> dict[str, tuple
     return {name: (one, other) for name, one, other in pairs if one != other}
 
 
-@settings(max_examples=60)
 @given(tables, edits, st.integers(0, 4), st.integers(0, 4))
 def test_added_removed_and_changed_rows_are_those_that_brute_force_finds(
     first: Rows, edited: dict[tuple[Any, ...], tuple[Any, ...] | None], split: int, other_split: int

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.lab.backoffice.parameters import read_arguments
@@ -192,7 +192,6 @@ def outcome(world: World) -> tuple[dict[str, Any], list[Any]]:
     )
 
 
-@settings(max_examples=300)
 @given(episodes())
 def test_grading_the_overlay_equals_comparing_whole_worlds(episode: Episode) -> None:
     desk, _ = run(*episode)

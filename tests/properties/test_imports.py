@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 import polars as pl
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.registers.importing.test_mapping import MAPPING
@@ -37,7 +37,6 @@ def frame(episodes: list[tuple[tuple[Any, ...], bool]]) -> pl.DataFrame:
     return pl.DataFrame(rows).with_row_index(ROW, offset=1)
 
 
-@settings(max_examples=50)
 @given(st.dictionaries(KEY, st.booleans(), min_size=1), st.randoms(use_true_random=False))
 def test_rows_are_counted_in_any_order(won: dict[tuple[Any, ...], bool], order: random.Random) -> None:
     episodes = list(won.items())

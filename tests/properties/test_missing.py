@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.decisions.study import RULES, SmallStudy, rule, small_study
@@ -51,7 +51,6 @@ def verdict(tests: list[str], kind: str, parts: str, registers: SmallStudy) -> s
     return Engine(load_rulebook(text), ("small", ""), registers).decide("B").verdict
 
 
-@settings(max_examples=200)
 @given(chosen, kinds, st.sampled_from(["joint", "separate"]), st.data())
 def test_filling_a_gap_never_changes_a_verdict(tests: list[str], kind: str, parts: str, data: Any) -> None:
     counts, groups, missing = data.draw(successes), data.draw(spurious), data.draw(holes)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import Result
@@ -50,7 +50,6 @@ def judged(raw: bytes, **given_besides: object) -> str:
 SEQUENCES = st.binary(max_size=300).map(lambda rest: b"\x30" + der.length(len(rest)) + rest)
 
 
-@settings(max_examples=300)
 @given(TREES | SEQUENCES | st.binary(max_size=3000))
 def test_random_bytes_and_trees_are_refused(raw: bytes) -> None:
     assert judged(raw) == "not_verified"
@@ -69,7 +68,6 @@ def paths() -> tuple[tuple[int, ...], ...]:
     return tuple(known)
 
 
-@settings(max_examples=300)
 @given(st.data())
 def test_a_random_tree_inside_a_token_is_judged(data: st.DataObject) -> None:
     path = data.draw(st.sampled_from(paths()))
@@ -87,7 +85,6 @@ def test_a_random_tree_inside_a_token_is_judged(data: st.DataObject) -> None:
         assert path[2] == 3 or path[4:5] not in {(3,), (5,)}
 
 
-@settings(max_examples=30)
 @given(st.integers(1, 300_000))
 def test_a_nested_bomb_is_refused(depth: int) -> None:
     assert judged(der.nested(depth)) == "not_verified"
@@ -108,7 +105,6 @@ def test_a_huge_length_is_refused(count: int, digits: bytes, tag: int) -> None:
     assert judged(der.seq(element)) == "not_verified"
 
 
-@settings(max_examples=30)
 @given(st.integers(1, MAX_BYTES // 2))
 def test_a_crowd_of_empty_elements_is_refused(number: int) -> None:
     assert judged(der.seq(der.NULL * number)) == "not_verified"

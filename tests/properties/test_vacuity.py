@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import product
 from unittest.mock import patch
 
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from tests.unit.decisions.study import RULES, rule
@@ -135,7 +135,6 @@ def inside(book: RuleBook, name: str, value: Fraction | Series[Fraction] | Missi
     return all(isinstance(one, Fraction) and declared.low <= one <= declared.high for one in values)
 
 
-@settings(max_examples=80)
 @given(truths_of(linear))
 def test_a_linear_test_is_always_decided_and_as_values_show(test: str) -> None:
     says = check(test)
@@ -143,7 +142,6 @@ def test_a_linear_test_is_always_decided_and_as_values_show(test: str) -> None:
     assert "could not be decided" not in says
 
 
-@settings(max_examples=50)
 @given(truths_of(curved))
 def test_what_products_and_quotients_allow_is_what_values_show(test: str) -> None:
     with patch.object(evaluation, "LIMIT", 2000):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolkit.errors import DamagedError
@@ -166,7 +166,6 @@ def table_of(listed: list[dict[str, Any]], cut: int = 0) -> pa.Table:
     return pa.concat_tables([whole.slice(0, cut), whole.slice(cut)])
 
 
-@settings(max_examples=400)
 @given(st.lists(keys, max_size=6), spoilt, st.integers(0, 6))
 def test_a_table_is_judged_as_its_rows_are(
     listed: list[dict[str, Any]], defects: list[tuple[int, str, Any]], cut: int
@@ -230,7 +229,6 @@ REFERRING = c.Table(
 few = {"word": some(["a", "b", None]), "seed": some([0, 2**64 - 1, None]), "choice": some(["a", "b", None])}
 
 
-@settings(max_examples=300)
 @given(
     st.lists(st.fixed_dictionaries(few), max_size=6),
     st.lists(st.fixed_dictionaries({**few, "real": some([None, 0.0, 0.0])}), max_size=4),

@@ -156,6 +156,7 @@ def test_what_is_added_after_a_freeze_is_no_change_of_it(repository: Path, hook:
     assert hook("registration-unchanged").returncode == 0
 
 
+@pytest.mark.slow
 def test_registers_that_are_whole_are_decided(repository: Path, hook: Run) -> None:
     done = hook("registers-decided")
     assert (done.returncode, done.stdout.split(",")[0]) == (0, f"{STUDY}: verified")
@@ -244,6 +245,7 @@ def test_the_action_decides_the_rules_that_are_named_and_fails_on_a_miss(act: Ru
     assert "H2b" not in summary(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_action_without_inputs_takes_all_that_is_in_the_repository(act: Run, tmp_path: Path) -> None:
     done = act()
     assert done.returncode == 0, done.stdout + done.stderr
@@ -251,6 +253,7 @@ def test_the_action_without_inputs_takes_all_that_is_in_the_repository(act: Run,
     assert summary(tmp_path).count("| H2a |") == 1
 
 
+@pytest.mark.slow
 def test_the_action_asks_for_what_is_required(act: Run) -> None:
     done = act(study=STUDY, require="public")
     assert done.returncode == 1

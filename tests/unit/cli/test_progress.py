@@ -38,7 +38,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Told:
         ("registers audit --study embedded --sample 2", None),
         ("probe report --study embedded --trajectory c0-clean-s0 --check", None),
         ("verify-prereg embedded tiny-lm", 1),
-        ("world check bfcl --changes 20", None),
+        ("world check bfcl --changes 3", None),
     ],
 )
 def test_steps_are_counted_to_their_total(

@@ -7,7 +7,7 @@ from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit import estimators
@@ -74,7 +74,6 @@ def gram(scores: np.ndarray) -> np.ndarray:
     return np.einsum("tip,tjp->tij", scores, scores)
 
 
-@settings(max_examples=80)
 @given(st.integers(0, 2**31), st.integers(1, 3), st.integers(2, 7), RATES, WEIGHTS, st.booleans())
 def test_the_closed_form_is_what_listing_every_mask_gives(
     seed: int, tasks: int, size: int, q: float, zeros: float | None, scaled: bool
@@ -91,7 +90,6 @@ def test_the_closed_form_is_what_listing_every_mask_gives(
         np.testing.assert_allclose(expected.contrast, other.contrast, rtol=1e-10, atol=1e-14)
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 2**31), st.integers(2, 5), RATES, WEIGHTS, st.booleans())
 def test_both_are_as_defined(seed: int, size: int, q: float, zeros: float | None, scaled: bool) -> None:
     outcomes, scores, weights = drawn(seed, 2, size, zeros)
@@ -110,7 +108,6 @@ def test_both_are_as_defined(seed: int, size: int, q: float, zeros: float | None
                 assert group.contrast[task] == pytest.approx(contrast, rel=1e-10, abs=1e-14)
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 2**31), st.integers(2, 5), RATES, WEIGHTS, st.booleans())
 def test_a_form_gives_the_mean_square_of_any_coordinate(
     seed: int, size: int, q: float, zeros: float | None, scaled: bool
@@ -243,7 +240,6 @@ def pool(seed: int, tasks: int, rollouts: int) -> tuple[np.ndarray, np.ndarray, 
     return rng.integers(0, 2, (tasks, rollouts)), scores, np.einsum("tip,tjp->tij", scores, scores)
 
 
-@settings(max_examples=40)
 @given(
     st.integers(0, 2**31),
     st.integers(1, 3),

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.lab.probe.scores import draw
@@ -18,7 +18,6 @@ def plain(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.einsum("...ip,...jp->...ij", a.astype(float), b.astype(float), optimize=False)
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(1, 6), st.integers(1, 40), st.integers(1, 41), st.integers(0, 99))
 def test_any_blocking_gives_the_same_matrix(rows: int, coordinates: int, width: int, seed: int) -> None:
     scores = draw(rows, coordinates, seed=seed)
@@ -27,7 +26,6 @@ def test_any_blocking_gives_the_same_matrix(rows: int, coordinates: int, width: 
     np.testing.assert_allclose(found, plain(scores, scores), rtol=1e-12, atol=1e-12)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 4), st.integers(1, 30), st.integers(1, 31), st.data())
 def test_products_of_small_whole_numbers_are_exact(
     rows: int, coordinates: int, width: int, data: st.DataObject

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.errors import DamagedError, UsageError
@@ -154,7 +154,6 @@ def test_the_longest_jobs_go_first() -> None:
     assert makespan([1.0, 1.0, 2.0], 2) == 2.0
 
 
-@settings(max_examples=50)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(1, 3))
 def test_the_makespan_is_within_graham_s_bound_of_the_best(jobs: list[int], slots: int) -> None:
     best = min(
