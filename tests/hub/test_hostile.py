@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import run, snapshot
-from tests.hub import handler
+from tests.hub import server
 from tests.hub.conftest import NAME, RUNS, SHA, TOKEN, damage, expect, meet, name_anew, pull, put
-from tests.hub.handler import Handler
-from tests.hub.server import FixtureHub
+from tests.hub.server import FixtureHub, Handler
 from toolkit.errors import DamagedError
 from toolkit.files import write_bytes
 from toolkit.registers.hub import pull as pulling
@@ -322,6 +321,6 @@ def test_a_tag_whose_commit_is_none_is_not_believed(
         else:
             answer(self, repo, revision)
 
-    routes = [(method, path, odd if does is answer else does) for method, path, does in handler.ROUTES]
-    monkeypatch.setattr(handler, "ROUTES", tuple(routes))
+    routes = [(method, path, odd if does is answer else does) for method, path, does in server.ROUTES]
+    monkeypatch.setattr(server, "ROUTES", tuple(routes))
     expect(run("registers", "push", small, NAME, "--tag", "v1.0.0"), 3, "40 hexadecimal digits")

@@ -15,11 +15,11 @@ from tests.unit.stack import require_inspect
 from toolkit.drafting.outline import outlined
 from toolkit.drafting.scaffold import scaffold
 from toolkit.errors import DamagedError, IncompleteError
-from toolkit.registers.importing.log import Log
 from toolkit.registers.importing.mapping import parse_mapping
-from toolkit.registers.importing.readers import inspect_archive, inspect_logs
-from toolkit.registers.importing.readers.inspect_archive import checked_copy
+from toolkit.registers.importing.readers import inspect_logs
+from toolkit.registers.importing.readers.inspect_logs import checked_copy
 from toolkit.registers.importing.reading import read_log
+from toolkit.registers.importing.source import Log
 from toolkit.registers.importing.tables import tables_of
 
 LOGS = CHECKOUT / "tests" / "fixtures" / "logs" / "inspect"
@@ -368,7 +368,7 @@ def test_an_archive_has_bounds(
 ) -> None:
     path = archive(tmp_path / "log.eval", EMPTY)
     copied(path)
-    monkeypatch.setattr(inspect_archive, bound, most)
+    monkeypatch.setattr(inspect_logs, bound, most)
     with pytest.raises(DamagedError, match=says):
         copied(path)
 

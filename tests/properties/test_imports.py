@@ -8,7 +8,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.registers.importing.test_mapping import MAPPING
+from tests.unit.registers.importing.test_tables import MAPPING
 from toolkit.registers.importing.mapping import parse_mapping
 from toolkit.registers.importing.source import ROW
 from toolkit.registers.importing.tables import tables_of

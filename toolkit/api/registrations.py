@@ -172,8 +172,7 @@ def freeze(
         >>> toolkit.freeze("my-study", demonstration=True).sha256  # doctest: +SKIP
     """
     from toolkit.line_ends import protect
-    from toolkit.prereg import record, trust
-    from toolkit.prereg.authority import Source, online
+    from toolkit.prereg import authority, record, trust
     from toolkit.prereg.demonstration import demonstrated
     from toolkit.prereg.freeze import freeze as freeze_draft
     from toolkit.prereg.freeze import refuse_waiting
@@ -186,11 +185,11 @@ def freeze(
     known = trust.known_authorities(*trust_files)
     if demonstration:
         refuse_waiting(folder)
-        asked: Sequence[Source] = demonstrated()
+        asked: Sequence[authority.Source] = demonstrated()
     else:
         own = draft.contents.get(trust.TRUST)
         named = trust.parse_trust(own.decode(errors="replace"), trust.TRUST) if own is not None else ()
-        asked = online(authorities, named, known, roots, timeout_s)
+        asked = authority.online(authorities, named, known, roots, timeout_s)
     standing: OwnStanding = record.DEMONSTRATION if demonstration else record.PUBLIC
     say = say or logging.getLogger(__name__).info
     if folder.parent == home.registrations:

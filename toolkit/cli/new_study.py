@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from toolkit.documents.registrations import NewStudyDocument
     from toolkit.drafting.outline import Outline
-    from toolkit.registers.importing.log import Log
+    from toolkit.registers.importing.source import Log
 
 TARGETS = {"success": "true_success", "launched": "launched_at"}
 NO_TIMES = (

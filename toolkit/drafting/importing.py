@@ -26,10 +26,9 @@ from toolkit.prereg.registration import Registration
 from toolkit.registers import row_tables, writer
 from toolkit.registers.arrow import Row
 from toolkit.registers.columns import MissingData
-from toolkit.registers.importing.log import Log
 from toolkit.registers.importing.mapping import TableMapping, read_mapping
 from toolkit.registers.importing.reading import read_log
-from toolkit.registers.importing.source import ROW
+from toolkit.registers.importing.source import ROW, Log
 from toolkit.registers.importing.tables import counted, files_of, rows_of, write_imported
 from toolkit.registers.manifest import MANIFEST_NAME, Manifest, RegistrationRef
 from toolkit.registers.study import Study, open_study

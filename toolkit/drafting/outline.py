@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import UsageError
 from toolkit.registers.importing import source
-from toolkit.registers.importing.log import Log
+from toolkit.registers.importing.source import Log
 from toolkit.rules.sections import IDENTIFIER
 from toolkit.rules.terms import TAKEN
 

@@ -29,7 +29,7 @@ from toolkit.rules.values import Missing
 from toolkit.verification.decidable import check_decidable
 
 if TYPE_CHECKING:
-    from toolkit.registers.importing.log import Log
+    from toolkit.registers.importing.source import Log
 
 DECIDES_NOTHING = "rehearsed on a pilot: it decides nothing"
 NO_DRAFT = "0" * 64

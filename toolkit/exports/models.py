@@ -99,7 +99,7 @@ def last_date(study: Study, registration: Registration | None, told: datetime | 
 
     No clock is asked, so that the same study gives the same bytes.
     """
-    launched = [at for run in study.rows("runs") if (at := run.get("launched_at"))]
+    launched: list[datetime] = [at for run in study.rows("runs") if (at := run.get("launched_at"))]
     if found := [*run_ends(study).values(), *launched]:
         return max(found)
     if told is not None:

@@ -132,7 +132,9 @@ def freeze(
         hashes = write_list(contents)
         digest = hashlib.sha256(hashes).hexdigest()
         if _is_cut_short(folder) and pending_document(folder) != hashes:
-            _undo(folder)
+            # What a freeze that was cut short had put in its place: this one is of other bytes.
+            for path in (folder / FROZEN, folder / RECORD, *(folder / EVIDENCE).glob(f"{PREFIX}.*")):
+                path.unlink(missing_ok=True)
         evidence, tokens = timestamp(folder, PREFIX, hashes, sources, say)  # 3
         require(folder, tokens, trusted if standing == record.DEMONSTRATION else known)  # 4
         written = record.write_record(_record(digest, draft, standing, tokens))
@@ -200,12 +202,6 @@ def _is_cut_short(folder: Path) -> bool:
     """Whether a freeze was cut short while it put its files in their places."""
     frozen = folder / FROZEN
     return frozen.is_file() and read_bytes(frozen, LARGEST_LIST) == pending_document(folder)
-
-
-def _undo(folder: Path) -> None:
-    """Remove what a freeze that was cut short had put in its place; this one is of other bytes."""
-    for path in (folder / FROZEN, folder / RECORD, *(folder / EVIDENCE).glob(f"{PREFIX}.*")):
-        path.unlink(missing_ok=True)
 
 
 def _check_unchanged(folder: Path, draft: Draft) -> None:

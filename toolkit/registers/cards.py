@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from toolkit.errors import DamagedError
 from toolkit.registers.arrow import Row
-from toolkit.registers.columns import Column, Table, Type
+from toolkit.registers.columns import Column, Table
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.row_tables import SPLIT_BY
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
@@ -109,8 +109,10 @@ def table_text(table: Table, rows: int) -> str:
         "| column | type | unit | meaning |",
         "| --- | --- | --- | --- |",
         *(
-            f"| `{c.name}` | {_shown(c.type)} | {c.unit or ''} | {_cell(column_text(c))} |"
+            f"| `{c.name}` | {kind} | {c.unit or ''} | {_cell(column_text(c))} |"
             for c in table.columns
+            # Markdown would take what stands in angle brackets for HTML.
+            for kind in [f"`{c.type.value}`" if c.type.is_list else c.type.value]
         ),
         "",
         "</details>",
@@ -164,7 +166,9 @@ def _dataset_info(configs: Sequence[Config]) -> str:
     for config in configs:
         lines += [f"- config_name: {config.table.name}", "  features:"]
         for column in config.table.columns:
-            lines += [f"  - name: {column.name}", f"    {_feature(column.type)}"]
+            kind, element = column.type, column.type.element
+            feature = f"dtype: {kind.value}" if element is None else f"list: {element.value}"
+            lines += [f"  - name: {column.name}", f"    {feature}"]
         lines.append("  splits:")
         for split in config.splits:
             lines += [f"  - name: {split.name}", f"    num_bytes: {split.bytes}"]
@@ -173,21 +177,12 @@ def _dataset_info(configs: Sequence[Config]) -> str:
     return "\n".join(lines)
 
 
-def _feature(kind: Type) -> str:
-    return f"dtype: {kind.value}" if kind.element is None else f"list: {kind.element.value}"
-
-
 def _names(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
-
-
-def _shown(kind: Type) -> str:
-    """Return a type for a reader; Markdown would take what stands in angle brackets for HTML."""
-    return f"`{kind.value}`" if kind.is_list else kind.value
 
 
 _TOLD = {"fault_rate": "faults, p", "flip_rate": "flips, q", "scale_rewards": "rewards scaled by"}
@@ -226,7 +221,8 @@ def outcomes_text(decisions: Sequence[Row], standing: str = "") -> str:
         about = row.get("title") or row["kind"]
         words = (row["rule"], about, row["verdict"], row["evidence"])
         shown = " | ".join(str(word).replace("_", " ").replace("|", "\\|") for word in words)
-        lines.append(f"| {shown} | {_number(row['estimate'])} | {_interval(row)} |")
+        estimate = "" if row["estimate"] is None else f"{row['estimate']:.4f}"
+        lines.append(f"| {shown} | {estimate} | {_interval(row)} |")
     if standing:
         lines += ["", f"**The registration behind these verdicts:** {standing}"]
     return "\n".join(lines)
@@ -235,10 +231,6 @@ def outcomes_text(decisions: Sequence[Row], standing: str = "") -> str:
 def _place(run: Row, told: Sequence[str]) -> tuple[str, ...]:
     values = (run[name] for name in told)
     return str(run["condition"]), *(v if isinstance(v, str) else f"{float(v):g}" for v in values)
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
 
 
 def _interval(row: Row) -> str:

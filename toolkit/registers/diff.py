@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
@@ -170,17 +168,11 @@ def _lay(
         paths = study.paths(name)
         files = zip(study.manifest.tables[name].files, paths, strict=True)
         own = [p for file, p in files if study.manifest.files[file].sha256 not in digests[0] & digests[1]]
-        connection.execute(_view(view, own or paths[:1], empty=not own))
+        files_read = f"read_parquet([{literals(own or paths[:1])}])" + ("" if own else " WHERE false")
+        connection.execute(f'CREATE VIEW {view} AS SELECT true AS "is here", * FROM {files_read}')
         described = connection.execute(f"DESCRIBE {view}").fetchall()
         columns.append({column: kind for column, kind, *_ in described})
     return columns
-
-
-def _view(name: str, files: Sequence[Path], *, empty: bool) -> str:
-    rows = (
-        f'SELECT true AS "is here", * FROM read_parquet([{literals(files)}]){" WHERE false" if empty else ""}'
-    )
-    return f"CREATE VIEW {name} AS {rows}"
 
 
 class _Both:

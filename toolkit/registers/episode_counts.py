@@ -124,7 +124,10 @@ def count_run(run: str, episodes: Any, names: Collection[str]) -> CountedRun:
     ends = np.append(starts[1:], len(key))
     places = [place_of[at] for at in key[starts].tolist()]
     counts = {
-        name: count(columns, words, starts) for name, count in _counting(columns).items() if name in names
+        name: _COUNTING[name](columns, words, starts)
+        for name in EVALUATIONS.column_names
+        if name in names
+        if name in _COUNTING and all(needed in columns for needed in _NEEDED.get(name, ()))
     }
     if _EXCLUDED in columns and _EXCLUDED in names:
         counts[_EXCLUDED] = [out.get(place, Counter()).total() for place in places]
@@ -243,20 +246,6 @@ def _check_same_noise(first: tuple[Any, Any], other: tuple[Any, Any], where: str
 _Count = Callable[[Mapping[str, Any], Mapping[str, list[str]], Any], list[Any]]
 
 
-def _counting(columns: Mapping[str, Any]) -> dict[str, _Count]:
-    """Return how each column of `evaluations` is counted, in its order, as far as the episodes say it."""
-    return {
-        name: _COUNTING[name]
-        for name in EVALUATIONS.column_names
-        if name in _COUNTING and all(needed in columns for needed in _NEEDED.get(name, ()))
-    }
-
-
-def _episodes(columns: Mapping[str, Any], _: object, starts: Any) -> list[int]:
-    counted: list[int] = np.diff(np.append(starts, len(columns["task"]))).tolist()
-    return counted
-
-
 def _sum(values: Any, starts: Any) -> list[Any]:
     """Return the sum of each stretch: of counts exactly, of others rounded once, whatever their order."""
     if values.dtype.kind == "f":
@@ -300,7 +289,7 @@ def _of_tasks(summary: Callable[[Sequence[int], Sequence[int]], object]) -> _Cou
 
 
 _COUNTING: dict[str, _Count] = {
-    "episodes": _episodes,
+    "episodes": lambda columns, _, starts: np.diff(np.append(starts, len(columns["task"]))).tolist(),
     "successes": _added_up("true_success"),
     "score": _added_up("score"),
     "missing": _added_up("missing"),

@@ -599,7 +599,8 @@ def compare_runs(source: Source, checkout: Files, folder: str) -> Comparison:
                 continue
             compared += 1
             if not _same(published, found):
-                differences.append(Difference(f"{run}, {figure}", published or "nothing", _told(found)))
+                told = "nothing" if found is None else str(found)[:80]
+                differences.append(Difference(f"{run}, {figure}", published or "nothing", told))
     return Comparison(runs, compared, tuple(differences), (*absent, *NOT_IN_RUNS))
 
 
@@ -657,7 +658,3 @@ def _same(published: str, found: object) -> bool:
         except InvalidOperation:
             return False
     return isinstance(found, str) and found == published
-
-
-def _told(found: object) -> str:
-    return "nothing" if found is None else str(found)[:80]

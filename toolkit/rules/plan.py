@@ -9,7 +9,6 @@ from typing import Any
 from toolkit.errors import DamagedError, RuleError
 from toolkit.registers.columns import BATTERIES, POOLS, REGIMES, ROLES, Type
 from toolkit.registers.row_tables import SCORED
-from toolkit.registers.row_types import RunRow
 from toolkit.registers.schema import RUNS
 from toolkit.rules.endpoints import SCALINGS, Endpoint
 from toolkit.rules.sections import OPTIONAL, SPANS, Key, Section, Value, exact_number, keys
@@ -95,13 +94,11 @@ class Plan:
         """Return the cell that a run belongs to, or None where it was not registered."""
         return next((cell for cell in self.cells if cell.holds(condition, scale_rewards, arm, seed)), None)
 
-    def begun(self, cell: Cell, runs: Sequence[RunRow]) -> bool:
+    def begun(self, cell: Cell, runs: Sequence[Row]) -> bool:
         """Whether any deciding run of a cell exists."""
         return any(run["role"] in self.roles and cell.holds(*place_of(run)) for run in runs)
 
-    def deciding_runs(
-        self, endpoint: Endpoint, runs: Sequence[RunRow]
-    ) -> dict[tuple[str, int], str | Missing]:
+    def deciding_runs(self, endpoint: Endpoint, runs: Sequence[Row]) -> dict[tuple[str, int], str | Missing]:
         """Find the one deciding run of every arm and seed that an endpoint reads.
 
         A cell of which no run exists was not run; a single missing run is a gap in the evidence.
@@ -113,7 +110,7 @@ class Plan:
             for seed in endpoint.seeds
         }
 
-    def _deciding_run(self, endpoint: Endpoint, arm: str, seed: int, runs: Sequence[RunRow]) -> str | Missing:
+    def _deciding_run(self, endpoint: Endpoint, arm: str, seed: int, runs: Sequence[Row]) -> str | Missing:
         key = (endpoint.condition, endpoint.scale_rewards, arm, seed)
         matching = [run for run in runs if run["role"] in self.roles and place_of(run) == key]
         name = described(endpoint, arm, seed)
@@ -131,7 +128,7 @@ class Plan:
         return _counts(matching[0], cell.fixed if cell else {})
 
 
-def place_of(run: RunRow) -> tuple[str, str, str, int]:
+def place_of(run: Row) -> tuple[str, str, str, int]:
     """Return a run's condition, reward scaling, arm and seed; no scaling where its study recorded none."""
     return run["condition"], run.get("scale_rewards") or "", run["arm"], run["seed"]
 
@@ -167,7 +164,7 @@ def read_plan(
     return plan
 
 
-def _counts(run: RunRow, fixed: Mapping[str, Fixed]) -> str | Missing:
+def _counts(run: Row, fixed: Mapping[str, Fixed]) -> str | Missing:
     """Return a run's name if it counts: its evidence complete, its fixed values the registered ones."""
     name = str(run["run_id"])
     if run["status"] != "COMPLETE":

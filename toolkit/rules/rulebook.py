@@ -585,9 +585,7 @@ def _check_spans(content: Mapping[str, Any], spans: Mapping[str, Span], *, whole
             _declared(name, spans, items[0])
     idle = [name for name in spans if whole and not namers[name]]
     if idle:
-        raise RuleError(
-            "a span is declared that nothing restates", found=", ".join(idle), where=OF_SPANS
-        )
+        raise RuleError("a span is declared that nothing restates", found=", ".join(idle), where=OF_SPANS)
 
 
 def _check(book: RuleBook) -> None:

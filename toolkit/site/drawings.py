@@ -10,7 +10,7 @@ from toolkit.decisions.engine import Engine
 from toolkit.decisions.evaluation import COMPARE
 from toolkit.decisions.intervals import Interval
 from toolkit.decisions.measure import in_words
-from toolkit.registers.row_types import ProbeIntervalRow
+from toolkit.registers.arrow import Row
 from toolkit.registers.study import Study
 from toolkit.rules.endpoints import Endpoint, Rate
 from toolkit.rules.expressions import Binary, Call, Expression, Name, Number
@@ -69,7 +69,7 @@ FIGURE_OF = {
 }
 
 
-def rule_charts(case: Decided, decision: Decision, figures: Iterable[ProbeIntervalRow]) -> list[Chart]:
+def rule_charts(case: Decided, decision: Decision, figures: Iterable[Row]) -> list[Chart]:
     """Return the charts of a rule: its estimate, the curves and the series behind it."""
     drawn = [estimate_chart(case, decision)]
     names, shown = decision.endpoints, set()
@@ -197,7 +197,7 @@ def _what(endpoint: Endpoint) -> str:
 
 
 def _dots(
-    case: Decided, endpoint: Endpoint, series: Series[Any], figures: Iterable[ProbeIntervalRow]
+    case: Decided, endpoint: Endpoint, series: Series[Any], figures: Iterable[Row]
 ) -> tuple[tuple[Member, ...], str]:
     """Return the members of a series, and what is to be said of their intervals."""
     ends, said = _ends(case, endpoint, figures)
@@ -212,7 +212,7 @@ def _dots(
 
 
 def _ends(
-    case: Decided, endpoint: Endpoint, figures: Iterable[ProbeIntervalRow]
+    case: Decided, endpoint: Endpoint, figures: Iterable[Row]
 ) -> tuple[dict[str, tuple[float, float]], str]:
     """Return the interval of every member that has one, and where they come from."""
     outcome = endpoint.outcome
@@ -244,7 +244,7 @@ def _matches(row: Mapping[str, Any], where: Mapping[str, str]) -> bool:
     return all(row[name] == value for name, value in where.items() if name in row)
 
 
-def probe_words(case: Decided, rows: Sequence[ProbeIntervalRow]) -> str:
+def probe_words(case: Decided, rows: Sequence[Row]) -> str:
     """Return what is to be said of the intervals of probe figures."""
     levels = [row["level"] for row in rows if row["low"] is not None]
     if levels:

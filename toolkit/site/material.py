@@ -8,7 +8,7 @@ from toolkit.decisions.case import Case
 from toolkit.findings import Finding
 from toolkit.prereg.registration import Registration
 from toolkit.prereg.verification import Verification
-from toolkit.registers.row_types import ProbeIntervalRow
+from toolkit.registers.arrow import Row
 from toolkit.registers.study import Study
 from toolkit.site.citation import Citation
 from toolkit.site.front import Front
@@ -61,7 +61,7 @@ class Material:
     verifications: tuple[Verification, ...] = ()
     front: Front | None = None
     findings: tuple[Finding, ...] = ()
-    probe_figures: Mapping[str, Sequence[ProbeIntervalRow]] = field(default_factory=dict)
+    probe_figures: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     registrations: tuple[Registration, ...] = ()
     played: Mapping[str, Mapping[str, Sequence[Mapping[str, object]] | str]] = field(default_factory=dict)
     played_how: str = ""

@@ -16,9 +16,8 @@ from toolkit.drafting.power import Components, Power, simulate
 from toolkit.drafting.scaffold import scaffold
 from toolkit.drafting.simulation import Design
 from toolkit.errors import UsageError
-from toolkit.registers.importing.log import Log
 from toolkit.registers.importing.mapping import parse_mapping
-from toolkit.registers.importing.source import ROW
+from toolkit.registers.importing.source import ROW, Log
 from toolkit.registers.importing.tables import tables_of
 from toolkit.rules.rulebook import RuleBook, load_rulebook
 from toolkit.verification.decidable import check_decidable

@@ -1,25 +1,51 @@
 """Forged tokens, one defect each: what the verifier must refuse, where, and what it must accept."""
 
+import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import cache
 
 import pytest
 
 from tests.conftest import CHECKOUT
 from tests.forge import der
-from tests.forge.case import given, verified
+from tests.forge.case import also, by, embedding, given, judged, recipe, verified
 from tests.forge.defects import CASES, CHECKS, Case
 from tests.forge.defects_time import ISSUED, SECOND, crl
-from tests.forge.pki import SERVER_AUTH, authority, house, root, stamper
-from tests.forge.token import CONTENT_TYPE, NOW, STAMPED, TST_INFO, Ess, Recipe
+from tests.forge.keys import Scheme
+from tests.forge.pki import SERVER_AUTH, UNKNOWN, Crl, Revoked, authority, house, root, stamper
+from tests.forge.token import (
+    CONTENT_TYPE,
+    DOCUMENT,
+    MESSAGE_DIGEST,
+    NOW,
+    STAMPED,
+    TST_INFO,
+    Ess,
+    Recipe,
+    accuracy,
+    attribute,
+)
 from tests.golden.measure_engines import GIVEN_TIME, Question, ask
-from toolkit.prereg.token.der import check_der
-from toolkit.prereg.token.verdict import Refused
+from tests.registrations import chained, rehash
+from tests.unit.decisions.study import RULES
+from tests.unit.prereg.drafts import H, add_to, amendment, freeze_with, problems, verify, write_draft
+from toolkit.errors import DamagedError
+from toolkit.prereg.chain import begin, pending_document
+from toolkit.prereg.chronology import StudyRuns
+from toolkit.prereg.evidence import Judged, Subject, judge, places
+from toolkit.prereg.registration import load_registration
+from toolkit.prereg.token.der import MAX_ELEMENTS, check_der
+from toolkit.prereg.token.verdict import Refused, TokenVerdict
 from toolkit.prereg.token.verify import STEPS, Material, verify_token
+from toolkit.prereg.trust import Trusted
+from toolkit.prereg.verification import agreement, independence
 
 VALID = [name for name in CASES if name.startswith("valid: ")]
 DEFECTS = [name for name in CASES if not name.startswith("valid: ")]
@@ -30,14 +56,14 @@ def built(name: str) -> Case:
     return CASES[name]()
 
 
-def judged(case: Case):
+def verdict_of(case: Case):
     return verify_token(case.token, Material(**case.material), at=case.at)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_forged_token_gets_its_verdict(name) -> None:
     case = built(name)
-    verdict = judged(case)
+    verdict = verdict_of(case)
     assert (verdict.verdict, verdict.failed_check) == (case.expected, case.failed_check), verdict.message
 
 
@@ -91,12 +117,12 @@ NOTES = {
 
 @pytest.mark.parametrize("name", MESSAGES)
 def test_a_message_says_what_was_found(name) -> None:
-    assert MESSAGES[name] in judged(built(name)).message
+    assert MESSAGES[name] in verdict_of(built(name)).message
 
 
 @pytest.mark.parametrize("name", NOTES)
 def test_a_note_says_what_is_unusual(name) -> None:
-    assert NOTES[name] in " | ".join(judged(built(name)).notes)
+    assert NOTES[name] in " | ".join(verdict_of(built(name)).notes)
 
 
 REVOCATION = {
@@ -117,7 +143,7 @@ REVOCATION = {
 
 @pytest.mark.parametrize("name", REVOCATION)
 def test_only_a_list_that_can_vouch_vouches(name) -> None:
-    assert REVOCATION[name] in judged(built(name)).revocation
+    assert REVOCATION[name] in verdict_of(built(name)).revocation
 
 
 @pytest.mark.parametrize(
@@ -130,25 +156,25 @@ def test_only_a_list_that_can_vouch_vouches(name) -> None:
     ],
 )
 def test_a_list_vouches_only_for_older_tokens_and_not_before_its_time(issued, at, known) -> None:
-    assert known in judged(verified(given(Recipe(), crls=(crl(issued=issued),), at=at))).revocation
+    assert known in verdict_of(verified(given(Recipe(), crls=(crl(issued=issued),), at=at))).revocation
 
 
 def test_a_list_of_an_authority_that_signs_none_is_not_used() -> None:
     issuer = authority("Forge Listless", house().root, usages=("certificate_signing",))
     case = verified(given(Recipe(signer=stamper("Forge Unlisted", issuer)), crls=(crl(issuer=issuer),)))
-    assert judged(case).revocation == "not checked"
+    assert verdict_of(case).revocation == "not checked"
 
 
 def test_further_certificates_that_are_named_are_those_of_the_chain() -> None:
     for house_of_further, failed in (("A", None), ("B", "chain")):
         further = Ess(house(house_of_further).intermediate.der)
         case = verified(Recipe(ess=(Ess(house().signer.der), further)))
-        assert judged(case).failed_check == failed
+        assert verdict_of(case).failed_check == failed
 
 
 def test_an_attribute_whose_first_value_is_right_has_no_second_one() -> None:
     values = (CONTENT_TYPE, (der.oid(TST_INFO), der.oid(f"{TST_INFO}.1")))
-    assert judged(verified(Recipe(values=(values,)))).failed_check == "signed_attributes"
+    assert verdict_of(verified(Recipe(values=(values,)))).failed_check == "signed_attributes"
 
 
 def test_a_self_issued_authority_does_not_lengthen_its_path() -> None:
@@ -156,19 +182,19 @@ def test_a_self_issued_authority_does_not_lengthen_its_path() -> None:
     old = authority("Forge Rolling", top, "rsa-2048")
     signer = stamper("Forge Rolled", authority("Forge Rolling", old, serial=7))
     case = verified(given(Recipe(signer=signer), roots=(top.der,)))
-    assert judged(case).verdict == "verified"
+    assert verdict_of(case).verdict == "verified"
 
 
 def test_an_authority_for_web_servers_alone_issues_no_stampers() -> None:
     issuer = authority("Forge Web", house().root, purposes=(SERVER_AUTH,))
     case = verified(Recipe(signer=stamper("Forge Stray", issuer)))
-    assert judged(case).failed_check == "chain"
+    assert verdict_of(case).failed_check == "chain"
     pinned = case.material | {"roots": (issuer.der,)}
-    assert judged(replace(case, material=pinned)).verdict == "verified"
+    assert verdict_of(replace(case, material=pinned)).verdict == "verified"
 
 
 def test_a_reply_does_not_grant_and_fail() -> None:
-    assert judged(verified(Recipe(failure=14))).failed_check == "status"
+    assert verdict_of(verified(Recipe(failure=14))).failed_check == "status"
 
 
 def test_padding_of_bits_is_zero() -> None:
@@ -185,14 +211,16 @@ def test_no_byte_of_a_token_can_be_changed() -> None:
     for position in range(0, len(case.token), 3):
         changed = bytearray(case.token)
         changed[position] ^= 1 << position % 8
-        if judged(replace(case, token=bytes(changed))).verdict == "verified":
+        if verdict_of(replace(case, token=bytes(changed))).verdict == "verified":
             accepted.append(position)
     assert set(accepted) <= {status}
 
 
 def test_a_token_cut_off_anywhere_is_refused() -> None:
     case = built("valid: usual")
-    ends = {judged(replace(case, token=case.token[:end])).failed_check for end in range(1, len(case.token))}
+    ends = {
+        verdict_of(replace(case, token=case.token[:end])).failed_check for end in range(1, len(case.token))
+    }
     assert ends == {"encoding"}
 
 
@@ -206,3 +234,210 @@ def test_the_readmes_example_works_with_the_folder_alone_under_another_name(tmp_
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("TokenVerdict(verdict='verified'")
+
+
+AFTER = datetime(2024, 6, 1, tzinfo=UTC)
+VERIFIED = TokenVerdict("verified", None, None, "")
+
+
+# ---------------------------------------------------------------------------------------------------- tokens
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\x30\x80" + b"\x05\x00" * 64,  # not 128 bytes, but an indefinite length
+        b"\x9f\x1e\x00",  # tag number 30 in the long form
+        b"\x9f\x80\x1f\x00",  # a tag number with a leading zero
+        b"\x02\x02\xff\x80",  # a negative integer with a needless byte
+        b"\x06\x01\x80",
+        b"\x03\x02\x08\x00",
+    ],
+)
+def test_a_form_that_der_does_not_have_is_refused(raw) -> None:
+    with pytest.raises(Refused):
+        check_der(raw)
+
+
+def test_unusual_forms_that_der_has_are_read() -> None:
+    for raw in (b"\x9f\x1f\x00", b"\x9f\x81\x00\x00", b"\x02\x02\xff\x7f"):
+        check_der(raw)
+
+
+def test_too_many_elements_are_refused_before_they_are_counted_one_by_one() -> None:
+    with pytest.raises(Refused, match="elements"):
+        check_der(der.tlv(0x30, b"\x05\x00" * (MAX_ELEMENTS + 2)))
+
+
+def _text_for_octets() -> TokenVerdict:
+    raw = recipe().make()
+    kind = der.oid("1.2.840.113549.1.9.16.1.4")
+    at = raw.index(kind) + len(kind)
+    inner = at + len(der.header(raw[at:]))
+    assert (raw[at], raw[inner]) == (0xA0, 0x04)
+    return judged(raw[:inner] + b"\x0c" + raw[inner + 1 :])
+
+
+def _with_list(**knobs: object) -> TokenVerdict:
+    return judged(recipe(), crls=(Crl(house().intermediate, AFTER, **knobs).der,))
+
+
+def _insisting() -> TokenVerdict:
+    signer = stamper("Forge Insisting", house().intermediate, "pss-sha256")
+    return judged(by(signer, scheme=Scheme("pss", "sha512"), digest="sha512"))
+
+
+TWO_VALUES = attribute("1.3.6.1.4.1.99999.7", der.integer(1), der.integer(2))
+# By verdict and the check that it comes from.
+EDGES: dict[tuple[str, str | None], dict[str, Callable[[], TokenVerdict]]] = {
+    ("verified", None): {
+        "an unknown attribute of several values": lambda: judged(also(TWO_VALUES)),
+        "it says: was taken off the revocation list again": lambda: _with_list(
+            revoked=(Revoked(house().signer.number, AFTER, "remove from list"),)
+        ),
+    },
+    ("incomplete", "imprint"): {
+        "neither document nor hash": lambda: judged(recipe(), document=None),
+        "a SHA-512 where only a SHA-256 is known": lambda: judged(
+            recipe(imprint_digest="sha512"), document=None, digest=("sha256", bytes(32))
+        ),
+    },
+    ("not_verified", "status"): {
+        "it says: the reply has more parts": lambda: judged(der.with_more(recipe().make(), der.NULL)),
+    },
+    ("not_verified", "structure"): {
+        "it says: its content is no OCTET STRING": _text_for_octets,
+        "an absurd accuracy": lambda: judged(recipe(accuracy=accuracy(9 * 10**12))),
+        "a more absurd accuracy": lambda: judged(recipe(accuracy=accuracy(10**14))),
+    },
+    ("not_verified", "signed_attributes"): {
+        "it says: signed attribute message_digest is missing": lambda: judged(
+            recipe(values=((MESSAGE_DIGEST, (der.tlv(0x0C, b"x" * 32),)),))
+        ),
+    },
+    ("not_verified", "signature"): {
+        "it says: weak or unknown algorithm sha1": lambda: judged(
+            by(stamper("Forge Ed", house().intermediate, "ed25519"), digest="sha1")
+        ),
+        "it says: the signature's parameters are not those that its key insists on": _insisting,
+    },
+    ("not_verified", "revocation"): {
+        "a list with an extension twice": lambda: _with_list(extensions=(UNKNOWN, UNKNOWN)),
+    },
+}
+
+
+@pytest.mark.parametrize(("expected", "edge"), [(key, edge) for key in EDGES for edge in EDGES[key]])
+def test_an_edge_gets_its_verdict(expected, edge) -> None:
+    verdict = EDGES[expected][edge]()
+    assert (verdict.verdict, verdict.failed_check) == expected, verdict.message
+    if edge.startswith("it says: "):
+        assert edge.removeprefix("it says: ") in " ".join((verdict.message, *verdict.notes))
+
+
+# --------------------------------------------------------------------------------------------- registrations
+
+
+def test_what_waits_for_another_document_is_removed(tmp_path) -> None:
+    old = begin(tmp_path, b"one") / "evidence" / "A.tsr"
+    old.write_bytes(b"token")
+    begin(tmp_path, b"one")
+    assert old.exists()
+    begin(tmp_path, b"two")
+    assert not old.exists()
+    assert pending_document(tmp_path) == b"two"
+
+
+def test_what_waits_without_its_evidence_is_begun_anew(tmp_path) -> None:
+    (begin(tmp_path, b"one") / "evidence").rmdir()
+    assert (begin(tmp_path, b"one") / "evidence").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ('name = "FreeTSA"', 'name = "Nobody"', "does not name"),
+        ("evidence/document", "FROZEN.sha256", "not that of"),
+    ],
+)
+def test_a_record_that_does_not_fit_is_damaged(restated, before, after, told) -> None:
+    text = (restated / "record.toml").read_text()
+    assert before in text
+    (restated / "record.toml").write_text(text.replace(before, after))
+    rehash(restated)
+    with pytest.raises(DamagedError, match=told):
+        load_registration(restated)
+
+
+def test_independence_wants_every_token_verified() -> None:
+    tokens = []
+    for label, verdict in (("a", "verified"), ("b", "verified"), ("c", "not_verified")):
+        authority = Trusted(label, label, f"Operator {label}", "https://x.example", (label * 64,))
+        stated = TokenVerdict(verdict, None, None, "", root_sha256=label * 64, key_sha256=(label,))
+        tokens.append(Judged(authority, "t", stated))
+    trust = [each.authority for each in tokens]
+    assert independence(tokens, trust).outcome == "missing"
+    assert independence(tokens[:2], trust).outcome == "passed"
+
+
+def test_times_may_be_a_day_apart_and_no_more() -> None:
+    def outcome(apart: timedelta) -> str:
+        verdicts = [TokenVerdict("verified", None, None, "", gen_time=NOW + d) for d in (timedelta(), apart)]
+        return agreement([Judged(None, "t", verdict) for verdict in verdicts]).outcome
+
+    assert outcome(timedelta(hours=24)) == "passed"
+    assert outcome(timedelta(hours=24, microseconds=1)) == "failed"
+
+
+def test_lists_of_other_authorities_are_no_news_in_a_registration(tmp_path) -> None:
+    (tmp_path / "evidence").mkdir()
+    made = embedding(house().signer, house().intermediate, house().root).make()
+    (tmp_path / "evidence/a.tsr").write_bytes(made)
+    (tmp_path / "evidence/b.crl").write_bytes(Crl(house("B").intermediate, AFTER).der)
+    authority = Trusted("A", "a", "A", "https://a.example", (hashlib.sha256(house().root.der).hexdigest(),))
+    token = judge(Subject(tmp_path, DOCUMENT), authority, "evidence/a.tsr", "", NOW)
+    assert token.is_verified
+    assert not any("issued none of the chain" in note for note in token.verdict.notes)
+
+
+def test_a_freeze_made_here_cannot_be_called_a_restatement(frozen, pair) -> None:
+    """Its amendments would need no token: one made after the runs would pass under any date."""
+    shutil.copy(frozen / "FROZEN.sha256", frozen / "evidence" / "list")
+    record = frozen / "record.toml"
+    record.write_text(record.read_text().replace('place = "FROZEN.sha256"', 'place = "evidence/list"'))
+    (frozen / "amendments").mkdir()
+    (frozen / "amendments" / "A1.toml").write_bytes(amendment())
+    rehash(frozen, [*chained(frozen), "amendments/A1.toml"])
+    assert (3, "failed") in problems(verify(frozen, *pair))
+
+
+def test_a_freeze_that_excepts_every_run_does_not_precede_the_runs(tmp_path, pair) -> None:
+    exception = '\n[[exceptions]]\nrun = "r"\nreason = "It was a pilot."\n'
+    folder = write_draft(tmp_path, rules=RULES + H + exception)
+    freeze_with(folder, *pair)
+    run = {"run_id": "r", "role": "primary", "launched_at": datetime.now(UTC) - timedelta(days=99)}
+    study = StudyRuns("s", [run], ("primary",))
+    result = verify(folder, *pair, studies=[study])
+    assert result.chronology[0].verdict == "run_before_freeze"
+    assert (7, "failed") in problems(result)
+
+
+def test_a_proven_amendment_is_dated_by_its_tokens(frozen, pair) -> None:
+    """A day that an amendment names, far from its tokens', is what a reader would be shown."""
+    add_to(frozen, amendment(), *pair)
+    assert verify(frozen, *pair).verdict == "verified"
+    path = frozen / "amendments" / "A1.toml"
+    path.write_text(re.sub(r'dated = ".*"', 'dated = "2020-01-01"', path.read_text()))
+    rehash(frozen)
+    chain = (frozen / "LATER.chain").read_bytes()
+    for source in pair:
+        reply = source.obtain(hashlib.sha256(chain).digest(), lambda _: VERIFIED, lambda _: None)
+        token, request = (frozen / name for name in places("A1", source.trusted))
+        token.write_bytes(reply.response)
+        request.write_bytes(reply.request)
+    assert problems(verify(frozen, *pair)) == [(8, "failed")]
+
+
+def test_junk_beside_good_certificates_spoils_no_token(frozen, pair) -> None:
+    (frozen / "evidence" / "junk.pem").write_bytes(b"0\x03\x02\x01\x01")
+    assert verify(frozen, *pair).verdict == "verified"

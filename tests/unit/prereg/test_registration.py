@@ -7,12 +7,17 @@ import subprocess
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.conftest import CHECKOUT
 from tests.registrations import rehash
-from toolkit.errors import DamagedError, IncompleteError, VerificationError
+from toolkit.errors import DamagedError, IncompleteError, ToolkitError, VerificationError
+from toolkit.prereg.chain import extend_chain, parse_chain
 from toolkit.prereg.evidence import anchor
+from toolkit.prereg.record import Authority, FreezeRecord, read_record, write_record
 from toolkit.prereg.registration import load_registration
+from toolkit.prereg.trust import Trusted, known_authorities, operator_of, parse_trust, slug_of, write_trust
 
 EMBEDDED = CHECKOUT / "prereg" / "embedded"
 PAIRED = CHECKOUT / "prereg" / "paired-rollouts"
@@ -147,3 +152,173 @@ def test_the_anchor_is_the_hash_of_digest_and_tokens(tmp_path) -> None:
     tokens[1].unlink()
     with pytest.raises(IncompleteError):
         anchor(registration)
+
+
+FROZEN = hashlib.sha256(b"frozen").hexdigest()
+NAMES = ("record.toml", "amendments/A1.toml", "deviations/D1.toml")
+
+
+def chain(*names: str, frozen: str = FROZEN) -> bytes:
+    raw = b""
+    for name in names or NAMES:
+        raw = extend_chain(raw, frozen, name, name.encode())
+    return raw
+
+
+def test_the_links_are_those_of_a_shell(tmp_path) -> None:
+    """The recipe in the documentation, in another language."""
+    script = """
+    link=$1; shift
+    for name in "$@"; do
+      rest="$(printf %s "$name" | sha256sum | cut -d' ' -f1)  $name"
+      link=$(printf '%s\\n%s\\n' "$link" "$rest" | sha256sum | cut -d' ' -f1)
+      printf '%s  %s\\n' "$link" "$rest"
+    done
+    """
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", FROZEN, *NAMES], capture_output=True, check=True, cwd=tmp_path
+    )
+    assert done.stdout == chain()
+
+
+def test_entries_know_their_place() -> None:
+    entries = parse_chain(chain(), FROZEN, "here")
+    assert [(entry.number, entry.name, entry.id) for entry in entries] == [
+        (1, "record.toml", ""),
+        (2, "amendments/A1.toml", "A1"),
+        (3, "deviations/D1.toml", "D1"),
+    ]
+
+
+def test_an_entry_is_timestamped_with_all_before_it() -> None:
+    entries = parse_chain(chain(), FROZEN, "here")
+    assert [entry.text for entry in entries] == [chain(*NAMES[: n + 1]) for n in range(3)]
+
+
+@given(st.integers(0, len(chain()) - 1), st.integers(1, 255))
+def test_no_byte_can_be_changed(at, by) -> None:
+    raw = bytearray(chain())
+    raw[at] ^= by
+    with pytest.raises(ToolkitError):
+        parse_chain(bytes(raw), FROZEN, "here")
+
+
+def lines() -> list[bytes]:
+    return chain().splitlines(keepends=True)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"".join(lines()[1:]),
+        b"".join([lines()[0], lines()[2]]),
+        b"".join([lines()[1], lines()[0], lines()[2]]),
+        chain(frozen=hashlib.sha256(b"other").hexdigest()),
+    ],
+    ids=["first line dropped", "second line dropped", "lines exchanged", "another freeze"],
+)
+def test_a_line_that_is_dropped_or_moved_is_found(raw) -> None:
+    with pytest.raises(VerificationError, match="the chain of later files is broken"):
+        parse_chain(raw, FROZEN, "here")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("amendments/A.toml", "deviations/D.toml", "amendments/A.toml"),
+        ("../a.toml",),
+        ("/etc/passwd",),
+        ("amendments/A 1.toml",),
+        ("amendments/more/A1.toml",),
+        ("notes.toml",),
+    ],
+    ids=["twice", "a path upwards", "an absolute path", "a blank", "another place", "another file"],
+)
+def test_a_name_that_a_chain_cannot_have_is_refused(names) -> None:
+    with pytest.raises(DamagedError):
+        chain(*names)
+
+
+def test_a_chain_without_its_last_line_end_is_refused() -> None:
+    with pytest.raises(DamagedError):
+        parse_chain(chain().rstrip(), FROZEN, "here")
+
+
+ONE = Trusted(
+    "One Ünion", slug_of("One Ünion"), "Operator 1", "https://one.example/tsr", ("a" * 64,), ("1.2.3",)
+)
+TWO = Trusted(
+    "Two", "two", "Operator 2", "demonstration", ("b" * 64, "c" * 64), certificates="https://x.example"
+)
+
+
+def test_a_trust_file_reads_as_it_was_written() -> None:
+    assert parse_trust(write_trust((ONE, TWO), "Comment."), "here") == (ONE, TWO)
+
+
+def test_the_shipped_authorities_are_of_different_operators() -> None:
+    known = known_authorities()
+    assert {"FreeTSA", "DigiCert"} <= {authority.name for authority in known}
+    assert len({authority.operator for authority in known}) == len(known)
+    assert len({root for authority in known for root in authority.roots}) == len(known)
+
+
+def test_a_readers_own_file_is_added(tmp_path) -> None:
+    (tmp_path / "mine.toml").write_text(write_trust((ONE,), "Mine."), encoding="utf-8")
+    known = known_authorities(tmp_path / "mine.toml")
+    assert operator_of("a" * 64, known) == "Operator 1"
+    assert operator_of("a" * 64, known_authorities()) is None
+
+
+GOOD = write_trust((TWO,), "Good.")
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "authorities = 3",
+        "authorities = [3]",
+        GOOD.replace("b" * 64, "b" * 63),
+        GOOD.replace("demonstration", "ftp://x"),
+        GOOD.replace('"Two"', '""'),
+        GOOD.replace('"Two"', '"\\u0007"'),
+        GOOD.replace('"Two"', '"---"'),
+        GOOD.replace('"Two"', "'a\\b'"),
+        GOOD.replace("roots = [", "roots = []\n# ["),
+        GOOD + GOOD,
+        "x = " + "[" * 100_000,
+    ],
+)
+def test_a_trust_file_that_says_nothing_is_damaged(text) -> None:
+    with pytest.raises(DamagedError, match="trust file"):
+        parse_trust(text, "here")
+
+
+def test_two_authorities_of_one_file_name_are_refused() -> None:
+    with pytest.raises(DamagedError, match="names an authority twice"):
+        parse_trust(GOOD + "".join(GOOD.partition("[[")[1:]), "here")
+
+
+def record(*authorities: Authority) -> FreezeRecord:
+    return FreezeRecord("public", "x", "f" * 64, "FROZEN.sha256", NOON, "", "here", authorities)
+
+
+def test_a_record_reads_as_it_was_written() -> None:
+    written = record(
+        Authority('"quoted" \\ é', "https://one.example", NOON, "evidence/a.tsr", "evidence/a.tsq")
+    )
+    assert read_record(write_record(written)) == written
+
+
+@pytest.mark.parametrize("place", ["../a.tsr", "/a.tsr", "a.tsr", "evidence/../a.tsr", "evidence/"])
+def test_evidence_lies_in_its_folder(place) -> None:
+    with pytest.raises(ValueError, match="is no file under evidence/"):
+        read_record(write_record(record(Authority("a", "https://one.example", NOON, place))))
+
+
+def test_one_token_does_not_stand_for_two_authorities() -> None:
+    both = (Authority(name, "https://x.example", NOON, "evidence/a.tsr") for name in "AB")
+    with pytest.raises(ValueError, match="named twice"):
+        read_record(write_record(record(*both)))

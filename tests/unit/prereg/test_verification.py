@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,13 +11,22 @@ import pytest
 from tests.conftest import CHECKOUT
 from tests.restated_document import fit_restatement, made_document
 from tests.unit.prereg.drafts import problems, told
+from toolkit.errors import VerificationError
 from toolkit.prereg.authority import make_request
 from toolkit.prereg.chronology import Chronology, Freeze, StudyRuns, chronology, seconds_to_settle
 from toolkit.prereg.demonstration import DemonstrationAuthority
 from toolkit.prereg.evidence import write_certificates
 from toolkit.prereg.registration import load_registration
 from toolkit.prereg.trust import known_authorities, known_restatements, write_trust
-from toolkit.prereg.verification import Reader, Verification, verify_registration
+from toolkit.prereg.verification import (
+    Check,
+    Reader,
+    Standing,
+    Verification,
+    require,
+    standing_of,
+    verify_registration,
+)
 
 ROLES = ("pilot", "primary", "reference")
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -234,3 +244,63 @@ def test_a_launch_waits_until_the_freeze_is_over_by_every_clock(age, left) -> No
     registration = load_registration(CHECKOUT / "prereg" / "embedded")
     last = max(authority.recorded_time for authority in registration.record.authorities)
     assert seconds_to_settle(registration, last + timedelta(seconds=age)) == left
+
+
+TOKEN = Check(4, "token of A", "missing", "the token is not here: evidence/a.tsr")
+TOO_FEW = Check(5, "independent authorities", "missing", "1 verified tokens; all are needed, and at least 2")
+PAPER = Check(2, "timestamped document", "missing", "not here: the document.\nGet it from there.")
+LATE = Check(9, "amendments before runs", "failed", "A1 made after the first run")
+UNPROVEN = Check(8, "amendments and deviations", "unproven", "by the days that they name")
+
+CASES: dict[str, tuple[str, tuple[Check, ...], Standing]] = {
+    "what passed is what its record says": ("public", (), Standing("public")),
+    "what nobody contradicts does not lessen it": ("public", (UNPROVEN,), Standing("public")),
+    "a demonstration is one": ("demonstration", (), Standing("demonstration")),
+    "what is missing is told in a line each": (
+        "demonstration",
+        (PAPER, TOKEN),
+        Standing("incomplete", (), ("not here: the document", "the token is not here: evidence/a.tsr")),
+    ),
+    "what follows from a token that is missing is not told": (
+        "public",
+        (TOKEN, TOO_FEW),
+        Standing("incomplete", (), ("the token is not here: evidence/a.tsr",)),
+    ),
+    "a single token is": ("public", (TOO_FEW,), Standing("incomplete", (), (TOO_FEW.detail,))),
+    "a failed step outweighs, and is named once": (
+        "public",
+        (PAPER, LATE, LATE),
+        Standing("failed", ("amendments before runs",), ("not here: the document",)),
+    ),
+    "files that do not hold": (
+        "unknown",
+        (Check(1, "recorded files", "failed", "changed"),),
+        Standing("failed", ("recorded files",)),
+    ),
+}
+
+
+@pytest.mark.parametrize("claim", CASES)
+def test_a_standing_is_the_least_that_the_steps_leave(claim: str) -> None:
+    recorded, checks, expected = CASES[claim]
+    passed = Check(7, "freeze before runs", "passed", "")
+    assert standing_of(Verification("r", "any", (passed, *checks), standing=recorded)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "refused"),
+    [
+        ("public", ()),
+        ("demonstration", ("public",)),
+        ("incomplete", ("public", "demonstration")),
+        ("failed", ("public", "demonstration", None)),
+    ],
+)
+def test_less_than_what_is_required_is_refused(name: str, refused: tuple[str | None, ...]) -> None:
+    standings = {"good": Standing("public"), "r": Standing(name, ("a step",), ("a token",))}
+    for least in ("public", "demonstration", None):
+        told = (
+            pytest.raises(VerificationError, match="registration r ") if least in refused else nullcontext()
+        )
+        with told:
+            require(standings, least)

@@ -15,7 +15,7 @@ from toolkit.lab.commands.executing import chosen, executor_options
 from toolkit.lab.commands.probe_advise import advise
 from toolkit.lab.commands.probe_drift import drift
 from toolkit.places import find_home
-from toolkit.registers.row_types import ProbeCheckpointRow
+from toolkit.registers.arrow import Row
 
 if TYPE_CHECKING:
     from toolkit.documents import probe as documents
@@ -275,9 +275,7 @@ def _show(study: Study, found: Report) -> None:
     )
 
 
-def _ratio_cells(
-    found: Report, row: ProbeCheckpointRow, ratios: Mapping[str, tuple[str, str, str]]
-) -> list[str]:
+def _ratio_cells(found: Report, row: Row, ratios: Mapping[str, tuple[str, str, str]]) -> list[str]:
     figures = _by_figure(found, row)
     return [
         f"{row['trajectory']}@{row['step']}",
@@ -285,7 +283,7 @@ def _ratio_cells(
     ]
 
 
-def _show_noise(found: Report, rows: Sequence[ProbeCheckpointRow]) -> None:
+def _show_noise(found: Report, rows: Sequence[Row]) -> None:
     """Show, under faults, the plain figures that few groups distort beside what noise alone gives."""
     headings = ("checkpoint", "within tasks P", "I", "pure noise", "debiased P", "I", "norm²/floor P", "I")
     shown = []
@@ -302,7 +300,7 @@ def _show_noise(found: Report, rows: Sequence[ProbeCheckpointRow]) -> None:
     output.print_table(headings, shown, "faults, MC: what is more than noise", numbers=True)
 
 
-def _show_drift(found: Report, rows: Sequence[ProbeCheckpointRow]) -> None:
+def _show_drift(found: Report, rows: Sequence[Row]) -> None:
     """Show the drift ratio of steps that are taken as a trainer takes them, with its interval."""
     by_place = {_place(row): found.drifts.get(_place(row), []) for row in rows}
     columns = {

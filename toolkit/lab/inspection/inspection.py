@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.lab.inspection.agreement import Agreement, agreement, asked
 from toolkit.lab.inspection.calls import Call, calls_of_json, calls_of_text
-from toolkit.registers.importing.log import FILE, Log
+from toolkit.registers.importing.source import FILE, Log
 
 if TYPE_CHECKING:
     import polars as pl

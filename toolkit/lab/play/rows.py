@@ -9,7 +9,7 @@ from typing import Any
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError, did_you_mean
 from toolkit.files import LARGEST_ROWS, read_bytes
 from toolkit.registers import arrow
-from toolkit.registers.row_types import RunRow
+from toolkit.registers.arrow import Row
 from toolkit.registers.study import Study, specification_document
 from toolkit.specification import KEEPS_ALL, Specification, read_specification
 
@@ -47,9 +47,9 @@ def table_of_run(study: Study, table: str, run_id: str) -> Any:
     return study.run_columns(table, run_id, study.table(table).column_names)
 
 
-def run_row(study: Study, run_id: str) -> RunRow:
+def run_row(study: Study, run_id: str) -> Row:
     """Return a run's row of `runs`."""
-    by_name: dict[str, list[RunRow]] = study.kept("runs by name", lambda: _by_name(study))
+    by_name: dict[str, list[Row]] = study.kept("runs by name", lambda: _by_name(study))
     rows = by_name.get(run_id, [])
     if len(rows) != 1:
         raise DamagedError(
@@ -58,14 +58,14 @@ def run_row(study: Study, run_id: str) -> RunRow:
     return rows[0]
 
 
-def _by_name(study: Study) -> dict[str, list[RunRow]]:
-    by_name: dict[str, list[RunRow]] = {}
+def _by_name(study: Study) -> dict[str, list[Row]]:
+    by_name: dict[str, list[Row]] = {}
     for row in study.rows("runs"):
         by_name.setdefault(row["run_id"], []).append(row)
     return by_name
 
 
-def keeps_checkpoints(run: RunRow) -> bool:
+def keeps_checkpoints(run: Row) -> bool:
     """Whether a run's checkpoints are in its study's registers, as its specification says."""
     return bool(specification_document(run).get("registers", KEEPS_ALL) == KEEPS_ALL)
 

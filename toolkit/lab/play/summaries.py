@@ -12,8 +12,8 @@ from toolkit.canonical import canonical
 from toolkit.estimators import luck_share, luck_share_interval, mean_luck_share
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers import arrow
+from toolkit.registers.arrow import Row
 from toolkit.registers.episode_counts import CountedRun, count_groups, count_run
-from toolkit.registers.row_types import LuckShareRow
 from toolkit.registers.schema import EVALUATIONS
 from toolkit.specification import LanguageModelSpecification, Specification
 
@@ -125,9 +125,9 @@ def groups_summary(run: arrow.Row, groups: Any) -> list[arrow.Row]:
     return [] if groups is None else [{**run, **count_groups(run["run_id"], groups)}]
 
 
-def luck_share_summary(run: arrow.Row, rows: Iterable[LuckShareRow], policy: str) -> list[arrow.Row]:
+def luck_share_summary(run: arrow.Row, rows: Iterable[Row], policy: str) -> list[arrow.Row]:
     """Return a row a diagnostic and reward; none where the reward never varies: no data is not zero."""
-    places: dict[tuple[int, str, str], list[LuckShareRow]] = {}
+    places: dict[tuple[int, str, str], list[Row]] = {}
     for row in rows:
         places.setdefault((row["step"], row["pool"], row["regime"]), []).append(row)
     return [

@@ -42,7 +42,6 @@ from toolkit.lab.training.language_model.merging import restore_base
 from toolkit.lab.training.language_model.session import load_base
 from toolkit.lab.training.recipe import Recipe, read_recipe
 from toolkit.registers.arrow import Row
-from toolkit.registers.row_types import ProbeCheckpointRow
 
 BATCH = 8
 """Transcripts that share a pass when they are scored."""
@@ -78,7 +77,7 @@ def probe_model_trajectory(job: ProbeJob, run: specification.LanguageModelSpecif
     return trajectory.files()
 
 
-def scored_model(checkpoint: Row, run_id: str, stored: ProbeCheckpointRow) -> ScoredPolicy:
+def scored_model(checkpoint: Row, run_id: str, stored: Row) -> ScoredPolicy:
     """Return what was scored of a checkpoint of `adapters`, as far as that can be said without the model."""
     if checkpoint["adapter"] is None:
         numbers = stored["adapter_fingerprint"]

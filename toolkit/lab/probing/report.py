@@ -19,7 +19,7 @@ from toolkit.lab.probing import probed, probed_model, published, run
 from toolkit.lab.probing.design import CHECKPOINTS, RegisteredProbe
 from toolkit.lab.probing.figures import check_evidence, each_place
 from toolkit.registers import arrow
-from toolkit.registers.row_types import ProbeCheckpointRow
+from toolkit.registers.arrow import Row
 from toolkit.registers.study import Study
 from toolkit.registers.validation import compare
 from toolkit.specification import LanguageModelSpecification
@@ -32,7 +32,7 @@ FIGURES = "probe_intervals"
 class Report:
     """What a study's probe says."""
 
-    checkpoints: tuple[ProbeCheckpointRow, ...]  # rows of `probe_checkpoints`, the untrained policy first
+    checkpoints: tuple[Row, ...]  # rows of `probe_checkpoints`, the untrained policy first
     figures: Mapping[Place, list[arrow.Row]]  # place → its rows of `probe_intervals`
     summaries: Mapping[Place, list[arrow.Row]]  # place → its rows of `probe`
     # Place → its rows of `probe_drift`; none where the study has no such table
@@ -68,7 +68,7 @@ def report(study: Study, trajectory: str = "*", scored: str | None = None) -> Re
 
 
 def recompute(
-    study: Study, meant: Sequence[ProbeCheckpointRow], probe: RegisteredProbe, progress: Callable[[str], None]
+    study: Study, meant: Sequence[Row], probe: RegisteredProbe, progress: Callable[[str], None]
 ) -> tuple[int, float]:
     """Compute every figure of checkpoints anew from the evidence alone, and compare it with the stored one.
 
@@ -124,13 +124,13 @@ def recompute(
     return compared, worst
 
 
-def _policy(job: probed.ProbeJob, checkpoint: arrow.Row, stored: ProbeCheckpointRow) -> ScoredPolicy:
+def _policy(job: probed.ProbeJob, checkpoint: arrow.Row, stored: Row) -> ScoredPolicy:
     if isinstance(job.run, LanguageModelSpecification):
         return probed_model.scored_model(checkpoint, job.run.run_id, stored)
     return probed.scored_policy(job, checkpoint, stored["scored"])
 
 
-def _order(row: ProbeCheckpointRow) -> tuple[bool, bool, str, int]:
+def _order(row: Row) -> tuple[bool, bool, str, int]:
     return (row["scored"] != ALL, row["trajectory"] != run.BASE, row["trajectory"], row["step"])
 
 

@@ -22,8 +22,7 @@ from toolkit.lab.play.rows import keeps_checkpoints, table_of_run
 from toolkit.lab.verification.replay import Replayer
 from toolkit.noise import draws, regimes
 from toolkit.registers import row_tables
-from toolkit.registers.arrow import to_rows
-from toolkit.registers.row_types import EpisodeRow, RunRow
+from toolkit.registers.arrow import Row, to_rows
 from toolkit.registers.study import Study, specification_document
 from toolkit.specification import Specification
 
@@ -48,8 +47,8 @@ class ReplayedEpisode:
         episode: the episode with every call kept.
     """
 
-    run: RunRow
-    row: EpisodeRow
+    run: Row
+    row: Row
     episode: Episode
 
 
@@ -70,11 +69,11 @@ def choose_pairs(study: Study) -> tuple[ReplayedEpisode, ...]:
     return tuple(played)
 
 
-def _pair(study: Study) -> tuple[RunRow, ...] | None:
+def _pair(study: Study) -> tuple[Row, ...] | None:
     """Return the runs of both designs of the first condition and seed that has them."""  # 1
     if not all(study.has(table) for table in NEEDED):
         return None
-    cells: dict[tuple[Any, ...], dict[str, RunRow]] = {}
+    cells: dict[tuple[Any, ...], dict[str, Row]] = {}
     for run in study.rows("runs"):
         specification = playable(run)
         if specification is None or run["arm"] not in draws.DESIGNS:
@@ -90,12 +89,12 @@ def _pair(study: Study) -> tuple[RunRow, ...] | None:
     return tuple(arms[design] for design in draws.DESIGNS)
 
 
-def _fault_rate(run: RunRow) -> float:
+def _fault_rate(run: Row) -> float:
     specification = playable(run)
     return regimes.REGIMES[specification.regime].fault_rate if specification else 0.0
 
 
-def playable(run: RunRow) -> Specification | None:
+def playable(run: Row) -> Specification | None:
     """Return the specification of a run that can be played here; None where other code made it."""
     try:
         document = json.loads(run.get("specification") or "")
@@ -111,7 +110,7 @@ def playable(run: RunRow) -> Specification | None:
     )
 
 
-def _last_rows(replayer: Replayer) -> dict[tuple[int, int], EpisodeRow]:
+def _last_rows(replayer: Replayer) -> dict[tuple[int, int], Row]:
     """Return the rows of the last step at training noise, by task and schedule."""  # 2
     specification = replayer.specification
     wanted = {"phase": PHASE, "regime": specification.at_noise, "step": specification.steps}
@@ -129,7 +128,7 @@ def _last_rows(replayer: Replayer) -> dict[tuple[int, int], EpisodeRow]:
 
 
 def _most_exposed(
-    paired: dict[tuple[int, int], EpisodeRow], independent: dict[tuple[int, int], EpisodeRow]
+    paired: dict[tuple[int, int], Row], independent: dict[tuple[int, int], Row]
 ) -> Sequence[tuple[int, int]]:
     """Return the tasks and schedules chosen, by sort of outcome."""  # 3
     sorts: dict[tuple[bool, ...], list[tuple[int, int]]] = {
@@ -164,7 +163,7 @@ def choose_of_runs(study: Study) -> dict[str, tuple[ReplayedEpisode, ...] | str]
     return chosen
 
 
-def _why_none(study: Study, run: RunRow, *, is_early: bool) -> str:
+def _why_none(study: Study, run: Row, *, is_early: bool) -> str:
     specified = run.get("specification")
     if not study.has_rows("episodes", run["run_id"]):
         return "the registers hold no row of them"
@@ -178,7 +177,7 @@ def _why_none(study: Study, run: RunRow, *, is_early: bool) -> str:
     return "" if is_early else f"those of the first {SEEDS} seeds of each condition and arm are"
 
 
-def _of_run(study: Study, run: RunRow) -> tuple[ReplayedEpisode, ...]:
+def _of_run(study: Study, run: Row) -> tuple[ReplayedEpisode, ...]:
     replayer = Replayer(study, run["run_id"])
     table = table_of_run(study, "episodes", run["run_id"])
     phases, regimes, steps = (table[name].to_pylist() for name in ("phase", "regime", "step"))

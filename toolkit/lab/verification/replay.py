@@ -27,7 +27,7 @@ from toolkit.lab.training import checkpoint, grpo
 from toolkit.lab.training.optimizer import Weights, start
 from toolkit.lab.training.rows import draws_at
 from toolkit.lab.worlds.world import AnyEpisode
-from toolkit.registers.row_types import EpisodeRow, GroupRow
+from toolkit.registers.arrow import Row
 from toolkit.registers.study import Study
 from toolkit.specification import Specification
 
@@ -56,7 +56,7 @@ class Replayer:
         self._reached = {0: start(untrained(self.specification.surface_tokens))}
         self._sampling = seeds.sampling_seed(self.specification.root, run_id, self.specification.seed)
         self._weights_before = lru_cache(maxsize=2)(self._trained_to)
-        self._groups: dict[int, list[GroupRow]] | None = None
+        self._groups: dict[int, list[Row]] | None = None
 
     def rows(self, table: str) -> list[Any]:
         """Return the run's rows of a table."""
@@ -100,14 +100,14 @@ class Replayer:
             raise errors.UsageError("the run has no such evaluation", expected=f"steps {known}", found=step)
         return self.played(row, traced=True)
 
-    def played(self, row: EpisodeRow, *, traced: bool = False) -> AnyEpisode:
+    def played(self, row: Row, *, traced: bool = False) -> AnyEpisode:
         """Play the episode of an evaluation row, and compare it with the row."""
         episode = self.episode(row, traced=traced)
         again = play.episode_row(self.run_id, self._set(row), row["step"], row["schedule"], episode)
         same(f"episodes of {self.run_id}", row, again)
         return episode
 
-    def episode(self, row: EpisodeRow, *, traced: bool = False) -> AnyEpisode:
+    def episode(self, row: Row, *, traced: bool = False) -> AnyEpisode:
         """Play the episode of an evaluation row."""
         policy = self._policy(self._at_checkpoint(row["step"]))  # 2
         at, sampling = (row["task"], row["schedule"]), segments.evaluated_with(self.specification)
@@ -208,7 +208,7 @@ class Replayer:
             subject = f"the checkpoint at step {weights.step} of {self.run_id}"
             same(subject, row, checkpoint.checkpoint_row(self.run_id, weights))
 
-    def _registered(self, step: int) -> list[GroupRow]:
+    def _registered(self, step: int) -> list[Row]:
         if self._groups is None:
             self._groups = {}
             for row in self.rows("groups"):

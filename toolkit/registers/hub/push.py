@@ -112,7 +112,11 @@ def push(
     commit = plan.head
     if commit is None or not plan.is_empty:  # 3
         say(f"sending {len(plan.added) + len(plan.changed)} files")
-        commit = _commit(study, plan, plan.head or _create(repository, private=private))
+        if commit is None:
+            with hub.telling(repository, "creating the repository"):
+                hub.client().create_repo(repository, repo_type="dataset", private=private)
+            commit = hub.checked_commit(hub.info_of(repository).sha, repository)
+        commit = _commit(study, plan, commit)
     checked = _check_pushed(study, repository, commit)  # 4
     if tag is not None:  # 5
         _tag(study, repository, tag, commit)
@@ -251,13 +255,6 @@ def _grown(study: Study, plan: Plan, remote: Remote | None) -> list[str]:
         if name.startswith(REGISTRATION)
         and read_bytes(study.folder / name).startswith(read_file(here, name, remote.files, LARGEST_CHAIN))
     ]
-
-
-def _create(repository: str, *, private: bool) -> str:
-    """Create a repository and return its first commit."""
-    with hub.telling(repository, "creating the repository"):
-        hub.client().create_repo(repository, repo_type="dataset", private=private)
-    return hub.checked_commit(hub.info_of(repository).sha, repository)
 
 
 def _commit(study: Study, plan: Plan, head: str) -> str:

@@ -6,12 +6,41 @@ import glob
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.registers.importing.log import Log
-from toolkit.registers.importing.readers import READERS
-from toolkit.registers.importing.source import ROW
+from toolkit.registers.importing.readers import (
+    every_eval_ever,
+    groups,
+    history,
+    hub_dataset,
+    inspect_logs,
+    lm_eval,
+    tables,
+    trl,
+    verl,
+)
+from toolkit.registers.importing.source import ROW, Log
 
+
+class Reader(Protocol):
+    """A module that reads a format, with words for people on what it is and what is read."""
+
+    NAME: str
+    SOURCES: str
+
+    def recognizes(self, path: Path) -> bool:
+        """Whether a path is of the format, by its name and its first bytes; it never fails."""
+
+    def read(self, paths: list[Path]) -> Log:
+        """Read the whole log, or raise one clear error."""
+
+
+# The more particular first.
+READERS: tuple[Reader, ...] = (
+    *(inspect_logs, lm_eval, every_eval_ever, trl, verl, groups),
+    *(hub_dataset, history, tables),
+)
 ON_THE_HUB = "hf://"
 EXPORTS = {
     ".wandb": "export each run's history from W&B as CSV, JSON lines or Parquet: pandas.DataFrame("
@@ -42,7 +71,12 @@ def read_log(sources: Sequence[str | Path], say: Callable[[str], None] = lambda 
             expected="; ".join(f"{one.NAME}: {one.SOURCES}" for one in READERS),
             found=", ".join(str(path) for path in paths[:5]),
             remedy=next(
-                (how for end, how in EXPORTS.items() if any(_has(path, end) for path in paths)), None
+                (
+                    how
+                    for end, how in EXPORTS.items()
+                    if any(path.suffix == end or any(path.rglob(f"*{end}")) for path in paths)
+                ),
+                None,
             ),
         )
     log = reader.read(paths)
@@ -50,11 +84,6 @@ def read_log(sources: Sequence[str | Path], say: Callable[[str], None] = lambda 
         raise DamagedError("the log has no rows, and no data is not zero", where=paths[0])
     numbered = log.table.drop(ROW, strict=False).with_row_index(ROW, offset=1)  # 3
     return replace(log, table=numbered, files=log.files or tuple(paths))
-
-
-def _has(path: Path, ending: str) -> bool:
-    """Whether a path is a file with an ending, or a folder that has one."""
-    return path.suffix == ending or next(path.rglob(f"*{ending}"), None) is not None
 
 
 def _expanded(sources: Sequence[str | Path], say: Callable[[str], None]) -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import DamagedError, UsageError
 from toolkit.files import read_up_to
 from toolkit.registers.columns import Column, Type
+from toolkit.registers.episode_counts import OUTCOMES
 
 if TYPE_CHECKING:
     import polars as pl
+
 
 LARGEST_TABLE = 2**30
 """Bytes of a table, unpacked: text of ten million episodes, which memory holds some times over."""
@@ -62,7 +65,9 @@ def read_source(path: Path, left_out: set[str] | None = None) -> pl.DataFrame:
             _check_lines(path, {".csv": b",", ".tsv": b"\t"}.get(kind))
         table = readers[kind]()
         if left_out is not None:
-            table = _without_nested(table, left_out)
+            nested = [name for name, kind in table.schema.items() if kind.is_nested()]
+            left_out.update(nested)
+            table = table.drop(nested)
     except DamagedError as error:
         raise error.restated(where=path) from None
     except (pl.exceptions.PolarsError, OSError, EOFError, ValueError, RecursionError) as error:
@@ -124,13 +129,6 @@ def _parquet(path: Path) -> pl.DataFrame:
         size = sum(described.row_group(i).total_byte_size for i in range(described.num_row_groups))
         _check("bytes", size, LARGEST_TABLE, path)
     return pl.read_parquet(path)
-
-
-def _without_nested(table: pl.DataFrame, left_out: set[str]) -> pl.DataFrame:
-    """Return a table without the columns that hold lists and documents, their names put beside it."""
-    nested = [name for name, kind in table.schema.items() if kind.is_nested()]
-    left_out.update(nested)
-    return table.drop(nested)
 
 
 def _delimited(path: Path, separator: str) -> pl.DataFrame:
@@ -343,3 +341,29 @@ def refused(
         remedy=f"mend the table, or say under [values.{column.name}] what its word means"
         + ("; steps beyond the range are counted in thousands, in the rules, too" if is_step else ""),
     )
+
+
+FILE = "file"
+"""Column with the file that a row came from: its name without its ending, or its path below a folder."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log."""
+
+    format: str  # what wrote it, in words
+    # A row an episode, numbered in `ROW`. A column has a register's name where the log says what the
+    # register's column means (`task`, `schedule` from 0, `seed`, `step`, `true_success`, `score`,
+    # `launched_at`, `prompt`), and a name of its own otherwise.
+    table: pl.DataFrame
+    # Columns that say something of a whole run, such as its model: arms are looked for among them
+    of_run: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()  # what the log says of its episodes or runs and no column has, in words
+    files: tuple[Path, ...] = ()  # what was read, in order
+    # Whether rows are steps of a run, and an empty outcome says that it was not measured there
+    is_history: bool = False
+
+    def measured(self, columns: Mapping[str, str]) -> pl.DataFrame:
+        """Return the rows of the log; of a history those at which the outcome was measured."""
+        told = [columns[name] for name in OUTCOMES if columns.get(name) in self.table.columns]
+        return self.table.drop_nulls(told) if self.is_history and told else self.table

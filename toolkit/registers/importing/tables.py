@@ -5,25 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
 from toolkit.registers.arrow import Row, parquet_bytes, shape, to_arrow
 from toolkit.registers.cards import repository_documents
-from toolkit.registers.columns import WORDS, Column, MissingData, Table, Type
-from toolkit.registers.episode_counts import OUTCOMES, count_run
-from toolkit.registers.importing.attempts import (
-    MOST_EPISODES,
-    Scores,
-    check_unique,
-    combinations,
-    completed,
-    identities,
-)
+from toolkit.registers.columns import WORDS, Column, MissingData, Table, Type, attributes_text
+from toolkit.registers.episode_counts import OUTCOMES, PLACE, count_run
 from toolkit.registers.importing.mapping import OF_RUNS, OF_TASKS, TARGETS, TableMapping
-from toolkit.registers.importing.source import ROW, as_words, converted
-from toolkit.registers.importing.tasks import TOLD_OF_TASKS, Attributes, numbered, with_attributes
+from toolkit.registers.importing.source import ROW, as_words, converted, refused
 from toolkit.registers.manifest import Manifest, RegistrationRef
 from toolkit.registers.row_tables import EPISODES, TASK_POOLS
 from toolkit.registers.schema import EVALUATIONS, RUNS, TABLES
@@ -31,6 +23,7 @@ from toolkit.registers.writer import table_files, write_study
 
 if TYPE_CHECKING:
     import polars as pl
+
 
 _TASK_NAME = Column("task", "Name of a task in the table.", Type.STRING)
 _RUN_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
@@ -307,3 +300,200 @@ def _files(table: Table, rows: pl.DataFrame) -> dict[str, bytes]:
     if table.name != EPISODES.name:
         return table_files(table.name, shape(table, _in_texts(rows).to_arrow()))
     return {f"{table.name}/{run}.parquet": parquet_bytes(table.name, part) for run, part in _by_run(rows)}
+
+
+MOST_TASKS = MOST_EPISODES = 2**15
+Scores = tuple[Fraction, Fraction]
+_SET = ("phase", "pool", "regime")
+_KEY = list(EPISODES.key)
+
+
+def identities(rows: pl.DataFrame) -> pl.Series:
+    """Return a number for each episode, ordered as the key of `episodes` is: less to sort than its parts."""
+    return _numbered_within(rows, ["run_id", *PLACE])
+
+
+def combinations(rows: pl.DataFrame, names: Sequence[str]) -> tuple[pl.Series, pl.DataFrame]:
+    """Return which of the different combinations of some columns each row has, and these, in order.
+
+    A join or a grouping by several columns would copy all of them.
+    """
+    import polars as pl
+
+    codes = pl.zeros(rows.height, pl.Int64, eager=True)
+    for name in names:
+        values = rows[name].to_physical()
+        different = values.unique().sort()
+        codes = codes * len(different) + different.search_sorted(values)
+    firsts = pl.DataFrame({"code": codes}).with_row_index("first").unique("code", keep="first").sort("code")
+    return firsts["code"].search_sorted(codes), rows.select(names)[firsts["first"]]
+
+
+def _numbered_within(rows: pl.DataFrame, names: Sequence[str]) -> pl.Series:
+    """Return numbers of episodes that are alike where these columns, task and schedule are."""
+    import polars as pl
+
+    numbers = combinations(rows, names)[0].cast(pl.Int64)
+    return (numbers * MOST_TASKS + rows["task"]) * MOST_EPISODES + rows["schedule"]
+
+
+def check_unique(rows: pl.DataFrame) -> None:
+    """Check that every episode is there once."""
+    episodes = identities(rows)
+    ordered = episodes.sort()
+    if (ordered == ordered.shift(1)).any():
+        twice = rows.filter(episodes.is_duplicated()).sort(*_KEY, ROW)
+        first = twice.row(0, named=True)
+        numbers = twice.filter(*(twice[name] == first[name] for name in _KEY))[ROW].to_list()
+        raise DamagedError(
+            "an episode is in the table twice",
+            expected="one row a run, evaluation, task and schedule",
+            found=f"rows {' and '.join(map(str, numbers[:5]))}: "
+            + ", ".join(f"{name}={first[name]}" for name in _KEY),
+            remedy="map the column that tells them apart: schedule, or condition, regime, step; if they are "
+            "repetitions that no column tells apart, leave schedule out to have them numbered; if they are "
+            "attempts, register under [missing] which counts",
+        )
+
+
+def completed(rows: pl.DataFrame, missing: MissingData, scores: Scores | None) -> pl.DataFrame:
+    """Return episodes with what the registration says of those without an outcome.
+
+    1. Of several attempts the registered one counts.
+    2. Every evaluation has every task and schedule that any evaluation on its set has: what is lacking is
+       there as missing.
+    3. What is missing is a failure, or has the lowest score; of one that is excluded, so is its task.
+    """
+    import polars as pl
+
+    if missing.attempts != "one":  # 1
+        rows = rows.sort(ROW).unique(_KEY, keep="first" if missing.attempts == "first" else "last")
+    check_unique(rows)
+    lacking = _lacking(rows)  # 2
+    rows = pl.concat([rows, lacking], how="diagonal") if lacking.height else rows
+    outcomes = [name for name in OUTCOMES if name in rows.columns]
+    rows = rows.with_columns(missing=pl.any_horizontal(pl.col(name).is_null() for name in outcomes))
+    if not rows["missing"].any():
+        return rows.drop("missing")
+    lowest = {"true_success": False, "score": float(scores[0]) if scores else 0.0}  # 3
+    rows = rows.with_columns(pl.col(name).fill_null(lowest[name]) for name in outcomes)
+    if missing.counts_as == "excluded":
+        rows = rows.with_columns(excluded=pl.col("missing").any().over(*_SET, "task")).drop("missing")
+        empty = rows.filter(pl.col("excluded").all().over(*_SET))
+        if empty.height:
+            raise DamagedError(
+                "no task of a set is left: of each some run lacks an outcome, and it is excluded",
+                expected="one task at least that every run has in full",
+                where=", ".join(f"{name}={empty[name][0]}" for name in _SET),
+                remedy="give the rows that are lacking; that a run has none is for an amendment to say",
+            )
+    return rows
+
+
+def _episodes_in_full(rows: pl.DataFrame) -> int:
+    """Return how many episodes there would be if every evaluation had what any on its set has."""
+    _, sets = combinations(rows, _SET)
+    met = _numbered_within(rows, _SET).unique() // (MOST_TASKS * MOST_EPISODES)
+    sizes = sets.with_columns(met.alias("set").value_counts(name="size").sort("set")["size"])
+    _, evaluations = combinations(rows, ["run_id", *_SET, "step"])
+    return int(evaluations.join(sizes, on=_SET)["size"].sum())
+
+
+def _lacking(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the episodes that an evaluation lacks and another on its set has, without outcomes."""
+    import polars as pl
+
+    if rows.height == _episodes_in_full(rows):
+        return rows.clear()
+    grid = rows.select(*_SET, "task", "schedule").unique()
+    of_run = [name for name in RUNS.column_names if name in rows.columns and name != "run_id"]
+    evaluations = rows.group_by("run_id", *_SET, "step").agg(pl.col(name).first() for name in of_run)
+    lacking = evaluations.join(grid, on=_SET).join(rows, on=_KEY, how="anti")
+    tasks = rows.group_by("pool", "task").agg(pl.col("prompt").first()) if "prompt" in rows.columns else None
+    lacking = lacking if tasks is None else lacking.join(tasks, on=["pool", "task"], how="left")
+    told = {
+        column.name: column
+        for column in EPISODES.columns
+        if column.name in rows.columns and column.name not in lacking.columns and column.name not in OUTCOMES
+    }
+    nothing = {Type.BOOL: False, Type.INT16: 0, Type.INT32: 0, Type.FLOAT64: 0.0}
+    unsaid = [name for name, column in told.items() if column.type not in nothing]
+    if unsaid:
+        first = lacking.sort(_KEY).row(0, named=True)
+        raise DamagedError(
+            "the log lacks an episode, of which a mapped column cannot be made up",
+            expected=", ".join(unsaid),
+            found=", ".join(f"{name}={first[name]}" for name in _KEY),
+            remedy="leave the column out of the mapping, or add the episode to the log",
+        )
+    return lacking.with_columns(
+        pl.lit(nothing[column.type]).cast(rows.schema[name]).alias(name) for name, column in told.items()
+    )
+
+
+Attributes = Mapping[str, tuple[str, ...]]
+"""Attribute of a task → the words that are declared for it."""
+ATTRIBUTES = "attributes"
+TOLD_OF_TASKS = (*OF_TASKS, ATTRIBUTES)
+
+
+def with_attributes(
+    rows: pl.DataFrame, source: pl.DataFrame, mapping: TableMapping, declared: Attributes
+) -> pl.DataFrame:
+    """Return rows with the attributes of their tasks as one text, where any are registered."""
+    import polars as pl
+
+    if {*mapping.attributes} != {*declared}:
+        raise DamagedError(
+            "the mapping gives other attributes of tasks than those that the registration declares",
+            expected=", ".join(declared) or "none",
+            found=", ".join(mapping.attributes) or "none",
+            remedy="name the column of each under [attributes] of the mapping; those of the rules are frozen",
+        )
+    if not declared:
+        return rows
+    cells = pl.DataFrame([_attribute(source, mapping, name, declared[name]) for name in declared])
+    said = cells.unique(maintain_order=True)
+    texts = [attributes_text(row) for row in said.to_dicts()]
+    told = cells.join(
+        said.with_columns(pl.Series(ATTRIBUTES, texts)), on=cells.columns, how="left", maintain_order="left"
+    )
+    return rows.with_columns(as_words(told[ATTRIBUTES]))
+
+
+def _attribute(source: pl.DataFrame, mapping: TableMapping, name: str, words: tuple[str, ...]) -> pl.Series:
+    column = Column(name, "An attribute of the task.", Type.STRING)
+    cells = converted(source, column, mapping.attributes[name], mapping.values.get(name, {}))
+    unknown = ~cells.is_in(words)
+    if unknown.any():
+        raise refused(source, unknown, column, mapping.attributes[name], ", ".join(words))
+    return cells
+
+
+def numbered(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the tasks by pool, numbered: by their number where all have one, else by their name."""
+    import polars as pl
+
+    told = [name for name in TOLD_OF_TASKS if name in rows.columns]
+    tasks = rows.group_by("pool", "task", *told).agg(pl.col(ROW).min()).sort(ROW)
+    twice = tasks.filter(tasks.select("pool", "task").is_duplicated())
+    if twice.height:
+        first, *others = twice.to_dicts()
+        same = (row for row in others if (row["pool"], row["task"]) == (first["pool"], first["task"]))
+        other = next(same)
+        differ = [name for name in told if first[name] != other[name]]
+        raise DamagedError(
+            f"a task has two texts under {', '.join(differ)}",
+            expected="one text a task",
+            found=f"task {first['task']!r} of pool {first['pool']!r}: "
+            + "; ".join(f"{row[differ[0]]!r} in row {row[ROW]}" for row in (first, other)),
+        )
+    tasks = tasks.drop(ROW)
+    name = pl.col("task").cast(pl.String)
+    tasks = tasks.sort("pool", name.cast(pl.Int64, strict=False), name, nulls_last=True)
+    tasks = tasks.with_columns(index=(pl.col("task").cum_count().over("pool") - 1).cast(pl.Int32))
+    if tasks["index"].max() >= MOST_TASKS:  # type: ignore[operator]
+        raise DamagedError(
+            "a pool has more tasks than a register can number", expected=f"at most {MOST_TASKS}"
+        )
+    return tasks

@@ -5,7 +5,7 @@ from math import fsum
 from typing import Any
 
 from toolkit.estimators import luck_share
-from toolkit.registers.row_types import LuckShareRow
+from toolkit.registers.arrow import Row
 from toolkit.registers.study import Study
 from toolkit.site.material import Exhibit, Material
 from toolkit.site.page import Piece, luck_page, run_page
@@ -58,7 +58,7 @@ def typical_table(study: Study) -> dict[str, Any] | None:
 
     Tables without a share, of a task that always or never succeeds, are left out; None where all are.
     """
-    tables: dict[tuple[Any, ...], list[LuckShareRow]] = {}
+    tables: dict[tuple[Any, ...], list[Row]] = {}
     for row in study.rows(TABLES):
         place = (row["run_id"], row["step"], row["pool"], row["regime"], row["task"])
         tables.setdefault(place, []).append(row)

@@ -6,7 +6,7 @@ from typing import Any
 
 from toolkit.decisions.case import Case
 from toolkit.estimators import luck_share, spurious_rate
-from toolkit.registers.row_types import LuckShareRow, LuckShareSummaryRow
+from toolkit.registers.arrow import Row
 from toolkit.rules.values import exact
 from toolkit.site.charts.series import Luck, luck_shares, reward_table
 from toolkit.site.charts.svg import Chart
@@ -46,7 +46,7 @@ def pages(material: Material) -> Iterator[Page]:
             )
 
 
-def _charts(rows: Sequence[LuckShareSummaryRow], *, is_summary: bool) -> list[Chart]:
+def _charts(rows: Sequence[Row], *, is_summary: bool) -> list[Chart]:
     """Return a chart a condition: its runs' shares of the reward that training saw, by step."""
     drawn = []
     conditions = dict.fromkeys(row["condition"] for row in rows if row["condition"] is not None)
@@ -66,7 +66,7 @@ def _charts(rows: Sequence[LuckShareSummaryRow], *, is_summary: bool) -> list[Ch
     return drawn
 
 
-def _ends(row: LuckShareSummaryRow) -> tuple[float | None, float | None]:
+def _ends(row: Row) -> tuple[float | None, float | None]:
     if row["interval_low"] is None or row["interval_high"] is None:
         return None, None
     return float(row["interval_low"]), float(row["interval_high"])
@@ -81,7 +81,7 @@ def _example(case: Case) -> dict[str, Any] | None:
     step = min(row["step"] for row in by_run[first])
     at_step = [row for row in by_run[first] if row["step"] == step]
     pool = at_step[0]["pool"]
-    tasks: dict[int, list[LuckShareRow]] = {}
+    tasks: dict[int, list[Row]] = {}
     for row in at_step:
         if row["pool"] == pool:
             tasks.setdefault(row["task"], []).append(row)

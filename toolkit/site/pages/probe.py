@@ -7,7 +7,6 @@ from typing import Any
 from toolkit.decisions.case import Case
 from toolkit.registers.arrow import Row
 from toolkit.registers.query import ask
-from toolkit.registers.row_types import ProbeIntervalRow
 from toolkit.registers.schema import TABLES
 from toolkit.site.charts.scale import with_interval
 from toolkit.site.charts.series import Ratio, condition_by_task, ratios
@@ -67,7 +66,7 @@ def pages(material: Material) -> Iterator[Page]:
             )
 
 
-def _measured(case: Case, figures: Sequence[ProbeIntervalRow]) -> dict[str, Any]:
+def _measured(case: Case, figures: Sequence[Row]) -> dict[str, Any]:
     rows = case.study.rows(SUMMARY)
     by_key = {(_place(r), r["noise"], r["estimator"], r["figure"]): r for r in figures}
     texts = {
@@ -125,12 +124,12 @@ def _registered(case: Case, places: Iterable[Place]) -> set[Place]:
     return named
 
 
-def _tasks(figures: Iterable[ProbeIntervalRow], noise: str) -> int | None:
+def _tasks(figures: Iterable[Row], noise: str) -> int | None:
     counted = Counter(row["tasks"] for row in figures if row["noise"] == noise and row["tasks"])
     return counted.most_common(1)[0][0] if counted else None
 
 
-def _charts(case: Case, places: Sequence[Place], by_key: Mapping[Key, ProbeIntervalRow]) -> list[Chart]:
+def _charts(case: Case, places: Sequence[Place], by_key: Mapping[Key, Row]) -> list[Chart]:
     drawn = []
     for words, noise, figure in WORDS["probe"]["drawn"]:
         rows = [by_key[key] for p in places if (key := (p, noise, "MC", figure)) in by_key]

@@ -15,8 +15,8 @@ from toolkit.decisions.case import Case, rows_query
 from toolkit.decisions.decision import Decision
 from toolkit.decisions.intervals import FROM_SEEDS, FROM_TASKS, Interval
 from toolkit.decisions.measure import are_read, rows_of
+from toolkit.registers.arrow import Row
 from toolkit.registers.query import Answer, asking
-from toolkit.registers.row_types import ProbeIntervalRow
 from toolkit.rules.endpoints import Endpoint, Rate
 from toolkit.rules.values import Missing, Series, Value, mean_of
 from toolkit.site.drawings import MOST_ENDPOINTS, rule_charts
@@ -60,9 +60,7 @@ def pages(material: Material) -> Iterator[Page]:
                 )
 
 
-def _rule_page(
-    case: Case, decision: Decision, ask: Ask, figures: Iterable[ProbeIntervalRow]
-) -> dict[str, Any]:
+def _rule_page(case: Case, decision: Decision, ask: Ask, figures: Iterable[Row]) -> dict[str, Any]:
     endpoints = [case.book.endpoints[name] for name in decision.endpoints]
     is_listed = len(endpoints) <= MOST_ENDPOINTS  # otherwise each has a line, without its rows
     amendments = {amendment.id: amendment for amendment in case.registration.amendments}

@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from toolkit.decisions.case import Case, quoted
+from toolkit.registers.arrow import Row
 from toolkit.registers.columns import PHASES
-from toolkit.registers.row_types import EvaluationRow, LaunchRow, RunRow
 from toolkit.registers.study import Study
 from toolkit.rules.plan import place_of
 from toolkit.rules.values import fixed
@@ -19,7 +19,6 @@ from toolkit.site.material import Material
 from toolkit.site.page import Page, counts_of, rule_page, run_page, slug
 from toolkit.site.registers import carries, rows_by_run
 
-Row = dict[str, Any]
 TABLES = ("evaluations", "luck_share_summary", "groups_summary", "launches", "steps")
 SET = ("phase", "pool", "regime")
 COUNTS = {
@@ -82,7 +81,7 @@ def pages(material: Material) -> Iterator[Page]:
         tables = {table: rows_by_run(case.study, table) for table in TABLES}
         files, readers = files_by_run(case.study), _readers(case)
         runs = case.study.rows("runs")
-        partners: dict[Any, list[RunRow]] = defaultdict(list)
+        partners: dict[Any, list[Row]] = defaultdict(list)
         for run in runs:
             partners[_pair(run)].append(run)
         played = material.played.get(case.study.name, {})
@@ -192,7 +191,7 @@ def _context(
     }
 
 
-def _pair(run: RunRow) -> tuple[object, ...]:
+def _pair(run: Row) -> tuple[object, ...]:
     """Return what the runs of a pair have in common."""
     return *place_of(run)[:2], run["seed"]
 
@@ -220,11 +219,11 @@ def _rate(row: Row) -> str:
     return f"{row['score'] / row['episodes']:.4g}"
 
 
-def _points(evaluations: Sequence[EvaluationRow]) -> tuple[tuple[str, int, int, int], ...]:
+def _points(evaluations: Sequence[Row]) -> tuple[tuple[str, int, int, int], ...]:
     """Return counts by set and step; a periodic set goes by its regime, and its pool where it takes that."""
     pools = {phase: {row["pool"] for row in evaluations if row["phase"] == phase} for phase in PHASES}
 
-    def name(row: EvaluationRow) -> str:
+    def name(row: Row) -> str:
         parts = [row["regime"].replace("_", " ")]
         parts += [row["pool"]] if len(pools[row["phase"]]) > 1 else []
         parts += [] if row["phase"] == PHASES[0] else [row["phase"]]
@@ -238,7 +237,7 @@ def _points(evaluations: Sequence[EvaluationRow]) -> tuple[tuple[str, int, int, 
     return tuple((name(row), row["step"], row["successes"], row["episodes"]) for row in drawn)
 
 
-def _steps(rows: Sequence[Row], launches: Sequence[LaunchRow]) -> dict[str, Any]:
+def _steps(rows: Sequence[Row], launches: Sequence[Row]) -> dict[str, Any]:
     """Return what a page shows of training steps: charts; the rows are read where somebody asks for them."""
     seconds = _seconds(launches)
     steps = tuple(
@@ -252,7 +251,7 @@ def _steps(rows: Sequence[Row], launches: Sequence[LaunchRow]) -> dict[str, Any]
     return {"step_charts": training_steps(steps) if steps else [], "steps": len(steps)}
 
 
-def _seconds(launches: Sequence[LaunchRow]) -> dict[int, tuple[float, float]]:
+def _seconds(launches: Sequence[Row]) -> dict[int, tuple[float, float]]:
     """Return by step how long it took, and how much of that its rollouts took; the latest attempt counts."""
     return {
         launch["from_step"] + number: pair
@@ -290,7 +289,7 @@ def runs_of_trajectories(case: Case) -> dict[str, str]:
     return run_of
 
 
-def _meant(words: str, runs: Sequence[RunRow]) -> str:
+def _meant(words: str, runs: Sequence[Row]) -> str:
     """Return the one run that a sentence begins with; empty where it is none, or could be two."""
     by_name = _BY_NAME.match(words)
     if by_name:
@@ -298,12 +297,12 @@ def _meant(words: str, runs: Sequence[RunRow]) -> str:
     return _only(run for run in runs if re.match(rf"{re.escape(_place(run))}\b", words))
 
 
-def _only(runs: Iterable[RunRow]) -> str:
+def _only(runs: Iterable[Row]) -> str:
     names = [str(run["run_id"]) for run in runs]
     return names[0] if len(names) == 1 else ""
 
 
-def _place(run: RunRow) -> str:
+def _place(run: Row) -> str:
     condition, _, arm, seed = place_of(run)
     return f"{condition} {arm} seed {seed}"
 

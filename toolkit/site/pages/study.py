@@ -6,7 +6,7 @@ from typing import Any
 
 from toolkit.decisions.case import Case
 from toolkit.findings import at
-from toolkit.registers.row_types import RunRow
+from toolkit.registers.arrow import Row
 from toolkit.rules.plan import Cell, Fixed, place_of
 from toolkit.site import page
 from toolkit.site.charts.svg import Chart
@@ -90,7 +90,7 @@ def _charts(case: Case) -> list[Chart]:
     return list(islice((chart for chart in drawn if chart), CHARTS))
 
 
-def _cell(case: Case, cell: Cell, runs: Sequence[RunRow], shared: Mapping[str, Fixed]) -> dict[str, Any]:
+def _cell(case: Case, cell: Cell, runs: Sequence[Row], shared: Mapping[str, Fixed]) -> dict[str, Any]:
     """Return a line of the registered matrix with the runs that are there of it, and those that are not.
 
     A line whose role enters no decision is not one that was not run: its runs may be of another study.

@@ -17,7 +17,7 @@ from toolkit.noise.draws import Design, group_seeds
 from toolkit.noise.regimes import REGIMES
 from toolkit.noise.session import Session
 from toolkit.noise.tools import Tool
-from toolkit.registers.importing.log import Log
+from toolkit.registers.importing.source import Log
 from toolkit.seeds import Stream, derive
 
 LOGS = CHECKOUT / "tests/fixtures/logs"

@@ -9,9 +9,9 @@ import pytest
 from toolkit.drafting.outline import outlined
 from toolkit.drafting.scaffold import scaffold
 from toolkit.errors import DamagedError
-from toolkit.registers.importing.log import Log
 from toolkit.registers.importing.mapping import parse_mapping
 from toolkit.registers.importing.reading import read_log
+from toolkit.registers.importing.source import Log
 from toolkit.registers.importing.tables import tables_of
 
 LOGS = Path(__file__).parents[3] / "fixtures" / "logs"

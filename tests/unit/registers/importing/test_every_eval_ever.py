@@ -13,9 +13,9 @@ from toolkit.drafting.outline import outlined
 from toolkit.drafting.scaffold import scaffold
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.files import file_sha256
-from toolkit.registers.importing.log import Log
 from toolkit.registers.importing.mapping import parse_mapping
 from toolkit.registers.importing.reading import read_log
+from toolkit.registers.importing.source import Log
 from toolkit.registers.importing.tables import tables_of
 
 LOGS = CHECKOUT / "tests" / "fixtures" / "logs" / "every_eval_ever"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, ToolkitError
 from toolkit.files import read_up_to
-from toolkit.registers.importing.log import FILE
-from toolkit.registers.importing.source import MOST_CELLS, MOST_COLUMNS
+from toolkit.registers.importing.source import FILE, LONGEST_LINE, MOST_CELLS, MOST_COLUMNS
 
 if TYPE_CHECKING:
+    import duckdb
     import polars as pl
+
 
 Cell = str | int | float | bool | None
 LARGEST_DOCUMENT = 2**26
@@ -130,6 +132,24 @@ def candidates(table: pl.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in own if differ[name].any()) or (FILE,)
 
 
+def with_regimes(table: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Return a table in which a column is the regime, where some pool of a file has several values of it."""
+    import polars as pl
+
+    if name not in table.columns:
+        return table
+    most = table.group_by(FILE, "pool").agg(pl.col(name).n_unique())[name].max()
+    return table.rename({name: "regime"}) if int(str(most)) > 1 else table
+
+
+def with_prompts(table: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Return a table in which a column is the prompt, where each task has one."""
+    if name not in table.columns or table[name].null_count():
+        return table
+    tasks, texts = (table.select("pool", "task", *more).n_unique() for more in ((), (name,)))
+    return table.rename({name: "prompt"}) if tasks == texts else table
+
+
 def with_outcome(table: pl.DataFrame, name: str) -> pl.DataFrame:
     """Return a table with an outcome under the name that registers have for its sort.
 
@@ -172,3 +192,96 @@ def below(file: Path, source: Path) -> str:
     """Return what names a file of a source: its name without its ending, or its path below a folder."""
     named = file.relative_to(source) if source.is_dir() else Path(file.name)
     return named.with_suffix("").as_posix()
+
+
+_NESTED = {"ARRAY", "OBJECT"}
+_WHOLE = {"BIGINT", "UBIGINT"}
+
+
+def read_json_lines(path: Path, what: str, opened: Sequence[str] = ()) -> tuple[pl.DataFrame, list[str]]:
+    """Return the values of JSON lines, in the order of the lines, and the names of what is no value."""
+    import duckdb
+
+    with reading(path, what), duckdb.connect() as connection:
+        lines = f"read_ndjson_objects(?, maximum_object_size = {LONGEST_LINE})"
+        connection.execute(
+            f"CREATE TEMP TABLE lines AS SELECT row_number() OVER () AS line, json FROM {lines}",
+            [glob.escape(str(path))],
+        )
+        pointers = _pointers(connection, "", "", path)
+        for name in opened:
+            pointers |= _pointers(connection, f"/{_escaped(name)}", f"{name}.", path)
+        count = connection.execute("SELECT count(*) FROM lines").fetchall()[0][0]
+        bounded("columns", len(pointers), MOST_COLUMNS, path)
+        bounded("cells", len(pointers) * count, MOST_CELLS, path)
+        return _table(connection, pointers, opened)
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _pointers(connection: duckdb.DuckDBPyConnection, place: str, prefix: str, path: Path) -> dict[str, str]:
+    """Return the names below a place of the documents, checked, each with its JSON pointer."""
+    found = connection.execute(
+        "SELECT json_type(json, $place), json_keys(json, $place), min(line) FROM lines "
+        "GROUP BY ALL ORDER BY 3",
+        {"place": place},
+    ).fetchall()
+    pointers: dict[str, str] = {}
+    for kind, keys, line in found:
+        if (kind != "OBJECT" and not place) or len(set(keys or ())) != len(keys or ()):
+            raise DamagedError(
+                f"a line of {path.name} is not one JSON object",
+                expected="an object that names everything once",
+                found=f"line {line}: {'a name twice' if kind == 'OBJECT' else kind.lower()}",
+                where=path,
+            )
+        pointers |= {f"{prefix}{key}": f"{place}/{_escaped(key)}" for key in keys or ()}
+    return pointers
+
+
+def _table(
+    connection: duckdb.DuckDBPyConnection, pointers: dict[str, str], opened: Sequence[str]
+) -> tuple[pl.DataFrame, list[str]]:
+    import polars as pl
+
+    # All values of a line at once: a function for each would parse the line anew.
+    kinds: list[set[str]] = [set() for _ in pointers]
+    combined = "SELECT DISTINCT json_type(json, $places) FROM lines"
+    for (combination,) in connection.execute(combined, {"places": list(pointers.values())}).fetchall():
+        for known, kind in zip(kinds, combination, strict=True):
+            known.update({kind} - {None, "NULL"})
+    told = {name: kind for name, kind in zip(pointers, kinds, strict=True) if kind - _NESTED}
+    nested = [
+        name
+        for name, kind in zip(pointers, kinds, strict=True)
+        if kind & _NESTED and not (name in opened and kind == {"OBJECT"})
+    ]
+    if not told:
+        return pl.DataFrame(), nested
+    values, places = [], [pointers[name] for name in told]
+    for at, kind in enumerate(told.values(), start=1):
+        is_value = f"json_type(json, $places[{at}]) NOT IN ('ARRAY', 'OBJECT')"
+        values.append(f"CASE WHEN {is_value} THEN texts[{at}] END" if kind & _NESTED else f"texts[{at}]")
+    query = (
+        f"SELECT {', '.join(f'{value} AS c{at}' for at, value in enumerate(values))} FROM "
+        "(SELECT line, json, json_extract_string(json, $places) AS texts FROM lines) ORDER BY line"
+    )
+    found = connection.sql(query, params={"places": places}).pl()
+    columns = zip(told.items(), found.get_columns(), strict=True)
+    return pl.DataFrame([_typed(texts.alias(name), kind) for (name, kind), texts in columns]), nested
+
+
+def _typed(texts: pl.Series, kinds: set[str]) -> pl.Series:
+    """Return values in the type that all of them have in JSON, else as text."""
+    import polars as pl
+
+    plain = kinds - _NESTED
+    if plain == {"BOOLEAN"}:
+        return texts == "true"
+    if plain <= {*_WHOLE, "DOUBLE"}:
+        numbers = texts.cast(pl.Int64 if plain <= _WHOLE else pl.Float64, strict=False)
+        if numbers.null_count() == texts.null_count():
+            return numbers
+    return texts

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.files import file_sha256
 from toolkit.line_ends import refuse_converted
-from toolkit.registers.importing.log import FILE, Log
 from toolkit.registers.importing.readers import cells
-from toolkit.registers.importing.readers.json_lines import read_json_lines
-from toolkit.registers.importing.source import LARGEST_TABLE
+from toolkit.registers.importing.readers.cells import read_json_lines
+from toolkit.registers.importing.source import FILE, LARGEST_TABLE, Log
 
 if TYPE_CHECKING:
     import polars as pl
@@ -83,7 +82,8 @@ def read(paths: list[Path]) -> Log:
     with cells.reading(paths[0], WHAT):
         rows = pl.concat(parts, how="diagonal_relaxed")
         table = cells.with_runs(rows, told, _RUN, paths[0])
-        table = _with_outcome(_with_prompts(_with_schedules(_with_regimes(table))))
+        table = _with_schedules(cells.with_regimes(table, "evaluation_result_id"))
+        table = _with_outcome(cells.with_prompts(table, "input.raw"))
     if "error" in table.columns and table["error"].count():
         left_out.add(f"scores of {table['error'].count()} samples with an error")
     candidates = ["model", *(name for run in told for name in run if name.startswith(_ARMS))]
@@ -207,19 +207,6 @@ def _run(record: _Record, key: str, result: object, left_out: set[str]) -> dict[
     return told | ({"seed": seeds[0]} if len(seeds) == 1 else {})
 
 
-def _with_regimes(table: pl.DataFrame) -> pl.DataFrame:
-    import polars as pl
-
-    if "evaluation_result_id" not in table.columns:
-        return table
-    most = (
-        table.group_by(FILE, "pool")
-        .agg(pl.col("evaluation_result_id").n_unique())["evaluation_result_id"]
-        .max()
-    )
-    return table.rename({"evaluation_result_id": "regime"}) if int(str(most)) > 1 else table
-
-
 def _with_schedules(table: pl.DataFrame) -> pl.DataFrame:
     """Return a table with schedules where epochs, counted from 1, are told."""
     import polars as pl
@@ -230,16 +217,6 @@ def _with_schedules(table: pl.DataFrame) -> pl.DataFrame:
     if epochs.null_count() or (epochs < 1).any():
         return table
     return table.with_columns((epochs - 1).alias("schedule")).drop("metadata.epoch")
-
-
-def _with_prompts(table: pl.DataFrame) -> pl.DataFrame:
-    if "input.raw" not in table.columns:
-        return table
-    tasks, texts = (
-        table.select("pool", "task").n_unique(),
-        table.select("pool", "task", "input.raw").n_unique(),
-    )
-    return table.rename({"input.raw": "prompt"}) if tasks == texts else table
 
 
 def _with_outcome(table: pl.DataFrame) -> pl.DataFrame:

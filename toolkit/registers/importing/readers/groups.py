@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError, ToolkitError
 from toolkit.files import read_up_to
-from toolkit.registers.importing.log import FILE, Log
 from toolkit.registers.importing.readers import cells
-from toolkit.registers.importing.source import LARGEST_TABLE, LONGEST_LINE
+from toolkit.registers.importing.source import FILE, LARGEST_TABLE, LONGEST_LINE, Log
 
 if TYPE_CHECKING:
     import polars as pl

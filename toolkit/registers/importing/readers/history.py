@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError
 from toolkit.files import read_bytes, read_up_to
-from toolkit.registers.importing.log import Log
 from toolkit.registers.importing.readers import tables
 from toolkit.registers.importing.readers.runs import (
     HISTORY,
@@ -24,7 +23,7 @@ from toolkit.registers.importing.readers.runs import (
     set_apart,
     with_constants,
 )
-from toolkit.registers.importing.source import LONGEST_LINE, ROW, SUFFIXES, kind_of, read_source
+from toolkit.registers.importing.source import LONGEST_LINE, ROW, SUFFIXES, Log, kind_of, read_source
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError, ToolkitError
 from toolkit.files import read_text
-from toolkit.registers.importing.log import Log
 from toolkit.registers.importing.readers.runs import (
     Run,
     check_cells,
@@ -19,7 +18,7 @@ from toolkit.registers.importing.readers.runs import (
     joined,
     with_constants,
 )
-from toolkit.registers.importing.source import LARGEST_TABLE, MOST_COLUMNS, ROW, read_source
+from toolkit.registers.importing.source import LARGEST_TABLE, MOST_COLUMNS, ROW, Log, read_source
 
 if TYPE_CHECKING:
     import polars as pl
@@ -113,7 +112,11 @@ def _arrow(file: Path, left_out: set[str]) -> pl.DataFrame:
 
     try:
         with pa.OSFile(str(file)) as opened, pa.ipc.open_stream(opened) as stream:
-            plain = [one.name for one in stream.schema if not pa.types.is_nested(_storage(one.type))]
+            plain = [
+                one.name
+                for one in stream.schema
+                if not pa.types.is_nested(getattr(one.type, "storage_type", one.type))
+            ]
             left_out.update(set(stream.schema.names) - set(plain))
             batches, size, rows = [], 0, 0
             for batch in stream:
@@ -132,7 +135,3 @@ def _arrow(file: Path, left_out: set[str]) -> pl.DataFrame:
     if not isinstance(table, pl.DataFrame):
         raise TypeError(table)
     return table
-
-
-def _storage(kind: object) -> object:
-    return getattr(kind, "storage_type", kind)

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, IncompleteError
-from toolkit.registers.importing.log import FILE, Log
 from toolkit.registers.importing.readers import cells
-from toolkit.registers.importing.readers.json_lines import read_json_lines
-from toolkit.registers.importing.source import LARGEST_TABLE
+from toolkit.registers.importing.readers.cells import read_json_lines
+from toolkit.registers.importing.source import FILE, LARGEST_TABLE, Log
 
 if TYPE_CHECKING:
     import polars as pl
@@ -82,14 +81,18 @@ def read(paths: list[Path]) -> Log:
     with cells.reading(paths[0], WHAT):
         rows = pl.concat(parts, how="diagonal_relaxed")
         table = cells.with_runs(rows, told, _RUN, paths[0])
-        table = _with_regimes(_with_groups(table))
+        table = cells.with_regimes(_with_groups(table).with_columns(schedule=pl.lit(0)), "filter")
         _check_documents(table, paths[0])
         named = [name for name in metrics if name in table.columns]
         if len(named) == 1:
             table = cells.with_outcome(table, named[0]).drop(named)
             table = table.with_columns(metric=pl.lit(named[0]))
-    candidates = [name for run in told for name in run if _may_be_arm(name)]
-    several = sorted({f"{run['pool']}: {run['task.repeats']}" for run in told if _repeats(run) > 1})
+    starts = ("model_args.", "gen_kwargs.", "task.")
+    candidates = [
+        name for run in told for name in run if name in {"model", *_ARMS} or name.startswith(starts)
+    ]
+    repeats = [(run["pool"], run.get("task.repeats")) for run in told]
+    several = sorted({f"{pool}: {count}" for pool, count in repeats if isinstance(count, int) and count > 1})
     if several:
         left_out.add(f"repeats, of which a filter makes one outcome ({', '.join(several)})")
     return Log(
@@ -173,15 +176,6 @@ def _run(one: _Samples, results: Mapping[str, Any], left_out: set[str]) -> dict[
     return told
 
 
-def _may_be_arm(name: str) -> bool:
-    return name in {"model", *_ARMS} or name.startswith(("model_args.", "gen_kwargs.", "task."))
-
-
-def _repeats(run: Mapping[str, cells.Cell]) -> int:
-    repeats = run.get("task.repeats")
-    return repeats if isinstance(repeats, int) else 1
-
-
 def _arguments(content: object) -> dict[str, Any]:
     """Return arguments of a model, which older versions write as they were typed: `name=value,name=value`."""
     if isinstance(content, Mapping):
@@ -211,17 +205,6 @@ def _with_groups(table: pl.DataFrame) -> pl.DataFrame:
         task=pl.when(grouped).then(pl.format("{}:{}", "pool", "task")).otherwise("task"),
         pool=pl.coalesce("group", "pool"),
     )
-
-
-def _with_regimes(table: pl.DataFrame) -> pl.DataFrame:
-    """Return a table whose filters are regimes where a document has several."""
-    import polars as pl
-
-    table = table.with_columns(schedule=pl.lit(0))
-    if "filter" not in table.columns:
-        return table
-    most = table.group_by(FILE, "pool").agg(pl.col("filter").n_unique())["filter"].max()
-    return table.rename({"filter": "regime"}) if int(str(most)) > 1 else table
 
 
 def _check_documents(table: pl.DataFrame, path: Path) -> None:

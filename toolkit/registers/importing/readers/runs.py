@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError
-from toolkit.registers.importing.log import FILE, Log
-from toolkit.registers.importing.source import MOST_CELLS, MOST_COLUMNS
+from toolkit.registers.importing.source import FILE, MOST_CELLS, MOST_COLUMNS, Log
 
 if TYPE_CHECKING:
     import polars as pl

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError
-from toolkit.registers.importing.log import FILE, Log
-from toolkit.registers.importing.source import ROW, SUFFIXES, kind_of, read_source
+from toolkit.registers.importing.source import FILE, ROW, SUFFIXES, Log, kind_of, read_source
 
 if TYPE_CHECKING:
     import polars as pl

@@ -8,7 +8,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.registers.importing.log import Log
 from toolkit.registers.importing.readers.runs import (
     Run,
     check_cells,
@@ -18,7 +17,7 @@ from toolkit.registers.importing.readers.runs import (
     numbered,
     set_apart,
 )
-from toolkit.registers.importing.source import LONGEST_LINE, ROW, read_source
+from toolkit.registers.importing.source import LONGEST_LINE, ROW, Log, read_source
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,7 +59,9 @@ def read(paths: list[Path]) -> Log:
     for path in paths:
         files = files_below(path, _FILE)
         check_within(path, files)
-        for folder, own in groupby(sorted(files, key=_place), lambda file: file.parent):
+        for folder, own in groupby(
+            sorted(files, key=lambda file: (file.parent, int(file.stem))), lambda file: file.parent
+        ):
             steps = list(own)
             table = _steps(steps, left_out)
             is_kind = _KIND.search(folder.name) is not None
@@ -68,10 +69,6 @@ def read(paths: list[Path]) -> Log:
                 table = set_apart(table, [POOL]).with_columns(pl.lit(folder.name).alias(POOL))
             runs.append(Run(folder.parent if is_kind else folder, table, files=tuple(steps)))
     return joined(NAME, runs, sorted(left_out))
-
-
-def _place(file: Path) -> tuple[Path, int]:
-    return file.parent, int(file.stem)
 
 
 def _steps(files: list[Path], left_out: set[str]) -> pl.DataFrame:

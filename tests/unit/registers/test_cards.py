@@ -1,4 +1,4 @@
-"""The card says what the repository holds: to the Hub, to `datasets`, and to a reader."""
+"""Dataset cards: what the repositories hold, and the parts that follow from schema and rows."""
 
 import re
 import shutil
@@ -7,12 +7,19 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.described import STUDIES, configs, shipped
+from tests.described import STUDIES, configs, lay, shipped
 from toolkit.errors import DamagedError
 from toolkit.registers import cards
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study
+
+
+@pytest.fixture(scope="session")
+def repositories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return a folder a shipped study: its tables and its card."""
+    return {name: lay(shipped(name), tmp_path_factory.mktemp(name)) for name in STUDIES}
+
 
 ALL = [
     cards.Config(table, (cards.Split("train", f"{name}/*.parquet", 1, 8),), 9)
