@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 from toolkit.canonical import canonical
-from toolkit.lab.training.recipe import Recipe, read_recipe
 
 KEEPS_ALL = "all"
 
@@ -130,27 +129,6 @@ class LanguageModelSpecification(Specification):
     def document(self) -> dict[str, Any]:
         """Return the specification as JSON values."""
         return {**super().document(), "recipe": dict(self.recipe)}
-
-    @property
-    def settings(self) -> Recipe:
-        """The recipe."""
-        return read_recipe(self.recipe, self.run_id)
-
-
-def specify_language_model(
-    specification: Specification, recipe: Recipe, model_commit: str
-) -> LanguageModelSpecification:
-    """Return the specification of a language model's run."""
-    return LanguageModelSpecification(
-        **{
-            **asdict(specification),
-            "learning_rate": recipe.optimizer.learning_rate,
-            "surface_tokens": 0,
-            "checkpoint_every": recipe.step.checkpoint_every,
-        },
-        recipe=recipe.document(),
-        model_commit=model_commit,
-    )
 
 
 def read_specification(document: Mapping[str, Any]) -> Specification:

@@ -161,3 +161,26 @@ def test_git_leaves_alone_what_is_hashed_here() -> None:
         text=True,
     ).stdout
     assert [line for line in asked.splitlines() if not line.endswith(": text: unset")] == []
+
+
+MOST_MODULES = 108
+LOADED = """
+import sys
+from toolkit.cli.main import cli
+cli(sys.argv[1:], standalone_mode=False)
+print(*(name for name in sys.modules if name.partition(".")[0] == "toolkit"), file=sys.stderr)
+"""
+
+
+def rooms_and_core(folder: Path, *command: str) -> tuple[list[str], list[str]]:
+    """Return which modules of other rooms than the core a command loads, and which of the core."""
+    run = [sys.executable, "-c", LOADED, *command]
+    done = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=True)
+    rooms = [re.match(r"toolkit\.(lab|noise|site|pairing)\b", name) for name in done.stderr.split()]
+    return [found.string for found in rooms if found], done.stderr.split()
+
+
+def test_deciding_on_published_figures_loads_the_core_alone_and_not_much_of_it() -> None:
+    rooms, core = rooms_and_core(CHECKOUT, "decide", "H2a", "--study", "published")
+    assert rooms == []
+    assert len(core) <= MOST_MODULES

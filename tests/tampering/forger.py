@@ -20,7 +20,7 @@ from toolkit.canonical import canonical
 from toolkit.decisions.engine import StoredDecisions, decision_rows, inputs_sha256
 from toolkit.decisions.intervals import Resampler, evidence_of
 from toolkit.files import write_bytes
-from toolkit.lab.play import summaries
+from toolkit.lab.play import conclusion
 from toolkit.lab.play.matrix import specify_registered
 from toolkit.lab.play.rows import rows_of_run, specification_of
 from toolkit.places import Home
@@ -33,6 +33,7 @@ from toolkit.registers.arrow import Row, parquet_bytes, row_sha256, shape, to_ar
 from toolkit.registers.manifest import FileEntry, TableEntry, read_manifest, write_manifest
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study, open_study
+from toolkit.verification import summaries
 from toolkit.verification.derived import DerivedRegisters
 from toolkit.verification.registered import open_case
 
@@ -136,7 +137,7 @@ class Forger:
         study = self.study
         for run_id in runs:
             specification = specification_of(study, run_id)
-            place = summaries.run_place(specification)
+            place = conclusion.run_place(specification)
             groups = study.run_columns("groups", run_id, study.table("groups").column_names)
             diagnosed = (
                 rows_of_run(study, "luck_share", run_id) if study.has_rows("luck_share", run_id) else ()
@@ -145,7 +146,7 @@ class Forger:
                 "evaluations": summaries.evaluations(place, study.counted(run_id)),
                 "groups_summary": summaries.groups_summary(place, groups),
                 "luck_share_summary": summaries.luck_share_summary(
-                    place, diagnosed, summaries.policy_of(specification)
+                    place, diagnosed, conclusion.policy_of(specification)
                 ),
             }
             for name, rows in made.items():

@@ -19,8 +19,8 @@ from toolkit.lab.executors.executor import HERE
 from toolkit.lab.play.training_jobs import train_models
 from toolkit.lab.play.workplace import Workplace
 from toolkit.lab.policies.language_model.opening import model_commit
-from toolkit.lab.training.recipe import load_recipe
-from toolkit.specification import LanguageModelSpecification, specify_language_model
+from toolkit.lab.training.recipe import load_recipe, specify_language_model
+from toolkit.specification import LanguageModelSpecification
 
 STEPS = 2
 SETTINGS = (

@@ -24,8 +24,6 @@ from toolkit.api.cases import (
     published_reference,
     reference,
     registered_by,
-    registered_probe,
-    registered_runs,
     registration_of,
     verify_registers,
 )
@@ -55,8 +53,6 @@ __all__ = [
     "published_reference",
     "reference",
     "registered_by",
-    "registered_probe",
-    "registered_runs",
     "registration_of",
     "rules_asked",
     "studies",

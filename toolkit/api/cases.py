@@ -13,16 +13,10 @@ if TYPE_CHECKING:
 
     from toolkit.decisions.case import Case
     from toolkit.exports.formats import Wanted
-    from toolkit.lab.probing.design import RegisteredProbe
     from toolkit.prereg.registration import Registration
     from toolkit.registers.manifest import RegistrationRef
     from toolkit.registers.study import Study
-    from toolkit.specification import Specification
     from toolkit.verification.whole import Verified
-
-
-STUDY_POOLS = ("train", "validation", "test", "diagnostic")
-"""The pools that a study's runs meet."""
 
 
 def registration_of(study: Study, home: Home | None = None) -> Path:
@@ -121,7 +115,7 @@ def export(study: Study, wanted: Wanted, home: Home | None = None) -> Iterator[t
         UsageError, IncompleteError, DamagedError: as `toolkit.exports.formats.exported`.
     """
     from toolkit.exports.formats import exported
-    from toolkit.lab.evaluating.evaluated import UNREGISTERED
+    from toolkit.registers.manifest import UNREGISTERED
 
     is_registered = study.manifest.registration.name != UNREGISTERED
     registration = registered_by(study, home) if is_registered else None
@@ -141,7 +135,7 @@ def verify_registers(
     Raises:
         IncompleteError, DamagedError, VerificationError: as `check_whole`, and as `open_case`.
     """
-    from toolkit.lab.evaluating.evaluated import UNREGISTERED
+    from toolkit.registers.manifest import UNREGISTERED
     from toolkit.verification.whole import Verified, check_whole
 
     if not study.has("runs") or study.manifest.registration.name == UNREGISTERED:
@@ -152,35 +146,3 @@ def verify_registers(
         return Verified(check_whole(study, None, progress), missing=missing.problem)
     case = open_case(study, home)
     return Verified(check_whole(study, case, progress), case.standing)
-
-
-def registered_runs(study: Study, home: Home | None = None) -> dict[str, Specification]:
-    """Return the specification of every run that a study's registration has, by name.
-
-    Raises:
-        IncompleteError: the registration or one of its tokens is not here.
-    """
-    from toolkit.lab.play.matrix import specify_registered
-    from toolkit.lab.task_pools import TABLE, digests
-
-    there = set(study.columns(TABLE, ("pool",))["pool"].to_pylist())
-    pools = digests([name for name in STUDY_POOLS if name in there], study, lambda _: None)
-    return {run.run_id: run for run in specify_registered(registered_by(study, home), pools)}
-
-
-def registered_probe(
-    study: Study, runs: dict[str, Specification], home: Home | None = None
-) -> RegisteredProbe | None:
-    """Return the probe that a study's registration registers; None where there is none.
-
-    Args:
-        study: the study.
-        runs: its registered runs by name.
-        home: where registrations are.
-
-    Raises:
-        IncompleteError: the registration or one of its tokens is not here.
-    """
-    from toolkit.lab.probing import design
-
-    return design.registered_probe(registered_by(study, home), runs.values())

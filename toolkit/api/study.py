@@ -62,17 +62,15 @@ class Study(registers.Study):
             >>> toolkit.open_study("published").plot("H2a").save("H2a.html")  # doctest: +SKIP
         """
         _need("altair", "pip install 'paired-rollouts-toolkit[plot]'")
-        from toolkit.api.plot import seed_differences
-        from toolkit.site.drawings import spread_of
+        from toolkit.rooms import site
 
-        case = open_case(self, home)
-        spread = spread_of(case, case.decide(rule))
-        if spread is None or not spread.members:
+        chart = site().plot(open_case(self, home), rule)
+        if chart is None:
             raise IncompleteError(
                 f"rule {rule!r} has no estimate to draw in study {self.name!r}",
                 remedy=f"`toolkit.explain({rule!r}, {self.name!r})` says what it rests on and lacks",
             )
-        return seed_differences(spread)
+        return chart
 
     def _repr_html_(self) -> str:
         """Return the study as a notebook shows it: its tables with their rows."""

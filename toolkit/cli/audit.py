@@ -12,6 +12,7 @@ from toolkit.cli import offers
 from toolkit.cli.output import STUDY, counted, json_option, remark, tell
 from toolkit.errors import UsageError
 from toolkit.places import find_home
+from toolkit.rooms import laboratory
 
 if TYPE_CHECKING:
     from toolkit.documents.registers import AuditDocument
@@ -53,22 +54,18 @@ def audit(*, study: str | None, sample: int, seed: int | None, as_json: bool) ->
       toolkit registers audit --study embedded --sample 4
       toolkit registers audit --study embedded --sample 2 --seed 7 --json
     """
-    from toolkit.lab.verification.audit import audit as audit_study
-    from toolkit.lab.verification.audit import check_playable
-
     opened = api.open_study(study or _with_rows())
-    check_playable(opened)
+    laboratory().check_playable(opened)
+    case = api.open_case(opened)
     seed = fresh_seed() if seed is None else seed
-    registered = api.registered_runs(opened)
     with counted("audit") as (watch, _):
-        done = audit_study(
+        done = laboratory().audit(
             opened,
+            case.registration,
             sample,
             seed,
-            registered,
             lambda played, run: watch(played, sample, run),
-            probe=api.registered_probe(opened, registered),
-            registers=api.open_case(opened).engine.registers,
+            registers=case.engine.registers,
         )
     count, derived = sum(done.sampled.values()), sum(done.derived.values())
     drawn, followed = (
@@ -99,10 +96,8 @@ def fresh_seed() -> int:
 
 
 def _with_rows() -> str:
-    from toolkit.lab.verification.audit import is_playable
-
     home = find_home()
-    names = [name for name in home.studies() if is_playable(api.open_study(name, home))]
+    names = [name for name in home.studies() if laboratory().is_playable(api.open_study(name, home))]
     if len(names) != 1:
         home.say_absent(remark)
         raise UsageError(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _RULE = re.compile(r'^\[rules\."?([^\s"\].]+)"?\]\n(?:(?!\[).*\n)*?title = "(.*)"', re.MULTILINE)
 
 
-def _offer(found: Callable[[Home, click.Context], Iterable[tuple[str, str]]], *, paths: bool) -> Offer:
+def offer(found: Callable[[Home, click.Context], Iterable[tuple[str, str]]], *, paths: bool) -> Offer:
     """Return what click asks: names with what they are, in any case of letters; or else files."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -79,7 +79,7 @@ def _runs(home: Home, ctx: click.Context) -> Iterator[tuple[str, str]]:
 def _registered_runs(rules_file: Path) -> Iterator[tuple[str, str]]:
     import tomllib
 
-    from toolkit.lab.play.matrix import run_name
+    from toolkit.rules.plan import run_name
 
     for line in tomllib.loads(rules_file.read_text(encoding="utf-8"))["matrix"]:
         for arm, seed in product(line["arms"], line["seeds"]) if "regime" in line else ():
@@ -90,18 +90,6 @@ def _tables(_home: object, _ctx: object) -> Iterator[tuple[str, str]]:
     from toolkit.registers.schema import TABLES
 
     return ((table.name, table.meaning) for table in TABLES.values())
-
-
-def _regimes(_home: object, _ctx: object) -> Iterator[tuple[str, str]]:
-    from toolkit.noise.regimes import REGIMES
-
-    return ((regime.name, regime.about) for regime in REGIMES.values())
-
-
-def _recipes(_home: object, _ctx: object) -> Iterator[tuple[str, str]]:
-    from toolkit.lab.training.recipe import shipped
-
-    return ((name, "") for name in shipped())
 
 
 def _named(home: Home, ctx: click.Context) -> tuple[str, ...]:
@@ -135,10 +123,8 @@ def _title(home: Home, registration: str) -> str:
     return title[1] if title else ""
 
 
-studies = _offer(_studies, paths=True)
-registrations = _offer(_registrations, paths=True)
-rules = _offer(_rules, paths=False)
-runs = _offer(_runs, paths=False)
-tables = _offer(_tables, paths=False)
-regimes = _offer(_regimes, paths=False)
-recipes = _offer(_recipes, paths=True)
+studies = offer(_studies, paths=True)
+registrations = offer(_registrations, paths=True)
+rules = offer(_rules, paths=False)
+runs = offer(_runs, paths=False)
+tables = offer(_tables, paths=False)

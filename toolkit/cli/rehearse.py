@@ -86,12 +86,12 @@ def _drawn(done: Rehearsal, home: Home, study: str) -> Path | None:
     if find_spec(DRAWN_WITH) is None:
         return None
     from toolkit.drafting.rehearsal import DECIDES_NOTHING
-    from toolkit.site.rehearsed import rehearsal_page
+    from toolkit.rooms import site
 
     page = home.root / PAGES / f"{study}.html"
     page.parent.mkdir(exist_ok=True)
     said = {"decides_nothing": DECIDES_NOTHING, "problems": done.problems, "fitted": done.fitted}
-    write_text(page, rehearsal_page(done, done.decisions, done.powers, **said))
+    write_text(page, site().rehearsal_page(done, **said))
     return page
 
 

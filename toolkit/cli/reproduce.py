@@ -19,6 +19,7 @@ from toolkit.cli.output import FILE, json_option
 from toolkit.cli.standing import require_option
 from toolkit.errors import ToolkitError
 from toolkit.places import find_home
+from toolkit.rooms import laboratory, site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,11 +28,10 @@ if TYPE_CHECKING:
     from toolkit.decisions.case import Case
     from toolkit.decisions.decision import Decision
     from toolkit.documents.runs import LackingAuditDocument, ReproducedAuditDocument, ReproductionDocument
-    from toolkit.lab.verification.audit import Audited
     from toolkit.places import Home
     from toolkit.prereg.verification import Standing, Verification
     from toolkit.registers.study import Study
-    from toolkit.site.build import Built
+    from toolkit.rooms import Audited, Built
 
 SAMPLE = 8
 
@@ -62,12 +62,9 @@ def reproduce(
       toolkit reproduce --json
       toolkit reproduce --site /tmp/site
     """
-    from toolkit.site.build import check_place, lacking_packages
-
     home = find_home()
     target = folder or home.site
-    check_place(target)
-    lack = lacking_packages()
+    lack = site().lack(target)
     if lack and folder:
         raise lack
     say = _Stages(quiet=as_json)
@@ -76,8 +73,8 @@ def reproduce(
     seed = fresh_seed()
     audits, unplayed = _played_again([case.study for case in cases], home, seed, say)
     decisions = _decided(cases, say)
-    site = lack or _built(home, target, verifications, cases)
-    done = _Reproduced(rows, verifications, seed, audits, unplayed, decisions, site)
+    built = lack or _built(home, target, verifications, cases)
+    done = _Reproduced(rows, verifications, seed, audits, unplayed, decisions, built)
     if as_json:
         output.print_json(done.as_dict())
     else:
@@ -230,25 +227,22 @@ def _played_again(
     studies: Sequence[Study], home: Home, seed: int, say: _Stages
 ) -> tuple[dict[str, Audited], dict[str, ToolkitError]]:
     """Play random rows of every study again that has any; return also why others were not."""
-    from toolkit.lab.verification.audit import audit, is_playable
-    from toolkit.lab.worlds.world import missing
-
     say.stage("Randomly drawn rows, played again")
     audits, unplayed = {}, {}
-    playable = [study for study in studies if is_playable(study)]
-    others = [study.name for study in studies if not is_playable(study)]
+    playable = [study for study in studies if laboratory().is_playable(study)]
+    others = [study.name for study in studies if not laboratory().is_playable(study)]
     if others:
         say.done(f"{', '.join(others)}: no rows that can be played without a language model")
     for at, study in enumerate(playable):
-        lack = missing(study)
+        lack = laboratory().lack(study)
         if lack:
             unplayed[study.name] = lack
             say.done(f"{study.name}: not done: {lack.problem}; {lack.remedy}")
             continue
         with say.doing(f"rows of {study.name}", at, len(playable)):
-            runs = api.registered_runs(study, home)
-            probe = api.registered_probe(study, runs)
-            done = audits[study.name] = audit(study, SAMPLE, seed, runs, lambda *_: None, probe=probe)
+            registration = api.registered_by(study, home)
+            done = laboratory().audit(study, registration, SAMPLE, seed, lambda *_: None)
+            audits[study.name] = done
         say.done(
             f"{study.name}: {sum(done.sampled.values())} rows, all as registered; again: "
             f"`toolkit registers audit --study {study.name} --sample {SAMPLE} --seed {seed}`"
@@ -276,12 +270,9 @@ def _built(
     verifications: Sequence[Verification],
     cases: Sequence[Case],
 ) -> Built:
-    from toolkit.site.build import site_content, write_site
-    from toolkit.site.commands.material import material
-
     with output.steps("reproduce") as progress:
         progress("the site")
-        return write_site(target, site_content(material(home, verifications, cases), progress))
+        return site().build(home, target, verifications, cases, progress)
 
 
 def _standings_text(standings: Mapping[str, Standing]) -> str:

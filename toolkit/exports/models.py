@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from toolkit.errors import IncompleteError
-from toolkit.lab.evaluating.evaluated import UNREGISTERED
 from toolkit.prereg.registration import Registration
 from toolkit.registers.arrow import Row
+from toolkit.registers.manifest import UNREGISTERED
 from toolkit.registers.study import Study
 
 ON_THE_HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)

@@ -19,10 +19,10 @@ from toolkit.lab.play import segments
 from toolkit.lab.play.capacity import check_capacity
 from toolkit.lab.play.matrix import Selection, check_agreement, specify
 from toolkit.lab.tasks.pools import POOLS
-from toolkit.lab.training.recipe import Recipe, load_recipe
+from toolkit.lab.training.recipe import Recipe, load_recipe, recipe_of, specify_language_model
 from toolkit.noise.regimes import DEFAULT, REGIMES
 from toolkit.rules.rulebook import RuleBook
-from toolkit.specification import LanguageModelSpecification, Specification, specify_language_model
+from toolkit.specification import LanguageModelSpecification, Specification
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -296,7 +296,7 @@ def fixed_recipe(book: RuleBook, selection: Selection) -> Recipe:
     """Return the recipe that a registration fixes for its runs."""
     for run in planned_runs(book, selection):
         if isinstance(run, LanguageModelSpecification):
-            return run.settings
+            return recipe_of(run)
     raise UsageError(
         f"{book.name} fixes no recipe",
         expected="--recipe with the settings",

@@ -21,6 +21,8 @@ from toolkit.registers.study import Study
 
 STUDY = "task-pools"
 TABLE = "task_pools"
+STUDY_POOLS = ("train", "validation", "test", "diagnostic")
+"""The pools that a study's runs meet."""
 
 
 @dataclass(frozen=True)

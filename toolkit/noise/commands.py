@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from toolkit.cli.layout import shorten
 from toolkit.cli.output import FILE, json_option, print_json, remark, say_line, visible_lines
 from toolkit.errors import UsageError, VerificationError
-from toolkit.lab.commands.draw import Seed
 from toolkit.noise.regimes import REGIMES
 
 if TYPE_CHECKING:
@@ -23,6 +23,25 @@ if TYPE_CHECKING:
     from toolkit.noise.session import Session
 
 SHOWN = 300
+WHOLE_NUMBER = re.compile(r"0x[0-9a-fA-F]{1,20}|[0-9]{1,25}")
+
+
+class Seed(click.ParamType[int]):
+    """A whole number in [0, 2^64), in decimal or, after 0x, in hexadecimal."""
+
+    name = "seed"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the seed."""
+        if isinstance(value, int):
+            return value
+        if not WHOLE_NUMBER.fullmatch(value):
+            self.fail(f"{value[:30]!r} is no whole number", param, ctx)
+        seed = int(value, 16 if value.startswith("0x") else 10)
+        if seed >= 1 << 64:
+            self.fail("a seed lies in [0, 2^64)", param, ctx)
+        return seed
+
 
 timeout_option = click.option(
     "--timeout",

@@ -632,3 +632,6 @@ OF_PROBE = (
     *(PROBE, PROBE_CHECKPOINTS, PROBE_CLEAN_TASKS, PROBE_DIAGNOSTIC_TASKS),
     *(PROBE_DRIFT, PROBE_GRAM, PROBE_INDICES, PROBE_INTERVALS),
 )
+TABLES_OF_PROBE = tuple(table.name for table in OF_PROBE)
+BASE = "base"
+"""The untrained policy, as `trajectory` names it."""

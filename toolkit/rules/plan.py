@@ -418,3 +418,9 @@ def _check_listed(section: Section, key: str, names: tuple[object, ...], allowed
             expected=", ".join(map(str, allowed)),
             found=", ".join(map(str, names)) or "nothing",
         )
+
+
+def run_name(condition: str, arm: str, scale_rewards: str, seed: int) -> str:
+    """Return the name of a run: its place in the matrix; advantages that are not scaled are marked."""
+    scaling = () if scale_rewards == "group" else (scale_rewards,)
+    return "-".join((condition.lower(), arm, *scaling, f"s{seed}"))

@@ -18,10 +18,10 @@ from toolkit.decisions.engine import Engine
 from toolkit.decisions.evaluation import solver
 from toolkit.decisions.measure import in_words
 from toolkit.errors import DamagedError, RuleError
-from toolkit.lab.verification.made_up import YES, MadeUpStudy
 from toolkit.rules.endpoints import Endpoint
 from toolkit.rules.rulebook import RuleBook
 from toolkit.rules.values import Missing, Scalar, Series, Truth
+from toolkit.verification.made_up import YES, MadeUpStudy
 
 LEARNING = ((0.3, 0.6), (0.1, 1.0), (0.7, 0.2))
 """Success before training and at the end of it, study by study: all succeed at the end of one."""

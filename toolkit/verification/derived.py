@@ -5,14 +5,9 @@ too: each has the specification that the registered matrix gives it, the root of
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 from toolkit.errors import DamagedError
-from toolkit.lab.play import summaries
-from toolkit.lab.play.checkpoints import check_copies
-from toolkit.lab.play.shortcomings import shortcomings
-from toolkit.lab.training.rows import GroupPlan, draws_at
 from toolkit.prereg.registration import Registration
 from toolkit.registers import arrow
 from toolkit.registers.arrow import Row
@@ -21,21 +16,19 @@ from toolkit.registers.row_tables import LUCK_SHARE
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study
 from toolkit.registers.validation import compare
+from toolkit.rooms import RegisteredRuns, is_played_here, laboratory
 from toolkit.rules.rulebook import RuleBook
 from toolkit.specification import Specification
-from toolkit.verification.specifications import RegisteredRuns
+from toolkit.verification import summaries
 
 _OF_LUCK = tuple(name for name in LUCK_SHARE.column_names if name != "schedule_seed")
 _SHORTLY = {
-    "groups": ("step", *GroupPlan._fields, "true_successes", "observed_rewards"),
+    "groups": ("step", "position", "task", "regime", "schedule_seeds", "true_successes", "observed_rewards"),
     "luck_share": _OF_LUCK,
     "checkpoints": ("step",),
     "adapters": ("step",),
 }
 """Columns from which a run's row follows, and what its evidence lacks."""
-
-FIRST = 1
-"""The step whose groups are held against the registration: those of the others are drawn alike."""
 
 _PLACE = ("run_id", "condition", "arm", "seed")
 _SOURCES = frozenset(source for table in TABLES.values() for source in table.follows)
@@ -61,7 +54,7 @@ class DerivedRegisters:
     ) -> None:
         self._study, self._registration, self._book = study, registration, book
         self._is_checked = is_checked
-        self._registered = RegisteredRuns(registration, book)
+        self._registered = runs_of(registration, book)
         self._rows: dict[str, list[Any]] = {}
         self._stored: dict[str, dict[str, list[Row]]] = {}
         self._derived: set[tuple[str, str]] = set()
@@ -101,15 +94,15 @@ class DerivedRegisters:
         if table in summaries.SUMMARIES:
             for run in new:
                 compare(table, self._of_run(table, run), self._stored_rows(table, run))
-        elif new:
-            self._derive_probe(table, new)
+        elif new and self._registration and self._book:
+            laboratory().check_probe(self._study, self._registration, self._book, table, new)
         self._derived |= {(table, name) for name in new}
 
     def _check_places(self) -> None:
         """Check that every run stands in its registered place, or one that decides could be moved away."""
         if ("runs", "") not in self._derived:
             for row in self.rows("runs"):
-                if place := self._registered.place(row["run_id"]):
+                if self._registered and (place := self._registered.place(row["run_id"])):
                     compare("runs", [place], [row])
             self._derived.add(("runs", ""))
 
@@ -125,7 +118,7 @@ class DerivedRegisters:
     def _check_figures_only(self) -> None:
         """Check that a study can be one of published figures: the word alone would end every check."""
         held = [name for name in sorted(_SOURCES) if self.has(name)]
-        if held or self._registered.are_played:
+        if held or self._registered:
             raise DamagedError(
                 f"study {self.name!r} is said to hold published figures only",
                 expected="a study without rows, whose registration is not played here",
@@ -135,8 +128,9 @@ class DerivedRegisters:
             )
 
     def _specification(self, run: str) -> Specification | None:
-        """Return the specification that the registration gives a run; errors as of `RegisteredRuns`."""
-        return self._registered.specification(run, self._run(run).get("specification"))
+        """Return the specification that the registration gives a run; None where it gives none."""
+        stored = self._run(run).get("specification")
+        return self._registered.specification(run, stored) if self._registered else None
 
     def _of_run(self, table: str, run: str) -> list[Row]:
         """Return the rows of a table that follow from a run's own."""
@@ -155,48 +149,18 @@ class DerivedRegisters:
         tables = self._tables(run, {"luck_share": _OF_LUCK}).values()
         diagnosed: list[Any] = [row for table in tables for row in arrow.to_rows(table)]
         specification = self._specification(run)
-        policy = None if specification is None else summaries.policy_of(specification)
+        policy = self._registered.policy(specification) if self._registered and specification else None
         rows = summaries.luck_share_summary(place, diagnosed, policy or "")
         return [row if policy else {n: v for n, v in row.items() if n != "policy"} for row in rows]
-
-    def _derive_probe(self, table: str, names: Collection[str]) -> None:
-        """Check rows of a table of the probe, checkpoint by checkpoint.
-
-        Those of `probe_checkpoints` rest on policies beside the evidence: `recompute` checks these.
-        """
-        from toolkit.lab.probe.design import DERIVED
-        from toolkit.lab.probe.evidence import Place
-        from toolkit.lab.probing.design import registered_design
-        from toolkit.lab.probing.figures import figures
-
-        if table not in DERIVED or self._registration is None or self._book is None:
-            return
-        design = registered_design(self._registration, self._book)
-        if design is None:
-            raise DamagedError(
-                f"{table} of study {self.name!r} follows from no registered probe",
-                expected="a table [probe] in the rules or in an amendment",
-                where=self._registration.folder,
-            )
-        stored: dict[Place, list[Row]] = {}
-        for row in self.rows(table):
-            if f"{row['trajectory']}@{row['step']}" in names:
-                stored.setdefault(Place(row["trajectory"], row["step"], row["scored"]), []).append(row)
-        derived = figures(self._study, design, stored, [table])[table]
-        for place, rows in stored.items():
-            compare(table, derived[place], rows)
 
     def _run_row(self, run: str) -> Row:
         """Return a run's row of `runs`, as far as the registration and its rows give it."""
         specification = self._specification(run)
         counted, tables = self._counted(run), self._tables(run, _SHORTLY)
-        if specification is None:
+        if specification is None or self._registered is None:
             return {"run_id": run, "episodes": summaries.episodes(counted, tables)}
-        _check_first_groups(specification, tables.get("groups"))
-        lacks = bool(shortcomings(specification, counted, tables)) or self._is_mixed(run)
-        if not (specification.trains or lacks):
-            check_copies(self._study, specification)
-        return summaries.run_row(specification, counted, tables, lacks=lacks)
+        mixed = self._is_mixed(run)
+        return self._registered.row(self._study, specification, counted, tables, is_mixed=mixed)
 
     def _counted(self, run: str) -> CountedRun | None:
         return self._study.counted(run) if self._study.has_rows("episodes", run) else None
@@ -226,19 +190,8 @@ class DerivedRegisters:
         return self._stored[table].get(run, [])
 
 
-def _check_first_groups(specification: Specification, groups: Any) -> None:
-    """Check that the groups of a run's first step are those that its seeds draw: no other run's are.
-
-    Whether they are as many as they have to be, its shortcomings say.
-    """
-    if groups is None:
-        return
-    played = int((arrow.numbers(groups["step"]) == FIRST).sum())
-    drawn = list(islice(draws_at(specification, FIRST), max(played, specification.prompts_per_step)))
-    first = groups.slice(0, len(drawn)).select(["run_id", "step", *GroupPlan._fields])
-    rows = [
-        {"run_id": specification.run_id, "step": FIRST, **plan._asdict()}
-        | {"schedule_seeds": list(plan.schedule_seeds)}
-        for plan in drawn
-    ]
-    compare("groups", rows, arrow.to_rows(first))
+def runs_of(registration: Registration | None, book: RuleBook | None) -> RegisteredRuns | None:
+    """Return the runs as their registration specifies them; None where it does not say how to play them."""
+    if registration is None or book is None or not is_played_here(book):
+        return None
+    return laboratory().runs(registration, book)

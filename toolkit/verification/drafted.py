@@ -2,10 +2,9 @@
 
 from toolkit.decisions import evaluation
 from toolkit.errors import UsageError
-from toolkit.lab.play.matrix import specify
-from toolkit.lab.probing.design import probed_runs
 from toolkit.prereg.record import UNFILLED, Amendment, Deviation
 from toolkit.prereg.registration import Registration
+from toolkit.rooms import is_played_here, laboratory
 from toolkit.rules import rulebook
 from toolkit.verification.decidable import check_decidable
 
@@ -19,10 +18,8 @@ def check_rules(rules: str) -> None:
     if unfilled:
         raise UsageError("the template was not filled in", found=unfilled[0], where="rules.toml")
     evaluation.check_not_vacuous(book)
-    if any(cell.regime for cell in book.plan.cells):
-        runs = specify(book.plan, ("", ""), {})  # what is fixed twice agrees
-        if book.probe is not None:
-            probed_runs(book.probe, runs)
+    if is_played_here(book):
+        laboratory().expected(book)  # what is fixed twice agrees
     check_decidable(book)
 
 

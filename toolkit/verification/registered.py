@@ -1,5 +1,6 @@
 """A study's registration, verified against its runs, and the study decided by what binds them."""
 
+import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,9 +14,14 @@ from toolkit.prereg.record import Amendment
 from toolkit.prereg.registration import Registration, load_registration
 from toolkit.prereg.trust import known_authorities, known_restatements
 from toolkit.prereg.verification import Reader, standing_of, verify_loaded
+from toolkit.registers.row_tables import TABLES_OF_PROBE
 from toolkit.registers.study import Study, launched_runs
+from toolkit.rooms import laboratory
+from toolkit.rules.plan import run_name
 from toolkit.rules.rulebook import rulebook_of
 from toolkit.verification.derived import DerivedRegisters
+
+PROBE = "probe"
 
 
 def open_case(
@@ -69,8 +75,6 @@ def runs_of(study: Study, registration: Registration) -> StudyRuns:
 
 def launched_under(registration: Registration, studies: Iterable[Study], played: Path) -> dict[str, int]:
     """Return how many runs that enter decisions were launched under a registration, by where they are."""
-    from toolkit.lab.play.matrix import run_name
-
     plan = rulebook_of(registration).plan
     found = {
         f"study {study.name}": sum(row["role"] in plan.roles for row in study.rows("runs"))
@@ -90,14 +94,12 @@ def launched_under(registration: Registration, studies: Iterable[Study], played:
 
 def is_on_new_data(registration: Registration, amendment: Amendment, studies: Iterable[Study]) -> bool:
     """Whether an amendment, not recorded yet, will concern only data that its tokens are to come before."""
-    from toolkit.lab.probing import design
-
     whole = replace(registration, amendments=(*registration.amendments, amendment))
     mine = [study for study in studies if study.manifest.registration.name == registration.name]
     return (
         not registration.record.is_restated
-        and amendment.id in design.own_data_amendments(whole)
-        and not any(study.has(table) for study in mine for table in design.TABLES_OF_PROBE)
+        and amendment.id in own_data_amendments(whole)
+        and not any(study.has(table) for study in mine for table in TABLES_OF_PROBE)
     )
 
 
@@ -105,14 +107,36 @@ def _anchored(registration: Registration, study: Study) -> tuple[frozenset[str],
     """Return the amendments that concern only their own data, and whether these hold their tokens."""
     if all(amendment.replaces or amendment.restates for amendment in registration.amendments):
         return frozenset(), False
-    from toolkit.lab.probing import design
-
-    own = design.own_data_amendments(registration)
+    own = own_data_amendments(registration)
     if not own:
         return own, False
     try:
-        registered = design.registered_design(registration, rulebook_of(registration))
+        measured = laboratory().has_registered_probe(study, registration, rulebook_of(registration))
     except (IncompleteError, DamagedError):
         return own, False  # a token is missing, or none: the steps before say so
-    measured = registered is not None and design.is_measured_by(registered, study)
     return (own, True) if measured else (frozenset(), False)
+
+
+def own_data_amendments(registration: Registration) -> frozenset[str]:
+    """Return the amendments that concern nothing but the probe that they register themselves.
+
+    Such an amendment adds rules and changes none, and its rules read nothing but its own endpoints on the
+    probe.
+    """
+    book = rulebook_of(registration)
+    own_data = set()
+    for amendment in registration.amendments:
+        document = tomllib.loads(amendment.rules)
+        if amendment.replaces or amendment.restates or PROBE not in document:
+            continue
+        rules = [book.rules[name] for name in amendment.adds]
+        names = {name for rule in rules for name in (*book.names_of(rule), *rule.secondary, rule.estimate)}
+        read = book.read_by({name for name in names if name and name not in amendment.adds}) - set(
+            book.statistics
+        )
+        own = {
+            name for name in document.get("endpoints", {}) if book.endpoints[name].register in TABLES_OF_PROBE
+        }
+        if read <= own:
+            own_data.add(amendment.id)
+    return frozenset(own_data)

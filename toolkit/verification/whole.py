@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from toolkit.canonical import document_sha256
-from toolkit.errors import DamagedError
-from toolkit.lab.play.assemble import SCHEDULE, schedules_met
-from toolkit.lab.play.summaries import SUMMARIES
-from toolkit.lab.probing.design import CHECKPOINTS, TABLES_OF_PROBE, required_probe
-from toolkit.lab.probing.report import recompute
-from toolkit.lab.task_pools import TABLE, check_specified, digests, row_document
+from toolkit.errors import DamagedError, IncompleteError
 from toolkit.prereg.verification import FAILED, Standing
 from toolkit.registers import published
+from toolkit.registers.arrow import Row
+from toolkit.registers.row_tables import TABLES_OF_PROBE
 from toolkit.registers.study import Study, verify_study
 from toolkit.registers.validation import compare
 from toolkit.seeds import evaluation_seed
-from toolkit.specification import Specification
-from toolkit.verification.derived import DerivedRegisters
-from toolkit.verification.specifications import RegisteredRuns
-from toolkit.verification.tied import check_tied
+from toolkit.verification.derived import DerivedRegisters, runs_of
+from toolkit.verification.summaries import SUMMARIES
 
 if TYPE_CHECKING:
     from toolkit.decisions.case import Case
     from toolkit.decisions.measure import Registers
     from toolkit.documents.standing import Verdict
+
+
+SCHEDULE = ("pool", "task", "schedule", "schedule_seed")
+PROBED = "probe_checkpoints"
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ def number_of_steps(study: Study) -> int:
     summaries = sum(study.has(table) for table in SUMMARIES)
     if study.is_summary:
         return rows + summaries
-    return rows + summaries + 2 + (study.manifest.tables[CHECKPOINTS].rows if study.has(CHECKPOINTS) else 0)
+    return rows + summaries + 2 + (study.manifest.tables[PROBED].rows if study.has(PROBED) else 0)
 
 
 def check_whole(
@@ -79,7 +77,7 @@ def check_whole(
     if not study.has("runs"):
         return rows
     registers = case.engine.registers if case else DerivedRegisters(study, None, None)
-    registered = RegisteredRuns(case.registration, case.book) if case else RegisteredRuns(None, None)
+    registered = runs_of(case.registration if case else None, case.book if case else None)
     stored = {row["run_id"]: row.get("specification") for row in registers.rows("runs")}
     for table in SUMMARIES:  # 2
         if study.has(table):
@@ -91,16 +89,23 @@ def check_whole(
             published.check_figures(study, [table.name for table in study.tables])
         return rows
     progress("specifications, pools and seeds")
-    specified = {run: each for run, text in stored.items() if (each := registered.specification(run, text))}
-    _check_launches(registers, specified)  # 3
-    _check_pools(study, list(specified.values()))
+    specified = {
+        run: each
+        for run, text in stored.items()
+        if registered and (each := registered.specification(run, text))
+    }
     _check_schedules(study, is_specified=bool(specified))
-    check_tied(study, specified)
-    if case is not None:
-        _check_probe(study, case, specified.values(), progress)  # 4
-        if decides:
-            progress("decisions")
-            case.engine.decide_all()  # 5
+    if registered:
+        registered.check(study, specified, progress)  # 3, 4
+    elif case is not None and any(map(study.has, TABLES_OF_PROBE)):
+        raise IncompleteError(
+            f"registration {case.registration.name!r} registers no probe",
+            expected="a table [probe] in its rules or in an amendment",
+            where=case.registration.folder,
+        )
+    if case is not None and decides:
+        progress("decisions")
+        case.engine.decide_all()  # 5
     return rows
 
 
@@ -109,39 +114,6 @@ def _check_no_stranger(registers: Registers, table: str, runs: Collection[str]) 
     stranger = next((row for row in registers.rows(table) if row["run_id"] not in runs), None)
     if stranger is not None and not registers.is_summary:
         raise DamagedError(f"{table} has a row of no run", found=stranger["run_id"], where=table)
-
-
-def _check_launches(registers: Registers, specified: Mapping[str, Specification]) -> None:
-    """Check that every launch was one of its run's specification."""
-    for launch in registers.rows("launches") if registers.has("launches") else ():
-        specification = specified.get(launch["run_id"])
-        if specification is not None and launch["specification_sha256"] != specification.sha256():
-            raise DamagedError(
-                "a run was launched with another specification",
-                expected=specification.sha256(),
-                found=launch["specification_sha256"],
-                where=f"launches row run_id={launch['run_id']}, attempt={launch['attempt']}",
-            )
-
-
-def _check_pools(study: Study, specified: Collection[Specification]) -> None:
-    """Check that the tasks of a study are those that its runs were specified for, each as its digest says."""
-    if not specified:
-        return
-    for row in study.rows(TABLE):
-        found = document_sha256(row_document(row))
-        if found != row["sha256"]:
-            raise DamagedError(
-                "a task is not the one of its digest",
-                expected=f"SHA-256 {row['sha256']}",
-                found=f"SHA-256 {found}",
-                where=f"{TABLE} row pool={row['pool']}, index={row['index']}",
-            )
-    names = {name for specification in specified for name in specification.pools}
-    met = digests(names, study, lambda _: None)
-    for specification in specified:
-        for name, sha256 in specification.pools.items():
-            check_specified(name, met[name], sha256)
 
 
 def _check_schedules(study: Study, *, is_specified: bool) -> None:
@@ -162,11 +134,19 @@ def _check_schedules(study: Study, *, is_specified: bool) -> None:
             )
 
 
-def _check_probe(
-    study: Study, case: Case, specified: Iterable[Specification], progress: Callable[[str], None]
-) -> None:
-    """Check the probe, where the study has one."""
-    if not any(study.has(name) for name in TABLES_OF_PROBE):
-        return
-    probe = required_probe(case.registration, specified)
-    recompute(study, study.rows(CHECKPOINTS), probe, progress)
+def schedules_met(tables: Iterable[Any]) -> list[Row]:
+    """Return the schedules of some rows, each once."""
+    import pyarrow as pa
+
+    met = pa.concat_tables(tables).group_by(list(SCHEDULE)).aggregate([]).to_pylist()
+    seeds: dict[tuple[str, int, int], int] = {}
+    for row in met:
+        at = (row["pool"], row["task"], row["schedule"])
+        if seeds.setdefault(at, row["schedule_seed"]) != row["schedule_seed"]:
+            raise DamagedError(
+                "two runs met different schedules in one place of an evaluation",
+                expected=f"seed {seeds[at]}",
+                found=f"seed {row['schedule_seed']}",
+                where=f"{at[0]}:{at[1]}, schedule {at[2]}",
+            )
+    return met  # type: ignore[no-any-return]

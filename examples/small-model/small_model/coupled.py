@@ -27,6 +27,7 @@ from toolkit.lab.play.rows import read_adapter, rows_of_run, specification_of
 from toolkit.lab.policies.language_model.loading import load_chat, model_path
 from toolkit.lab.policies.language_model.local import LocalEngine
 from toolkit.lab.probing.probed_model import put_adapter
+from toolkit.lab.training.recipe import recipe_of
 from toolkit.places import find_home
 from toolkit.registers.study import open_study
 
@@ -48,7 +49,7 @@ def adapted(run_id: str) -> LocalEngine:
     study = open_study(find_home().study_folder("tiny-lm"))
     row: Any = max(rows_of_run(study, "adapters", run_id), key=lambda row: row["step"])
     specification: Any = specification_of(study, run_id)
-    recipe = specification.settings
+    recipe = recipe_of(specification)
     base = load_base(model_path(MODEL), recipe, cpu=True)
     model = get_peft_model(base, LoraConfig(**lora_arguments(recipe, base)))
     put_adapter(model, read_adapter(row, run_id), run_id)

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from tests import own_study
+from tests.architecture.test_house_rules import rooms_and_core
 from tests.own_study import EXAMPLES, LOGS, asked, counted, decided, documented, frozen, readme, shell
 from tests.unit.stack import require_trainer
 
@@ -86,6 +87,13 @@ def test_what_was_frozen_has_the_mapping_that_a_pilot_gives(name: str, tmp_path:
 def test_verdicts_are_as_the_readmes_say(folder: Path) -> None:
     h1 = {"benchmark": "miss", "training-curve": "pass"}[folder.name]
     own_study.check_verdicts(folder, {"H1": h1, "P1": "met"})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["decide", "verify-prereg", "registers verify"])
+def test_what_was_played_elsewhere_loads_no_other_room(folder: Path, command: str) -> None:
+    rooms, _ = rooms_and_core(folder, *command.split(), *(["H1"] if command == "decide" else []))
+    assert rooms == []
 
 
 @pytest.mark.slow

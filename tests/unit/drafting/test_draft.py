@@ -14,7 +14,7 @@ from toolkit.errors import RuleError
 from toolkit.lab.plan import runs_of
 from toolkit.lab.play.matrix import EVERYTHING
 from toolkit.lab.probing.design import probed_runs
-from toolkit.lab.training.recipe import load_recipe
+from toolkit.lab.training.recipe import load_recipe, recipe_of
 from toolkit.places import HOME_VARIABLE, Home
 from toolkit.prereg.registration import is_draft
 from toolkit.rules.rulebook import RuleBook, load_rulebook
@@ -104,7 +104,7 @@ def test_its_recipe_and_its_model_are_those_of_the_paper_s_runs(book: RuleBook, 
     recipe = load_recipe(NAME)
     for run in runs:
         assert isinstance(run, LanguageModelSpecification)
-        assert run.settings == recipe
+        assert recipe_of(run) == recipe
         assert run.model_commit == recipe.revision
     assert recipe.revision in {row["model_commit"] for row in published.rows("runs")}
     assert recipe.sha256() in (FOLDER / "protocol.md").read_text(encoding="utf-8")

@@ -9,12 +9,12 @@ import pytest
 from tests.unit.lab.study.changed import Changed
 from tests.unit.lab.study.small_study import Specified, small_runs, small_study
 from toolkit.errors import DamagedError
-from toolkit.lab.play.summaries import SUMMARIES, count_episodes
 from toolkit.registers.episode_counts import COUNTED, CountedRun
 from toolkit.registers.study import Study
 from toolkit.specification import Specification
 from toolkit.verification import derived
 from toolkit.verification.derived import DerivedRegisters
+from toolkit.verification.summaries import SUMMARIES, count_episodes
 
 RUN, OTHER = "c2-paired-s0", "c2-independent-s0"
 
@@ -36,7 +36,7 @@ def registers(
     """Return what makes registers of a study, which these runs or others are registered for."""
 
     def of(study: Any, *registered: Specification) -> DerivedRegisters:
-        monkeypatch.setattr(derived, "RegisteredRuns", lambda *_: Specified(registered or runs))
+        monkeypatch.setattr(derived, "runs_of", lambda *_: Specified(registered or runs))
         return DerivedRegisters(study, None, None)
 
     return of

@@ -29,7 +29,7 @@ def study(runs: tuple[Specification, ...], tmp_path_factory: pytest.TempPathFact
 def as_specified(runs: tuple[Specification, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """Have these runs be the registered ones; files and schema are verified in tests of their own."""
     for module in (derived, whole):
-        monkeypatch.setattr(module, "RegisteredRuns", lambda *_: Specified(runs))
+        monkeypatch.setattr(module, "runs_of", lambda *_: Specified(runs))
     monkeypatch.setattr(whole, "verify_study", lambda study, _: {"runs": len(study.rows("runs"))})
 
 

@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from toolkit.cli.output import json_option, print_json, remark, say_line
 from toolkit.errors import UsageError
+from toolkit.noise.commands import Seed
 
 if TYPE_CHECKING:
     from toolkit.documents.world import DrawDocument
     from toolkit.noise.draws import Draw
 
 LONGEST_NAME = 200
-WHOLE_NUMBER = re.compile(r"0x[0-9a-fA-F]{1,20}|[0-9]{1,25}")
-
-
-class Seed(click.ParamType[int]):
-    """A whole number in [0, 2^64), in decimal or, after 0x, in hexadecimal."""
-
-    name = "seed"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the seed."""
-        if isinstance(value, int):
-            return value
-        if not WHOLE_NUMBER.fullmatch(value):
-            self.fail(f"{value[:30]!r} is no whole number", param, ctx)
-        seed = int(value, 16 if value.startswith("0x") else 10)
-        if seed >= 1 << 64:
-            self.fail("a seed lies in [0, 2^64)", param, ctx)
-        return seed
 
 
 @click.command()

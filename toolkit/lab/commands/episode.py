@@ -22,8 +22,9 @@ from toolkit.cli.output import (
 )
 from toolkit.errors import DamagedError, IncompleteError, UsageError, did_you_mean
 from toolkit.lab.backoffice.records import plain
+from toolkit.lab.commands import offers as lab_offers
 from toolkit.lab.commands.by_hand import by_hand, describe
-from toolkit.lab.commands.draw import Seed
+from toolkit.noise.commands import Seed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +45,7 @@ def episode() -> None:
 
 @episode.command()
 @click.option("--task", "task_id", default="validation:0", help="Task, as pool:index.")
-@click.option("--regime", default="clean", shell_complete=offers.regimes, help="Noise setting.")
+@click.option("--regime", default="clean", shell_complete=lab_offers.regimes, help="Noise setting.")
 @click.option(
     "--schedule",
     type=click.IntRange(0, SCHEDULES - 1),
@@ -119,7 +120,7 @@ def play(
 @click.option("--run", "run_id", shell_complete=offers.runs, help="Run of the row.")
 @click.option("--step", type=click.IntRange(0), help="Step of the evaluation, or of the training group.")
 @click.option("--phase", type=click.Choice(["periodic", "final"]), default="periodic")
-@click.option("--regime", shell_complete=offers.regimes, help="Regime of the evaluation.")
+@click.option("--regime", shell_complete=lab_offers.regimes, help="Regime of the evaluation.")
 @click.option("--task", type=click.IntRange(0), help="Evaluation: position of the task in its pool.")
 @click.option("--schedule", type=click.IntRange(0), help="Evaluation: index of the schedule.")
 @click.option("--position", type=click.IntRange(0), help="Training: position of the group in its step.")

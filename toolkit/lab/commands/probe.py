@@ -193,11 +193,12 @@ def report_probe(*, name: str, trajectory: str, scored: str | None, check: bool,
 
 def _opened(study: Study) -> tuple[Study, Registration, RegisteredProbe]:
     from toolkit import api
+    from toolkit.lab.evidence import registered_runs
     from toolkit.lab.probing.design import registers_probe, required_probe
 
     registration = api.registered_by(study)
     # A study without its tasks cannot specify runs, and need not where there is nothing to be probed.
-    runs = api.registered_runs(study).values() if registers_probe(registration) else ()
+    runs = registered_runs(study, registration).values() if registers_probe(registration) else ()
     return study, registration, required_probe(registration, runs)
 
 

@@ -12,6 +12,7 @@ import click
 from toolkit import api
 from toolkit.cli import offers, output
 from toolkit.errors import UsageError
+from toolkit.lab.commands import offers as lab_offers
 from toolkit.lab.commands.executing import chosen, executor_options
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def checkpoint_options(command: Command) -> Command:
 @checkpoint_options
 @click.option(
     "--regime",
-    shell_complete=offers.regimes,
+    shell_complete=lab_offers.regimes,
     help="Noise of training; faults_p025 if left out.",
     show_default=False,
 )

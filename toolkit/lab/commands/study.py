@@ -99,7 +99,7 @@ def run_study(
     """
     from toolkit.lab.play.matrix import Selection, specify_registered
     from toolkit.lab.probing.design import registered_probe
-    from toolkit.lab.task_pools import pool_digests
+    from toolkit.lab.task_pools import STUDY_POOLS, pool_digests
 
     selection = Selection(tiers, rules, runs)
     workers = chosen(executor, processes, address)
@@ -107,8 +107,8 @@ def run_study(
     registration = _registration(name, home)
     _check_asked(home, selection, folder=folder, into=into, check=check)
     registered = api.open_study(registration.name, home) if check else None
-    with stepped("pools", len(api.cases.STUDY_POOLS)) as progress:
-        pools = pool_digests(home, api.cases.STUDY_POOLS, progress)
+    with stepped("pools", len(STUDY_POOLS)) as progress:
+        pools = pool_digests(home, STUDY_POOLS, progress)
     specifications = specify_registered(registration, pools, selection)
     if registered is not None:
         tables = _play_again(

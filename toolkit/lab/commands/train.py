@@ -13,6 +13,7 @@ from toolkit.cli.output import bold, json_option, print_json, print_table, remar
 from toolkit.cli.power import Finite
 from toolkit.errors import UsageError
 from toolkit.lab import plan as planning
+from toolkit.lab.commands import offers as lab_offers
 from toolkit.lab.commands.executing import folder_option, selection_options
 from toolkit.lab.play.reporting import TRACKERS, check_trackers
 from toolkit.places import find_home
@@ -44,7 +45,7 @@ ABOVE_ZERO = Finite(0, 1e12, min_open=True)
     "--recipe",
     "name",
     metavar="NAME|FILE",
-    shell_complete=offers.recipes,
+    shell_complete=lab_offers.recipes,
     help="Settings: a name, or a TOML file; those that STUDY fixes if left out.",
 )
 @click.option("--model", metavar="ID|FOLDER", help="Another model, on the Hub or in a folder.")
@@ -239,7 +240,7 @@ def _train(
     """Train the selected runs, one after the other; each goes on from where it was."""
     from toolkit.lab.executors.executor import HERE
     from toolkit.lab.play import matrix, training_jobs
-    from toolkit.lab.task_pools import pool_digests
+    from toolkit.lab.task_pools import STUDY_POOLS, pool_digests
     from toolkit.lab.training.devices import is_first_process, visible_gpus
     from toolkit.prereg.registration import load_registration
     from toolkit.rules.rulebook import rulebook_of
@@ -251,8 +252,8 @@ def _train(
     training_jobs.check_stack(recipe, cpu=cpu, say=say, has_gpu=bool(visible_gpus()))
     check_trackers(report_to)
     into = (folder or home.runs / registration.name).absolute()
-    with stepped("pools", len(api.cases.STUDY_POOLS)) as progress:
-        pools = pool_digests(home, api.cases.STUDY_POOLS, progress)
+    with stepped("pools", len(STUDY_POOLS)) as progress:
+        pools = pool_digests(home, STUDY_POOLS, progress)
     runs = matrix.specify_registered(registration, pools, selection)
     jobs = [
         training_jobs.TrainJob(training_jobs.with_recipe(run, recipe), recipe.model, into, cpu, report_to)

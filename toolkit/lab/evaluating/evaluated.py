@@ -21,10 +21,12 @@ from numpy.typing import NDArray
 from toolkit.canonical import canonical
 from toolkit.estimators import task_uncertainties, taskwise
 from toolkit.lab.evaluating.folder import EPISODES, LUCK_SHARE
-from toolkit.lab.play import assemble, summaries
+from toolkit.lab.play import assemble
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers import arrow, manifest, row_tables, schema, writer
 from toolkit.registers.arrow import Row
+from toolkit.registers.manifest import UNREGISTERED
+from toolkit.verification import summaries
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
 
 ARM = "evaluated"
 WORDS = {"arm": (ARM,)}
-UNREGISTERED = "unregistered"
 DOCUMENT = "evaluation.json"
 LONGEST_NAME = 64
 TARGETS: tuple[Target, ...] = ("true_success", "observed_reward")

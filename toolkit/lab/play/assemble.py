@@ -18,11 +18,9 @@ from typing import Any
 
 from toolkit.decisions import engine
 from toolkit.decisions.case import Case
-from toolkit.errors import DamagedError
 from toolkit.files import LARGEST_ROWS, hold, make_folder, read_bytes, read_text
 from toolkit.findings import card_text, read_findings
 from toolkit.lab.play import conclusion, segments
-from toolkit.lab.play.summaries import SUMMARIES
 from toolkit.lab.play.workplace import SUMMARY, RunFolder, Workplace
 from toolkit.lab.task_pools import TABLE, specified
 from toolkit.prereg.registration import Registration
@@ -30,10 +28,11 @@ from toolkit.registers import arrow, manifest, row_tables, schema, writer
 from toolkit.registers.cards import CARD, repository_documents
 from toolkit.registers.study import open_study
 from toolkit.specification import Specification
+from toolkit.verification.summaries import SUMMARIES
+from toolkit.verification.whole import SCHEDULE, schedules_met
 
 _MOMENTS = ("launched_at", "ended_at")
 _OF_LANGUAGE_MODELS = ("stack", "accelerator", "processes", "kernels", "step_seconds", "generation_seconds")
-SCHEDULE = ("pool", "task", "schedule", "schedule_seed")
 
 
 @dataclass(frozen=True)
@@ -149,24 +148,6 @@ def schedules(files: Iterable[bytes]) -> list[arrow.Row]:
     import pyarrow.parquet as pq
 
     return schedules_met([pq.ParquetFile(io.BytesIO(content)).read(list(SCHEDULE)) for content in files])
-
-
-def schedules_met(tables: Iterable[Any]) -> list[arrow.Row]:
-    """Return the schedules of some rows, each once."""
-    import pyarrow as pa
-
-    met = pa.concat_tables(tables).group_by(list(SCHEDULE)).aggregate([]).to_pylist()
-    seeds: dict[tuple[str, int, int], int] = {}
-    for row in met:
-        at = (row["pool"], row["task"], row["schedule"])
-        if seeds.setdefault(at, row["schedule_seed"]) != row["schedule_seed"]:
-            raise DamagedError(
-                "two runs met different schedules in one place of an evaluation",
-                expected=f"seed {seeds[at]}",
-                found=f"seed {row['schedule_seed']}",
-                where=f"{at[0]}:{at[1]}, schedule {at[2]}",
-            )
-    return met  # type: ignore[no-any-return]
 
 
 def pool_rows(specifications: Iterable[Specification]) -> list[arrow.Row]:

@@ -10,13 +10,14 @@ from toolkit.errors import UsageError
 from toolkit.files import LARGEST_ROWS
 from toolkit.lab.evaluation import diagnostic, sets
 from toolkit.lab.play import segments
-from toolkit.lab.play.summaries import SUMMARIES
 from toolkit.lab.tasks.pools import POOLS
 from toolkit.lab.tasks.task import LARGEST_BUDGET
+from toolkit.lab.training.recipe import recipe_of
 from toolkit.lab.training.rows import MOST_DRAWS, RESAMPLED
 from toolkit.registers import row_tables, schema
 from toolkit.registers.columns import Column, Table
 from toolkit.specification import LanguageModelSpecification, Specification
+from toolkit.verification.summaries import SUMMARIES
 
 SYMBOLS_A_CALL = 4
 """Decisions and surface tokens of a log-linear policy for each call, at most: what is called, with which
@@ -117,7 +118,7 @@ def _sizes(run: Specification) -> dict[str, tuple[int, str]]:
         "schedule": (max(schedules, diagnostic.SCHEDULES) - 1, "schedules of a task, from 0"),
     }
     if isinstance(run, LanguageModelSpecification):
-        tokens = run.settings.sampling.max_completion_tokens
+        tokens = recipe_of(run).sampling.max_completion_tokens
         sizes["tokens"] = (tokens, "sampling.max_completion_tokens")
     return sizes
 

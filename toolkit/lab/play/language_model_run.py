@@ -46,6 +46,7 @@ from toolkit.lab.training.devices import (
 )
 from toolkit.lab.training.language_model.figures import step_figures, step_seconds
 from toolkit.lab.training.language_model.session import Moments, Session, open_session, stack
+from toolkit.lab.training.recipe import recipe_of
 from toolkit.lab.training.settings import accumulation
 from toolkit.registers.arrow import Row
 from toolkit.specification import LanguageModelSpecification
@@ -340,7 +341,7 @@ def _check_processes(run: RunFolder, specification: LanguageModelSpecification) 
     off.
     """
     processes = launched_together()
-    accumulation(specification.settings, processes)
+    accumulation(recipe_of(specification), processes)
     begun = run.launches()[-1].processes if run.played else None
     if begun not in {None, processes}:
         raise errors.UsageError(

@@ -14,15 +14,15 @@ from toolkit.errors import IncompleteError, RuleError, UsageError, did_you_mean
 from toolkit.lab.evaluation.sets import sets_at
 from toolkit.lab.tasks.pools import FOREIGN
 from toolkit.lab.tasks.templates import REQUESTS_PER_TASK
-from toolkit.lab.training.recipe import Recipe, read_recipe
+from toolkit.lab.training.recipe import Recipe, read_recipe, specify_language_model
 from toolkit.lab.training.rows import BLOCKING, RESAMPLED
 from toolkit.noise.regimes import REGIMES
 from toolkit.prereg.evidence import anchor
 from toolkit.prereg.registration import Registration
-from toolkit.rules.plan import Cell, Fixed, Plan
+from toolkit.rules.plan import Cell, Fixed, Plan, run_name
 from toolkit.rules.rulebook import rulebook_of
 from toolkit.rules.sections import OPTIONAL, Key, Named, Section, Value, alike, exact_number, keys
-from toolkit.specification import Specification, specify_language_model
+from toolkit.specification import Specification
 
 REFERENCE_ARM = "clean"
 PILOT = "pilot"
@@ -151,12 +151,6 @@ def specify_registered(
     # A registration whose runs are played elsewhere need not have its tokens here.
     playable = any(cell.regime for cell in book.plan.cells)
     return specify(book.plan, (registration.name, anchor(registration) if playable else ""), pools, selection)
-
-
-def run_name(condition: str, arm: str, scale_rewards: str, seed: int) -> str:
-    """Return the name of a run: its place in the matrix; advantages that are not scaled are marked."""
-    scaling = () if scale_rewards == "group" else (scale_rewards,)
-    return "-".join((condition.lower(), arm, *scaling, f"s{seed}"))
 
 
 def _runs(

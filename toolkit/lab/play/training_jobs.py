@@ -18,8 +18,8 @@ from toolkit.lab.policies.language_model import kernels
 from toolkit.lab.policies.language_model.loading import FOR_PROCESSORS, installed, model_path
 from toolkit.lab.policies.language_model.opening import model_commit
 from toolkit.lab.training.devices import ANEW, launched_together, visible_gpus
-from toolkit.lab.training.recipe import Recipe
-from toolkit.specification import LanguageModelSpecification, Specification, specify_language_model
+from toolkit.lab.training.recipe import Recipe, recipe_of, specify_language_model
+from toolkit.specification import LanguageModelSpecification, Specification
 
 EXTRAS = {"vllm": "gpu", "transformers": "train"}
 """Engine → the extra that it needs."""
@@ -62,10 +62,10 @@ def train_models(
             "command by itself then keeps it",
         )
     gpus = executor.gpus()
-    cpu = not gpus and all(goes_without_gpu(run.settings.engine.kind) for run in runs)
+    cpu = not gpus and all(goes_without_gpu(recipe_of(run).engine.kind) for run in runs)
     for run in runs:
-        check_stack(run.settings, cpu=cpu, say=executor.say, has_gpu=gpus > 0)
-    jobs = [TrainJob(run, run.settings.model, workplace.folder, cpu) for run in runs]
+        check_stack(recipe_of(run), cpu=cpu, say=executor.say, has_gpu=gpus > 0)
+    jobs = [TrainJob(run, recipe_of(run).model, workplace.folder, cpu) for run in runs]
     return train_runs(jobs, executor if cpu else executor.on_gpus(ANEW))
 
 
@@ -107,10 +107,10 @@ def with_recipe(run: Specification, recipe: Recipe) -> LanguageModelSpecificatio
         matrix.check_agreement(recipe, run, run.study)
         commit = model_commit(model_path(recipe.model), recipe.revision or None)
         return specify_language_model(run, recipe, commit)
-    if run.settings != recipe:
+    if recipe_of(run) != recipe:
         raise UsageError(
             f"{run.study} fixes another recipe for {run.run_id}",
-            expected=f"{run.settings.name}, SHA-256 {run.settings.sha256()}",
+            expected=f"{recipe_of(run).name}, SHA-256 {recipe_of(run).sha256()}",
             found=f"{recipe.name}, SHA-256 {recipe.sha256()}",
             remedy="leave --recipe, --model and --set out",
         )
@@ -119,11 +119,11 @@ def with_recipe(run: Specification, recipe: Recipe) -> LanguageModelSpecificatio
 
 def check_model(specification: LanguageModelSpecification, model: str) -> None:
     """Check that a model is the one that a run was specified to start from."""
-    commit = model_commit(model_path(model), specification.settings.revision or None)
+    commit = model_commit(model_path(model), recipe_of(specification).revision or None)
     if commit != specification.model_commit:
         raise UsageError(
             f"{specification.run_id} starts from another model",
-            expected=f"{specification.settings.model} at {specification.model_commit}",
+            expected=f"{recipe_of(specification).model} at {specification.model_commit}",
             found=f"{model} at {commit}",
             remedy="take the model that is registered, or register a study of this one",
         )

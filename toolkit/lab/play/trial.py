@@ -18,9 +18,9 @@ from toolkit.lab.play.stopping import Pace
 from toolkit.lab.policies.language_model.loading import model_path
 from toolkit.lab.training.language_model.figures import GENERATION_TIME, step_figures
 from toolkit.lab.training.language_model.session import Moments, open_session, stack
-from toolkit.lab.training.recipe import Recipe, read_recipe
+from toolkit.lab.training.recipe import Recipe, read_recipe, specify_language_model
 from toolkit.registers.arrow import Row
-from toolkit.specification import LanguageModelSpecification, Specification, specify_language_model
+from toolkit.specification import LanguageModelSpecification, Specification
 
 if TYPE_CHECKING:
     from toolkit.documents.runs import TrialDocument

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import IncompleteError, RuleError, UsageError
 from toolkit.estimators.weights import OF_ROLLOUTS
-from toolkit.lab.probe.design import DERIVED, DRIFT, EVIDENCE, OUTCOME, TRANSITION, Design, RolloutSet
+from toolkit.lab.probe.design import DERIVED, DRIFT, OUTCOME, TRANSITION, Design, RolloutSet
+from toolkit.lab.training.recipe import recipe_of
 from toolkit.prereg.evidence import amendment_anchor, anchor
 from toolkit.prereg.registration import Registration
+from toolkit.registers.row_tables import TABLES_OF_PROBE
 from toolkit.registers.study import Study
 from toolkit.rules.plan import ProbePlan
 from toolkit.rules.rulebook import RuleBook, rulebook_of
@@ -27,7 +29,6 @@ CHECKPOINTS = "probe_checkpoints"
 INDICES = "probe_indices"
 TABULATED = (CHECKPOINTS, *DERIVED, DRIFT)
 """Tables of which a trajectory's JSON holds the rows."""
-TABLES_OF_PROBE = (EVIDENCE, INDICES, *TABULATED)
 
 
 @dataclass(frozen=True)
@@ -124,31 +125,6 @@ def _sizes_differ(per_step: Collection[int], registration: Registration) -> Inco
     )
 
 
-def own_data_amendments(registration: Registration) -> frozenset[str]:
-    """Return the amendments that concern nothing but the probe that they register themselves.
-
-    Such an amendment adds rules and changes none, and its rules read nothing but its own endpoints on the
-    probe.
-    """
-    book = rulebook_of(registration)
-    own_data = set()
-    for amendment in registration.amendments:
-        document = tomllib.loads(amendment.rules)
-        if amendment.replaces or amendment.restates or SECTION not in document:
-            continue
-        rules = [book.rules[name] for name in amendment.adds]
-        names = {name for rule in rules for name in (*book.names_of(rule), *rule.secondary, rule.estimate)}
-        read = book.read_by({name for name in names if name and name not in amendment.adds}) - set(
-            book.statistics
-        )
-        own = {
-            name for name in document.get("endpoints", {}) if book.endpoints[name].register in TABLES_OF_PROBE
-        }
-        if read <= own:
-            own_data.add(amendment.id)
-    return frozenset(own_data)
-
-
 def is_measured_by(design: Design, study: Study) -> bool:
     """Whether what a study holds of a probe says that the registered design measured it, all of it.
 
@@ -173,8 +149,8 @@ def _check_probed(runs: Sequence[Specification], steps: Sequence[int], registrat
     from toolkit.specification import LanguageModelSpecification
 
     for run in runs:
-        if isinstance(run, LanguageModelSpecification) and run.settings.engine.kind == "vllm":
-            level = run.settings.loss.importance_sampling.level
+        if isinstance(run, LanguageModelSpecification) and recipe_of(run).engine.kind == "vllm":
+            level = recipe_of(run).loss.importance_sampling.level
             if level not in OF_ROLLOUTS:
                 raise UsageError(
                     "the probe weighs whole rollouts; the recipe corrects what vLLM samples token by token",
@@ -198,7 +174,7 @@ def _check_probed(runs: Sequence[Specification], steps: Sequence[int], registrat
                 where=registration.folder,
             )
     policies = {
-        (run.settings.sha256(), run.model_commit) if isinstance(run, LanguageModelSpecification) else None
+        (recipe_of(run).sha256(), run.model_commit) if isinstance(run, LanguageModelSpecification) else None
         for run in runs
     }
     if len(policies) > 1:

@@ -23,6 +23,7 @@ from toolkit.lab.probe.design import ALL, DRIFT, EVIDENCE, Design, Listed, index
 from toolkit.lab.probe.evidence import GramEvidence, Place
 from toolkit.lab.probing.design import CHECKPOINTS, TABULATED
 from toolkit.lab.training.checkpoint import read_checkpoint
+from toolkit.lab.training.recipe import recipe_of
 from toolkit.registers.arrow import Row, parquet_bytes, to_arrow
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 from toolkit.specification import LanguageModelSpecification, Specification
@@ -110,7 +111,7 @@ def header(job: ProbeJob) -> dict[str, Any]:
     """Return what decides the files of a trajectory."""
     of_model = {}
     if isinstance(job.run, LanguageModelSpecification):
-        of_model = {"model_commit": job.run.model_commit, "recipe_sha256": job.run.settings.sha256()}
+        of_model = {"model_commit": job.run.model_commit, "recipe_sha256": recipe_of(job.run).sha256()}
     return {
         **of_model,
         "trajectory": job.trajectory,

@@ -40,7 +40,7 @@ from toolkit.lab.training import settings
 from toolkit.lab.training.devices import connected_processes
 from toolkit.lab.training.language_model.merging import restore_base
 from toolkit.lab.training.language_model.session import load_base
-from toolkit.lab.training.recipe import Recipe, read_recipe
+from toolkit.lab.training.recipe import Recipe, read_recipe, recipe_of
 from toolkit.registers.arrow import Row
 
 BATCH = 8
@@ -52,7 +52,7 @@ def probe_model_trajectory(job: ProbeJob, run: specification.LanguageModelSpecif
     trajectory = Trajectory(job)
     outcome, transition = job.design.sets
     names: str | None = None
-    check_model(run, run.settings.model)  # 1
+    check_model(run, recipe_of(run).model)  # 1
     speaker = _opened(run)
     with _as_in_training(), tempfile.TemporaryDirectory() as scratch:
         for checkpoint in job.checkpoints:
@@ -121,7 +121,7 @@ def _said(shapes: Mapping[str, tuple[int, ...]], name: str) -> str:
 
 
 def _opened(run: specification.LanguageModelSpecification) -> spoken.Speaker:
-    model, recipe = run.settings.model, canonical(run.settings.document())
+    model, recipe = recipe_of(run).model, canonical(recipe_of(run).document())
     return _speaker(model_path(model), run.model_commit, recipe)
 
 

@@ -20,6 +20,7 @@ from toolkit.lab.probing.design import CHECKPOINTS, RegisteredProbe
 from toolkit.lab.probing.figures import check_evidence, each_place
 from toolkit.registers import arrow
 from toolkit.registers.arrow import Row
+from toolkit.registers.row_tables import BASE
 from toolkit.registers.study import Study
 from toolkit.registers.validation import compare
 from toolkit.specification import LanguageModelSpecification
@@ -131,7 +132,7 @@ def _policy(job: probed.ProbeJob, checkpoint: arrow.Row, stored: Row) -> ScoredP
 
 
 def _order(row: Row) -> tuple[bool, bool, str, int]:
-    return (row["scored"] != ALL, row["trajectory"] != run.BASE, row["trajectory"], row["step"])
+    return (row["scored"] != ALL, row["trajectory"] != BASE, row["trajectory"], row["step"])
 
 
 def _by_place(rows: list[arrow.Row]) -> dict[Place, list[arrow.Row]]:

@@ -25,14 +25,14 @@ from toolkit.lab.play.workplace import Workplace
 from toolkit.lab.probe import language_model
 from toolkit.lab.probe.design import DRIFT, EVIDENCE, Design, index_rows
 from toolkit.lab.probing import probed
-from toolkit.lab.probing.design import CHECKPOINTS, INDICES, TABLES_OF_PROBE, TABULATED, RegisteredProbe
+from toolkit.lab.probing.design import CHECKPOINTS, INDICES, TABULATED, RegisteredProbe
 from toolkit.lab.training.devices import KEPT
 from toolkit.prereg.registration import Registration
 from toolkit.registers import arrow, manifest, row_tables, schema, writer
+from toolkit.registers.row_tables import BASE, TABLES_OF_PROBE
 from toolkit.registers.study import Study
 from toolkit.specification import LanguageModelSpecification, Specification
 
-BASE = "base"
 FOLDER = "probe"
 LOCK = ".lock"
 ADAPTERS = "adapters"

@@ -20,6 +20,7 @@ from toolkit.canonical import canonical
 from toolkit.errors import RuleError, ToolkitError, UsageError, did_you_mean
 from toolkit.files import read_text
 from toolkit.lab.training.recipe_limits import AUTO, problems
+from toolkit.specification import LanguageModelSpecification, Specification
 
 SHIPPED = Path(__file__).parent / "recipes"
 ENDING = ".toml"
@@ -279,3 +280,24 @@ def _flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, value in document.items():
         settings |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
     return settings
+
+
+def recipe_of(specification: LanguageModelSpecification) -> Recipe:
+    """Return the recipe of a language model's run."""
+    return read_recipe(specification.recipe, specification.run_id)
+
+
+def specify_language_model(
+    specification: Specification, recipe: Recipe, model_commit: str
+) -> LanguageModelSpecification:
+    """Return the specification of a language model's run."""
+    return LanguageModelSpecification(
+        **{
+            **asdict(specification),
+            "learning_rate": recipe.optimizer.learning_rate,
+            "surface_tokens": 0,
+            "checkpoint_every": recipe.step.checkpoint_every,
+        },
+        recipe=recipe.document(),
+        model_commit=model_commit,
+    )

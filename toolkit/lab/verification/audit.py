@@ -10,7 +10,6 @@ first difference.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import PurePosixPath
 
@@ -19,17 +18,18 @@ import numpy as np
 from toolkit import errors, seeds
 from toolkit.decisions.measure import Registers
 from toolkit.lab.play.rows import keeps_checkpoints, rows_of_run
-from toolkit.lab.play.summaries import SUMMARIES
 from toolkit.lab.policies.loglinear import Policy, layout
 from toolkit.lab.probe import design, evidence
 from toolkit.lab.probe.rollouts import Scored, coordinate_blocks, play_and_score
 from toolkit.lab.probing import probed
 from toolkit.lab.probing.design import RegisteredProbe
-from toolkit.lab.probing.run import BASE
 from toolkit.lab.verification import replay
 from toolkit.registers.arrow import Row
+from toolkit.registers.row_tables import BASE
 from toolkit.registers.study import Study
+from toolkit.rooms import Audited
 from toolkit.specification import Specification
+from toolkit.verification.summaries import SUMMARIES
 
 PLAYED_WITH = "checkpoints"
 """The table without which no row of a run that keeps it can be played again."""
@@ -41,23 +41,6 @@ COMPARED = ("pool", "regime", "rewards", "tokens", "weights", "gram")
 
 DERIVED = (*SUMMARIES, *design.DERIVED)
 PLAYABLE = ("episodes", "groups", "luck_share", "checkpoints", PROBED)
-
-
-@dataclass(frozen=True)
-class Audited:
-    """What an audit played.
-
-    Args:
-        rows: how many rows there are to draw from.
-        sampled: table → rows that were drawn and played again.
-        runs: the runs that they belong to.
-        derived: table → rows that were drawn and derived again.
-    """
-
-    rows: int
-    sampled: dict[str, int]
-    runs: tuple[str, ...]
-    derived: dict[str, int]
 
 
 def audit(

@@ -2,7 +2,7 @@
 
 import atexit
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing import get_context
 from typing import Any
 
@@ -10,12 +10,11 @@ from toolkit import api
 from toolkit.cli.output import remark
 from toolkit.decisions.case import Case
 from toolkit.findings import read_findings
-from toolkit.lab.episodes.document import episode_document
-from toolkit.lab.probing.report import SUMMARY, report
-from toolkit.lab.verification.recorded import OF_ONE_RUN, choose_of_runs
 from toolkit.places import Home
 from toolkit.prereg.verification import Verification
+from toolkit.registers.row_tables import PROBE
 from toolkit.registers.study import Study
+from toolkit.rooms import laboratory
 from toolkit.site.citation import read_citation
 from toolkit.site.exhibits import load_exhibits
 from toolkit.site.front import read_front
@@ -55,8 +54,8 @@ def material(
         registrations=tuple(api.frozen_registrations(home)),
         citation=read_citation(home.root),
         probe_figures=_probe_figures(cases),
-        played={case.study.name: _played(case.study) for case in cases},
-        played_how=OF_ONE_RUN,
+        played={case.study.name: laboratory().played_of_runs(case.study) for case in cases},
+        played_how=laboratory().played_how,
         exhibits=load_exhibits(front.exhibits) if front else (),
         cards=home.cards,
         wait=wait,
@@ -115,15 +114,5 @@ def _check(home: Home, name: str) -> None:
 
 def _probe_figures(cases: Sequence[Case]) -> dict[str, list[Any]]:
     """Return how certain every study's probe figures are, as far as the study allows."""
-    probed = [case.study for case in cases if case.study.has(SUMMARY)]
-    return {study.name: [row for rows in report(study).figures.values() for row in rows] for study in probed}
-
-
-def _played(study: Study) -> dict[str, Sequence[Mapping[str, object]] | str]:
-    """Return a few episodes of every run as documents, with their rows' places; or why there are none."""
-    return {
-        run: chosen
-        if isinstance(chosen, str)
-        else [{**p.row, **episode_document(p.episode), "task": p.row["task"]} for p in chosen]
-        for run, chosen in choose_of_runs(study).items()
-    }
+    probed = [case.study for case in cases if case.study.has(PROBE.name)]
+    return {study.name: laboratory().probe_figures(study) for study in probed}

@@ -12,7 +12,7 @@ from toolkit.lab.play import language_model_run
 from toolkit.lab.policies.language_model.opening import model_commit
 from toolkit.lab.task_pools import summarize
 from toolkit.lab.tasks.pools import load_task
-from toolkit.lab.training.recipe import Recipe, load_recipe
+from toolkit.lab.training.recipe import Recipe, load_recipe, recipe_of
 from toolkit.lab.training.settings import lora_arguments
 from toolkit.registers.arrow import Row
 from toolkit.specification import LanguageModelSpecification
@@ -87,7 +87,7 @@ def adapted(base: Path, run: LanguageModelSpecification, seed: int) -> Any:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(7)
         loaded = AutoModelForCausalLM.from_pretrained(base, dtype="float32")
-        model = get_peft_model(loaded, LoraConfig(**lora_arguments(run.settings, loaded)))
+        model = get_peft_model(loaded, LoraConfig(**lora_arguments(recipe_of(run), loaded)))
     if seed:
         draw(model, seed)
     return model.eval()

@@ -6,6 +6,7 @@ from pathlib import Path
 from tests.described import SOURCE
 from tests.unit.lab.study.fake_play import specification, wholly
 from toolkit.errors import DamagedError
+from toolkit.lab.evidence import RegisteredRuns
 from toolkit.lab.play.assemble import assemble, seal
 from toolkit.lab.play.runner import Play, play_runs
 from toolkit.lab.play.workplace import Workplace
@@ -15,10 +16,8 @@ from toolkit.registers.study import Study, open_study
 from toolkit.specification import Specification
 
 
-class Specified:
+class Specified(RegisteredRuns):
     """Specifications that runs have, as a registration gives them."""
-
-    are_played = True
 
     def __init__(self, runs: Sequence[Specification]) -> None:
         self._runs = {run.run_id: run for run in runs}

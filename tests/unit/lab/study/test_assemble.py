@@ -18,7 +18,6 @@ from toolkit.lab.play.assemble import Assembly, assemble, schedules, seal
 from toolkit.lab.play.runner import play_runs
 from toolkit.lab.play.segments import Segment
 from toolkit.lab.play.shortcomings import shortcomings
-from toolkit.lab.play.summaries import count_episodes
 from toolkit.lab.play.workplace import Workplace
 from toolkit.lab.task_pools import summarize
 from toolkit.lab.verification.comparison import compare
@@ -27,6 +26,7 @@ from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study, open_study, verify_study
 from toolkit.specification import Specification
+from toolkit.verification.summaries import count_episodes
 
 POOLS = {"diagnostic": summarize("diagnostic").sha256}
 RUNS = tuple(

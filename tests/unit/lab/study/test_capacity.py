@@ -22,12 +22,11 @@ from toolkit.lab.play.capacity import check_capacity, largest
 from toolkit.lab.play.conclusion import conclude, files_of
 from toolkit.lab.play.launches import Launch
 from toolkit.lab.play.runner import play_runs
-from toolkit.lab.play.summaries import SUMMARIES
 from toolkit.lab.play.workplace import Workplace
 from toolkit.lab.task_pools import summarize
 from toolkit.lab.training.language_model.figures import step_figures
 from toolkit.lab.training.language_model.groups import Rollout, group_rows
-from toolkit.lab.training.recipe import load_recipe
+from toolkit.lab.training.recipe import load_recipe, specify_language_model
 from toolkit.lab.training.rows import groups_at
 from toolkit.registers import columns, row_tables
 from toolkit.registers.arrow import Row
@@ -39,8 +38,8 @@ from toolkit.specification import (
     LanguageModelSpecification,
     Specification,
     read_specification,
-    specify_language_model,
 )
+from toolkit.verification.summaries import SUMMARIES
 
 PAPER = load_recipe("qwen3.5-2b")
 TOKENS, CALLS, COORDINATES = 6144, 21, 33_638_400

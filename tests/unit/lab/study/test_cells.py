@@ -13,12 +13,12 @@ from tests.unit.lab.study.fake_play import specification, whole
 from tests.unit.lab.study.small_study import Specified, small_study
 from toolkit.errors import DamagedError, UsageError, VerificationError
 from toolkit.lab.episodes.brief import read_prompt
+from toolkit.lab.evidence import check_tied
 from toolkit.lab.executors.executor import Executor
 from toolkit.lab.play.rows import rows_of_run
 from toolkit.lab.play.runner import play_runs
 from toolkit.lab.play.segments import play_segment
 from toolkit.lab.play.shortcomings import shortcomings
-from toolkit.lab.play.summaries import SUMMARIES, count_episodes
 from toolkit.lab.play.workplace import Workplace
 from toolkit.lab.tasks.pools import load_task
 from toolkit.lab.training.rows import MOST_DRAWS
@@ -30,7 +30,7 @@ from toolkit.registers.study import Study, verify_study
 from toolkit.specification import Specification
 from toolkit.verification import derived
 from toolkit.verification.derived import DerivedRegisters
-from toolkit.verification.tied import check_tied
+from toolkit.verification.summaries import SUMMARIES, count_episodes
 
 CELLS: dict[str, dict[str, Any]] = {
     "b1-g4-v0": {"prompts_per_step": 1, "group_size": 4, "surface_tokens": 0},
@@ -62,7 +62,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 @pytest.fixture
 def registers(study: Study, monkeypatch: pytest.MonkeyPatch) -> Callable[..., DerivedRegisters]:
-    monkeypatch.setattr(derived, "RegisteredRuns", lambda *_: Specified(RUNS))
+    monkeypatch.setattr(derived, "runs_of", lambda *_: Specified(RUNS))
     return lambda changed=study: DerivedRegisters(changed, None, None)
 
 

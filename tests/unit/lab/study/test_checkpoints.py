@@ -82,7 +82,7 @@ def check(
 ) -> Iterator[Callable[[Any], dict[str, int]]]:
     """Return what verifies a study whole, these runs being the registered ones."""
     for module in (derived, whole):
-        monkeypatch.setattr(module, "RegisteredRuns", lambda *_: Specified(runs))
+        monkeypatch.setattr(module, "runs_of", lambda *_: Specified(runs))
     monkeypatch.setattr(whole, "verify_study", lambda study, _: {"runs": len(study.rows("runs"))})
     return lambda study: whole.check_whole(study, None, lambda _: None)
 

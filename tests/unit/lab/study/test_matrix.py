@@ -10,9 +10,9 @@ import pytest
 from toolkit.canonical import canonical
 from toolkit.errors import IncompleteError, RuleError, UsageError
 from toolkit.lab.evaluation.sets import final_sets, periodic_sets
+from toolkit.lab.play.conclusion import policy_of
 from toolkit.lab.play.matrix import EVERYTHING, Selection, specify
-from toolkit.lab.play.summaries import policy_of
-from toolkit.lab.training.recipe import load_recipe
+from toolkit.lab.training.recipe import load_recipe, recipe_of
 from toolkit.rules.plan import Plan, read_plan
 from toolkit.specification import LanguageModelSpecification, Specification, read_specification
 
@@ -270,7 +270,7 @@ def test_a_matrix_with_a_recipe_has_language_models_runs() -> None:
     recipe = load_recipe("qwen3.5-2b")
     (run,) = chosen(of=with_recipe())
     assert isinstance(run, LanguageModelSpecification)
-    assert run.settings == recipe
+    assert recipe_of(run) == recipe
     assert (run.model_commit, run.learning_rate) == (recipe.revision, recipe.optimizer.learning_rate)
     assert read_specification(json.loads(canonical(run.document()))) == run
     assert policy_of(run) == recipe.model

@@ -20,10 +20,12 @@ from toolkit.places import Home
 from toolkit.prereg.evidence import amendment_anchor, anchor
 from toolkit.prereg.registration import Registration, load_registration
 from toolkit.registers.arrow import Row
+from toolkit.registers.row_tables import TABLES_OF_PROBE
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study
 from toolkit.rules.rulebook import rulebook_of
 from toolkit.specification import Specification
+from toolkit.verification.registered import own_data_amendments
 
 RUN = "c2-paired-s1"
 
@@ -116,7 +118,7 @@ def test_figures_of_what_was_not_probed_are_not_there(
 @pytest.fixture(scope="module")
 def rows(embedded: Study) -> dict[str, list[Row]]:
     """Return the rows of the probe's tables, read once."""
-    return {name: embedded.rows(name) for name in design.TABLES_OF_PROBE}
+    return {name: embedded.rows(name) for name in TABLES_OF_PROBE}
 
 
 def test_what_does_not_follow_from_evidence_and_design_is_named(
@@ -173,7 +175,7 @@ def test_the_probe_s_seeds_hold_the_amendment_s_tokens(
 def test_an_amendment_that_reads_what_was_there_does_not_concern_its_own_probe_alone(
     registration: Registration,
 ) -> None:
-    assert design.own_data_amendments(registration) == {"A1"}
+    assert own_data_amendments(registration) == {"A1"}
     (amendment,) = registration.amendments
     for old, new in (
         ("each(probe_actions_s0 > 1)", "all(each(probe_actions_s0 > 1), mean(c2_auc) > 0)"),
@@ -182,7 +184,7 @@ def test_an_amendment_that_reads_what_was_there_does_not_concern_its_own_probe_a
         text = amendment.rules.replace(old, new)
         assert text != amendment.rules
         changed = replace(registration, amendments=(replace(amendment, rules=text),))
-        assert design.own_data_amendments(changed) == frozenset()
+        assert own_data_amendments(changed) == frozenset()
 
 
 def test_what_was_measured_says_by_which_design(
@@ -192,7 +194,7 @@ def test_what_was_measured_says_by_which_design(
         return design.is_measured_by(probe.design, Changed(embedded, tables))  # type: ignore[arg-type]
 
     assert holds()
-    assert holds(**dict.fromkeys(design.TABLES_OF_PROBE))
+    assert holds(**dict.fromkeys(TABLES_OF_PROBE))
     assert not holds(probe_checkpoints=None)
     assert not holds(probe=None)
     other = {"spec_sha256": "0" * 64}

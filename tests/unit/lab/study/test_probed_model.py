@@ -28,9 +28,10 @@ from toolkit.lab.policies.language_model.conversation import opening  # noqa: E4
 from toolkit.lab.policies.language_model.loading import load_chat  # noqa: E402
 from toolkit.lab.probe import spoken  # noqa: E402
 from toolkit.lab.probing.probed import read_probed  # noqa: E402
-from toolkit.lab.probing.run import TABLES_OF_PROBE, probe_all, probe_jobs  # noqa: E402
+from toolkit.lab.probing.run import probe_all, probe_jobs  # noqa: E402
 from toolkit.lab.tasks.pools import load_task  # noqa: E402
 from toolkit.registers.arrow import to_arrow  # noqa: E402
+from toolkit.registers.row_tables import TABLES_OF_PROBE  # noqa: E402
 from toolkit.registers.schema import TABLES  # noqa: E402
 from toolkit.registers.validation import check_table  # noqa: E402
 from toolkit.seeds import evaluation_seed, sample_seed, sampling_seed, units  # noqa: E402

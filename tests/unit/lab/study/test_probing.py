@@ -19,11 +19,12 @@ from toolkit.lab.executors.executor import Executor
 from toolkit.lab.play.assemble import Assembly
 from toolkit.lab.policies.loglinear import untrained
 from toolkit.lab.probing.probed import ProbeJob
-from toolkit.lab.probing.run import TABLES_OF_PROBE, probe_all, probe_jobs
+from toolkit.lab.probing.run import probe_all, probe_jobs
 from toolkit.lab.task_pools import summarize
 from toolkit.lab.training.checkpoint import checkpoint_row
 from toolkit.lab.training.optimizer import Weights
 from toolkit.registers.arrow import Row, to_arrow
+from toolkit.registers.row_tables import TABLES_OF_PROBE
 from toolkit.registers.schema import TABLES
 from toolkit.registers.validation import check_table
 from toolkit.specification import Specification

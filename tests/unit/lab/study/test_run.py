@@ -8,9 +8,9 @@ from tests.unit.lab.study.fake_play import specification, whole
 from toolkit.errors import DamagedError, VerificationError
 from toolkit.lab.play.segments import Segment, play_segment
 from toolkit.lab.play.shortcomings import shortcomings
-from toolkit.lab.play.summaries import count_episodes
 from toolkit.registers.arrow import to_arrow
 from toolkit.registers.schema import TABLES
+from toolkit.verification.summaries import count_episodes
 
 SMALL = specification(surface_tokens=2, diagnosed=(0, 1, 4), pools={})
 

@@ -14,6 +14,7 @@ from toolkit.lab.executors.executor import HERE, Executor
 from toolkit.lab.play import language_model_run, training_jobs
 from toolkit.lab.play.workplace import Workplace
 from toolkit.lab.training import devices
+from toolkit.lab.training.recipe import recipe_of
 from toolkit.specification import LanguageModelSpecification
 
 
@@ -51,7 +52,7 @@ def test_each_run_is_trained_on_a_gpu_where_there_is_one(
 ) -> None:
     monkeypatch.setattr(executor_module, "visible_gpus", lambda: gpus)
     monkeypatch.setattr(training_jobs.kernels, "check_importable", lambda _: None)
-    monkeypatch.setattr(training_jobs, "installed", run.settings.packages.get)
+    monkeypatch.setattr(training_jobs, "installed", recipe_of(run).packages.get)
     training_jobs.train_models(Workplace(tmp_path), [run], HERE)
     assert sent == [expected]
 

@@ -11,9 +11,9 @@ from tests.conftest import Toolkit, snapshot
 from tests.unit.lab.study.fake_play import specification
 from tests.unit.stack import require_trainer
 from toolkit.lab.play import trial
-from toolkit.lab.training.recipe import load_recipe
+from toolkit.lab.training.recipe import load_recipe, recipe_of, specify_language_model
 from toolkit.lab.training.rows import groups_at
-from toolkit.specification import LanguageModelSpecification, Specification, specify_language_model
+from toolkit.specification import LanguageModelSpecification, Specification
 
 SETTINGS = ("step.prompts=2", "step.micro_batch=8", "sampling.max_completion_tokens=60", "lora.rank=2")
 RECIPE = load_recipe("small", changes=SETTINGS)
@@ -36,7 +36,7 @@ def test_a_trial_has_the_run_s_place_the_recipe_s_sizes_and_seeds_of_its_own() -
 
 def test_a_warm_up_is_no_longer_than_the_trial() -> None:
     recipe = load_recipe("small", changes=["optimizer.warmup_steps=8"])
-    assert trial.shortened(RUN, recipe, 2).settings.optimizer.warmup_steps == 2
+    assert recipe_of(trial.shortened(RUN, recipe, 2)).optimizer.warmup_steps == 2
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from toolkit.lab.episodes.agents import AGENTS
 from toolkit.lab.episodes.episode import play
 from toolkit.lab.policies.language_model.conversation import as_text, opening, tool_call
 from toolkit.lab.tasks.pools import load_task
-from toolkit.lab.training.recipe import load_recipe
+from toolkit.lab.training.recipe import load_recipe, specify_language_model
 from toolkit.noise.regimes import REGIMES
-from toolkit.specification import LanguageModelSpecification, Specification, specify_language_model
+from toolkit.specification import LanguageModelSpecification, Specification
 
 HIDDEN = 32
 TASKS = 24

@@ -1,19 +1,24 @@
-"""What a registration gives its runs, whatever a study says of them."""
+"""What a registration gives its runs, whatever a study says of them; and rows that contradict themselves."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.tampering.forger import Forger
+from tests.tampering.measure import copy_of
+from tests.tampering.of_rows import LARGE, PAIRED, SMALL, adapter, nudged, smallest_first
 from toolkit.canonical import canonical
 from toolkit.errors import DamagedError, IncompleteError
+from toolkit.lab import evidence
+from toolkit.lab.evidence import RegisteredRuns, check_tied
+from toolkit.lab.play.rows import specification_of
 from toolkit.places import Home
 from toolkit.prereg.evidence import anchor
 from toolkit.prereg.registration import Registration, load_registration
-from toolkit.registers.study import Study
+from toolkit.registers.study import Study, open_study
 from toolkit.rules.rulebook import rulebook_of
-from toolkit.verification import specifications
-from toolkit.verification.specifications import RegisteredRuns
 
 RUN = "c2-paired-s0"
 
@@ -62,7 +67,7 @@ def test_without_its_tokens_a_registration_gives_all_but_the_root(
 
     text = changed(stored(embedded)[RUN], steps=1)
     registered = RegisteredRuns(registration, rulebook_of(registration)).specification(RUN, text)
-    monkeypatch.setattr(specifications, "anchor", absent)
+    monkeypatch.setattr(evidence, "anchor", absent)
     found = RegisteredRuns(registration, rulebook_of(registration)).specification(
         RUN, changed(text, root="claimed")
     )
@@ -89,6 +94,40 @@ def test_what_is_no_run_or_no_specification_is_damage(
         RegisteredRuns(registration, rulebook_of(registration)).specification(run, text)
 
 
-def test_runs_of_no_registration_have_none() -> None:
-    assert RegisteredRuns(None, None).specification(RUN, "{}") is None
-    assert RegisteredRuns(None, None).place(RUN) == {}
+def specified(forger: Forger):
+    return {PAIRED: specification_of(forger.study, PAIRED)}
+
+
+@pytest.mark.parametrize("name", [SMALL, LARGE])
+def test_the_rows_of_a_shipped_study_do_not(home: Home, name: str) -> None:
+    study = open_study(home.study_folder(name))
+    check_tied(study, {PAIRED: specification_of(study, PAIRED)})
+
+
+@pytest.mark.parametrize(
+    ("study", "change", "place"),
+    [
+        (SMALL, adapter, f"adapters row run_id={PAIRED}, step=4"),
+        (
+            SMALL,
+            lambda forger: forger.set("groups", 0, PAIRED, advantages=lambda old: [9.0, *old[1:]]).seal(),
+            f"groups row run_id={PAIRED}, step=1, position=0",
+        ),
+        (
+            LARGE,
+            lambda forger: forger.set("groups", 0, PAIRED, advantages=smallest_first).seal(),
+            f"groups row run_id={PAIRED}, step=1, position=0",
+        ),
+        (
+            LARGE,
+            lambda forger: forger.set("checkpoints", 2, PAIRED, parameters=nudged).seal(),
+            f"checkpoints row run_id={PAIRED}, step=40",
+        ),
+    ],
+)
+def test_a_row_that_contradicts_itself_is_named(tmp_path: Path, study: str, change, place: str) -> None:
+    forger = Forger(copy_of(study, tmp_path), study)
+    change(forger)
+    with pytest.raises(DamagedError) as error:
+        check_tied(forger.study, specified(forger))
+    assert error.value.where == place

@@ -8,17 +8,12 @@ from decimal import Decimal
 from math import fsum
 from typing import Any
 
-from toolkit.canonical import canonical
-from toolkit.estimators import luck_share, luck_share_interval, mean_luck_share
-from toolkit.noise.regimes import REGIMES
 from toolkit.registers import arrow
 from toolkit.registers.arrow import Row
 from toolkit.registers.episode_counts import CountedRun, count_groups, count_run
 from toolkit.registers.schema import EVALUATIONS
-from toolkit.specification import LanguageModelSpecification, Specification
 
 ENVIRONMENT = "toolkit-1"
-POLICY = "log-linear"
 TARGETS = {"true_success": "true_successes", "observed_reward": "observed_rewards"}
 """Reward that is diagnosed → the column of `luck_share` that holds it."""
 
@@ -34,79 +29,15 @@ SUMMARIES = ("runs", "evaluations", "groups_summary", "luck_share_summary")
 _MICRO = Decimal("0.000001")
 
 
-def run_row(
-    specification: Specification, counted: CountedRun | None, tables: Mapping[str, Any], *, lacks: bool
-) -> arrow.Row:
-    """Return the run's row of `runs`; what differs from launch to launch is null there."""
-    regime = REGIMES[specification.regime]
-    return {
-        **run_place(specification),
-        "role": specification.role,
-        "fault_rate": Decimal(str(regime.fault_rate)),
-        "flip_rate": Decimal(str(regime.flip_rate)),
-        "scale_rewards": specification.scale_rewards,
-        "loss_type": specification.loss_type,
-        "steps": specification.steps,
-        "group_size": specification.group_size,
-        "prompts_per_step": specification.prompts_per_step,
-        "episodes": episodes(counted, tables),
-        "training_groups": tables["groups"].num_rows if "groups" in tables else 0,
-        "training_rollouts": _rollouts(tables.get("groups")),
-        "status": "INCOMPLETE" if lacks else "COMPLETE",
-        "registered": specification.study,
-        "provider": "local",
-        "specification": canonical(specification.document()),
-        **dict.fromkeys(_OF_ANOTHER_STACK),
-        **_of_language_model(specification),
-    }
-
-
 def episodes(counted: CountedRun | None, tables: Mapping[str, Any]) -> int:
     """Return how many episodes a run has, those of training groups and of diagnostics included."""
     evaluated = 0 if counted is None else counted.episodes
-    return sum((evaluated, *(_rollouts(tables.get(name)) for name in ("groups", "luck_share"))))
+    return sum((evaluated, *(rollouts(tables.get(name)) for name in ("groups", "luck_share"))))
 
 
-def _rollouts(table: Any) -> int:
+def rollouts(table: Any) -> int:
+    """Return how many rollouts a table of groups has."""
     return 0 if table is None else len(table["true_successes"].combine_chunks().flatten())
-
-
-def policy_of(specification: Specification) -> str:
-    """Return what a run trains, in a word: the name of a language model."""
-    if isinstance(specification, LanguageModelSpecification):
-        return specification.settings.model
-    return POLICY
-
-
-def _of_language_model(specification: Specification) -> arrow.Row:
-    """Return what a row of `runs` says of a language model's run alone."""
-    if not isinstance(specification, LanguageModelSpecification):
-        return {}
-    return {
-        "model_commit": specification.model_commit,
-        "recipe_sha256": specification.settings.sha256(),
-    }
-
-
-_OF_ANOTHER_STACK = (
-    "attempts",
-    "launched_at",
-    "accelerator",
-    "torch_version",
-    "vllm_version",
-    "code_commit",
-    "model_commit",
-    "register_commit",
-    "wall_time_s",
-    "peak_memory_gb",
-    "estimated_cost_usd",
-)
-"""Columns of `runs` that say nothing here: `launches` does, or there is no such thing."""
-
-
-def run_place(specification: Specification) -> arrow.Row:
-    """Return a run's place in its study, as rows begin with it."""
-    return {name: getattr(specification, name) for name in ("run_id", "condition", "arm", "seed")}
 
 
 def evaluations(run: arrow.Row, counted: CountedRun | None) -> list[arrow.Row]:
@@ -157,6 +88,8 @@ def _tables(rows: Iterable[Mapping[str, Any]], column: str) -> Iterator[list[lis
 
 
 def _shares(tables: list[list[list[bool]]]) -> Iterator[dict[str, Any]]:
+    from toolkit.estimators import luck_share, luck_share_interval, mean_luck_share
+
     over_tasks = mean_luck_share(tables)
     if over_tasks.mean is None:
         return

@@ -9,19 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toolkit.lab.evaluation import diagnostic
-from toolkit.lab.play.matrix import run_name, specify
-from toolkit.lab.play.segments import sets_of
-from toolkit.lab.play.summaries import TARGETS
-from toolkit.lab.probing.design import probed_runs
-from toolkit.lab.probing.run import BASE
 from toolkit.registers.columns import attributes_text
 from toolkit.registers.episode_counts import Counts, TaskCount, task_set_sha256
+from toolkit.registers.row_tables import BASE
 from toolkit.registers.schema import TABLES
+from toolkit.rooms import ExpectedRun, laboratory
 from toolkit.rules.endpoints import Endpoint, Rate
-from toolkit.rules.plan import Cell
+from toolkit.rules.plan import Cell, run_name
 from toolkit.rules.rulebook import RuleBook
-from toolkit.specification import Specification
+from toolkit.verification.summaries import TARGETS
 
 Row = dict[str, Any]
 Scores = tuple[Fraction, Fraction] | None
@@ -35,7 +31,7 @@ class _Run(NamedTuple):
     """A run of the matrix: its row of `runs`, and what it is played as; None where that is elsewhere."""
 
     row: Row
-    specification: Specification | None
+    expected: ExpectedRun | None
 
 
 @dataclass(frozen=True)
@@ -88,7 +84,7 @@ class MadeUpStudy:
     def _runs(self) -> tuple[_Run, ...]:
         plan = self.book.plan
         is_played = any(cell.regime and (not cell.role or cell.role in plan.roles) for cell in plan.cells)
-        played = {run.run_id: run for run in specify(plan, ("", ""), {})} if is_played else {}
+        played = laboratory().expected(self.book) if is_played else {}
         return tuple(
             _Run(_run_row(cell, arm, seed, played.get(name), plan.roles[0]), played.get(name))
             for cell in plan.cells
@@ -117,7 +113,7 @@ class MadeUpStudy:
     def _pool_tasks(self) -> list[Row]:
         """Tasks that an attribute chooses, as many as are registered; of what is played here none has any."""
         chosen = [e for e in self.book.endpoints.values() if e.attributes]
-        if any(run.specification for run in self._runs):
+        if any(run.expected for run in self._runs):
             return []
         sizes = {(e.where["pool"], name): e.tasks for e in chosen for name in e.attributes}
         rows = []
@@ -140,11 +136,11 @@ class MadeUpStudy:
                 place = where | {"step": step}
                 if any(place.items() <= row.items() for row in played):
                     continue
-                length = run.specification.steps if run.specification else last
+                length = run.expected.steps if run.expected else last
                 success = self.start + (self.end - self.start) * (step / length if length else 0)
                 row = _blank("evaluations") | _cell_of(run.row) | place
                 made = _played(row, success, tasks, schedules, len(found))
-                if run.specification is None:
+                if run.expected is None:
                     made[0].update(_elsewhere(made[1].values(), self.book.terms.scores))
                 found.append(made)
                 played.append(found[-1][0])
@@ -171,12 +167,12 @@ class MadeUpStudy:
             )
         else:
             for run, step in product(self._runs, steps):
-                if _is_read(run.row, endpoint) and _is_left(run.specification, endpoint, step):
-                    yield {**_sized(run.specification, endpoint), **_cell_of(run.row), **step}
+                if _is_read(run.row, endpoint) and _is_left(run.expected, endpoint, step):
+                    yield {**_sized(run.expected, endpoint), **_cell_of(run.row), **step}
 
     def _is_probed(self, endpoint: Endpoint, trajectory: str, step: int) -> bool:
         """Return whether a checkpoint is probed; of runs that are played elsewhere every one may be."""
-        played = [run.specification for run in self._runs if run.specification]
+        played = [run.expected for run in self._runs if run.expected]
         if not played:
             return True
         probe = self.book.probe
@@ -184,8 +180,8 @@ class MadeUpStudy:
             return False
         if trajectory == BASE:
             return step == 0
-        ends = {run.run_id: run.ends for run in probed_runs(probe, played)}
-        return step in ends.get(trajectory, ()) and (not probe.steps or step in probe.steps)
+        probed = {run.row["run_id"]: run.expected.probed for run in self._runs if run.expected}
+        return step in probed.get(trajectory, ()) and (not probe.steps or step in probe.steps)
 
 
 def _particular_first(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
@@ -193,7 +189,7 @@ def _particular_first(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
     return sorted(endpoints, key=lambda endpoint: -len(endpoint.where))
 
 
-def _run_row(cell: Cell, arm: str, seed: int, run: Specification | None, role: str) -> Row:
+def _run_row(cell: Cell, arm: str, seed: int, run: ExpectedRun | None, role: str) -> Row:
     return {
         **_blank("runs"),
         **cell.fixed,
@@ -223,11 +219,8 @@ def _is_read(run: Row, endpoint: Endpoint) -> bool:
 
 def _sets(run: _Run, asked: Sequence[Endpoint]) -> Iterator[tuple[Row, int, Sequence[int], int]]:
     """Yield the evaluations of a run: where, step, positions of its tasks, schedules."""
-    if run.specification is not None:
-        for step in run.specification.ends:
-            for each in sets_of(run.specification, step):
-                where = {"phase": each.phase, "pool": each.pool, "regime": each.regime}
-                yield where, step, each.positions, each.schedules
+    if run.expected is not None:
+        yield from run.expected.evaluations
         return
     for endpoint in _particular_first(sorted(asked, key=lambda endpoint: -endpoint.tasks)):
         if _is_read(run.row, endpoint):
@@ -281,25 +274,23 @@ def _added_up(column: str, count: TaskCount, scores: Scores) -> TaskCount:
     return count._replace(successes=float(low * count.episodes + (high - low) * count.successes))
 
 
-def _is_left(run: Specification | None, endpoint: Endpoint, step: Row) -> bool:
+def _is_left(run: ExpectedRun | None, endpoint: Endpoint, step: Row) -> bool:
     """Return whether a run that is played here leaves such a row."""
     if run is None:
         return True
     where = endpoint.where
     match endpoint.register:
         case "groups_summary":
-            return run.trains and run.keeps_groups
+            return run.groups is not None
         case "luck_share_summary":
-            known = {"pool": diagnostic.POOL, "regime": diagnostic.regime_diagnosed(run.regime)}
+            known, steps = run.diagnosed
             fits = all(where.get(name, value) == value for name, value in known.items())
-            return (
-                fits and where.get("target", "true_success") in TARGETS and step.get("step") in run.diagnosed
-            )
+            return fits and where.get("target", "true_success") in TARGETS and step.get("step") in steps
         case _:
             return False
 
 
-def _sized(run: Specification | None, endpoint: Endpoint) -> Row:
+def _sized(run: ExpectedRun | None, endpoint: Endpoint) -> Row:
     """Return what a run's specification says of a row's sizes."""
     return {"groups": run.groups} if run and endpoint.register == "groups_summary" else {}
 
