@@ -36,6 +36,8 @@ def commands(
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None, name
+        if command.hidden:
+            continue
         if isinstance(command, click.Group):
             yield from commands(command, (*path, name))
         else:

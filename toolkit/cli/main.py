@@ -8,17 +8,18 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
 import toolkit
+from toolkit.cli.folding import unfold
 from toolkit.cli.output import leave_quietly, print_error, print_json, remark, silence
 from toolkit.deadline import is_left_behind
 from toolkit.errors import IncompleteError, ToolkitError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import TextIO
 
     from click.shell_completion import CompletionItem
@@ -45,12 +46,11 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "explain": ("cli.explain", "Show a rule's words, numbers and rows"),
         "sql": ("cli.sql", "Query registers in SQL"),
         "power": ("cli.power", "Simulate how often a rule would pass"),
-        "probe": ("lab.commands.probe", "Compare the variance of the designs' gradients"),
-        "theory": ("lab.commands.theory", "Compute the paper's propositions"),
-        "schema": ("cli.schema", "Print the JSON Schema of an output or of rules.toml"),
+        "schema": ("cli.schema", "Print the schema of an output, of rules or of tables"),
     },
     "Verify": {
         "reproduce": ("cli.reproduce", "Verify, decide and render what is shipped"),
+        "verify": ("cli.verify", "Verify registrations, studies and tokens"),
         "verify-prereg": ("cli.verify_prereg", "Verify registrations, tokens and chronology"),
         "verify-token": ("cli.verify_token", "Verify a timestamp token, offline"),
         "adopt": ("cli.adopt", "Take the evidence of a freeze from its authors"),
@@ -61,44 +61,70 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "freeze": ("cli.freeze", "Freeze a registration before its runs"),
         "amend": ("cli.freeze", "Amend a frozen registration"),
         "deviate": ("cli.freeze", "Record a deviation or disclosure"),
-        "registers": ("cli.registers", "List, verify, import, compare and share registers"),
+        "registers": ("cli.registers", "List, import, compare and share registers"),
         "export": ("cli.export", "Write a study in another project's format"),
     },
     "Run": {
         "study": ("lab.commands.study", "Play the registered runs, and see how far they are"),
         "train": ("lab.commands.train", "Train a language model by a recipe"),
         "evaluate": ("lab.commands.evaluate", "Evaluate a model under every regime"),
+        "noise": ("cli.main", "Put faults in front of anybody's tools"),
+        "lab": ("cli.main", "The laboratory: episodes, pools, theory, the probe"),
     },
-    "World": {
-        "episode": ("lab.commands.episode", "Play an episode, or replay a recorded one"),
-        "draw": ("lab.commands.draw", "Draw the fault of one call, or the grader's flip"),
-        "pools": ("lab.commands.pools", "List, build and verify the task pools"),
-        "backoffice": ("lab.commands.backoffice", "Describe and serve the back office's tools"),
-        "world": ("lab.commands.world", "Play in worlds of other projects"),
-        "noise": ("noise.commands", "Put faults in front of anybody's tools"),
-        "pairing": ("lab.commands.pairing", "Check which design a training really ran"),
-    },
-    "Site": {"site": ("site.commands.site", "Build, serve and check the site")},
+    "Site": {"site": ("site.commands.site", "Build, check and serve the site")},
     "Shell": {"completion": ("cli.completion", "Print the script that completes commands on Tab")},
 }
 """Every command by what it is for: its module in `toolkit`, and what it does."""
 
+LABORATORY = {
+    "episode": ("lab.commands.episode", "Play an episode, or replay a recorded one"),
+    "draw": ("lab.commands.draw", "Draw the fault of one call, or the grader's flip"),
+    "pools": ("lab.commands.pools", "List, show, build and verify the task pools"),
+    "probe": ("lab.commands.probe", "Compare the variance of the designs' gradients"),
+    "theory": ("lab.commands.theory", "Compute the paper's propositions"),
+    "world": ("lab.commands.world", "Check the grading of other projects' worlds"),
+    "backoffice": ("lab.commands.backoffice", "Serve the back office's tools"),
+}
+"""Commands of `toolkit lab`, likewise."""
+
+NOISE = {
+    "mcp": ("noise.commands", "Stand between an agent and a server of tools"),
+    "propose": ("noise.commands", "Propose a declaration of a server's tools"),
+    "inspect": ("lab.commands.pairing", "Check which design a training really ran"),
+}
+"""Commands of `toolkit noise`, likewise."""
+
+FORMER = {**LABORATORY, "pairing": ("lab.commands.pairing", "Check which design a training really ran")}
+"""Names that commands had until they moved: they work until 1.0, and are listed nowhere."""
+
 COMMANDS = {name: module for commands in GROUPS.values() for name, (module, _) in commands.items()}
-"""Every command, and its module."""
+"""Every command of the first page, and its module."""
 
 
 class Commands(click.Group):
     """Commands whose modules are imported when they are asked for: starting one need not wait for all."""
 
+    table: ClassVar[Mapping[str, tuple[str, str]]] = {
+        n: each for group in GROUPS.values() for n, each in group.items()
+    }
+    former: ClassVar[Mapping[str, tuple[str, str]]] = FORMER
+    folded: ClassVar[Mapping[tuple[str, str], str]] = {}
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write what each command does, without importing it."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in self.table.items()])
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the names in the order in which help lists them."""
-        return list(COMMANDS)
+        return list(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Return a command by name."""
-        if cmd_name not in COMMANDS:
+        entry = self.table.get(cmd_name) or self.former.get(cmd_name)
+        if entry is None:
             return None
-        module = importlib.import_module(f"toolkit.{COMMANDS[cmd_name]}")
+        module = importlib.import_module(f"toolkit.{entry[0]}")
         command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
 
@@ -106,9 +132,10 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that is asked for, or say which may be meant."""
-        name = args[0]
-        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
-            meant = did_you_mean(name, COMMANDS)
+        name, *_ = args = unfold(args, self.folded)
+        is_known = name in self.table or name in self.former
+        if not is_known and not name.startswith("-") and not ctx.resilient_parsing:
+            meant = did_you_mean(name, self.table)
             ctx.fail(f"No such command {name!r}" + (f": {meant}" if meant else "."))
         return super().resolve_command(ctx, args)
 
@@ -116,9 +143,13 @@ class Commands(click.Group):
         """Return the commands that begin so, without importing them, and the options."""
         from click.shell_completion import CompletionItem
 
-        listed = [(name, about) for commands in GROUPS.values() for name, (_, about) in commands.items()]
-        items = [CompletionItem(name, help=about) for name, about in listed if name.startswith(incomplete)]
+        listed = [(name, about) for name, (_, about) in self.table.items() if name.startswith(incomplete)]
+        items = [CompletionItem(name, help=about) for name, about in listed]
         return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
+
+
+class FirstPage(Commands):
+    """The commands of `toolkit`, whose help fits on a screen."""
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write a page that fits on a screen: what this is, how to start, every command, the exit codes."""
@@ -130,13 +161,44 @@ class Commands(click.Group):
         formatter.write(FOOT)
 
 
+class Laboratory(Commands):
+    """The commands of `toolkit lab`."""
+
+    table: ClassVar[Mapping[str, tuple[str, str]]] = LABORATORY
+    former: ClassVar[Mapping[str, tuple[str, str]]] = {}
+
+
 @click.group(
-    cls=Commands,
+    cls=FirstPage,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80, "show_default": True},
 )
 @click.version_option(toolkit.__version__, prog_name="toolkit")
 def cli() -> None:
     """Check and run pre-registered reinforcement-learning studies."""
+
+
+class Noise(Commands):
+    """The commands of `toolkit noise`."""
+
+    table: ClassVar[Mapping[str, tuple[str, str]]] = NOISE
+    former: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "replay": ("noise.commands", ""),
+        "verify": ("lab.commands.pairing", ""),
+    }
+    folded: ClassVar[Mapping[tuple[str, str], str]] = {
+        ("inspect", "--replay"): "replay",
+        ("inspect", "--verify"): "verify",
+    }
+
+
+@click.group(cls=Noise)
+def noise() -> None:
+    """Put faults in front of anybody's tools, and check what a training under noise really ran."""
+
+
+@click.group(cls=Laboratory)
+def lab() -> None:
+    """Play, draw, probe and compute: what the registered runs are made of."""
 
 
 def main() -> None:

@@ -20,20 +20,22 @@ from toolkit.errors import UsageError, did_you_mean
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from toolkit.documents import registers as documents
     from toolkit.registers.columns import Column, Table
     from toolkit.registers.diff import Said, StudyDifference, TableDifference
+    from toolkit.registers.study import Study
 
 
 @click.group()
 def registers() -> None:
-    """List, describe, verify, audit, compare, build, import, push and pull registers; their cards."""
+    """List, import, compare, push and pull registers."""
 
 
 for _command in (audit, card, import_registers, push, pull):
     registers.add_command(_command)
+audit.hidden = card.hidden = True  # options of `verify` and `reproduce`
 
 
 @registers.command("list")
@@ -73,7 +75,7 @@ def list_registers(*, studies: tuple[str, ...], as_json: bool) -> None:
         )
 
 
-@registers.command()
+@registers.command(hidden=True)
 @click.argument("tables", nargs=-1, shell_complete=offers.tables)
 @output.json_option
 def schema(*, tables: tuple[str, ...], as_json: bool) -> None:
@@ -124,7 +126,7 @@ def _meaning(column: Column) -> str:
     return column.meaning + closed + null + (" May be left out." if column.optional else "")
 
 
-@registers.command()
+@registers.command(hidden=True)
 @output.study_option
 @output.json_option
 @click.pass_context
@@ -143,11 +145,22 @@ def verify(context: click.Context, *, studies: tuple[str, ...], as_json: bool) -
       toolkit registers verify --study published --json
       toolkit registers verify --study some-group/their-study@v1.0.0
     """
+    found, lines = verified([api.open_study(name) for name in studies or _all_here()])
+    output.tell(found, *lines, as_json=as_json)
+    context.exit(ended({study["verdict"] for study in found}))
+
+
+def ended(verdicts: Collection[str]) -> int:
+    """Return the exit code that verdicts end with."""
+    return 1 if "not_verified" in verdicts else 3 if "incomplete" in verdicts else 0
+
+
+def verified(opened: Sequence[Study]) -> tuple[list[documents.VerifiedStudyDocument], list[str]]:
+    """Verify the registers of studies; return what each gives, and the same in lines."""
     from toolkit.verification.whole import number_of_steps
 
     found: list[documents.VerifiedStudyDocument] = []
-    lines, verdicts = [], []
-    opened = [api.open_study(name) for name in studies or _all_here()]
+    lines: list[str] = []
     with output.stepped("verify", sum(map(number_of_steps, opened))) as told:
         for study in opened:
 
@@ -155,7 +168,6 @@ def verify(context: click.Context, *, studies: tuple[str, ...], as_json: bool) -
                 told(f"{name}: {step}")
 
             done = api.verify_registers(study, progress=progress)
-            verdicts.append(done.verdict)
             files, digest = len(study.manifest.files), study.manifest.logical_sha256
             missing: documents.UnheldStudy = {"missing": done.missing} if done.missing else {}
             found.append(
@@ -175,11 +187,10 @@ def verify(context: click.Context, *, studies: tuple[str, ...], as_json: bool) -
             lines.append(f"  logical SHA-256 {digest}")
             if done.standing or done.missing:
                 lines.append(f"  registration: {done.standing or done.missing}")
-    output.tell(found, *lines, as_json=as_json)
-    context.exit(1 if "not_verified" in verdicts else 3 if "incomplete" in verdicts else 0)
+    return found, lines
 
 
-@registers.command()
+@registers.command(hidden=True)
 @click.argument("study", type=click.Choice(["published"]))
 @click.option("--source", type=output.FILE, help="Folder of the transcribed CSV files.")
 @click.option("--out", type=output.FILE, help="Folder to write; the study's own if left out.")

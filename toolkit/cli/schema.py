@@ -14,8 +14,10 @@ FOLDER = Path(__file__).parents[1] / "documents" / "schemas"
 
 @click.command()
 @click.argument("output", nargs=-1)
+@click.option("--registers", is_flag=True, help="Describe the columns of the tables OUTPUT, or of every one.")
 @json_option
-def schema(*, output: tuple[str, ...], as_json: bool) -> None:
+@click.pass_context
+def schema(context: click.Context, *, output: tuple[str, ...], registers: bool, as_json: bool) -> None:
     """Print the JSON Schema of OUTPUT: what a command prints with --json.
 
     Without OUTPUT, list them. Three are no command's: error is what every command prints where it fails,
@@ -27,7 +29,13 @@ def schema(*, output: tuple[str, ...], as_json: bool) -> None:
       toolkit schema decide
       toolkit schema registers verify > registers-verify.json
       toolkit schema rules --json
+      toolkit schema --registers evaluations
     """
+    if registers:
+        from toolkit.cli.registers import schema as columns
+
+        context.invoke(columns, tables=output, as_json=as_json)
+        return
     names = sorted(path.stem for path in FOLDER.glob("*.json"))
     if not output:
         tell(names, *names, as_json=as_json)

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Literal, TypedDict
 
+from toolkit.documents.registers import AuditDocument, VerifiedStudyDocument
 from toolkit.documents.standing import Verdict
 
 Outcome = Literal["passed", "failed", "missing", "unproven"]
@@ -80,3 +81,20 @@ class VerificationDocument(TypedDict):
     chronology: ChronologyDocument
     checks: Annotated[list[CheckDocument], "The steps, in their order."]
     promise: Annotated[str, "What is proven and what is not, on one line."]
+
+
+class VerifiedStatementDocument(TypedDict):
+    """An in-toto statement that is what the registers give."""
+
+    file: Annotated[str, "Where it is."]
+    rule: Annotated[str, "The rule whose decision it states."]
+
+
+class VerifiedDocument(TypedDict):
+    """What `toolkit verify` has verified."""
+
+    verdict: Annotated[Verdict, "The worst of all."]
+    registrations: Annotated[list[VerificationDocument], "As `verify-prereg` has them."]
+    studies: Annotated[list[VerifiedStudyDocument], "As `registers verify` has them."]
+    replayed: Annotated[list[AuditDocument], "As `registers audit` has them."]
+    statements: list[VerifiedStatementDocument]

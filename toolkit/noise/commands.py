@@ -51,12 +51,7 @@ timeout_option = click.option(
 )
 
 
-@click.group()
-def noise() -> None:
-    """Put faults in front of anybody's tools, the same for everybody who asks the same."""
-
-
-@noise.command()
+@click.command()
 @click.argument("command", nargs=-1, required=True)
 @click.option(
     "--regime",
@@ -114,7 +109,7 @@ def mcp(
     serve(Noise(REGIMES[regime], schedule, declaration, record, timeout), command)
 
 
-@noise.command()
+@click.command()
 @click.argument("command", nargs=-1)
 @click.option("--openapi", type=FILE, help="Document of OpenAPI 3, in JSON or YAML, instead of a server.")
 @timeout_option
@@ -147,7 +142,7 @@ def propose(*, command: tuple[str, ...], openapi: Path | None, timeout: float, a
         click.echo(visible_lines(text), nl=False)
 
 
-@noise.command()
+@click.command()
 @click.argument("file", type=FILE)
 @click.argument("command", nargs=-1)
 @timeout_option

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import toolkit
+from toolkit.cli.folding import Folding
 from toolkit.cli.output import json_option, print_json, print_table
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import LIMIT
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 FORMATS = ("openai", "json-schema", "openapi")
 
 
-@click.group()
+@click.group(cls=Folding)
 def backoffice() -> None:
     """Describe the back office's tools, and serve an episode of it to an agent."""
 
@@ -124,3 +125,6 @@ def _argument(parameter: Parameter) -> str:
         takes = f"text of at most {parameter.max_length} characters"
     left_out = "" if parameter.required else f", {parameter.default!r} if left out"
     return f"{parameter.name}: {takes}{left_out}"
+
+
+backoffice.fold("schema", "mcp", "--schema", "Describe the tools, and serve none.")

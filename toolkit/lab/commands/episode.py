@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit.cli import offers
+from toolkit.cli.folding import Folding
 from toolkit.cli.output import (
     STUDY,
     Styled,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 SCHEDULES = 1 << 32
 
 
-@click.group()
+@click.group(cls=Folding)
 def episode() -> None:
     """Play an episode, or play a recorded one again."""
 
@@ -283,3 +284,6 @@ def _print_outcome(episode: AnyEpisode) -> None:
         for d in differences(episode.task, episode.world):
             line = f"{d.record} {d.field}: expected {_side(d.expected)}, found {_side(d.found)}"
             say_line(coloured(line, "red"))
+
+
+episode.fold("replay", "play", "--recorded", "Play a recorded episode again: episode replay --help.")

@@ -16,12 +16,7 @@ if TYPE_CHECKING:
     from toolkit.lab.inspection.inspection import RunInspection
 
 
-@click.group()
-def pairing() -> None:
-    """Check records of training under noise: which design really ran."""
-
-
-@pairing.command()
+@click.command()
 @click.argument("log")
 @click.option(
     "--declared",
@@ -30,6 +25,18 @@ def pairing() -> None:
 )
 @click.option("--group-size", type=click.IntRange(2), help="G: groups are so many rows after one another.")
 @click.option("--seed-column", metavar="COLUMN", help="Column with the seed of each rollout's chance.")
+@click.option(
+    "--verify",
+    is_flag=True,
+    expose_value=False,
+    help="Verify a record of `toolkit.pairing` instead.",
+)
+@click.option(
+    "--replay",
+    is_flag=True,
+    expose_value=False,
+    help="Draw a record of `noise mcp` anew instead; with -- COMMAND, on a fresh server.",
+)
 @json_option
 def inspect(
     *,
@@ -82,7 +89,7 @@ def inspect(
     _end(runs)
 
 
-@pairing.command()
+@click.command()
 @click.argument("log", type=FILE)
 @json_option
 def verify(*, log: Path, as_json: bool) -> None:
@@ -163,3 +170,12 @@ def _end(runs: list[RunInspection]) -> None:
         context.exit(VerificationError.exit_code)
     if any(run.design == "cannot_tell" for run in runs):
         context.exit(IncompleteError.exit_code)
+
+
+@click.group()
+def pairing() -> None:
+    """Check records of training under noise: which design really ran."""
+
+
+pairing.add_command(inspect)
+pairing.add_command(verify)

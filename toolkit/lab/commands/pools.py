@@ -9,6 +9,7 @@ import click
 
 from toolkit import api
 from toolkit.cli import offers
+from toolkit.cli.folding import Folding
 from toolkit.cli.output import (
     FILE,
     STUDY,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 NAME = "task-pools"
 
 
-@click.group()
+@click.group(cls=Folding)
 def pools() -> None:
     """List, show, build and verify the task pools."""
 
@@ -185,3 +186,7 @@ def verify(*, study: str, as_json: bool) -> None:
         *(line for name, sha256 in digests.items() for line in (f"{name}: verified", f"  SHA-256 {sha256}")),
         as_json=as_json,
     )
+
+
+pools.fold("show", "list", "--task", "Show the task that is named, as validation:0.")
+pools.fold("verify", "list", "--verify", "Generate registered tasks anew, and compare.")

@@ -10,6 +10,7 @@ import click
 
 from toolkit import api
 from toolkit.cli import offers, output
+from toolkit.cli.folding import Folding
 from toolkit.errors import UsageError
 from toolkit.lab.commands.executing import chosen, executor_options
 from toolkit.lab.commands.probe_advise import advise
@@ -40,7 +41,7 @@ RATIOS = {
 WITH_INTERVAL = ("L/R", "flips, MC", "faults, MC")
 
 
-@click.group()
+@click.group(cls=Folding)
 def probe() -> None:
     """Measure which design lowers the variance of the policy's gradient, and report it."""
 
@@ -347,3 +348,6 @@ def _place(row: Mapping[str, Any]) -> Any:
 
 def _without_place(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in ("trajectory", "step", "scored")}
+
+
+probe.fold("advise", "drift", "--advise", "Say what a comparison needs instead: probe advise --help.")

@@ -11,6 +11,7 @@ import click
 
 from toolkit import api
 from toolkit.cli import offers
+from toolkit.cli.folding import Folding
 from toolkit.cli.output import (
     FOLDER,
     counted,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from toolkit.specification import Specification
 
 
-@click.group()
+@click.group(cls=Folding)
 def study() -> None:
     """Play the runs of a registration, and see how far they are."""
 
@@ -376,3 +377,6 @@ def _report(document: documents.StudyRunDocument, *, as_json: bool) -> None:
         else "registers are written with all runs, or with --into FOLDER for the chosen ones",
         as_json=as_json,
     )
+
+
+study.fold("status", "run", "--status", "Show how far each run has come, and play none.")

@@ -50,10 +50,20 @@ BATCH = click.option("--batch", type=click.IntRange(1, LARGEST_BATCH), default=1
 
 @click.group()
 def theory() -> None:
-    """The paper's propositions as numbers, and the drift: what pairing does to rewards and gradients."""
+    """The paper's propositions as numbers, and the drift: what pairing does to rewards and gradients.
+
+    \b
+    Commands, each with its own --help:
+      spurious        how often flips alone make a group's rewards vary
+      bandit          what pairing does in the aligned bandit
+      drift           the aligned bandit's drift
+      luck            what a paired group is worth at a luck share
+      equal-variance  the independent batch of equal variance
+      condition       both sides of the exact condition
+    """
 
 
-@theory.command()
+@theory.command(hidden=True)
 @FLIP_RATE
 @click.option("--group-size", type=click.IntRange(1, LARGEST_GROUP), default=8, help="Rollouts in a group.")
 @json_option
@@ -74,7 +84,7 @@ def spurious(*, flip_rate: Fraction, group_size: int, as_json: bool) -> None:
     _show(document, as_json=as_json)
 
 
-@theory.command()
+@theory.command(hidden=True)
 @click.option("--logit", type=float, default=0.0, help="Policy parameter θ; success is σ(θ).")
 @FLIP_RATE
 @GROUP_SIZE
@@ -109,7 +119,7 @@ def bandit(*, logit: float, flip_rate: Fraction, group_size: int, as_json: bool)
     _show(document, as_json=as_json)
 
 
-@theory.command()
+@theory.command(hidden=True)
 @click.option("--logit", type=float, default=0.0, help="Policy parameter θ; success is σ(θ).")
 @FLIP_RATE
 @GROUP_SIZE
@@ -144,7 +154,7 @@ def drift(
     _show(document, as_json=as_json)
 
 
-@theory.command()
+@theory.command(hidden=True)
 @click.option("--share", type=Rational(), required=True, help="Luck share λ, from 0 to 1.")
 @GROUP_SIZE
 @json_option
@@ -172,7 +182,7 @@ def luck(*, share: Fraction, group_size: int, as_json: bool) -> None:
     _show(document, as_json=as_json)
 
 
-@theory.command("equal-variance")
+@theory.command("equal-variance", hidden=True)
 @click.option("--ratio", type=Rational(), required=True, help="Trace, paired over independent.")
 @BATCH
 @json_option
@@ -193,7 +203,7 @@ def equal_variance(*, ratio: Fraction, batch: int, as_json: bool) -> None:
     _show(document, as_json=as_json)
 
 
-@theory.command()
+@theory.command(hidden=True)
 @click.option("--successes", type=int, help="True successes in a group of a known geometry.")
 @GROUP_SIZE
 @click.option("--silent", is_flag=True, help="The successes' scores are zero; otherwise all are orthogonal.")

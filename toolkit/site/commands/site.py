@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolkit.cli.folding import Folding
 from toolkit.cli.output import FILE, json_option, print_json, remark, say_line, steps, tell
 from toolkit.places import find_home
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from toolkit.documents.site import SiteBuildDocument, SiteCheckDocument, SiteServeDocument
 
 
-@click.group()
+@click.group(cls=Folding)
 def site() -> None:
     """Build, serve and check the site that renders every outcome from the registers."""
 
@@ -146,3 +147,6 @@ def serve(*, port: int, folder: Path | None, base: str, is_opened: bool, as_json
 
         webbrowser.open(server.address)
     server.run()
+
+
+site.fold("check", "build", "--check", "Check the site that is there instead.")
