@@ -42,11 +42,11 @@ from toolkit.places import HOME_VARIABLE
 from toolkit.registers.hub import client
 from toolkit.registers.hub import pull as pulling
 from toolkit.registers.hub.client import Pin, change_pin, looks_like_reference, parse_reference, read_pins
-from toolkit.registers.hub.pull import open_registers, open_remote
+from toolkit.registers.hub.pull import open_remote
 from toolkit.registers.importing.reading import read_log
 from toolkit.registers.manifest import MANIFEST_NAME, Origin, read_manifest, write_manifest
 from toolkit.registers.query import ask, asking
-from toolkit.registers.study import open_study
+from toolkit.registers.study import open_registers, open_study
 
 
 @pytest.fixture(scope="module")

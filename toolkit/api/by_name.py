@@ -47,7 +47,7 @@ def open_study(name: str | Path, home: Home | None = None, *, offline: bool = Fa
         352
     """
     from toolkit.api.study import with_charts
-    from toolkit.registers.hub.pull import open_registers
+    from toolkit.registers.study import open_registers
 
     say = logging.getLogger(__name__).warning
     return with_charts(open_registers(str(name), home, offline=offline, say=say))

@@ -72,9 +72,9 @@ def reference(registration: Registration) -> RegistrationRef:
 def published_reference(home: Home) -> RegistrationRef:
     """Return the registration of the published study as the manifests of its registers name it."""
     from toolkit.prereg.registration import load_registration
-    from toolkit.registers.published import REGISTRATION
+    from toolkit.registers.manifest import PUBLISHED_REGISTRATION
 
-    return reference(load_registration(home.registration_folder(REGISTRATION)))
+    return reference(load_registration(home.registration_folder(PUBLISHED_REGISTRATION)))
 
 
 def open_case(

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 import click
 
 import toolkit
-from toolkit.cli.folding import unfold
-from toolkit.cli.output import leave_quietly, print_error, print_json, remark, silence
+from toolkit.cli.output import leave_quietly, print_error, print_json, remark, silence, unfold
 from toolkit.deadline import is_left_behind
 from toolkit.errors import IncompleteError, ToolkitError, UsageError, did_you_mean
 

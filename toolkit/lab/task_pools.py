@@ -15,9 +15,8 @@ from toolkit.lab.worlds.world import foreign_rows
 from toolkit.places import Home
 from toolkit.registers import arrow, writer
 from toolkit.registers.cards import CARD, repository_documents
-from toolkit.registers.hub.pull import open_registers
 from toolkit.registers.manifest import Manifest, RegistrationRef
-from toolkit.registers.study import Study
+from toolkit.registers.study import Study, open_registers
 
 STUDY = "task-pools"
 TABLE = "task_pools"

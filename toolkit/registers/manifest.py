@@ -25,6 +25,8 @@ LARGEST_MANIFEST = 64 * 2**20
 """Bytes of a manifest: of a file it says less than 300, and there are 100,000 at most."""
 EVIDENCE = ("rows", "summary", "tasks")
 UNREGISTERED = "unregistered"
+PUBLISHED_REGISTRATION = "paired-rollouts"
+"""The registration of the study `published`, whose figures were transcribed."""
 """What the manifest of an evaluation names that no registration registered."""
 
 STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)

@@ -468,7 +468,6 @@ def _kind(event: str) -> str:
 
 STUDY = "published"
 SOURCE = "source"
-REGISTRATION = "paired-rollouts"
 
 # Each has the name of the function that makes it.
 _TABLES = (

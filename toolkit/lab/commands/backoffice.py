@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import toolkit
-from toolkit.cli.folding import Folding
-from toolkit.cli.output import json_option, print_json, print_table
+from toolkit.cli.output import Folding, json_option, print_json, print_table
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import LIMIT
 

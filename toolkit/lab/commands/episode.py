@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit.cli import offers
-from toolkit.cli.folding import Folding
 from toolkit.cli.output import (
     STUDY,
+    Folding,
     Styled,
     bold,
     coloured,

@@ -9,10 +9,10 @@ import click
 
 from toolkit import api
 from toolkit.cli import offers
-from toolkit.cli.folding import Folding
 from toolkit.cli.output import (
     FILE,
     STUDY,
+    Folding,
     check_option,
     json_option,
     print_json,

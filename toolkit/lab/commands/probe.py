@@ -10,7 +10,7 @@ import click
 
 from toolkit import api
 from toolkit.cli import offers, output
-from toolkit.cli.folding import Folding
+from toolkit.cli.output import Folding
 from toolkit.errors import UsageError
 from toolkit.lab.commands.executing import chosen, executor_options
 from toolkit.lab.commands.probe_advise import advise

@@ -11,9 +11,9 @@ import click
 
 from toolkit import api
 from toolkit.cli import offers
-from toolkit.cli.folding import Folding
 from toolkit.cli.output import (
     FOLDER,
+    Folding,
     counted,
     json_option,
     print_json,

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.folding import Folding
-from toolkit.cli.output import FILE, json_option, print_json, remark, say_line, steps, tell
+from toolkit.cli.output import FILE, Folding, json_option, print_json, remark, say_line, steps, tell
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
