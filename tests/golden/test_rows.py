@@ -47,7 +47,10 @@ def studies() -> dict[str, Study]:
     return {name: open_study(CHECKOUT / "registers" / name) for name in STUDIES}
 
 
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if name in {"embedded", "map"} else ()) for name in STUDIES],
+)
 def test_every_registered_rule_is_decided(home: Home, studies: dict[str, Study], name: str) -> None:
     case = open_case(studies[name], load_registration(home.registration_folder(name)))
     verdicts = [decision.verdict for decision in case.decide_all()]

@@ -129,6 +129,7 @@ def words(shipped: tuple[Finding, ...], begin: str) -> str:
     return found
 
 
+@pytest.mark.slow
 def test_every_study_tells_what_it_found_and_every_place_shows_something(
     shipped: tuple[Finding, ...],
 ) -> None:
@@ -141,6 +142,7 @@ def test_every_study_tells_what_it_found_and_every_place_shows_something(
     assert {one.study for one in at(shipped, "paper")} == {"bfcl", "coupled", "map", "tiny-lm"}
 
 
+@pytest.mark.slow
 def test_every_hypothesis_that_the_tiny_study_missed_is_told(
     shipped: tuple[Finding, ...], home: Home
 ) -> None:
@@ -149,6 +151,7 @@ def test_every_hypothesis_that_the_tiny_study_missed_is_told(
     assert {"H1a", "H1b"} <= {rule for one in at(shipped, "front", "tiny-lm") for rule in one.rules}
 
 
+@pytest.mark.slow
 def test_every_verdict_of_the_later_studies_is_told_on_their_cards(
     shipped: tuple[Finding, ...], home: Home
 ) -> None:
@@ -161,6 +164,7 @@ def study_rows(home: Home, study: str, table: str) -> list[Any]:
     return open_study(home.study_folder(study)).rows(table)
 
 
+@pytest.mark.slow
 def test_the_companions_pairs_are_those_of_its_rows(shipped: tuple[Finding, ...], home: Home) -> None:
     regimes = {"C2": "faults_p025", "C4": "clean", "C2o": "faults_p025_outage_heavy"}
     runs = {row["run_id"]: row for row in study_rows(home, "embedded", "runs") if row["seed"] >= 100}
@@ -178,6 +182,7 @@ def test_the_companions_pairs_are_those_of_its_rows(shipped: tuple[Finding, ...]
     assert len(gaps) == 60
 
 
+@pytest.mark.slow
 def test_the_learning_model_s_numbers_are_those_of_its_episodes(
     shipped: tuple[Finding, ...], home: Home
 ) -> None:
@@ -236,6 +241,7 @@ def norms(home: Home, study: str, scored: str) -> dict[bool, list[float]]:
     return found
 
 
+@pytest.mark.slow
 def test_silent_successes_are_those_of_the_gram_matrices(shipped: tuple[Finding, ...], home: Home) -> None:
     tiny, text = norms(home, "tiny-lm", "all"), words(shipped, "Silent successes")
     assert f"norm is {median(tiny[True]):.2f} before training, a failure's {median(tiny[False]):.0f}" in text
@@ -250,6 +256,7 @@ def test_silent_successes_are_those_of_the_gram_matrices(shipped: tuple[Finding,
     assert f"{median(acted[True]):.4f} of a success, {median(acted[False]):.2f} of a failure" in text
 
 
+@pytest.mark.slow
 def test_the_spurious_groups_are_those_of_the_tiny_studys_rows(
     shipped: tuple[Finding, ...], home: Home
 ) -> None:
@@ -271,6 +278,7 @@ def test_the_spurious_groups_are_those_of_the_tiny_studys_rows(
     assert f"leave the registered window {outside:.0%} of the time" in text
 
 
+@pytest.mark.slow
 def test_the_tiny_model_does_not_learn_by_its_rows(shipped: tuple[Finding, ...], home: Home) -> None:
     rows = [r for r in study_rows(home, "tiny-lm", "evaluations") if r["phase"] == "periodic"]
     rows.sort(key=lambda row: (row["regime"], row["step"]))
@@ -285,6 +293,7 @@ def test_the_tiny_model_does_not_learn_by_its_rows(shipped: tuple[Finding, ...],
         assert success[regime, 8] - success[regime, 0] < 0.01
 
 
+@pytest.mark.slow
 def test_what_rules_estimate_is_told_as_the_registers_store_it(
     shipped: tuple[Finding, ...], home: Home
 ) -> None:

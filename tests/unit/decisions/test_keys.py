@@ -130,17 +130,20 @@ def test_a_file_with_every_key_is_taken() -> None:
         VALIDATORS[kind].validate(document)
 
 
+@pytest.mark.parametrize("nth", [pytest.param(1, marks=pytest.mark.slow), 7])
 @pytest.mark.parametrize(
     ("kind", "document", "frozen"),
     [("rules.json", EVERY_KEY, ()), ("amendment.json", EVERY_AMENDMENT_KEY, (EVERY_KEY,))],
     ids=["rules", "amendment"],
 )
-def test_the_schema_refuses_where_the_parser_refuses_a_key(kind: str, document: Any, frozen: Any) -> None:
+def test_the_schema_refuses_where_the_parser_refuses_a_key(
+    kind: str, document: Any, frozen: Any, nth: int
+) -> None:
     """Every key of a file that has them all: removed, renamed, beside one too many, and with other values."""
-    tried = dict(defects(document))
+    tried = dict(list(defects(document))[::nth])
     found = {name: said for name in tried if (said := disagreement(kind, tried[name], *frozen))}
     assert [f"{name}: {said}" for name, said in found.items() if not UNSEEN.match(name)] == []
-    assert len(tried) > 300
+    assert len(tried) > 300 // nth
 
 
 @pytest.mark.parametrize(

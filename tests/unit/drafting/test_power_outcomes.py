@@ -116,13 +116,11 @@ def test_the_power_of_a_rule_on_an_amount_is_that_of_a_paired_t_test() -> None:
 def mcnemar_power(first: float, second: float, tasks: int) -> float:
     """Return the chance that McNemar's exact two-sided test has p < 0.05, over all discordant counts."""
     ahead, behind = first * (1 - second), second * (1 - first)
-    at_most = [stats.binom.cdf(range(n + 1), n, 0.5) for n in range(tasks + 1)]
-    total = 0.0
-    for won, lost in product(range(tasks + 1), repeat=2):
-        n = won + lost
-        if n <= tasks and min(1.0, 2 * at_most[n][min(won, lost)]) < 0.05:
-            total += stats.multinomial.pmf([won, lost, tasks - n], tasks, [ahead, behind, 1 - ahead - behind])
-    return total
+    won, lost = np.mgrid[: tasks + 1, : tasks + 1].reshape(2, -1)
+    won, lost = (counts[won + lost <= tasks] for counts in (won, lost))
+    p = np.minimum(1, 2 * stats.binom.cdf(np.minimum(won, lost), won + lost, 0.5))
+    counts = np.stack([won, lost, tasks - won - lost], axis=-1)
+    return float(stats.multinomial.pmf(counts, tasks, [ahead, behind, 1 - ahead - behind])[p < 0.05].sum())
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.2, 0.4])

@@ -13,7 +13,8 @@ from toolkit.findings import FILE
 from toolkit.places import Home
 from toolkit.verification.card import card_documents, check_card
 
-TOLD = ("bfcl", "coupled", "embedded", "map", "small-lm", "tiny-lm")
+SLOW = (pytest.param(name, marks=pytest.mark.slow) for name in ("coupled", "embedded", "map", "small-lm"))
+TOLD = ("bfcl", *SLOW, "tiny-lm")
 
 
 @pytest.mark.parametrize("study", TOLD)

@@ -40,6 +40,7 @@ def test_a_task_is_shown(toolkit: Toolkit) -> None:
     assert toolkit("pools", "show", "validation:3", "--json").json()["budget"] == task.budget
 
 
+@pytest.mark.slow
 def test_the_shipped_pools_are_what_the_generator_gives(toolkit: Toolkit) -> None:
     done = toolkit("pools", "build", "--check", "--json")
     assert (done.code, done.json()["outcome"]) == (0, "identical")

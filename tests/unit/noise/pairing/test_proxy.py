@@ -42,6 +42,10 @@ def declared(tmp_path: Path) -> Path:
     return path
 
 
+def endless(*_: object) -> None:
+    raise AssertionError("the proxy does not end")
+
+
 def dialogue(command: tuple[str, ...], *messages: Json | str | bytes) -> tuple[int, list[Json], str]:
     """Return status, answers and stderr of what is sent messages and then the end of its input.
 
@@ -54,7 +58,13 @@ def dialogue(command: tuple[str, ...], *messages: Json | str | bytes) -> tuple[i
             file.write(sent)
             file.seek(0)
             patch.setattr(sys, "stdin", file)
-            served = run(*command[len(TOOLKIT) :])
+            before = signal.signal(signal.SIGALRM, endless)
+            signal.alarm(60)
+            try:
+                served = run(*command[len(TOOLKIT) :])
+            finally:
+                signal.alarm(0)
+                signal.signal(signal.SIGALRM, before)
         code, out, err = served.code, served.out, served.err
     else:
         done = subprocess.run(command, input=sent, capture_output=True, timeout=120, check=True)

@@ -70,6 +70,7 @@ def child(folder: Path, first_line: str) -> dict[str, Any]:
     return said
 
 
+@pytest.mark.slow
 def test_a_package_that_fails_to_import_is_seen_and_refused(tmp_path: Path) -> None:
     """What loads the model says nothing, as with fla 0.5.2 and Triton 3.9.0."""
     require_stack()
@@ -88,6 +89,7 @@ def test_a_package_that_fails_to_import_is_seen_and_refused(tmp_path: Path) -> N
         assert all(said[name][fact] for fact in ("expected", "found", "where", "remedy"))
 
 
+@pytest.mark.slow
 def test_a_package_that_imports_is_what_computes(tmp_path: Path) -> None:
     require_stack()
     said = child(tmp_path, "__version__ = '0.5.2'")
