@@ -37,14 +37,10 @@ HELD_IN = {
     "lab/policies/language_model/vllm_engine.py": {
         "answer": "vllm.RequestOutput",
         "output": "vllm.CompletionOutput",
-    },
-    "lab/policies/language_model/agreement.py": {
-        "answer": "vllm.RequestOutput",
         "said": "vllm.CompletionOutput",
     },
-    "lab/training/language_model/merging.py": {"layer": "peft.BaseTunerLayer", "model": "peft.PeftModel"},
-    "lab/probe/adapter.py": {"layer": "peft.LoraLayer"},
-    "lab/probe/gradients.py": {"model": "peft.PeftModel"},
+    "lab/training/language_model/session.py": {"layer": "peft.BaseTunerLayer", "model": "peft.PeftModel"},
+    "lab/probe/lora.py": {"layer": "peft.LoraLayer", "model": "peft.PeftModel"},
     "lab/probing/probed_model.py": {"generation": GENERATION},
     "lab/executors/ray_tasks.py": {
         "self._task": "ray.RemoteFunction",
@@ -54,7 +50,7 @@ HELD_IN = {
 }
 OWN = {"told", "chat", "sampling", "record", "conversations"}
 """What `GroupTrainer` adds to its base."""
-TORCH = {"get_input_embeddings", "named_parameters", "modules", "parameters"}
+TORCH = {"get_input_embeddings", "named_parameters", "named_modules", "modules", "parameters", "train"}
 """What any model of torch or transformers has."""
 # The test has to ask for the package: where that is missing or has a stand-in, nothing would be shown.
 ASKED = {

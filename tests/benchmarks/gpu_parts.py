@@ -193,8 +193,7 @@ def adapter_parameters(maps: Mapping[str, tuple[int, int]], rank: int) -> int:
 
 def scores(size: Size, device: str) -> list[Figure]:
     """The probe's scores: a pass of the scorer with all that it verifies, and one that sums them alone."""
-    from toolkit.lab.probe.gradients import batch_log_likelihood
-    from toolkit.lab.probe.lora import Scorer
+    from toolkit.lab.probe.lora import Scorer, batch_log_likelihood
 
     model, batch = published.published_model(device, size.text, size.lora), tiny.transcripts(size.lengths)
     tiny.draw(model, 1)
@@ -226,7 +225,7 @@ def merging(size: Size, device: str) -> list[Figure]:
     import torch
     from peft.tuners.tuners_utils import BaseTunerLayer
 
-    from toolkit.lab.training.language_model.merging import restore_base
+    from toolkit.lab.training.language_model.session import restore_base
 
     model, generator = published.published_model(device, size.text, size.lora), torch.Generator(device)
     layers = [layer for layer in model.modules() if isinstance(layer, BaseTunerLayer)]

@@ -35,8 +35,7 @@ def clock() -> float:
 def measure(name: str, model: Any, batch: Sequence[Transcript]) -> None:
     """Time the three ways and print one line."""
     from tests.unit.lab.probe.tiny import loop_scores
-    from toolkit.lab.probe.gradients import batch_log_likelihood
-    from toolkit.lab.probe.lora import Scorer
+    from toolkit.lab.probe.lora import Scorer, batch_log_likelihood
 
     scorer = Scorer(model)
     size = scorer.identify(batch[0]).size

@@ -123,7 +123,7 @@ def test_a_pass_needs_no_more_operations_than_torch_counts() -> None:
     require_stack()
     from torch.utils.flop_counter import FlopCounterMode
 
-    from toolkit.lab.probe.gradients import batch_log_likelihood
+    from toolkit.lab.probe.lora import batch_log_likelihood
 
     text = {**TINY.text, "hidden_size": 512, "intermediate_size": 768, "vocab_size": 97}
     model = published.published_model("cpu", text, TINY.lora).float()

@@ -14,7 +14,7 @@ from tests.golden.own_drift import CELLS, DESIGNS, FILE, Cell, registered
 from toolkit import estimators
 from toolkit.lab.policies.loglinear import Policy, untrained
 from toolkit.lab.probe import predicted
-from toolkit.lab.probe.drift import Groups, play_groups
+from toolkit.lab.probe.predicted import Groups, play_groups
 
 SMALL = Cell(rollouts=4, tokens=2)
 

@@ -6,9 +6,7 @@ from random import Random
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from toolkit.lab.inspection.agreement import Agreement, agreement, asked
-from toolkit.lab.inspection.calls import Call
-from toolkit.lab.inspection.inspection import RunInspection
+from toolkit.lab.inspection.inspection import Agreement, Call, RunInspection, agreement, asked
 
 TASKS, STEPS, TURNS = 3, 12, 3
 Rollout = tuple[int, str, list[Call]]

@@ -6,8 +6,8 @@ import pytest
 
 from toolkit.errors import IncompleteError
 from toolkit.lab.policies.language_model import vllm_engine
-from toolkit.lab.policies.language_model.agreement import check_agreement
 from toolkit.lab.policies.language_model.loading import load_chat, load_model, model_path
+from toolkit.lab.policies.language_model.vllm_engine import check_agreement
 
 # What vLLM and its libraries warn each other of is theirs.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]

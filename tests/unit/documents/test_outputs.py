@@ -85,7 +85,7 @@ ELSEWHERE = {
     "site serve": "tests/unit/site/test_commands.py",
     "study run": "tests/unit/lab/commands/test_study.py",
     "verify-token": "tests/unit/cli/test_verify_token.py",
-    "world check": "tests/unit/lab/worlds/bfcl/test_parity.py",
+    "world check": "tests/unit/lab/worlds/bfcl/test_world.py",
 }
 """Commands that need more than the checkout, or longer, and the tests in which they print their document."""
 

@@ -58,17 +58,8 @@ def play_episode(
         seed, is_shared = shared_seed(sampling.root, evaluation.name, at), True
     else:
         seed, is_shared = sample_seed(sampling, step, evaluation.name, at), False
-    _, episode = play(
-        policy,
-        task_id,
-        REGIMES[evaluation.regime],
-        evaluation_seed(task_id, schedule),
-        seed,
-        world=evaluation.world,
-        shared=is_shared,
-        traced=traced,
-    )
-    return episode
+    noise = (REGIMES[evaluation.regime], evaluation_seed(task_id, schedule))
+    return play(policy, task_id, *noise, seed, world=evaluation.world, shared=is_shared, traced=traced)[1]
 
 
 def episode_row(run_id: str, evaluation: EvaluationSet, step: int, schedule: int, episode: AnyEpisode) -> Row:

@@ -75,10 +75,7 @@ def _sets_of(battery: str, at_noise: str, *, is_last: bool) -> tuple[EvaluationS
 
 
 def learning_set(at_noise: str, tasks: int) -> EvaluationSet:
-    """Return the set of a learning curve with many tasks: true success at training noise.
-
-    A flip changes no true success, so that flips are evaluated on the clean set, as the registration does.
-    """
+    """Return the set of a learning curve with many tasks: true success at training noise."""
     regime = at_noise if REGIMES[at_noise].ceiling else "clean"
     return EvaluationSet("periodic", "validation", regime, tasks, 2)
 

@@ -11,26 +11,187 @@ The evidence, the strongest first:
 
 A world that answers at random beyond its schedule, or tells the time, contradicts pairing by the second
 evidence; that seeds are equal does not say that the world obeys them.
+
+Calls are read from texts in the form of Hermes and Qwen, `<tool_call>…</tool_call>` and
+`<tool_response>…</tool_response>`, the call in JSON or in Qwen 3.5's tags; or else from a column of JSON
+lists, `[{"tool", "arguments", "answer"}]`, that a reward function logged.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby, pairwise
+from math import comb
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
+import numpy as np
+import numpy.typing as npt
+
+from toolkit.canonical import canonical
 from toolkit.errors import DamagedError, IncompleteError
-from toolkit.lab.inspection.agreement import Agreement, agreement, asked
-from toolkit.lab.inspection.calls import Call, calls_of_json, calls_of_text
 from toolkit.registers.importing.source import FILE, Log
+
+_TURNS = re.compile(r"<tool_call>(.*?)</tool_call>|<tool_response>(.*?)</tool_response>", re.DOTALL)
+_TOOL, _ANSWER = ("tool", "name"), ("answer", "result", "fault")
+
+
+class Call(NamedTuple):
+    """An answered call."""
+
+    request: str  # tool and arguments, as one text; calls that ask the same have the same
+    answer: str  # what came back
+
+
+def calls_of_text(text: str) -> tuple[Call, ...]:
+    """Return the answered calls of a rollout's text, in order: each turn's answers are those of its calls."""
+    waiting: list[str] = []
+    found: list[Call] = []
+    for turn in _TURNS.finditer(text):
+        if turn[1] is not None:
+            waiting.append(_request(turn[1]))
+        elif waiting:
+            found.append(Call(waiting.pop(0), turn[2].strip()))
+    return tuple(found)
+
+
+def calls_of_json(cell: str) -> tuple[Call, ...]:
+    """Return the calls in a cell of JSON."""
+    document = json.loads(cell)
+    if not isinstance(document, list):
+        raise ValueError("no list")  # noqa: TRY004 - of the cell, not of a type
+    return tuple(_calls(document))
+
+
+def _calls(documents: list[object]) -> Iterator[Call]:
+    for document in documents:
+        said = document if isinstance(document, dict) else {}
+        tool = next((said[name] for name in _TOOL if name in said), None)
+        answers = {name: said[name] for name in _ANSWER if name in said}
+        if not isinstance(tool, str) or not answers:
+            raise ValueError("a call without its tool or its answer")
+        yield Call(canonical([tool, said.get("arguments", {})]), canonical(answers))
+
+
+def _request(text: str) -> str:
+    """Return a call as one text, whatever the order of its arguments and its spaces."""
+    try:
+        return canonical(json.loads(text))
+    except (ValueError, RecursionError):
+        return " ".join(text.split())
+
+
+PERMUTATIONS = 1999
+"""The least p is 1/2000, a twentieth of the level that decides."""
+_SEED = 0
+_CELLS = 4_000_000  # of a block of permutations
+
+Question = tuple[str, tuple[Call, ...], str]
+"""Task, the calls and answers so far, and what is asked then."""
+Asked = Mapping[Question, Mapping[int, Sequence[str]]]
+"""For each question, the answers that the rollouts of each group were given."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Pairs of rollouts of one group that were asked the same, at the same point of the same history."""
+
+    pairs: int  # such pairs
+    agreeing: int  # those of them that were answered the same
+    informative: int  # pairs at questions that several groups asked and that had several answers
+    informative_agreeing: int  # those of them that were answered the same
+    # How many would have been, were answers shuffled between the rollouts that asked the same
+    by_chance: float
+    p: float | None  # how often shuffled answers agree at least as much; None without informative pairs
+
+    @property
+    def differing(self) -> int:
+        """Pairs that were answered differently, which rollouts under one schedule never are."""
+        return self.pairs - self.agreeing
+
+    @property
+    def expected_differing(self) -> float:
+        """How many informative pairs would differ by chance: what there is to see."""
+        return self.informative - self.by_chance
+
+    def document(self, design: RunDesign) -> AgreementDocument:
+        """Return it as JSON values, with the design that it speaks for."""
+        document = {**asdict(self), "differing": self.differing, "design": design}
+        return cast("AgreementDocument", document)  # its own fields by name
+
+
+def asked(rollouts: Iterable[tuple[int, str, Sequence[Call]]]) -> Asked:
+    """Return what was asked and answered."""
+    found: dict[Question, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for group, task, calls in rollouts:
+        for at, call in enumerate(calls):
+            found[task, tuple(calls[:at]), call.request][group].append(call.answer)
+    return found
+
+
+def agreement(questions: Asked) -> Agreement:
+    """Count agreeing pairs within groups, and compare them with answers that are shuffled.
+
+    The answers to each question are shuffled between all rollouts of the run that asked it. That is exact for
+    the first call of a rollout; which later questions are asked follows from earlier answers, and only the
+    mean and the spread of the sum are those of the shuffled ones.
+    """
+    pairs = agreeing = informative = informative_agreeing = 0
+    by_chance = 0.0
+    shuffled = np.zeros(PERMUTATIONS)
+    generator = np.random.default_rng(_SEED)
+    for groups in questions.values():
+        sizes = [len(answers) for answers in groups.values()]
+        codes, answers = _coded([answer for own in groups.values() for answer in own])
+        inside = sum(comb(size, 2) for size in sizes)
+        alike = int(_alike(codes[None], sizes, answers)[0])
+        pairs, agreeing = pairs + inside, agreeing + alike
+        if inside and len(sizes) > 1 and len(answers) > 1:
+            informative, informative_agreeing = informative + inside, informative_agreeing + alike
+            by_chance += inside * sum(comb(count, 2) for count in answers) / comb(len(codes), 2)
+            shuffled += _shuffled(codes, sizes, answers, generator)
+    as_much = int((shuffled >= informative_agreeing).sum())
+    p = (1 + as_much) / (1 + PERMUTATIONS) if informative else None
+    return Agreement(pairs, agreeing, informative, informative_agreeing, by_chance, p)
+
+
+def _coded(answers: list[str]) -> tuple[npt.NDArray[np.int32], list[int]]:
+    """Return answers as numbers, and how often each was given."""
+    _, codes, counts = np.unique(answers, return_inverse=True, return_counts=True)
+    return codes.astype(np.int32), counts.tolist()
+
+
+def _shuffled(
+    codes: npt.NDArray[np.int32], sizes: list[int], counts: list[int], generator: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Return the agreeing pairs within groups after each permutation."""
+    block = max(1, _CELLS // len(codes))
+    bounds = [*range(0, PERMUTATIONS, block), PERMUTATIONS]
+    parts = [
+        _alike(generator.permuted(np.tile(codes, (end - start, 1)), axis=1), sizes, counts)
+        for start, end in pairwise(bounds)
+    ]
+    return np.concatenate(parts)
+
+
+def _alike(codes: npt.NDArray[np.int32], sizes: list[int], counts: list[int]) -> npt.NDArray[np.int64]:
+    """Return the agreeing pairs within groups, for each row of answers."""
+    starts = np.cumsum([0, *sizes[:-1]])
+    total = np.zeros(len(codes), dtype=np.int64)
+    for answer, count in enumerate(counts):
+        if count > 1:
+            inside = np.add.reduceat(codes == answer, starts, axis=1, dtype=np.int64)
+            total += (inside * (inside - 1) // 2).sum(axis=1)
+    return total
+
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from toolkit.documents.world import RunDesign, RunInspectionDocument, SeedsDocument
+    from toolkit.documents.world import AgreementDocument, RunDesign, RunInspectionDocument, SeedsDocument
     from toolkit.registers.study import Study
 
 
@@ -80,14 +241,7 @@ class Seeds:
 
     def document(self) -> SeedsDocument:
         """Return it as JSON values."""
-        return {
-            "column": self.column,
-            "equal": self.equal,
-            "different": self.different,
-            "mixed": self.mixed,
-            "unknown": self.unknown,
-            "design": self.design,
-        }
+        return cast("SeedsDocument", {**asdict(self), "design": self.design})  # its own fields by name
 
 
 @dataclass(frozen=True)
@@ -207,11 +361,9 @@ def inspect_log(
         )
     found = [_inspected(str(name), run, columns, texts, declared) for name, run in _runs(grouped)]
     if not any(run.groups for run in found):
-        raise IncompleteError(
-            "the log has no group of several rollouts",
-            expected="several rollouts of one prompt at one step",
-            remedy="if each rollout's prompt is another, give the size of groups: --group-size G",
-        )
+        problem = "the log has no group of several rollouts"
+        remedy = "if each rollout's prompt is another, give the size of groups: --group-size G"
+        raise IncompleteError(problem, expected="several rollouts of one prompt at one step", remedy=remedy)
     return found
 
 
@@ -259,12 +411,10 @@ def _numbered_groups(table: pl.DataFrame, size: int | None) -> pl.DataFrame:
     step = ["step"] if "step" in table.columns else []
     task = next((column for column in ("task", "prompt") if column in table.columns), None)
     if not (size or name or (task and step)):
-        raise IncompleteError(
-            "the log does not say which rollouts are of one group",
-            expected="columns step and task or prompt, or group_id",
-            found=", ".join(table.columns),
-            remedy="name them so, or give the size of groups, if they are in order: --group-size G",
-        )
+        problem = "the log does not say which rollouts are of one group"
+        expected = "columns step and task or prompt, or group_id"
+        remedy = "name them so, or give the size of groups, if they are in order: --group-size G"
+        raise IncompleteError(problem, expected=expected, found=", ".join(table.columns), remedy=remedy)
     table = table.with_columns(_task=pl.col(task).cast(pl.String) if task else pl.lit(""))
     if size:
         place = pl.int_range(pl.len()).over([*run, *step]) if run + step else pl.int_range(pl.len())
@@ -314,7 +464,7 @@ def _inspected(
     )
     answers = None
     if texts is not None:
-        calls = [_calls(cell, texts) for cell in run[texts].to_list()]
+        calls = [_calls_in(cell, texts) for cell in run[texts].to_list()]
         if any(calls):
             answers = agreement(asked(zip(numbers, run["_task"].to_list(), calls, strict=True)))
     said = declared or _declared(run)
@@ -340,7 +490,7 @@ def _several(known: int, size: int) -> str:
     return "different" if known == size else "mixed"
 
 
-def _calls(cell: object, column: str) -> tuple[Call, ...]:
+def _calls_in(cell: object, column: str) -> tuple[Call, ...]:
     if cell is None:
         return ()
     if column not in _CALLS:
@@ -348,11 +498,9 @@ def _calls(cell: object, column: str) -> tuple[Call, ...]:
     try:
         return calls_of_json(str(cell))
     except (ValueError, RecursionError) as error:
-        raise DamagedError(
-            f"a cell of column {column!r} is no list of calls",
-            expected='[{"tool", "arguments", "answer"}] as JSON',
-            found=error,
-        ) from None
+        problem = f"a cell of column {column!r} is no list of calls"
+        expected = '[{"tool", "arguments", "answer"}] as JSON'
+        raise DamagedError(problem, expected=expected, found=error) from None
 
 
 def _declared(run: pl.DataFrame) -> RunDesign | None:

@@ -44,7 +44,7 @@ from toolkit.lab.training.devices import (
     is_first_process,
     launched_together,
 )
-from toolkit.lab.training.language_model.figures import step_figures, step_seconds
+from toolkit.lab.training.language_model.groups import step_figures, step_seconds
 from toolkit.lab.training.language_model.session import Moments, Session, open_session, stack
 from toolkit.lab.training.recipe import recipe_of
 from toolkit.lab.training.settings import accumulation

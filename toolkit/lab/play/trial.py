@@ -16,7 +16,7 @@ from toolkit.lab.executors.executor import Say
 from toolkit.lab.play.capacity import check_capacity
 from toolkit.lab.play.stopping import Pace
 from toolkit.lab.policies.language_model.loading import model_path
-from toolkit.lab.training.language_model.figures import GENERATION_TIME, step_figures
+from toolkit.lab.training.language_model.groups import GENERATION_TIME, step_figures
 from toolkit.lab.training.language_model.session import Moments, open_session, stack
 from toolkit.lab.training.recipe import Recipe, read_recipe, specify_language_model
 from toolkit.registers.arrow import Row

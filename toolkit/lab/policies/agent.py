@@ -1,15 +1,15 @@
 """An agent that decides by a policy: it does what the text asks, errand by errand, and errs as it chooses.
 
-It follows the workflow of the reference agent: which call comes next is derived from the prompt and from the
-answers. Whether to make that call, another one or none, and what to make of an answer, the policy decides.
-Every decision and every surface token is kept: they are what a score is made of.
+Which call comes next follows from the prompt and the answers, as for the reference agent. Whether to make it,
+another one or none, and what to make of an answer, the policy decides. Every decision and every surface token
+is kept: a rollout's score S = Σ_t ∇ log π (paper sec:setting) is the sum over them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from toolkit.lab.backoffice.tools import TOOLS
-from toolkit.lab.episodes.brief import Errand, read_prompt
+from toolkit.lab.episodes.brief import read_prompt
 from toolkit.lab.episodes.desk import MakeCall
 from toolkit.lab.episodes.workflow import Abandoned, Knowledge, Steps, errand_steps
 from toolkit.lab.policies.loglinear import Choice, Policy
@@ -36,18 +36,7 @@ class EndedError(Exception):
 
 
 class Rollout:
-    """One episode of an agent, and what its policy chose in it.
-
-    Args:
-        policy: what decides.
-        seed: of what the policy samples.
-        shared: whether it is a shared sample: surface tokens then have a stream of their own, so that the
-            n-th decision is made by the same number however many calls came before.
-
-    Attributes:
-        decisions: the choice of every decision, and the position of the action that was chosen, in order.
-        tokens: likewise for the surface token of every call.
-    """
+    """One episode of an agent, and what its policy chose in it."""
 
     def __init__(self, policy: Policy, seed: int, *, shared: bool = False) -> None:
         self._policy = policy
@@ -55,6 +44,7 @@ class Rollout:
         self._unit = units(decision_seed(seed) if shared else seed).__next__
         self._token_unit = units(surface_seed(seed)).__next__ if shared else self._unit
         self._calls = self._revision = 0
+        self._template = ""
         self._orders: list[Answer] = []
         self._customers: list[Answer] = []
         self._order: Answer = {}
@@ -69,17 +59,11 @@ class Rollout:
         self._late = BUDGET_BASE + BUDGET_PER_WRITE * len(brief.errands)
         try:
             for errand in brief.errands:
-                self._work(errand, errand_steps(errand, known))
+                self._errand, self._template, self._found = errand, errand.template, False
+                self._follow(errand_steps(errand, known))
         except EndedError:
             return
         self._make(Call("finish", {}))
-
-    def _work(self, errand: Errand, steps: Steps) -> None:
-        """Do an errand to its end, or until it is dropped."""
-        self._errand = errand
-        self._template: str = errand.template
-        self._found = False
-        self._follow(steps)
 
     def _follow(self, steps: Steps) -> None:
         """Make the calls that the work wants, one after the other, until it is done or dropped."""
@@ -146,12 +130,15 @@ class Rollout:
     def _is_write(self, tool: str) -> bool:
         return TOOLS[tool].kind == "write"
 
+    def _surface_of(self, tool: str) -> str:
+        return tool
+
     def _slipped(self, wanted: Call) -> Call | None:
         return slip(wanted, self._orders, self._customers, self._order)
 
     def _make(self, call: Call) -> Answer:
         if self._surface:
-            choice = self._policy.token(call.tool)
+            choice = self._policy.token(self._surface_of(call.tool))
             self.tokens.append((choice, choice.pick(self._token_unit())))
         self._calls += 1
         answer = self._call(call.tool, call.arguments)
@@ -263,3 +250,30 @@ def _other(name: str, arguments: Answer, listed: Sequence[Answer]) -> Answer | N
     status = next((record.get("status") for record in listed if record.get(name) == named), None)
     alike = [record for record in others if record.get("status") == status]
     return {name: (alike or others)[0][name]}
+
+
+def score(policy: Policy, rollout: Rollout) -> list[float]:
+    """Return a rollout's score, one number a parameter."""
+    return weighted_scores(policy, [(rollout, 1.0)])
+
+
+def weighted_scores(policy: Policy, weighted: Iterable[tuple[Rollout, float]]) -> list[float]:
+    """Return the weighted sum of rollouts' scores, added up in a fixed order."""
+    weights: dict[Choice, list[float]] = {}
+    for rollout, weight in weighted:
+        for choices in (rollout.decisions, rollout.tokens):
+            for choice, at in choices:
+                chosen = weights.get(choice)
+                if chosen is None:
+                    chosen = weights[choice] = [0.0] * len(choice.probabilities)
+                chosen[at] += weight
+    total = [0.0] * policy.layout.size
+    for choice, chosen in weights.items():
+        whole = 0.0
+        for weight in chosen:
+            whole += weight
+        for weight, probability, places in zip(chosen, choice.probabilities, choice.positions, strict=True):
+            part = weight - whole * probability
+            for position in places:
+                total[position] += part
+    return total

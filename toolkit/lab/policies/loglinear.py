@@ -18,8 +18,7 @@ from itertools import accumulate
 from math import factorial, floor, ldexp
 
 from toolkit.lab.backoffice.tools import TOOLS
-from toolkit.lab.policies.situations import ACTIONS, Action, Feature, Situation, features
-from toolkit.lab.policies.start import start_parameters
+from toolkit.lab.policies.situations import ACTIONS, Action, Feature, Situation, features, start_parameters
 
 _PER_LOG_2 = 1.4426950408889634
 # ln 2 in two parts; the first has 32 trailing zero bits, so that its multiples by whole numbers are exact.
@@ -83,16 +82,7 @@ def untrained(surface_tokens: int) -> tuple[float, ...]:
 
 
 class Choice:
-    """A softmax, ready to be sampled from.
-
-    Args:
-        on: what it is a choice on: a situation, or the tool of a call.
-        positions: for each option, the positions of the parameters that make its logit.
-        probabilities: of the options.
-
-    Attributes:
-        bounds: cumulated probabilities of all options but the last.
-    """
+    """A softmax, ready to be sampled from."""
 
     __slots__ = ("bounds", "on", "positions", "probabilities")
 
@@ -110,15 +100,7 @@ class Choice:
 
 
 class Policy:
-    """A policy with its parameters; its choices are computed once each.
-
-    Args:
-        parameters: in the order of the layout.
-        surface_tokens: V.
-
-    Raises:
-        ValueError: another number of parameters.
-    """
+    """A policy with its parameters; its choices are computed once each."""
 
     def __init__(self, parameters: Sequence[float], surface_tokens: int) -> None:
         self.layout = layout(surface_tokens)

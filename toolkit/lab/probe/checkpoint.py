@@ -1,25 +1,84 @@
-"""Probing one checkpoint: from a policy to evidence, and what is said of the checkpoint.
-
-1. The rollouts of both sets are played by the policy and scored.
-2. Their evidence is gathered: Gram matrices and products of mean gradients.
+"""Probing one checkpoint of a log-linear policy: its rollouts are played, scored exactly, and gathered.
 
 Every figure is computed from the evidence by `toolkit.lab.probe.figures`, here as from a register.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toolkit.errors import DamagedError
-from toolkit.lab.policies.loglinear import Policy
-from toolkit.lab.probe.coordinates import steps_of
-from toolkit.lab.probe.design import OUTCOME, TRANSITION, Design, Listed
-from toolkit.lab.probe.evidence import GramEvidence, Place, gather, gram_rows
+from toolkit.errors import DamagedError, UsageError
+from toolkit.lab.episodes.episode import play
+from toolkit.lab.policies.agent import Rollout, score
+from toolkit.lab.policies.loglinear import Layout, Policy
+from toolkit.lab.probe.design import ACTIONS, ALL, OUTCOME, TRANSITION, Design, Listed, RolloutSet
+from toolkit.lab.probe.evidence import GramEvidence, Place, Scored, gather, gram_rows
 from toolkit.lab.probe.figures import reference_tokens
-from toolkit.lab.probe.rollouts import coordinate_blocks, play_and_score
+from toolkit.lab.probe.moments import steps_of
+from toolkit.lab.tasks.pools import load_task
+from toolkit.noise.regimes import REGIMES
 from toolkit.registers.arrow import Row
+from toolkit.seeds import evaluation_seed, sample_seed
+
+
+def play_and_score(
+    policy: Policy, rollouts: RolloutSet, sampling: int, step: int, tasks: Iterable[int] | None = None
+) -> Scored:
+    """Play a set and score every rollout."""
+    played = [
+        _played(policy, rollouts, sampling, step, task)
+        for task in (range(rollouts.tasks) if tasks is None else tasks)
+    ]
+    shape = (len(played), rollouts.rollouts)
+    rewards = np.array([[float(success) for _, success in task] for task in played])
+    decisions = np.array([[len(rollout.decisions) for rollout, _ in task] for task in played])
+    surface = np.array([[len(rollout.tokens) for rollout, _ in task] for task in played])
+    scores = np.array(
+        [[score(policy, rollout) for rollout, _ in task] for task in played], dtype=np.float32
+    ).reshape(*shape, policy.layout.size)
+    if len(bad := np.argwhere(~np.isfinite(scores))):
+        task, rollout, coordinate = bad[0].tolist()
+        found = f"rollout {rollout} of task {task}, coordinate {coordinate}"
+        remedy = "the policy's parameters are damaged or have diverged: check the checkpoint"
+        raise DamagedError("a score is not finite", found=found, where=rollouts.name, remedy=remedy)
+    return Scored(rewards, {ALL: decisions + surface, ACTIONS: decisions}, np.ones(shape), scores)
+
+
+def coordinate_blocks(layout: Layout, scored: tuple[str, ...]) -> dict[str, slice]:
+    """Return the coordinates whose products make those of what is scored, one after the other."""
+    unknown = [name for name in scored if name not in (ALL, ACTIONS)]
+    if unknown or not scored:
+        raise UsageError(
+            "these coordinates are not the policy's", expected=f"{ALL}, {ACTIONS}", found=", ".join(unknown)
+        )
+    actions = len(layout.actions)
+    return {ACTIONS: slice(0, actions), ALL: slice(actions, layout.size)}
+
+
+def coordinate_names(layout: Layout, scored: str) -> list[str]:
+    """Return the names of the scored coordinates, in order."""
+    names = [f"action {feature} {action}" for feature, action in layout.actions]
+    if scored == ALL:
+        names += [f"token {tool} {token}" for tool in layout.tokens for token in range(layout.surface_tokens)]
+    return names
+
+
+def _played(
+    policy: Policy, rollouts: RolloutSet, sampling: int, step: int, number: int
+) -> list[tuple[Rollout, bool]]:
+    """Play one task's rollouts, schedule by schedule."""
+    task = load_task(f"{rollouts.pool}:{number}")
+    played = []
+    for schedule in range(rollouts.schedules):
+        seed = evaluation_seed(task.task_id, schedule)
+        for sample in range(rollouts.per_schedule):
+            key = (task.task_id, schedule, sample)
+            rollout = Rollout(policy, sample_seed(sampling, step, rollouts.name, key))
+            episode = play(task, REGIMES[rollouts.regime], seed, rollout)
+            played.append((rollout, episode.true_success))
+    return played
 
 
 class ScoredPolicy(NamedTuple):

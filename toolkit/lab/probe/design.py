@@ -60,11 +60,7 @@ class RolloutSet(NamedTuple):
 
 @dataclass(frozen=True)
 class Design:
-    """A probe, frozen before it is measured.
-
-    Raises:
-        UsageError: a set has fewer rollouts than a group, or fewer schedules than a stratified group needs.
-    """
+    """A probe, frozen before it is measured."""
 
     root: str  # what every seed of the probe derives from; it holds what nobody knew before the freeze
     scored: tuple[str, ...]  # coordinates whose scores are compared: `all`, or those of the `actions` alone
@@ -147,23 +143,20 @@ def read_groups(rows: list[Row], rollouts: RolloutSet) -> Listed:
         _check(positions, row, rollouts)
         by_design[row["design"]].setdefault(row["task"], []).append(positions)
     for comparator, tasks in by_design.items():
-        absent = [task for task in range(rollouts.tasks) if task not in tasks]
-        if absent:
-            raise IncompleteError(
-                f"the index lists name no {comparator} group of a task",
-                found=f"task {absent[0]}",
-                where="probe_indices",
-                remedy="measure again: toolkit probe run",
-            )
-        fewest, most = min(tasks, key=lambda task: len(tasks[task])), max(map(len, tasks.values()))
-        if len(tasks[fewest]) < most:
-            raise IncompleteError(
-                f"the index lists name fewer {comparator} groups of one task than of another",
-                expected=f"{most} groups",
-                found=f"{len(tasks[fewest])} of task {fewest}",
-                where="probe_indices",
-                remedy="measure again: toolkit probe run",
-            )
+        missing = [task for task in range(rollouts.tasks) if task not in tasks]
+        fewest = min(tasks, key=lambda task: len(tasks[task]), default=0)
+        most = max(map(len, tasks.values()), default=1)
+        if missing:
+            problem, found = f"name no {comparator} group of a task", f"task {missing[0]}"
+        elif len(tasks[fewest]) < most:
+            problem = f"name fewer {comparator} groups of one task than of another"
+            found = f"{len(tasks[fewest])} of task {fewest}"
+        else:
+            continue
+        expected, remedy = f"{most} groups", "measure again: toolkit probe run"
+        raise IncompleteError(
+            f"the index lists {problem}", expected=expected, found=found, where="probe_indices", remedy=remedy
+        )
     paired = {task: paired_groups(rollouts) for task in range(rollouts.tasks)}
     drawn = {
         name: {task: tuple(groups) for task, groups in tasks.items()} for name, tasks in by_design.items()
@@ -185,23 +178,15 @@ def _drawn(stream: Stream, design: Design, comparator: str) -> tuple[int, ...]:
 
 def _check(listed: tuple[int, ...], row: Row, rollouts: RolloutSet) -> None:
     where = f"probe_indices, {row['design']}, task {row['task']}, group {row['group']}"
-    if len(listed) != rollouts.per_schedule:
-        raise DamagedError(
-            "a group has another number of rollouts than the probe's groups",
-            expected=rollouts.per_schedule,
-            found=len(listed),
-            where=where,
-        )
-    outside = [at for at in listed if not 0 <= at < rollouts.rollouts]
-    if outside:
-        raise DamagedError(
-            "a group names a rollout that its task's pool does not have",
-            expected=f"positions below {rollouts.rollouts}",
-            found=outside[0],
-            where=where,
-        )
-    if len(set(listed)) < len(listed):
-        raise DamagedError("a group names a rollout twice", found=", ".join(map(str, listed)), where=where)
     labels = {at // rollouts.per_schedule for at in listed}
-    if row["design"] == STRATIFIED and len(labels) < len(listed):
-        raise DamagedError("a stratified group has two rollouts of one schedule", where=where)
+    if len(listed) != rollouts.per_schedule:
+        problem = f"has another number of rollouts than the probe's groups, {rollouts.per_schedule}"
+    elif any(not 0 <= at < rollouts.rollouts for at in listed):
+        problem = f"names a rollout that its task's pool of {rollouts.rollouts} does not have"
+    elif len(set(listed)) < len(listed):
+        problem = "names a rollout twice"
+    elif row["design"] == STRATIFIED and len(labels) < len(listed):
+        problem = "has two rollouts of one schedule"
+    else:
+        return
+    raise DamagedError(f"a group {problem}", found=", ".join(map(str, listed)), where=where)

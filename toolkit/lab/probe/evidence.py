@@ -5,30 +5,36 @@ Across tasks, the inner products of the tasks' mean gradients, by estimator and 
 them, and a task's own Gram matrix does not hold them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.estimators.moments import GroupMoments
-from toolkit.lab.probe.coordinates import Progress, Steps, drift_rows
 from toolkit.lab.probe.design import DESIGNS, Listed, RolloutSet
 from toolkit.lab.probe.gram import blocks, gram
-from toolkit.lab.probe.moments import ESTIMATORS, moments
+from toolkit.lab.probe.moments import ESTIMATORS, Progress, Steps, drift_rows, moments
 from toolkit.registers.arrow import Row
-
-if TYPE_CHECKING:  # who reads evidence plays nothing
-    from toolkit.lab.probe.rollouts import Scored
 
 Array = NDArray[np.float64]
 
 ONE_BY_ONE = 1
 """Width of the blocks where every bit counts: each sum over coordinates then has one order."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The rollouts of a set, played and scored."""
+
+    rewards: NDArray[np.float64]  # true outcome of each rollout, in {0, 1}, shape (T, N)
+    # Scored coordinates → decisions and tokens of each rollout, shape (T, N)
+    tokens: dict[str, NDArray[np.int64]]
+    # Importance weight of each rollout, shape (T, N); 1 where sampled from the scored policy
+    weights: NDArray[np.float64]
+    scores: NDArray[np.float32]  # ∇ log π of each rollout in single precision, shape (T, N, P)
 
 
 @dataclass(frozen=True)
@@ -48,11 +54,16 @@ class GramEvidence:
 
     def __post_init__(self) -> None:
         shape, designs = self.rewards.shape, len(DESIGNS[self.noise])
-        _check("token counts", self.tokens.shape, shape)
-        _check("importance weights", self.weights.shape, shape)
-        _check("Gram matrices", self.gram.shape, (*shape, shape[1]))
-        for matrix in self.products.values():
-            _check("products of mean gradients", matrix.shape, (designs, shape[0]) * 2)
+        shapes = [
+            ("token counts", self.tokens, shape),
+            ("importance weights", self.weights, shape),
+            ("Gram matrices", self.gram, (*shape, shape[1])),
+            *(("products of mean gradients", p, (designs, shape[0]) * 2) for p in self.products.values()),
+        ]
+        for what, array, expected in shapes:
+            if array.shape != expected:
+                problem = f"the evidence's {what} have another shape than its rewards ask for"
+                raise DamagedError(problem, expected=expected, found=array.shape)
         named = {"rewards": self.rewards, "weights": self.weights, "gram": self.gram, **self.products}
         for name, values in named.items():
             if not np.isfinite(values).all():
@@ -72,25 +83,15 @@ def gather(
     """Gather the evidence of a policy's rollouts."""
     check_groups(groups, *scored.rewards.shape)
     covered = sum(part.stop - part.start for part in parts.values())
-    if covered != scored.scores.shape[-1]:
-        raise UsageError(
-            "the coordinate sets are not those of the scores",
-            expected=f"{scored.scores.shape[-1]} coordinates",
-            found=covered,
-        )
+    if covered != (size := scored.scores.shape[-1]):
+        problem = "the coordinate sets are not those of the scores"
+        raise UsageError(problem, expected=f"{size} coordinates", found=covered)
     tasks, rollouts = scored.rewards.shape
+    matrix = np.zeros((tasks, rollouts, rollouts))
     # The coefficients of mean gradients follow from rewards and weights: any Gram matrix will do.
-    by_design = moments(
-        noise,
-        scored.rewards,
-        scored.weights,
-        np.zeros((tasks, rollouts, rollouts)),
-        flip_rate=flip_rate,
-        groups=groups,
-    )
+    by_design = moments(noise, scored.rewards, scored.weights, matrix, flip_rate=flip_rate, groups=groups)
     shape = (len(DESIGNS[noise]), tasks) * 2
     by_name: dict[str, GramEvidence] = {}
-    matrix = np.zeros((tasks, rollouts, rollouts))
     products = {name: np.zeros((len(designs) * tasks,) * 2) for name, designs in by_design.items()}
     progress = None
     if steps is not None:
@@ -121,12 +122,8 @@ def check_groups(groups: Listed | None, tasks: int, rollouts: int) -> None:
     """Refuse groups that draw on what was not played."""
     for design, by_task in (groups or {}).items():
         if set(by_task) != set(range(tasks)):
-            raise IncompleteError(
-                f"the {design} groups are not of the tasks that were played",
-                expected=f"{tasks} tasks",
-                found=f"{len(by_task)} tasks",
-                remedy="play every task of the probe's set",
-            )
+            problem = f"the {design} groups are not of the tasks that were played"
+            raise IncompleteError(problem, expected=f"{tasks} tasks", found=f"{len(by_task)} tasks")
         largest = max(at for task in by_task.values() for group in task for at in group)
         if largest >= rollouts:
             raise IncompleteError(
@@ -153,15 +150,6 @@ def inner_products(vectors: NDArray[np.float32] | Array) -> Array:
     by_coordinate: Array = np.ascontiguousarray(np.moveaxis(vectors, -1, 0))
     vectors = np.moveaxis(by_coordinate, 0, -1)
     return gram(blocks(vectors, ONE_BY_ONE))
-
-
-def _check(what: str, found: tuple[int, ...], expected: tuple[int, ...]) -> None:
-    if found != expected:
-        raise DamagedError(
-            f"the evidence's {what} have another shape than its rewards ask for",
-            expected=expected,
-            found=found,
-        )
 
 
 class Place(NamedTuple):
@@ -211,12 +199,10 @@ def read_evidence(rows: Sequence[Mapping[str, object]], rollouts: RolloutSet) ->
         )
     for row in rows:
         if (row["pool"], row["regime"]) != (rollouts.pool, rollouts.regime):
-            raise DamagedError(
-                "a row of evidence is of another pool or regime than the probe's set",
-                expected=f"{rollouts.pool}, {rollouts.regime}",
-                found=f"{row['pool']}, {row['regime']}",
-                where="probe_gram",
-            )
+            problem = "a row of evidence is of another pool or regime than the probe's set"
+            expected = f"{rollouts.pool}, {rollouts.regime}"
+            found = f"{row['pool']}, {row['regime']}"
+            raise DamagedError(problem, expected=expected, found=found, where="probe_gram")
     first, second = np.triu_indices(size)
     gram, values = np.zeros((tasks, size, size)), _table(rows, "gram", len(first))
     gram[:, first, second] = gram[:, second, first] = values

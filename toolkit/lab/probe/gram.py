@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from toolkit.errors import DamagedError, UsageError
 
+Array: TypeAlias = NDArray[np.float64]
 Block: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 
 # Entries of a block in double precision: 2 MB, which a processor's caches hold beside the block itself.
@@ -43,7 +44,7 @@ def blocks(scores: Block, width: int | None = None) -> Iterator[Block]:
         yield scores[..., start : start + wide]
 
 
-def gram(blocks: Iterable[Block], *, count: int | None = None) -> NDArray[np.float64]:
+def gram(blocks: Iterable[Block], *, count: int | None = None) -> Array:
     """Inner products of score vectors with one another: the sum over blocks of block × blockᵀ.
 
     A block is converted before the next one is asked for, so that the caller may use its memory again. Blocks
@@ -57,7 +58,7 @@ def gram(blocks: Iterable[Block], *, count: int | None = None) -> NDArray[np.flo
     return lower
 
 
-def _accumulate(blocks: Iterable[Block], count: int | None) -> NDArray[np.float64]:
+def _accumulate(blocks: Iterable[Block], count: int | None) -> Array:
     """Add the products of each block, in order, in memory that all of them share."""
     shape: tuple[int, ...] | None = None
     total, done = np.zeros(0), 0
@@ -93,7 +94,7 @@ def _accumulate(blocks: Iterable[Block], count: int | None) -> NDArray[np.float6
     return total
 
 
-def _multiply(block: NDArray[np.float64], product: NDArray[np.float64], start: int) -> None:
+def _multiply(block: Array, product: Array, start: int) -> None:
     """Multiply a block, whose first coordinate is `start`, with itself."""
     with np.errstate(all="ignore"):
         # Of one coordinate every entry is one product, which no BLAS makes faster.

@@ -1,28 +1,144 @@
-"""Probing one checkpoint of a language model: from recorded rollouts to evidence, whatever its size.
+"""Probing one checkpoint of a language model: its rollouts are sampled, scored, and gathered as evidence.
+
+Where the model that is scored samples too, every importance weight is 1. Where an engine samples in its
+place, the model reads the same tokens, and a rollout's weight is the bounded ratio of both probabilities, as
+the trainer takes it. Tasks are sampled in blocks of a fixed size, whoever else samples.
 
 1. The first rollout of both sets identifies the coordinates, which have to be the same, and those of other
    checkpoints where these are known.
 2. Task by task, the rollouts are scored and their scores spooled (`toolkit.lab.probe.spool`).
 3. At the end the adapter is hashed again: one adapter gave all scores.
 
-Every figure follows from the evidence by `toolkit.lab.probe.figures`, as it does for the log-linear
-policy. All coordinates are scored: a language model has no actions apart from its tokens.
+All coordinates are scored: a language model has no actions apart from its tokens.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from toolkit.errors import DamagedError, UsageError
-from toolkit.lab.probe.coordinates import steps_of
+from toolkit.estimators import importance_weights
+from toolkit.lab.episodes.desk import Desk
+from toolkit.lab.episodes.episode import close
+from toolkit.lab.policies.language_model.chat import Chat
+from toolkit.lab.policies.language_model.conversation import Conversation, TurnTaker, hold, opening
+from toolkit.lab.policies.language_model.local import DeskPartner
+from toolkit.lab.policies.language_model.lockstep import speak
 from toolkit.lab.probe.design import ALL, OUTCOME, TRANSITION, Design, Listed, RolloutSet
 from toolkit.lab.probe.evidence import GramEvidence
 from toolkit.lab.probe.gram import MISMATCHED
-from toolkit.lab.probe.lora import Scorer
-from toolkit.lab.probe.recorded import Recorded, check_number
+from toolkit.lab.probe.lora import Scorer, log_probabilities
+from toolkit.lab.probe.moments import steps_of
+from toolkit.lab.probe.recorded import Recorded, Transcript, check_number
 from toolkit.lab.probe.spool import check_designs, missing_tasks, spooled
+from toolkit.lab.tasks.pools import load_task
+from toolkit.noise.regimes import REGIMES
+from toolkit.seeds import evaluation_seed, sample_seed, units
+
+SIDE_BY_SIDE = 64
+"""Conversations at once, where a task has no more rollouts than that; whole tasks always."""
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """An engine that samples in a model's place."""
+
+    engine: TurnTaker  # what takes the turns; it says of every token that it samples how likely it was
+    synchronize: Callable[[], None]  # gives the engine the model's policy as it is
+    level: str  # what becomes of a ratio above the bound, as `importance_weights` has it
+    most: float  # the bound
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """A language model that plays, with the limits that it was trained under."""
+
+    model: Any  # a causal language model of transformers in evaluation mode, its adapter active
+    chat: Chat  # its tokenizer
+    temperature: float  # of the sampling
+    max_tokens: int  # most tokens of a conversation beyond its opening
+    max_turns: int  # most turns of a conversation
+    sampler: Sampler | None = None  # what samples in the model's place; None where it does so itself
+
+
+def record_tasks(speaker: Speaker, rollouts: RolloutSet, sampling: int, step: int) -> Iterator[Recorded]:
+    """Sample the tasks of a set, in order; a block of them is sampled when its first is asked for."""
+    at_once = max(1, SIDE_BY_SIDE // rollouts.rollouts)
+    for first in range(0, rollouts.tasks, at_once):
+        numbers = range(first, min(first + at_once, rollouts.tasks))
+        yield from _block(speaker, rollouts, sampling, step, numbers)
+
+
+def _block(
+    speaker: Speaker, rollouts: RolloutSet, sampling: int, step: int, numbers: Sequence[int]
+) -> list[Recorded]:
+    """Sample some tasks of a set side by side."""
+    desks, talks = [], []
+    for number in numbers:
+        task = load_task(f"{rollouts.pool}:{number}")
+        for schedule in range(rollouts.schedules):
+            for sample in range(rollouts.per_schedule):
+                seed = sample_seed(sampling, step, rollouts.name, (task.task_id, schedule, sample))
+                desks.append(Desk(task, REGIMES[rollouts.regime], evaluation_seed(task.task_id, schedule)))
+                talks.append(Conversation(opening(task.prompt), seed))
+    transcripts, weights = (_own if speaker.sampler is None else _sampled)(speaker, talks, desks)
+    rewards = [float(close(desk).true_success) for desk in desks]
+    size = rollouts.rollouts
+    return [
+        Recorded(transcripts[at : at + size], tuple(rewards[at : at + size]), weights[at : at + size])
+        for at in range(0, len(talks), size)
+    ]
+
+
+Said = tuple[tuple[Transcript, ...], tuple[float, ...]]
+"""Transcripts, and the importance weight of each."""
+
+
+def _own(speaker: Speaker, talks: Sequence[Conversation], desks: Sequence[Desk]) -> Said:
+    """Have the model itself sample."""
+    partners = [
+        DeskPartner(speaker.chat, talk, desk, speaker.max_turns)
+        for talk, desk in zip(talks, desks, strict=True)
+    ]
+    spoken = speak(
+        speaker.model,
+        [speaker.chat.opening(partner.talk.messages) for partner in partners],
+        partners,
+        [units(talk.seed) for talk in talks],
+        end=speaker.chat.tokenizer.eos_token_id,
+        max_tokens=speaker.max_tokens,
+        temperature=speaker.temperature,
+    )
+    transcripts = (
+        Transcript((*each.opening, *each.tokens), (*[False] * len(each.opening), *each.chosen))
+        for each in spoken
+    )
+    return tuple(transcripts), (1.0,) * len(spoken)
+
+
+def _sampled(speaker: Speaker, talks: Sequence[Conversation], desks: Sequence[Desk]) -> Said:
+    """Have the sampler sample, and weigh its rollouts by what the model makes of them."""
+    sampler = speaker.sampler
+    assert sampler is not None  # noqa: S101 - for the type checker
+    hold(sampler.engine, talks, desks, max_turns=speaker.max_turns)
+    # Up to the last token that was sampled, as the model itself would leave it.
+    ends = [max(talk.said) + 1 for talk in talks]
+    transcripts = tuple(
+        Transcript(tuple(talk.tokens[:end]), tuple(at in talk.said for at in range(end)))
+        for talk, end in zip(talks, ends, strict=True)
+    )
+    own = log_probabilities(speaker.model, transcripts, speaker.temperature)
+    # A probability that the engine could not tell corrects nothing, as in the trainer.
+    ratios = [
+        np.nansum(mine - np.array([talk.said[at] for at in sorted(talk.said)]))
+        for mine, talk in zip(own, talks, strict=True)
+    ]
+    weights = importance_weights(ratios, level=sampler.level, most=sampler.most)
+    return transcripts, tuple(weights.tolist())
 
 
 def probe_language_model(
@@ -36,20 +152,10 @@ def probe_language_model(
     batch: int = 8,
     names_sha256: str | None = None,
 ) -> dict[str, GramEvidence]:
-    """Score the rollouts of both sets and gather their evidence.
-
-    Beside the model, memory holds a batch of scores and what `spooled` says; tasks may come one at a time.
-
-    Source:
-        Paper app:probe, "Scores".
-    """
+    """Score the rollouts of both sets and gather their evidence."""
     if design.scored != (ALL,):
-        raise UsageError(
-            "a language model has no coordinates of actions alone",
-            expected=f"scored = {ALL}",
-            found=", ".join(design.scored),
-            remedy="freeze a probe that scores all coordinates",
-        )
+        problem, found = "a language model has no coordinates of actions alone", ", ".join(design.scored)
+        raise UsageError(problem, expected=f"scored = {ALL}", found=found)
     check_designs(TRANSITION, groups, design.transition.tasks, design.transition.rollouts)
     by_noise, expected = {}, names_sha256
     given = {OUTCOME: outcome_tasks, TRANSITION: transition_tasks}
@@ -82,13 +188,9 @@ def probe_language_model(
 def check_same_coordinates(expected: str | None, found: str, where: str) -> None:
     """Refuse scores in other coordinates than those that they are compared with."""
     if expected not in {None, found}:
-        raise DamagedError(
-            MISMATCHED,
-            expected=f"names_sha256 {expected}",
-            found=f"names_sha256 {found}",
-            where=where,
-            remedy="score every checkpoint with one kind of adapter, and on rollouts of one kind",
-        )
+        hashes = {"expected": f"names_sha256 {expected}", "found": f"names_sha256 {found}"}
+        remedy = "score every checkpoint with one kind of adapter, and on rollouts of one kind"
+        raise DamagedError(MISMATCHED, **hashes, where=where, remedy=remedy)
 
 
 def _checked(tasks: Iterable[Recorded], rollouts: RolloutSet, design: Design) -> Iterator[Recorded]:

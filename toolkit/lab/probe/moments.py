@@ -1,20 +1,33 @@
-"""Moments of the group gradient task by task: by estimator and design, from rewards and Gram matrices.
+"""Moments of the group gradient task by task, by estimator and design, and the drift that follows from them.
 
 MC is the mean-centred estimator, weighted 1/G. SW is standardized and importance-weighted; its fixed
-normalizer T_ref is a constant of the checkpoint and divides its traces and norms later.
+normalizer T_ref is a constant of the checkpoint and divides its traces and norms later. Gram matrices do not
+hold the drift: it is measured by coordinate, while the scores are at hand.
 
 Source:
-    Paper sec:probe and app:probe, "Estimators".
+    Paper sec:probe and app:probe, "Estimators"; `toolkit.estimators.drift_interval`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toolkit.estimators import outcome_forms, outcome_moments, regrouped_forms, regrouped_moments
+from toolkit.estimators import (
+    drift_interval,
+    outcome_forms,
+    outcome_moments,
+    regrouped_forms,
+    regrouped_moments,
+)
+from toolkit.estimators.coordinates import TaskSums
 from toolkit.estimators.moments import GroupMoments
-from toolkit.lab.probe.design import COMPARED, INDEPENDENT, OUTCOME, PAIRED, Listed
+from toolkit.lab.probe.design import COMPARED, DESIGNS, INDEPENDENT, OUTCOME, PAIRED, Design, Listed
+from toolkit.registers.arrow import Row
+
+Array = NDArray[np.float64]
 
 MC, SW = "MC", "SW"
 ESTIMATORS = (MC, SW)
@@ -24,9 +37,9 @@ ByEstimator = Mapping[str, Mapping[str, GroupMoments]]
 
 def moments(
     noise: str,
-    rewards: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    gram: NDArray[np.float64],
+    rewards: Array,
+    weights: Array,
+    gram: Array,
     *,
     flip_rate: float,
     groups: Listed | None,
@@ -50,18 +63,14 @@ def moments(
 
 def forms(
     noise: str,
-    rewards: NDArray[np.float64],
-    weights: NDArray[np.float64],
+    rewards: Array,
+    weights: Array,
     *,
     flip_rate: float,
     groups: Listed | None,
-) -> Mapping[str, Mapping[str, NDArray[np.float64]]]:
-    """Return estimator → design → second moments as forms in a task's scores, shape (T, N, N).
-
-    Of both designs that learning is compared under: the stratified one trains nobody. Arguments and errors
-    as of `moments`.
-    """
-    by_estimator: dict[str, dict[str, NDArray[np.float64]]] = {}
+) -> Mapping[str, Mapping[str, Array]]:
+    """Return estimator → design → second moments as forms in a task's scores, shape (T, N, N)."""
+    by_estimator: dict[str, dict[str, Array]] = {}
     positions = _positions(groups, len(rewards))
     for estimator in ESTIMATORS:
         standardized = estimator == SW
@@ -82,3 +91,106 @@ def _positions(groups: Listed | None, tasks: int) -> dict[str, NDArray[np.int64]
         design: np.array([by_task[task] for task in range(tasks)])
         for design, by_task in (groups or {}).items()
     }
+
+
+CANCELLED = 1e-12
+"""Sums smaller than this, beside what was summed, are rounding."""
+DIGITS = 6
+"""Significant digits, as of every figure over tasks."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps whose drift is told."""
+
+    batches: tuple[int, ...]  # groups in a step, B, each
+    level: float  # confidence level of the intervals
+
+
+def steps_of(design: Design) -> Steps:
+    """Return the steps whose drift a probe tells."""
+    return Steps(design.batches, design.level)
+
+
+class Progress:
+    """Sums of the tasks' group gradients by coordinate, block after block of the coordinates."""
+
+    def __init__(
+        self, noise: str, rewards: Array, weights: Array, *, flip_rate: float, groups: Listed | None
+    ) -> None:
+        self._designs = DESIGNS[noise]
+        self._forms = forms(noise, rewards, weights, flip_rate=flip_rate, groups=groups)
+        self._groups = np.ones(len(rewards))
+        self._totals: dict[tuple[str, str], list[Array]] = {}
+        self._squares: dict[tuple[str, str], list[Array]] = {}
+
+    def add(self, scores: NDArray[np.float32], means: Mapping[str, Array]) -> None:
+        """Add a block."""
+        for estimator, of_design in self._forms.items():
+            squares = mean_squares(scores, list(of_design.values()))
+            totals = means[estimator].reshape(len(self._designs), len(scores), -1)
+            for design, of_tasks in zip(of_design, squares, strict=True):
+                at = (estimator, design)
+                self._squares.setdefault(at, []).append(of_tasks)
+                self._totals.setdefault(at, []).append(totals[self._designs.index(design)])
+
+    def sums(self) -> dict[str, dict[str, TaskSums]]:
+        """Return estimator → design → the sums of all blocks so far: one gradient a task, and its square."""
+        return {
+            estimator: {
+                design: TaskSums(
+                    self._groups,
+                    np.concatenate(self._totals[estimator, design], axis=1),
+                    np.concatenate(self._squares[estimator, design], axis=1),
+                )
+                for design in designs
+            }
+            for estimator, designs in self._forms.items()
+        }
+
+
+def mean_squares(scores: NDArray[np.float32], quadratic: Sequence[Array]) -> Array:
+    """Return E[g_k²] of each task and coordinate, the same bits on every machine."""
+    stacked = np.stack(quadratic)
+    # What is taken together lies together in memory.
+    by_rollout = np.ascontiguousarray(scores.transpose(1, 0, 2), dtype=float)
+    squares: Array
+    squares, sizes = np.zeros((2, len(stacked), *by_rollout.shape[1:]))
+    for i, j in combinations_with_replacement(range(len(by_rollout)), 2):
+        both = stacked[:, :, i, j] + stacked[:, :, j, i] if i != j else stacked[:, :, i, i]
+        if both.any():
+            part = both[:, :, None] * (by_rollout[i] * by_rollout[j])
+            squares += part
+            sizes += np.abs(part)
+    # Where everybody does the same, a gradient cancels: what rounding leaves would be a step of full size.
+    squares[np.abs(squares) <= CANCELLED * sizes] = 0.0
+    return squares
+
+
+def drift_rows(noise: str, sums: Mapping[str, Mapping[str, TaskSums]], steps: Steps) -> list[Row]:
+    """Return the rows of `probe_drift` of one checkpoint under one noise, without the checkpoint."""
+    rows = []
+    for estimator, designs in sums.items():
+        is_common = estimator == MC
+        for batch in steps.batches:
+            along = None if is_common else sums[MC][INDEPENDENT]
+            found = drift_interval(
+                *(designs[PAIRED], designs[INDEPENDENT], batch, "adam"),
+                along=along,
+                common_mean=is_common,
+                level=steps.level,
+            )
+            ratio = found.ratio
+            figures = {
+                "drift_paired": found.paired.value,
+                "drift_independent": found.independent.value,
+                "ratio": ratio.value,
+                "corrected": ratio.corrected,
+                "low": ratio.low,
+                "high": ratio.high,
+            }
+            rows.append(
+                {"noise": noise, "estimator": estimator, "prompts_per_step": batch, "level": steps.level}
+                | {n: None if v is None else float(f"{v:.{DIGITS}g}") for n, v in figures.items()}
+            )
+    return rows

@@ -1,35 +1,158 @@
 """What played groups predict for training: how each design's gradient varies, and its drift.
 
+Groups of both designs are played on the same tasks by one policy; their gradients are exact and unscaled, so
+that groups that were played once serve every scaling, batch and optimizer.
+
 1. A cell of settings makes gradients of the played groups: scaled or not, constant groups kept or dropped.
 2. Where a step's sum is divided by its own decisions and tokens (`dapo`), groups are put together to steps,
-   B at a time, and a step counts as a group does otherwise: the quotient is exact, for any B. A divisor that
-   is the same for every step (`dr_grpo`) cancels in every ratio; variances are then those of groups over B.
-3. Blocks of tasks are the unit: what the figures would be on other tasks follows from resampling them, or
-   leaving them out (the drift), all their groups in both designs together. The task of a step is its block.
+   B at a time, and a step counts as a group does otherwise. A divisor that is the same for every step
+   (`dr_grpo`) cancels in every ratio; variances are then those of groups over B.
+3. Blocks of tasks are the unit: all groups of a block in both designs are resampled, or left out, together.
 4. Progress is measured along the mean unscaled gradient of both designs, the direction in which the expected
-   reward rises: scaled, divided or resampled gradients have means of another length, and maybe direction, in
-   each design. Products of different blocks keep it unbiased.
+   reward rises. Products of different blocks keep it unbiased.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, cast
+from functools import lru_cache
+from math import sqrt
+from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.estimators import drift_interval, task_uncertainties
+from toolkit.estimators.advantages import EPSILON
 from toolkit.estimators.coordinates import TaskSums
 from toolkit.estimators.taskwise import TaskUncertainty
-from toolkit.lab.probe.drift import POOL, Array, Groups
-from toolkit.lab.tasks.pools import POOLS
-from toolkit.noise.draws import DESIGNS, Design
+from toolkit.lab.episodes.episode import play
+from toolkit.lab.policies.agent import Rollout
+from toolkit.lab.policies.loglinear import Choice, Policy
+from toolkit.lab.tasks.pools import POOLS, load_task
+from toolkit.noise.draws import DESIGNS, Design, group_seeds
+from toolkit.noise.regimes import REGIMES
+from toolkit.seeds import Stream, drift_seed, order_seed, rollout_seed, row_seed
 
 if TYPE_CHECKING:
     from toolkit.documents.probe import PredictionDocument
+
+Array = NDArray[np.float64]
+
+POOL = "train"
+ROUNDING = 2.0**-40
+"""More than a sum of thousands of products rounds, and far less than any probability leaves of them."""
+CHUNK = 256
+"""Groups whose weights are multiplied at a time: a few megabytes."""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups of one design."""
+
+    numbers: NDArray[np.int64]  # which groups they are, shape (N,); the task follows from it
+    # (1/G) Σ_i (r_i - mean r) S_i of each, shape (N, P); zero where its rewards are constant
+    gradients: Array
+    divisors: Array  # standard deviation of its rewards plus ε, shape (N,); 1 where they are constant
+    symbols: Array  # decisions and tokens of its rollouts, shape (N,)
+    varied: NDArray[np.bool_]  # whether its rewards vary, shape (N,)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return parts as one, in their order."""
+        names = cls.__dataclass_fields__
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def play_groups(policy: Policy, regime: str, size: int, name: str, numbers: range) -> dict[Design, Groups]:
+    """Play training groups of both designs on the same tasks."""
+    return {design: _played(policy, regime, size, name, numbers, design=design) for design in DESIGNS}
+
+
+def _played(policy: Policy, regime: str, size: int, name: str, numbers: range, *, design: Design) -> Groups:
+    run, sampling = drift_seed(name), drift_seed(name, design)
+    scores = _Scores(policy)
+    divisors, symbols = np.ones(len(numbers)), np.zeros(len(numbers))
+    varied = np.zeros(len(numbers), dtype=bool)
+    for at, number in enumerate(numbers):
+        epoch, position = divmod(number, POOLS[POOL].size)
+        task = load_task(f"{POOL}:{_order(run)[position]}")
+        rollouts, rewards = [], []
+        for slot, schedule in enumerate(group_seeds(design, row_seed(run, epoch, position), size)):
+            rollout = Rollout(policy, rollout_seed(sampling, epoch, position, slot))
+            rewards.append(play(task, REGIMES[regime], schedule, rollout).observed_reward)
+            rollouts.append(rollout)
+        symbols[at] = sum(len(rollout.decisions) + len(rollout.tokens) for rollout in rollouts)
+        ones = sum(rewards)
+        varied[at] = 0 < ones < size
+        if varied[at]:
+            divisors[at] = sqrt(ones * (size - ones) / (size * (size - 1))) + EPSILON
+            for rollout, reward in zip(rollouts, rewards, strict=True):
+                scores.add(at, rollout, (reward - ones / size) / size)
+    return Groups(np.array(numbers), scores.weighted(len(numbers)), divisors, symbols, varied)
+
+
+def weighted_sums(weights: Array, vectors: Array) -> Array:
+    """Return weighted sums of vectors, exactly zero where what is left is within rounding.
+
+    Adam takes a step of full size along a coordinate however small its gradient is. The error of a sum of n
+    products is at most n · 2^-53 times the sum of their absolute values.
+    """
+    sums: Array = weights @ vectors
+    sums[np.abs(sums) <= ROUNDING * (np.abs(weights) @ np.abs(vectors))] = 0.0
+    return sums
+
+
+@lru_cache(maxsize=8)
+def _order(run: int) -> tuple[int, ...]:
+    return tuple(Stream(order_seed(run, 0)).shuffled(range(POOLS[POOL].size)))
+
+
+class _Scores:
+    """Weighted sums of scores, group by group: weights by option of a choice first, then one product."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._size = policy.layout.size
+        self._first: dict[Choice, int] = {}
+        self._options = 0
+        self._groups: list[int] = []
+        self._columns: list[int] = []
+        self._weights: list[float] = []
+
+    def add(self, group: int, rollout: Rollout, weight: float) -> None:
+        """Add a rollout's score to a group's sum, weighted."""
+        for choices in (rollout.decisions, rollout.tokens):
+            for choice, at in choices:
+                first = self._first.get(choice)
+                if first is None:
+                    first = self._first[choice] = self._options
+                    self._options += len(choice.probabilities)
+                self._columns.append(first + at)
+            self._groups += [group] * len(choices)
+            self._weights += [weight] * len(choices)
+
+    def weighted(self, groups: int) -> Array:
+        """Return the sums, shape (groups, P)."""
+        # ∇ log π of every option of every choice met, shape (options, P).
+        each = np.zeros((self._options, self._size))
+        for choice, first in self._first.items():
+            on = np.zeros((len(choice.probabilities), self._size))
+            for option, places in enumerate(choice.positions):
+                on[option, list(places)] = 1.0
+            each[first : first + len(on)] = on - np.array(choice.probabilities) @ on
+        sums = np.zeros((groups, self._size))
+        rows, columns = (np.array(of, dtype=np.int64) for of in (self._groups, self._columns))
+        weights = np.array(self._weights)
+        for start in range(0, groups, CHUNK):
+            within = slice(*np.searchsorted(rows, [start, start + CHUNK]))
+            height = min(CHUNK, groups - start)
+            at = (rows[within] - start) * self._options + columns[within]
+            table: Array = np.bincount(at, weights[within], minlength=height * self._options).astype(float)
+            sums[start : start + height] = weighted_sums(table.reshape(height, self._options), each)
+        return sums
+
 
 BLOCK = 8
 """Tasks of a block at least: 250 blocks of the training pool, which keeps resampling quick."""
@@ -38,6 +161,14 @@ EPOCHS = 6
 STRONGEST = 20
 """Coordinates with most signal; they hold 96 % of it in the untrained policy under faults."""
 LEVEL, RESAMPLES, RNG_SEED = 0.95, 2000, 24
+SPREAD = ("trace", "along", "strongest")
+ALLOWED = {
+    "regime": REGIMES,
+    "scale_rewards": ("group", "none"),
+    "constant_groups": ("kept", "resampled"),
+    "loss_type": ("dapo", "dr_grpo"),
+    "optimizer": ("adam", "gradient", "sign"),
+}
 
 
 @dataclass(frozen=True)
@@ -61,15 +192,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class DesignFigures:
-    """Figures of one design: variances of a group's gradient, and the drift in units of the learning rate.
-
-    `draws` groups are played for one that counts; `symbols` are decisions and tokens a group.
-    """
+    """Figures of one design: variances of a group's gradient, and the drift in units of the learning rate."""
 
     groups: int
     constant: float
-    draws: float
-    symbols: float
+    draws: float  # groups that are played for one that counts
+    symbols: float  # decisions and tokens a group
     trace: float
     along: float
     strongest: float
@@ -78,76 +206,67 @@ class DesignFigures:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What is predicted for a cell, on blocks of tasks.
-
-    `steps` are groups, or steps of B groups where the divisor is a step's own, that give a design's drift;
-    `ratios` are paired over independent.
-    """
+    """The prediction for a cell, on blocks of tasks."""
 
     cell: Cell
     blocks: int
     tasks: int
-    steps: Mapping[str, int]
+    steps: Mapping[str, int]  # groups, or steps of B groups where the divisor is a step's own, of each design
     designs: Mapping[Design, DesignFigures]
-    ratios: Mapping[str, TaskUncertainty]
+    ratios: Mapping[str, TaskUncertainty]  # paired over independent
 
     def document(self) -> PredictionDocument:
         """Return it as JSON values."""
-        said = {
-            **asdict(self.cell),
-            "level": LEVEL,
-            "blocks": self.blocks,
-            "tasks": self.tasks,
-            "steps": dict(self.steps),
-            "designs": {name: asdict(figures) for name, figures in self.designs.items()},
-            "ratios": {name: asdict(ratio) for name, ratio in self.ratios.items()},
-        }
-        return cast("PredictionDocument", said)  # settings and figures by name
+        document = asdict(self)
+        return cast("PredictionDocument", {**document.pop("cell"), "level": LEVEL, **document})
 
 
 def predict(played: Mapping[Design, Groups], cell: Cell, *, rng_seed: int = RNG_SEED) -> Prediction:
     """Predict a cell from groups that were played under its noise, group size and surface tokens."""
     _check(cell)
-    blocks = _blocks(played["paired"].numbers, cell)
+    numbers = played["paired"].numbers
+    blocks = _blocks(numbers, cell)
     number = int(blocks.max()) + 1
-    unscaled = {design: (blocks, groups.gradients) for design, groups in played.items()}
-    direction = _sums([unscaled[design] for design in DESIGNS], number)
+    direction = _sums([(blocks, played[design].gradients) for design in DESIGNS], number)
     counted = {design: _counted(groups, blocks, cell) for design, groups in played.items()}  # 1
     sums = {design: _sums([of], number) for design, of in counted.items()}
-    moved = {design: _steps(played[design], blocks, cell, number) for design in DESIGNS}  # 2
+    moved = {design: _steps(played[design], counted[design], cell, number) for design in DESIGNS}  # 2
     for design, of in (*sums.items(), *moved.items()):
-        _check_enough(of, number, design, cell)
-    spread, ratios = _spread(sums, counted, direction, number, rng_seed)
+        if (filled := int((of.groups > 0).sum())) < 2:  # noqa: PLR2004
+            raise IncompleteError(
+                f"too few groups of the {design} design count",
+                expected="groups, or steps, of two blocks of tasks",
+                found=f"{filled} of {number} blocks with any",
+                where=f"{cell.regime}, {cell.prompts_per_step} groups a step",
+                remedy="play more groups",
+            )
+    spread = _spread(sums, counted, direction, number, rng_seed)
     is_plain = (cell.scale_rewards, cell.constant_groups, cell.loss_type) == ("none", "kept", "dr_grpo")
-    found = drift_interval(  # 3, 4
-        moved["paired"],
-        moved["independent"],
+    drift = drift_interval(  # 3, 4
+        *(moved["paired"], moved["independent"]),
         1 if cell.loss_type == "dapo" else cell.prompts_per_step,
         cell.optimizer,
         along=None if is_plain else direction,
         common_mean=is_plain,
         level=LEVEL,
     )
-    drifts = {"paired": found.paired, "independent": found.independent}
+    spread |= {"drift paired": drift.paired, "drift independent": drift.independent}
+    draws_again = cell.constant_groups == "resampled"
+    designs = {
+        design: DesignFigures(
+            len(groups.numbers),
+            float(1 - groups.varied.mean()),
+            float(len(groups.numbers) / groups.varied.sum()) if draws_again else 1.0,
+            float(groups.symbols.mean()),
+            *(_known(spread[f"{name} {design}"]) for name in (*SPREAD, "drift")),
+        )
+        for design, groups in played.items()
+    }
     return Prediction(
-        cell,
-        number,
-        len(np.unique(_positions(played["paired"].numbers[blocks >= 0]))),
+        *(cell, number, len(np.unique(_positions(numbers[blocks >= 0])))),
         {design: int(moved[design].groups.sum()) for design in DESIGNS},
-        {
-            design: DesignFigures(
-                groups=len(groups.numbers),
-                constant=float(1 - groups.varied.mean()),
-                draws=float(len(groups.numbers) / groups.varied.sum())
-                if cell.constant_groups == "resampled"
-                else 1.0,
-                symbols=float(groups.symbols.mean()),
-                drift=_known(drifts[design]),
-                **{name: _known(spread[f"{name} {design}"]) for name in ("trace", "along", "strongest")},
-            )
-            for design, groups in played.items()
-        },
-        {**ratios, "drift": found.ratio},
+        designs,
+        {name: spread[name] for name in SPREAD} | {"drift": drift.ratio},
     )
 
 
@@ -171,11 +290,9 @@ def _blocks(numbers: NDArray[np.int64], cell: Cell) -> NDArray[np.int64]:
     positions = _positions(numbers)
     whole = (int(positions.max()) + 1) // size
     if whole < 2:  # noqa: PLR2004 - blocks are compared with one another
+        problem, found = "too few groups were played to resample tasks", f"{len(numbers)} groups"
         raise IncompleteError(
-            "too few groups were played to resample tasks",
-            expected=f"two blocks of {size} tasks at least",
-            found=f"{len(numbers)} groups",
-            remedy="play more groups",
+            problem, expected=f"two blocks of {size} tasks at least", found=found, remedy="play more groups"
         )
     blocks = positions // size
     return np.where(blocks < whole, blocks, -1)
@@ -190,9 +307,9 @@ def _counted(groups: Groups, blocks: NDArray[np.int64], cell: Cell) -> tuple[NDA
     return (blocks, gradients) if kept.all() else (np.where(kept, blocks, -1), gradients)
 
 
-def _steps(groups: Groups, blocks: NDArray[np.int64], cell: Cell, number: int) -> TaskSums:
+def _steps(groups: Groups, counted: tuple[NDArray[np.int64], Array], cell: Cell, number: int) -> TaskSums:
     """Return the sums of groups, or of steps of B groups divided by their own symbols."""
-    placed, gradients = _counted(groups, blocks, cell)
+    placed, gradients = counted
     if cell.loss_type != "dapo":
         return _sums([(placed, gradients)], number)
     batch = cell.prompts_per_step
@@ -226,7 +343,7 @@ def _spread(
     direction: TaskSums,
     number: int,
     rng_seed: int,
-) -> tuple[dict[str, TaskUncertainty], dict[str, TaskUncertainty]]:
+) -> dict[str, TaskUncertainty]:
     """Return each design's variances by name and design, and their ratios by name."""
     strongest = np.argsort(direction.moments.squared_mean)[-STRONGEST:]
     # The direction comes from the other half of the blocks: noise that it shared with what is projected on it
@@ -246,14 +363,9 @@ def _spread(
 
     def figures(counts: Array) -> dict[str, Array]:
         values = {name: _variance(of, counts) for name, of in chosen.items()}
-        return values | {
-            name: values[f"{name} paired"] / values[f"{name} independent"]
-            for name in ("trace", "along", "strongest")
-        }
+        return values | {name: values[f"{name} paired"] / values[f"{name} independent"] for name in SPREAD}
 
-    found = task_uncertainties(figures, number, level=LEVEL, resamples=RESAMPLES, rng_seed=rng_seed)
-    ratios = {name: found.pop(name) for name in ("trace", "along", "strongest")}
-    return found, ratios
+    return task_uncertainties(figures, number, level=LEVEL, resamples=RESAMPLES, rng_seed=rng_seed)
 
 
 def _variance(sums: TaskSums, counts: Array) -> Array:
@@ -267,16 +379,7 @@ def _variance(sums: TaskSums, counts: Array) -> Array:
 
 
 def _check(cell: Cell) -> None:
-    from toolkit.noise.regimes import REGIMES
-
-    allowed = {
-        "regime": REGIMES,
-        "scale_rewards": ("group", "none"),
-        "constant_groups": ("kept", "resampled"),
-        "loss_type": ("dapo", "dr_grpo"),
-        "optimizer": ("adam", "gradient", "sign"),
-    }
-    for name, values in allowed.items():
+    for name, values in ALLOWED.items():
         if getattr(cell, name) not in values:
             raise UsageError(
                 f"there is no such {name}", expected=", ".join(values), found=getattr(cell, name)
@@ -284,14 +387,3 @@ def _check(cell: Cell) -> None:
     for name, least in (("group_size", 2), ("surface_tokens", 0), ("prompts_per_step", 1)):
         if getattr(cell, name) < least:
             raise UsageError(f"{name} is too small", expected=f"{least} at least", found=getattr(cell, name))
-
-
-def _check_enough(sums: TaskSums, number: int, design: str, cell: Cell) -> None:
-    if (filled := int((sums.groups > 0).sum())) < 2:  # noqa: PLR2004
-        raise IncompleteError(
-            f"too few groups of the {design} design count",
-            expected="groups, or steps, of two blocks of tasks",
-            found=f"{filled} of {number} blocks with any",
-            where=f"{cell.regime}, {cell.prompts_per_step} groups a step",
-            remedy="play more groups",
-        )

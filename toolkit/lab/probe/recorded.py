@@ -17,51 +17,26 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Transcript:
-    """The tokens of one rollout, from the first of its prompt to its last.
-
-    Raises:
-        UsageError: the two differ in length, a token is negative, the policy chose no token, or it chose the
-            first one, which has no prefix.
-
-    Source:
-        Paper app:probe, the mask m_it: "retaining policy tokens and masking tool results".
-    """
+    """The tokens of one rollout, from the first of its prompt to its last."""
 
     tokens: tuple[int, ...]  # token numbers as the model's tokenizer gives them, each 0 or more
     # For each token, whether the policy sampled it: False for those of prompts and tool results
     chosen: tuple[bool, ...]
 
     def __post_init__(self) -> None:
+        tokens, marks = f"{len(self.tokens)} tokens", f"{len(self.chosen)} marks"
         if len(self.tokens) != len(self.chosen):
-            raise UsageError(
-                "a transcript says of each token whether the policy chose it",
-                expected=f"{len(self.tokens)} marks for {len(self.tokens)} tokens",
-                found=f"{len(self.chosen)} marks",
-                remedy="give tokens and chosen of one length",
-            )
-        if any(token < 0 for token in self.tokens):
-            raise UsageError(
-                "a token number is negative",
-                expected="0 or more",
-                found=min(self.tokens),
-                where=f"token {self.tokens.index(min(self.tokens))}",
-                remedy="give token numbers as the tokenizer does, without padding or ignored labels",
-            )
-        if not any(self.chosen):
-            raise UsageError(
-                "the policy chose no token of this transcript, so that it has no score",
-                expected="at least one chosen token",
-                found=f"{len(self.tokens)} tokens, none chosen",
-                remedy="leave out rollouts in which nothing was sampled, or correct the marks",
-            )
-        if self.chosen[0]:
-            raise UsageError(
-                "the first token of a transcript has no prefix to be chosen after",
-                expected="False",
-                found="True",
-                where="chosen, token 0",
-                remedy="put the prompt before the tokens that the policy sampled",
-            )
+            problem, remedy = "says of each token whether the policy chose it", "give a mark for every token"
+        elif any(token < 0 for token in self.tokens):
+            problem, remedy = "has a negative token number", "give token numbers as the tokenizer does"
+        elif not any(self.chosen):
+            problem, remedy = "in which the policy chose no token has no score", "leave out such rollouts"
+        elif self.chosen[0]:
+            problem = "begins with a chosen token, which has no prefix"
+            remedy = "put the prompt before the tokens that the policy sampled"
+        else:
+            return
+        raise UsageError(f"a transcript {problem}", found=f"{tokens}, {marks}", remedy=remedy)
 
     @property
     def choices(self) -> tuple[tuple[int, int], ...]:
@@ -72,15 +47,7 @@ class Transcript:
 
 @dataclass(frozen=True)
 class Recorded:
-    """The N rollouts of one task under one noise, schedule by schedule.
-
-    Raises:
-        UsageError: the three differ in length.
-        DamagedError: a reward is neither 0 nor 1, or a weight is negative or not finite.
-
-    Source:
-        Paper app:probe, "Estimators": the recorded importance weight, "zero when masked".
-    """
+    """The N rollouts of one task under one noise, schedule by schedule."""
 
     transcripts: tuple[Transcript, ...]  # their tokens
     rewards: tuple[float, ...]  # true outcome of each, 0 or 1; grader flips are put on afterwards, exactly
@@ -90,12 +57,10 @@ class Recorded:
     def __post_init__(self) -> None:
         lengths = len(self.transcripts), len(self.rewards), len(self.weights)
         if len(set(lengths)) > 1:
-            raise UsageError(
-                "each rollout of a task has a transcript, a reward and an importance weight",
-                expected="three lists of one length",
-                found="{} transcripts, {} rewards, {} weights".format(*lengths),
-                remedy="give all that was recorded of every rollout, in one order",
-            )
+            problem = "each rollout of a task has a transcript, a reward and an importance weight"
+            found = "{} transcripts, {} rewards, {} weights".format(*lengths)
+            remedy = "give all that was recorded of every rollout, in one order"
+            raise UsageError(problem, expected="three lists of one length", found=found, remedy=remedy)
         check_rewards(self.rewards)
         check_weights(self.weights)
 
@@ -126,11 +91,7 @@ def check_number(found: int, rollouts: RolloutSet, task: int, group: int) -> Non
     expected = f"{rollouts.rollouts} rollouts: {rollouts.schedules} schedules × {rollouts.per_schedule}"
     if found > rollouts.rollouts:
         raise UsageError(
-            "a task has more rollouts than the probe's set",
-            expected=expected,
-            found=found,
-            where=where,
-            remedy="give the rollouts of the set, and freeze a larger one for more",
+            "a task has more rollouts than the probe's set", expected=expected, found=found, where=where
         )
     whole, part = divmod(found, rollouts.per_schedule)
     if found < group:
@@ -139,13 +100,8 @@ def check_number(found: int, rollouts: RolloutSet, task: int, group: int) -> Non
         problem = "a schedule of a task lacks rollouts"
     else:
         problem = f"a task lacks {rollouts.schedules - whole} of its schedules"
-    raise IncompleteError(
-        problem,
-        expected=expected,
-        found=found,
-        where=where,
-        remedy="sample every rollout of the probe's set; one that was masked stays, with weight 0",
-    )
+    remedy = "sample every rollout of the probe's set; one that was masked stays, with weight 0"
+    raise IncompleteError(problem, expected=expected, found=found, where=where, remedy=remedy)
 
 
 def _check(values: Array, good: NDArray[np.bool_], problem: str, expected: str) -> None:

@@ -22,11 +22,10 @@ from numpy.typing import NDArray
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.estimators.coordinates import TaskSums
-from toolkit.lab.probe.coordinates import Steps, drift_rows
 from toolkit.lab.probe.design import COMPARED, DESIGNS, OUTCOME, Listed
 from toolkit.lab.probe.evidence import GramEvidence, check_groups
 from toolkit.lab.probe.gram import MISMATCHED, blocks, gram
-from toolkit.lab.probe.moments import ESTIMATORS, forms, moments
+from toolkit.lab.probe.moments import ESTIMATORS, Steps, drift_rows, forms, moments
 from toolkit.lab.probe.recorded import check_rewards, check_weights
 from toolkit.registers.arrow import Row
 
@@ -49,26 +48,13 @@ def spooled(
 ) -> Iterator["Spool"]:
     """Take the scores of one checkpoint under one noise on their way to its evidence.
 
-    The files are removed at the end and on every error (`toolkit.lab.probe.spool`). They take
-
-        4 · N · P + 8 · 2 · D · T · P bytes, and with the drift 4 · 2 · 2 · T · P more:
-
-    one task's scores in single precision, and T tasks' mean gradients of 2 estimators under D designs in
-    double precision, their mean squares under 2 designs in single (for P = 33.6 million, N = 64, T = 16,
-    D = 3: 34 GB, and 9 GB more). Memory holds the evidence itself and a few blocks: some 2 MB each, or 4096
-    coordinates of D · T vectors where these are more; the drift has its own (`drift_interval`). None grows
-    with P. The pages of the mapped files are the operating system's to drop.
-
-    Source:
-        Paper app:probe, "Scores" and "Estimators": single-precision scores, double-precision Gram products
-        and weighted-vector sums, no random projection.
+    The files take 4 · N · P + 8 · 2 · D · T · P bytes, and with the drift 4 · 2 · 2 · T · P more: 34 and 9 GB
+    for P = 33.6 million, N = 64, T = 16, D = 3. Memory, a few blocks, does not grow with P.
     """
     if min(tasks, rollouts, coordinates) < 1:
-        raise UsageError(
-            "there are no scores to spool",
-            expected="a task, a rollout and a coordinate at least",
-            found=f"{tasks} tasks, {rollouts} rollouts, {coordinates} coordinates",
-        )
+        problem = "there are no scores to spool"
+        found = f"{tasks} tasks, {rollouts} rollouts, {coordinates} coordinates"
+        raise UsageError(problem, expected="a task, a rollout and a coordinate at least", found=found)
     check_designs(noise, groups, tasks, rollouts)
     arrays = {
         "scores": ("float32", (rollouts, coordinates)),
@@ -82,17 +68,7 @@ def spooled(
 
 
 class Spool:
-    """Takes the tasks of `spooled`, one by one.
-
-    Args:
-        noise: `outcome` or `transition`.
-        flip_rate: q, for outcome noise.
-        groups: design → task → groups, for transition noise.
-        scores: a task's scores, shape (N, P).
-        means: mean gradients, shape (estimators, D, T, P).
-        squares: mean squares under both designs that are compared, shape (estimators, 2, T, P), and the steps
-            whose drift is told; None where it is not.
-    """
+    """Takes the tasks of `spooled`, one by one."""
 
     def __init__(
         self,
@@ -117,9 +93,8 @@ class Spool:
         """Add the next task (steps 1 and 2)."""
         task, (tasks, rollouts) = self._done, self._rewards.shape
         if task == tasks:
-            raise UsageError(
-                "there are more tasks than the probe's set has", expected=f"{tasks} tasks", where=self._noise
-            )
+            problem = "there are more tasks than the probe's set has"
+            raise UsageError(problem, expected=f"{tasks} tasks", where=self._noise)
         where = f"{self._noise} noise, task {task}"
         lengths = {len(rewards), len(weights), len(tokens)}
         if lengths != {rollouts}:
@@ -207,49 +182,34 @@ class Spool:
             expected = f"{self._coordinates} coordinates"
             raise DamagedError(MISMATCHED, expected=expected, found=score.shape, where=where)
         if score.dtype != np.float32:
-            raise UsageError(
-                "scores are single precision", expected="float32", found=score.dtype, where=where
-            )
+            raise UsageError("scores are single precision", found=score.dtype, where=where)
 
 
 def missing_tasks(noise: str, tasks: int, found: int) -> IncompleteError:
     """Return the error that a set lacks tasks."""
-    return IncompleteError(
-        f"tasks are missing under {noise} noise",
-        expected=f"{tasks} tasks",
-        found=found,
-        remedy="sample every task of the probe's set",
-    )
+    problem, remedy = f"tasks are missing under {noise} noise", "sample every task of the probe's set"
+    return IncompleteError(problem, expected=f"{tasks} tasks", found=found, remedy=remedy)
 
 
 def check_designs(noise: str, groups: Listed | None, tasks: int, rollouts: int) -> None:
     """Refuse groups that are not those of a noise, its tasks and their rollouts."""
     wanted = set() if noise == OUTCOME else set(DESIGNS[noise])
     if set(groups or {}) != wanted:
-        raise UsageError(
-            f"the groups are not those of {noise} noise",
-            expected=", ".join(sorted(wanted)) or "none: each task is one clean group",
-            found=", ".join(sorted(groups or {})) or "none",
-        )
+        problem = f"the groups are not those of {noise} noise"
+        expected = ", ".join(sorted(wanted)) or "none: each task is one clean group"
+        raise UsageError(problem, expected=expected, found=", ".join(sorted(groups or {})) or "none")
     check_groups(groups, tasks, rollouts)
 
 
 def _uneven(rollouts: int, found: str, where: str) -> UsageError:
-    return UsageError(
-        "a task has another number of rollouts than the spool was made for",
-        expected=f"{rollouts} rewards, weights, token counts and scores",
-        found=found,
-        where=where,
-    )
+    problem = "a task has another number of rollouts than the spool was made for"
+    expected = f"{rollouts} rewards, weights, token counts and scores"
+    return UsageError(problem, expected=expected, found=found, where=where)
 
 
 @contextmanager
 def scratch(folder: Path, arrays: Mapping[str, Kind]) -> Iterator[tuple[Any, ...]]:
-    """Map files as arrays of zeros, and remove them at the end and on every error.
-
-    They lie in a folder of their own, named `probe-…`; a process that is killed leaves it behind. Their space
-    is taken at once: a disk that fills up under a mapped file ends the process.
-    """
+    """Map files as arrays of zeros, and remove them at the end and on every error."""
     if not folder.is_dir():
         raise UsageError(
             "the folder for the scores does not exist", where=folder, remedy="make it, or name another"
@@ -280,10 +240,7 @@ def _mapped(path: Path, kind: str, shape: tuple[int, ...]) -> Any:
 
 
 def _refused(folder: Path, size: int, found: str | None) -> UsageError:
-    return UsageError(
-        "the folder does not take the scores",
-        expected=f"a folder to write to, with {size / 1e9:.1f} GB of space",
-        found=found,
-        where=folder,
-        remedy="name another folder, on a larger disk",
-    )
+    problem = "the folder does not take the scores"
+    expected = f"a folder to write to, with {size / 1e9:.1f} GB of space"
+    remedy = "name another folder, on a larger disk"
+    return UsageError(problem, expected=expected, found=found, where=folder, remedy=remedy)

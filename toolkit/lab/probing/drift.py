@@ -14,8 +14,7 @@ from toolkit.lab.executors.executor import HERE, Executor
 from toolkit.lab.play.rows import rows_of_run, specification_of
 from toolkit.lab.policies.loglinear import Policy, untrained
 from toolkit.lab.probe.advice import GroupEvidence
-from toolkit.lab.probe.drift import POOL, Groups, play_groups
-from toolkit.lab.probe.predicted import Cell, Prediction, predict
+from toolkit.lab.probe.predicted import POOL, Cell, Groups, Prediction, play_groups, predict
 from toolkit.lab.tasks.pools import POOLS
 from toolkit.lab.training.checkpoint import read_checkpoint
 from toolkit.noise.draws import DESIGNS, Design

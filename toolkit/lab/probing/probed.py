@@ -18,7 +18,7 @@ from toolkit.canonical import canonical
 from toolkit.files import LARGEST_ROWS, read_bytes, sealed, unsealed
 from toolkit.lab.play.segments import make_tasks
 from toolkit.lab.policies.loglinear import Policy, layout
-from toolkit.lab.probe import checkpoint, figures, identities, rollouts
+from toolkit.lab.probe import checkpoint, figures
 from toolkit.lab.probe.design import ALL, DRIFT, EVIDENCE, Design, Listed, index_rows, read_groups
 from toolkit.lab.probe.evidence import GramEvidence, Place
 from toolkit.lab.probing.design import CHECKPOINTS, TABULATED
@@ -71,8 +71,8 @@ class Trajectory:
         """Add one checkpoint and what was scored."""
         design = self.job.design
         estimated = figures.estimate(evidence, design, self.groups)
-        tied = identities.tied(estimated, design)
-        self._worst = max(self._worst, identities.check_identities(tied, str(at)))
+        tied = figures.tied(estimated, design)
+        self._worst = max(self._worst, figures.check_identities(tied, str(at)))
         self._gram += checkpoint.evidence_rows(at, evidence, design)
         self._rows[CHECKPOINTS].append(checkpoint.checkpoint_row(at, evidence, design, policy))
         for name, rows in figures.figure_rows(at, estimated, design).items():
@@ -151,7 +151,7 @@ def trajectory_sampling(design: Design, trajectory: str) -> int:
 def scored_policy(job: ProbeJob, row: Row, scored: str) -> checkpoint.ScoredPolicy:
     """Return what was scored of a checkpoint, by its row of `checkpoints`."""
     whole = layout(job.run.surface_tokens)
-    names = rollouts.coordinate_names(whole, scored)
+    names = checkpoint.coordinate_names(whole, scored)
     parameters = row["parameters"][: whole.size if scored == ALL else len(whole.actions)]
     return checkpoint.ScoredPolicy(
         row["sha256"],

@@ -23,23 +23,22 @@ from toolkit.canonical import canonical
 from toolkit.errors import DamagedError
 from toolkit.lab.play.rows import fingerprint, read_adapter
 from toolkit.lab.play.training_jobs import check_model
-from toolkit.lab.policies.language_model.agreement import check_agreement
 from toolkit.lab.policies.language_model.chat import Chat
 from toolkit.lab.policies.language_model.loading import load_chat, loading, model_path
 from toolkit.lab.policies.language_model.vllm_engine import (
     VllmEngine,
+    check_agreement,
     check_installed,
     opened_by_trainer,
     taking_up,
 )
-from toolkit.lab.probe import design, language_model, lora, spoken
+from toolkit.lab.probe import design, language_model, lora
 from toolkit.lab.probe.checkpoint import ScoredPolicy
 from toolkit.lab.probe.evidence import Place
 from toolkit.lab.probing.probed import ProbeJob, Trajectory
 from toolkit.lab.training import settings
 from toolkit.lab.training.devices import connected_processes
-from toolkit.lab.training.language_model.merging import restore_base
-from toolkit.lab.training.language_model.session import load_base
+from toolkit.lab.training.language_model.session import load_base, restore_base
 from toolkit.lab.training.recipe import Recipe, read_recipe, recipe_of
 from toolkit.registers.arrow import Row
 
@@ -64,8 +63,8 @@ def probe_model_trajectory(job: ProbeJob, run: specification.LanguageModelSpecif
             evidence = language_model.probe_language_model(  # 3
                 scorer,
                 job.design,
-                spoken.record_tasks(speaker, outcome, trajectory.sampling, checkpoint["step"]),
-                spoken.record_tasks(speaker, transition, trajectory.sampling, checkpoint["step"]),
+                language_model.record_tasks(speaker, outcome, trajectory.sampling, checkpoint["step"]),
+                language_model.record_tasks(speaker, transition, trajectory.sampling, checkpoint["step"]),
                 trajectory.groups,
                 folder=Path(scratch),
                 batch=BATCH,
@@ -120,13 +119,13 @@ def _said(shapes: Mapping[str, tuple[int, ...]], name: str) -> str:
     return " × ".join(map(str, shapes[name])) if name in shapes else "missing"
 
 
-def _opened(run: specification.LanguageModelSpecification) -> spoken.Speaker:
+def _opened(run: specification.LanguageModelSpecification) -> language_model.Speaker:
     model, recipe = recipe_of(run).model, canonical(recipe_of(run).document())
     return _speaker(model_path(model), run.model_commit, recipe)
 
 
 @lru_cache(maxsize=1)
-def _speaker(model: str, commit: str, document: str) -> spoken.Speaker:  # noqa: ARG001 - another commit, another model
+def _speaker(model: str, commit: str, document: str) -> language_model.Speaker:  # noqa: ARG001 - another commit, another model
     """Return a base model with a fresh adapter, loaded once a process."""
     import json
 
@@ -141,7 +140,7 @@ def _speaker(model: str, commit: str, document: str) -> spoken.Speaker:  # noqa:
         adapted: Any = get_peft_model(base, LoraConfig(**settings.lora_arguments(recipe, base)))
         adapted = adapted.to("cuda" if has_gpu else "cpu").eval()
     sampling = recipe.sampling
-    return spoken.Speaker(
+    return language_model.Speaker(
         adapted,
         chat,
         sampling.temperature,
@@ -151,7 +150,7 @@ def _speaker(model: str, commit: str, document: str) -> spoken.Speaker:  # noqa:
     )
 
 
-def open_sampler(adapted: Any, chat: Chat, recipe: Recipe, model: str) -> spoken.Sampler:
+def open_sampler(adapted: Any, chat: Chat, recipe: Recipe, model: str) -> language_model.Sampler:
     """Return vLLM, opened beside a model as the trainer opens it."""
     check_installed("trl")
     with opened_by_trainer(model, recipe.revision or None, settings.engine_options(recipe)), taking_up(model):
@@ -166,7 +165,7 @@ def open_sampler(adapted: Any, chat: Chat, recipe: Recipe, model: str) -> spoken
             processing_class=chat.tokenizer,
             gpu_memory_utilization=recipe.engine.gpu_memory,
             max_model_length=recipe.sampling.context,
-            max_num_seqs=spoken.SIDE_BY_SIDE,
+            max_num_seqs=language_model.SIDE_BY_SIDE,
         )
     restore_base(adapted)
 
@@ -178,7 +177,7 @@ def open_sampler(adapted: Any, chat: Chat, recipe: Recipe, model: str) -> spoken
     engine = VllmEngine(
         generation.llm, chat, temperature=sampling.temperature, max_tokens=sampling.max_completion_tokens
     )
-    return spoken.Sampler(engine, synchronize, correction.level, correction.max)
+    return language_model.Sampler(engine, synchronize, correction.level, correction.max)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import numpy as np
 
 from toolkit.decisions.measure import Tables
 from toolkit.estimators import debiased_between_share, noise_within_share
-from toolkit.lab.probe import evidence, moments, uncertainty
+from toolkit.lab.probe import evidence, figures, moments
 from toolkit.lab.probe.design import ALL, DESIGNS, OUTCOME
 from toolkit.registers.arrow import Row
 from toolkit.registers.study import Study
@@ -79,17 +79,17 @@ def _place(row: Mapping[str, Any]) -> evidence.Place:
 
 def _condition(tasks: list[Row]) -> list[Row]:
     left, right = (np.array([row[f"condition_{side}"] for row in tasks]) for side in ("left", "right"))
-    how = uncertainty.Resampling(LEVEL, RESAMPLES, RNG_SEED, 1)
-    return uncertainty.resampled_rows(
-        lambda counts: {uncertainty.CONDITION: (counts @ left) / (counts @ right)}, len(tasks), how
+    how = figures.Resampling(LEVEL, RESAMPLES, RNG_SEED, 1)
+    return figures.resampled_rows(
+        lambda counts: {figures.CONDITION: (counts @ left) / (counts @ right)}, len(tasks), how
     )
 
 
 def _plain(row: Mapping[str, Any], size: ProbeSize | None, clean: int) -> Iterator[Row]:
     ratios = {
-        uncertainty.RATIO: ("trace_paired", "trace_independent"),
-        uncertainty.WITHIN_RATIO: ("trace_within_paired", "trace_within_independent"),
-        uncertainty.STRATIFIED_RATIO: ("trace_paired", "trace_stratified"),
+        figures.RATIO: ("trace_paired", "trace_independent"),
+        figures.WITHIN_RATIO: ("trace_within_paired", "trace_within_independent"),
+        figures.STRATIFIED_RATIO: ("trace_paired", "trace_stratified"),
     }
     for name, (numerator, denominator) in ratios.items():
         if row[numerator] is not None and row[denominator]:
@@ -105,15 +105,15 @@ def _plain(row: Mapping[str, Any], size: ProbeSize | None, clean: int) -> Iterat
             share = debiased_between_share(within, between, size.tasks, size.groups)
             pure = noise_within_share(size.tasks, size.groups)
             beside = {"pure_noise": pure, "debiased": 1 - share}
-        yield _figure(f"{uncertainty.SHARE}_{design}", within / trace) | beside
+        yield _figure(f"{figures.SHARE}_{design}", within / trace) | beside
         tasks = clean if row["noise"] == OUTCOME else size and size.tasks
         if tasks and between is not None:
-            yield uncertainty.floor_row(design, row[f"mean_norm_{design}"] ** 2, between, tasks)
+            yield figures.floor_row(design, row[f"mean_norm_{design}"] ** 2, between, tasks)
 
 
 def _figure(name: str, value: float) -> Row:
     return {
         "figure": name,
         "value": value,
-        **dict.fromkeys((*uncertainty.RESAMPLED, "pure_noise", "debiased")),
+        **dict.fromkeys((*figures.RESAMPLED, "pure_noise", "debiased")),
     }

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from toolkit.errors import IncompleteError, UsageError, VerificationError
-from toolkit.lab.probe import identities
 from toolkit.lab.probe.checkpoint import ScoredPolicy, checkpoint_row
 from toolkit.lab.probe.design import ALL, DERIVED, DRIFT, EVIDENCE, index_rows, read_groups
 from toolkit.lab.probe.evidence import GramEvidence, Place
-from toolkit.lab.probe.figures import estimate, figure_rows
+from toolkit.lab.probe.figures import check_identities, estimate, figure_rows, tied
 from toolkit.lab.probing import probed, probed_model, published, run
 from toolkit.lab.probing.design import CHECKPOINTS, RegisteredProbe
 from toolkit.lab.probing.figures import check_evidence, each_place
@@ -113,7 +112,7 @@ def recompute(
         policy = _policy(*jobs[place.trajectory, place.step], rows_of[place])
         described = [checkpoint_row(place, evidence, design, policy)]  # 2
         estimated = estimate(evidence, design, groups)  # 3
-        residual = identities.check_identities(identities.tied(estimated, design), str(place))
+        residual = check_identities(tied(estimated, design), str(place))
         return figure_rows(place, estimated, design) | {CHECKPOINTS: described}, residual
 
     for place, (derived, residual) in each_place(study, design, rows_of, of_place):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.estimators import mean_centred, standardized
 from toolkit.lab.probe.advice import GroupEvidence
-from toolkit.lab.probe.drift import Array, weighted_sums
+from toolkit.lab.probe.predicted import Array, weighted_sums
 from toolkit.noise.draws import DESIGNS
 from toolkit.registers.importing.source import read_source
 

@@ -33,12 +33,9 @@ def read_checkpoint(row: Mapping[str, Any], run_id: str, size: int) -> Weights:
             where=f"{run_id} at step {row['step']}",
         )
     if checkpoint_sha256(parts) != row["sha256"]:
-        raise DamagedError(
-            "the checkpoint's numbers are not those that were written",
-            expected=row["sha256"],
-            found=checkpoint_sha256(parts),
-            where=f"{run_id} at step {row['step']}",
-        )
+        problem = "the checkpoint's numbers are not those that were written"
+        where = f"{run_id} at step {row['step']}"
+        raise DamagedError(problem, expected=row["sha256"], found=checkpoint_sha256(parts), where=where)
     return Weights(row["step"], *(tuple(parts[name]) for name in PARTS))
 
 

@@ -76,10 +76,7 @@ def check_whole_copies() -> None:
 
 
 def check_one_gpu(run_id: str) -> None:
-    """Refuse to train a run in a process that sees several GPUs, unless several were launched together.
-
-    PyTorch's trainer would divide every batch among all of them, in threads of this process.
-    """
+    """Refuse to train a run in a process that sees several GPUs, unless several were launched together."""
     seen = visible_gpus()
     if len(seen) > 1 and launched_together() == 1:
         raise UsageError(

@@ -19,9 +19,8 @@ from functools import lru_cache
 from math import sqrt
 
 from toolkit.estimators.advantages import EPSILON
-from toolkit.lab.policies.agent import Rollout
+from toolkit.lab.policies.agent import Rollout, weighted_scores
 from toolkit.lab.policies.loglinear import Policy
-from toolkit.lab.policies.score import weighted_scores
 from toolkit.lab.training.optimizer import Weights, ascend
 from toolkit.lab.training.rows import POOL, RESAMPLED, GroupPlan, draws_at
 from toolkit.lab.worlds.world import AnyEpisode, play
@@ -73,34 +72,17 @@ def _play_group(
 
 
 def play_rollout(
-    specification: Specification,
-    policy: Policy,
-    step: int,
-    group: GroupPlan,
-    slot: int,
-    *,
-    traced: bool = False,
+    run: Specification, policy: Policy, step: int, group: GroupPlan, slot: int, *, traced: bool = False
 ) -> Played:
     """Play one rollout of a group and return what the policy chose and what became of it."""
-    sampling = sampling_seed(specification.root, specification.run_id, specification.seed)
-    return play(
-        policy,
-        f"{POOL}:{group.task}",
-        REGIMES[group.regime],
-        group.schedule_seeds[slot],
-        rollout_seed(sampling, step, group.position, slot),
-        world=specification.world,
-        traced=traced,
-    )
+    seed = rollout_seed(sampling_seed(run.root, run.run_id, run.seed), step, group.position, slot)
+    noise = (REGIMES[group.regime], group.schedule_seeds[slot])
+    return play(policy, f"{POOL}:{group.task}", *noise, seed, world=run.world, traced=traced)
 
 
 @lru_cache(maxsize=1024)
 def advantages_of(rewards: tuple[int, ...], *, scaled: bool) -> tuple[float, ...]:
-    """Return the advantages of rewards in {0, 1}.
-
-    The formula of `toolkit.estimators.advantages.standardized`, without numpy: its sums differ between
-    machines in the last bit.
-    """
+    """Return the advantages of rewards in {0, 1}."""
     size, ones = len(rewards), sum(rewards)
     if ones in (0, size):
         return (0.0,) * size

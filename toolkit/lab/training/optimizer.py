@@ -65,9 +65,8 @@ def _adam(weights: Weights, gradient: Sequence[float], learning_rate: float, squ
         square = square_decay * square + (1.0 - square_decay) * slope * slope  # noqa: PLW2901
         first.append(mean)
         second.append(square)
-        parameters.append(
-            parameter + learning_rate * (mean / mean_part) / (sqrt(square / square_part) + EPSILON)
-        )
+        root = sqrt(square / square_part) + EPSILON
+        parameters.append(parameter + learning_rate * (mean / mean_part) / root)
     return Weights(step, tuple(parameters), tuple(first), tuple(second))
 
 

@@ -10,17 +10,118 @@ Source:
 """
 
 import hashlib
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, get_type_hints
 
 from toolkit.canonical import canonical
 from toolkit.errors import RuleError, ToolkitError, UsageError, did_you_mean
 from toolkit.files import read_text
-from toolkit.lab.training.recipe_limits import AUTO, problems
+from toolkit.lab.policies.language_model.options import DTYPES
 from toolkit.specification import LanguageModelSpecification, Specification
+
+AUTO = "auto"
+ONE_OF = {
+    "dtype": ("bfloat16", "float32"),
+    "lora.target": ("all-linear",),
+    "optimizer.schedule": ("linear", "constant"),
+    "loss.type": ("dapo",),
+    "loss.scale_rewards": ("group", "none"),
+    "loss.importance_sampling.level": (
+        *("sequence_mask", "sequence_truncate"),
+        *("token_mask", "token_truncate"),
+    ),
+    "engine.kind": ("vllm", "transformers"),
+    "engine.dtype": (AUTO, *DTYPES),
+}
+"""Setting → the words that it may be."""
+
+AT_LEAST = {
+    "lora.rank": 1,
+    "lora.alpha": 1,
+    "lora.dropout": 0,
+    "step.prompts": 1,
+    "step.rollouts": 2,  # advantages compare the rollouts of a group
+    "step.micro_batch": 1,
+    "step.steps": 1,
+    "step.checkpoint_every": 1,
+    "optimizer.warmup_steps": 0,
+    "optimizer.weight_decay": 0,
+    "optimizer.max_grad_norm": 0,
+    "sampling.max_completion_tokens": 1,
+    "sampling.max_turns": 1,
+    "sampling.context": 2,
+    "engine.conversations": 0,
+    "loss.beta": 0,
+}
+"""Setting → the least that it may be."""
+
+ABOVE_ZERO = ("sampling.temperature", "loss.importance_sampling.max", "engine.gpu_memory")
+BELOW_ONE = ("lora.dropout", "engine.gpu_memory")
+NOT_EMPTY = ("name", "model")
+PACKAGES = "packages."
+_VERSION = re.compile(r"\d+(\.[0-9A-Za-z+-]+)*")
+
+
+def problems(settings: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield what is wrong with settings, by their dotted names: the problem, what is expected, and found."""
+    for is_wrong, name, problem, expected in (*_limits(settings), *_contradictions(settings)):
+        if is_wrong:
+            yield problem, expected, str(settings[name]).strip() or repr(settings[name])
+
+
+Problem = tuple[bool, str, str, str]
+"""Whether a setting is wrong, its name, the problem, and what is expected."""
+
+
+def _limits(settings: Mapping[str, Any]) -> Iterator[Problem]:
+    for name, allowed in ONE_OF.items():
+        yield settings[name] not in allowed, name, f"{name} is none of its words", ", ".join(allowed)
+    for name in NOT_EMPTY:
+        yield not settings[name].strip(), name, f"{name} is empty", "a text"
+    for name, version in settings.items():
+        is_wrong = name.startswith(PACKAGES) and not _VERSION.fullmatch(version)
+        yield is_wrong, name, f"{name} is no exact version", "a version, as 1.12.0"
+    for name, least in AT_LEAST.items():
+        is_wrong = not least <= settings[name] < float("inf")
+        yield is_wrong, name, f"{name} is too small, or no number", f"{least} or more"
+    for name in ABOVE_ZERO:
+        is_wrong = not 0 < settings[name] < float("inf")
+        yield is_wrong, name, f"{name} is not above zero", "a number above zero"
+    for name in BELOW_ONE:
+        yield not settings[name] < 1, name, f"{name} is a share", "less than 1"
+    name = "optimizer.learning_rate"
+    yield not _is_rate(settings[name]), name, f"{name} is no rate", 'decimal text, as "0.00001"'
+
+
+def _is_rate(text: str) -> bool:
+    try:
+        rate = Decimal(text)
+    except InvalidOperation:
+        return False
+    return rate.is_finite() and rate > 0
+
+
+def _contradictions(settings: Mapping[str, Any]) -> Iterator[Problem]:
+    prompts, rollouts, steps = (settings[f"step.{name}"] for name in ("prompts", "rollouts", "steps"))
+    name, size = "step.micro_batch", prompts * rollouts
+    problem = "a step's rollouts cannot be divided into micro-batches"
+    expected = f"{name} that divides {prompts} × {rollouts} = {size}"
+    yield bool(size % (settings[name] or 1)), name, problem, expected
+    name, problem = "step.checkpoint_every", "the last step would leave no checkpoint"
+    yield bool(steps % (settings[name] or 1)), name, problem, f"{name} that divides {steps} steps"
+    name, problem = "optimizer.warmup_steps", "the learning rate would never be reached"
+    yield settings[name] > steps, name, problem, f"{name} of {steps} or less"
+    for name, otherwise in {"engine.dtype": AUTO, "engine.sleep": False}.items():
+        is_wrong = settings["engine.kind"] != "vllm" and settings[name] != otherwise
+        yield is_wrong, name, f"{name} is vLLM's alone", 'engine.kind "vllm", or the setting left out'
+    name, context = "sampling.max_completion_tokens", settings["sampling.context"]
+    yield settings[name] >= context, name, "the context has no room for a prompt", f"{name} below {context}"
+
 
 SHIPPED = Path(__file__).parent / "recipes"
 ENDING = ".toml"
@@ -149,11 +250,8 @@ def recipe_path(name: str) -> Path:
     path = Path(name)
     if name.endswith(ENDING) and path.is_file():
         return path
-    raise UsageError(
-        f"there is no recipe {name!r}",
-        expected=f"one of {', '.join(shipped())}, or the path of a file that ends with {ENDING}",
-        remedy=did_you_mean(name, shipped()),
-    )
+    expected = f"one of {', '.join(shipped())}, or the path of a file that ends with {ENDING}"
+    raise UsageError(f"there is no recipe {name!r}", expected=expected, remedy=did_you_mean(name, shipped()))
 
 
 def load_recipe(name: str, *, model: str | None = None, changes: Sequence[str] = ()) -> Recipe:
@@ -183,12 +281,8 @@ def setting_sources(
         if setting not in settings or not isinstance(source, str)
     ]
     if wrong:
-        raise RuleError(
-            "the recipe's sources are not those of its settings",
-            expected="a text for a setting",
-            found=", ".join(wrong),
-            where=recipe_path(name),
-        )
+        problem, expected = "the recipe's sources are not those of its settings", "a text for a setting"
+        raise RuleError(problem, expected=expected, found=", ".join(wrong), where=recipe_path(name))
     by_model = {} if model is None else {"model": "--model", "revision": "--model: the newest"}
     changed = dict.fromkeys((change.partition("=")[0] for change in changes), "--set")
     by_default = dict.fromkeys(recipe.left_out(), LEFT_OUT)
@@ -221,12 +315,10 @@ def _section(kind: Any, given: Mapping[str, Any], prefix: str, where: str, error
     needed = {field.name for field in fields(kind) if field.default is MISSING}
     for what, keys in (("does not know", set(given) - set(names)), ("lacks", needed - set(given))):
         if keys:
-            raise error(
-                f"a recipe {'with a setting that it' if what == 'does not know' else 'that'} {what}",
-                expected=", ".join(prefix + name for name in names),
-                found=", ".join(sorted(prefix + key for key in keys)),
-                where=where,
-            )
+            problem = f"a recipe {'with a setting that it' if what == 'does not know' else 'that'} {what}"
+            expected = ", ".join(prefix + name for name in names)
+            found = ", ".join(sorted(prefix + key for key in keys))
+            raise error(problem, expected=expected, found=found, where=where)
     there = [name for name in names if name in given]
     return kind(**{n: _value(hints[n], given[n], prefix + n, where, error) for n in there})
 

@@ -44,11 +44,7 @@ class GroupPlan(NamedTuple):
 
 
 def groups_at(specification: Specification, step: int) -> tuple[GroupPlan, ...]:
-    """Return the groups of a step, from 1; where constant ones are resampled, those that are drawn first.
-
-    Under blocking every task of a step has two groups, a clean one and a noisy one; there are half as many
-    tasks, so that the rollout budget is the same.
-    """
+    """Return the groups of a step, from 1; where constant ones are resampled, those that are drawn first."""
     return tuple(islice(draws_at(specification, step), specification.prompts_per_step))
 
 

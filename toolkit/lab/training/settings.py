@@ -10,8 +10,7 @@ from typing import Any
 
 from toolkit.errors import UsageError
 from toolkit.lab.policies.language_model.options import EngineOptions
-from toolkit.lab.training.recipe import Recipe
-from toolkit.lab.training.recipe_limits import AUTO
+from toolkit.lab.training.recipe import AUTO, Recipe
 
 
 def grpo_arguments(
@@ -23,12 +22,7 @@ def grpo_arguments(
     cpu: bool = False,
     scale_rewards: str | None = None,
 ) -> dict[str, Any]:
-    """Return the keyword arguments of `trl.GRPOConfig` that a recipe means.
-
-    One optimizer step is one generation batch: all its micro-batches are accumulated, and every rollout is
-    used once. The order of the tasks is the run's own, so the trainer shuffles nothing; what is recorded goes
-    to registers, so it reports to nobody.
-    """
+    """Return the keyword arguments of `trl.GRPOConfig` that a recipe means."""
     if cpu and recipe.engine.sleep:
         raise UsageError("vLLM for processors never sleeps", remedy="leave engine.sleep out of the recipe")
     step, sampling, loss, engine = recipe.step, recipe.sampling, recipe.loss, recipe.engine
@@ -130,9 +124,7 @@ def accumulation(recipe: Recipe, processes: int = 1) -> int:
     """Return how many micro-batches each process adds up for one optimizer step."""
     size, at_once = recipe.step.prompts * recipe.step.rollouts, recipe.step.micro_batch * processes
     if size % at_once:
-        raise UsageError(
-            "the processes cannot share a step evenly",
-            expected=f"step.micro_batch × processes that divides {size}",
-            found=f"{recipe.step.micro_batch} × {processes}",
-        )
+        problem = "the processes cannot share a step evenly"
+        expected = f"step.micro_batch × processes that divides {size}"
+        raise UsageError(problem, expected=expected, found=f"{recipe.step.micro_batch} × {processes}")
     return size // at_once

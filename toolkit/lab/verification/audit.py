@@ -20,7 +20,8 @@ from toolkit.decisions.measure import Registers
 from toolkit.lab.play.rows import keeps_checkpoints, rows_of_run
 from toolkit.lab.policies.loglinear import Policy, layout
 from toolkit.lab.probe import design, evidence
-from toolkit.lab.probe.rollouts import Scored, coordinate_blocks, play_and_score
+from toolkit.lab.probe.checkpoint import coordinate_blocks, play_and_score
+from toolkit.lab.probe.evidence import Scored
 from toolkit.lab.probing import probed
 from toolkit.lab.probing.design import RegisteredProbe
 from toolkit.lab.verification import replay

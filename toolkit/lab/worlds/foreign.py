@@ -119,14 +119,7 @@ class ForeignEpisode(NamedTuple):
 
 
 class ForeignDesk:
-    """One episode in progress.
-
-    Args:
-        world: the world.
-        task: what is to be done.
-        regime: the noise.
-        schedule_seed: seed of the schedule ω.
-    """
+    """One episode in progress."""
 
     def __init__(self, world: ForeignWorld, task: ForeignTask, regime: Regime, schedule_seed: int) -> None:
         self.world = world
@@ -155,12 +148,8 @@ class ForeignDesk:
         known = self.world.declaration.tools.get(tool)
         if known is None:
             return error("unknown_tool", f"there is no tool {tool!r}")
-        answer: Answer = self.session.call(
-            tool,
-            arguments,
-            lambda: self._carried_out(known, arguments),
-            lambda: self._before(tool, arguments),
-        )
+        now, before = lambda: self._carried_out(known, arguments), lambda: self._before(tool, arguments)
+        answer: Answer = self.session.call(tool, arguments, now, before)
         if tool == WAIT:
             return answer | {"revision": len(self._writes)}
         if "result" in answer:
@@ -196,20 +185,20 @@ class ForeignDesk:
         """Grade what has not ended and return the episode."""
         while self.request < len(self.task.requests):
             self._grade()
-        regime, schedule = self.session.regime, self.session.schedule
+        session, is_done = self.session, self._fulfilled
         return ForeignEpisode(
             self.task,
-            regime,
-            schedule,
-            self._fulfilled,
-            self._fulfilled and regime.flips(schedule),
+            session.regime,
+            session.schedule,
+            is_done,
+            is_done and session.regime.flips(session.schedule),
             self.calls,
             self.ended or "stopped",
             bool(self._writes),
-            tuple(self.session.exposures),
-            dict(self.session.recovery.called_for),
-            dict(self.session.recovery.made),
-            tuple(self.session.calls),
+            tuple(session.exposures),
+            dict(session.recovery.called_for),
+            dict(session.recovery.made),
+            tuple(session.calls),
         )
 
 

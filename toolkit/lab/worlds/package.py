@@ -70,13 +70,9 @@ class Package:
             raise self._other(error) from None
 
     def _other(self, found: object) -> DamagedError:
-        return DamagedError(
-            f"the package {self.name} is not version {self.version}",
-            expected=f"files with SHA-256 {self.sha256}",
-            found=found,
-            where=self._place(),
-            remedy=self.remedy,
-        )
+        problem = f"the package {self.name} is not version {self.version}"
+        expected = f"files with SHA-256 {self.sha256}"
+        return DamagedError(problem, expected=expected, found=found, where=self._place(), remedy=self.remedy)
 
 
 def digest(files: Iterable[tuple[str, bytes]]) -> str:

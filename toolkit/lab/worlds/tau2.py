@@ -73,12 +73,7 @@ TOOLS = (
 
 
 class RetailState:
-    """The shop's database and its tools.
-
-    Args:
-        tools: upstream's class.
-        database: the database, pickled.
-    """
+    """The shop's database and its tools."""
 
     def __init__(self, tools: type, database: bytes) -> None:
         from inspect_ai.util import Store

@@ -1,21 +1,139 @@
-"""Where a run is played: in the back office, or in a foreign world by its name."""
+"""Where a run is played: in the back office, or in a foreign world, by the same policy.
+
+In a foreign world the policy knows the plan, and errs as it chooses. The world says which of the eight
+templates a request stands for; each of its tools has the surface tokens of one of the thirteen.
+"""
 
 import hashlib
 from functools import lru_cache
 from importlib import import_module
+from typing import Any
 
 from toolkit.canonical import canonical, document_sha256
 from toolkit.errors import ToolkitError
+from toolkit.lab.backoffice.tools import TOOLS
+from toolkit.lab.episodes.desk import Answer, MakeCall
 from toolkit.lab.episodes.episode import Episode
 from toolkit.lab.episodes.episode import play as play_at_home
-from toolkit.lab.policies.agent import Rollout
+from toolkit.lab.episodes.workflow import Steps
+from toolkit.lab.policies.agent import (
+    AMBIGUOUS,
+    ERRORS,
+    INDIRECT,
+    PLAIN,
+    SHORT_WAIT,
+    EndedError,
+    Rollout,
+)
 from toolkit.lab.policies.loglinear import Policy
+from toolkit.lab.policies.situations import Kind
 from toolkit.lab.tasks.pools import load_task
-from toolkit.lab.worlds.agent import ForeignRollout
-from toolkit.lab.worlds.foreign import ForeignDesk, ForeignEpisode, ForeignTask, ForeignWorld
+from toolkit.lab.tasks.task import Call
+from toolkit.lab.worlds.foreign import (
+    BUDGET_BASE,
+    BUDGET_PER_CALL,
+    ForeignDesk,
+    ForeignEpisode,
+    ForeignTask,
+    ForeignWorld,
+    Request,
+)
 from toolkit.noise.regimes import Regime
 from toolkit.registers.arrow import Row
 from toolkit.registers.study import Study, specification_document
+
+_SURFACE = tuple(TOOLS)
+
+
+class ForeignRollout(Rollout):
+    """One episode of the embedded policy in a foreign world."""
+
+    def __init__(
+        self, world: ForeignWorld, task: ForeignTask, policy: Policy, seed: int, *, shared: bool = False
+    ) -> None:
+        super().__init__(policy, seed, shared=shared)
+        self._tools = world.declaration.tools
+        self._task = task
+        self._number = {name: at for at, name in enumerate(sorted(self._tools))}
+
+    def __call__(self, _prompt: str, call: MakeCall) -> None:
+        """Play the episode."""
+        self._call = call
+        self._late = BUDGET_BASE + BUDGET_PER_CALL * len(self._task.requests)
+        try:
+            for request in self._task.requests:
+                self._request = request
+                self._template = request.template
+                self._follow(_steps(request))
+                self._make(Call("finish", {}))
+        except EndedError:
+            return
+
+    def _is_write(self, tool: str) -> bool:
+        return self._tools[tool].kind == "write"
+
+    def _slipped(self, wanted: Call) -> Call | None:
+        """Return another call of the plan with the same tool, or the right one with a text cut short."""
+        for request in self._task.requests:
+            for call in request.plan:
+                if call.tool == wanted.tool and call.arguments != wanted.arguments:
+                    return call
+        texts = {n: text for n, text in wanted.arguments.items() if isinstance(text, str) and len(text) > 1}
+        if not texts:
+            return None
+        name, text = list(texts.items())[-1]
+        return Call(wanted.tool, {**wanted.arguments, name: text[:-1]})
+
+    def _surface_of(self, tool: str) -> str:
+        return _SURFACE[self._number.get(tool, 0) % len(_SURFACE)]
+
+    def _level(self, wanted: Call) -> int:
+        said = self._request.text.casefold()
+        given = [str(part).casefold() in said for part in _parts(wanted.arguments)]
+        if all(given):
+            return PLAIN
+        return INDIRECT if any(given) else AMBIGUOUS
+
+    def _kind(self, wanted: Call, answer: Answer, *, is_write: bool) -> Kind | None:
+        failed = answer.get("error")
+        if failed is not None:
+            return ERRORS.get(failed["code"], "refused")
+        if is_write or wanted.tool == "wait":
+            return None
+        if answer["revision"] < self._revision:
+            return "stale"
+        return "truncated" if answer.get("has_more") else None
+
+    def _noted(self, _wanted: Call, answer: Answer) -> Answer:
+        self._revision = max(self._revision, answer.get("revision", 0))
+        return answer
+
+    def _continued(self, wanted: Call, _answer: Answer) -> Answer:
+        """Ask again: the lists of these worlds have no second page."""
+        return self._make(wanted)
+
+    def _was_applied(self, _write: Call) -> bool:
+        """Look whether a write of unknown fate was applied: then the revision has moved on."""
+        answer = self._make(Call("wait", {"seconds": SHORT_WAIT}))
+        if answer.get("revision", 0) <= self._revision:
+            return False
+        self._revision = answer["revision"]
+        return True
+
+
+def _steps(request: Request) -> Steps:
+    for call in request.plan:  # noqa: UP028 - a tuple takes nothing that is sent to it
+        yield call
+
+
+def _parts(value: Any) -> list[Any]:
+    """Return the values in arguments, those within lists and objects too."""
+    if isinstance(value, dict):
+        return [part for each in value.values() for part in _parts(each)]
+    if isinstance(value, list):
+        return [part for each in value for part in _parts(each)]
+    return [value]
+
 
 WORLDS = {
     **dict.fromkeys(("bfcl_turns", "bfcl_scenarios"), ("bfcl.world", "Bfcl", "bfcl.parity")),
@@ -82,10 +200,7 @@ def play(
 
 
 def foreign_rows(world: str, pool: str) -> list[Row]:
-    """Return a foreign world's tasks as rows of `task_pools`: what each consists of, as digests of its parts.
-
-    The texts themselves belong to the other project, and are not copied.
-    """
+    """Return a foreign world's tasks as rows of `task_pools`, their texts and plans as digests."""
     return [_task_row(task) for task in open_world(world).tasks(pool)]
 
 

@@ -1,18 +1,19 @@
-"""The log-linear policy and its scores."""
+"""The log-linear policy: its exponential, its choices, scores and slips."""
 
 import math
 from itertools import islice
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolkit.lab.episodes.agents import reference
 from toolkit.lab.episodes.episode import play
-from toolkit.lab.policies.agent import Rollout
-from toolkit.lab.policies.loglinear import Policy, layout, untrained
-from toolkit.lab.policies.score import score, weighted_scores
-from toolkit.lab.policies.situations import ACTIONS, Situation
-from toolkit.lab.policies.start import SHIFTS, START
+from toolkit.lab.policies.agent import Rollout, score, slip, weighted_scores
+from toolkit.lab.policies.loglinear import Policy, exp, layout, softmax, untrained
+from toolkit.lab.policies.situations import ACTIONS, SHIFTS, START, Situation
 from toolkit.lab.tasks.pools import load_task, tasks
+from toolkit.lab.tasks.task import Call
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import evaluation_seed
 
@@ -123,3 +124,71 @@ def test_the_prompt_and_the_answers_are_all_that_the_agent_gets() -> None:
     seen = []
     Rollout(policy, 1)(task.prompt, lambda tool, _: seen.append(tool) or {"error": {"code": "episode_over"}})
     assert len(seen) == 1
+
+
+ORDERS = [
+    {"order_id": "O-1", "status": "paid"},
+    {"order_id": "O-2", "status": "shipped"},
+    {"order_id": "O-3", "status": "paid"},
+]
+LOOKED_AT = {"order_id": "O-1", "lines": [{"unit_price_cents": 500, "quantity": 3}]}
+REFUND = Call("issue_refund", {"order_id": "O-1", "amount_cents": 500, "reason": "r"})
+
+
+CUSTOMERS = [{"customer_id": "C-1"}, {"customer_id": "C-2"}]
+WHOLE = {"amount_cents": 1500}
+CANCEL = Call("cancel_order", {"order_id": "O-1", "reason": "r"})
+
+
+@pytest.mark.parametrize(
+    ("call", "orders", "order", "changed"),
+    [
+        (CANCEL, ORDERS, {}, {"order_id": "O-3"}),
+        (Call("get_order", {"order_id": "O-2"}), ORDERS, {}, {"order_id": "O-1"}),
+        (Call("list_orders", {"customer_id": "C-1"}), [], {}, {"customer_id": "C-2"}),
+        (REFUND, ORDERS, LOOKED_AT, WHOLE),
+        (Call("issue_refund", {**REFUND.arguments, **WHOLE}), ORDERS, LOOKED_AT, {"amount_cents": 500}),
+        (REFUND, [], {}, {"amount_cents": 50}),
+    ],
+    ids=["same status", "any order", "namesake", "line for unit", "unit for line", "decimal point"],
+)
+def test_what_is_taken_in_place_of_the_right_call(call, orders, order, changed) -> None:
+    assert slip(call, orders, CUSTOMERS, order) == Call(call.tool, {**call.arguments, **changed})
+
+
+def test_what_can_only_be_forgotten_is_forgotten() -> None:
+    assert slip(CANCEL, [], [], {}) is None
+
+
+# Bits as this toolkit computes them: another machine, Python or library has to find the same.
+BITS = {
+    -700.0: "0x1.14f2b0fb9307fp-1010",
+    -1.0: "0x1.78b56362cef38p-2",
+    0.0: "0x1.0000000000000p+0",
+    0.5: "0x1.a61298e1e069cp+0",
+    1.0: "0x1.5bf0a8b14576ap+1",
+    10.0: "0x1.5829dcf950560p+14",
+}
+
+
+@given(st.floats(-700, 700))
+def test_is_within_one_unit_of_the_library(x: float) -> None:
+    assert abs(exp(x) - math.exp(x)) <= 2 * math.ulp(math.exp(x))
+
+
+@pytest.mark.parametrize(("x", "bits"), BITS.items())
+def test_gives_the_same_bits_everywhere(x: float, bits: str) -> None:
+    assert exp(x).hex() == bits
+
+
+@pytest.mark.parametrize("x", [701.0, -701.0, math.inf, math.nan])
+def test_refuses_what_is_out_of_range(x: float) -> None:
+    with pytest.raises(OverflowError):
+        exp(x)
+
+
+@given(st.lists(st.floats(-30, 30), min_size=1, max_size=16))
+def test_options_are_likely_by_the_exponentials_of_their_logits(logits: list[float]) -> None:
+    weights = [math.exp(logit) for logit in logits]
+    expected = [weight / math.fsum(weights) for weight in weights]
+    assert softmax(logits) == pytest.approx(expected, rel=1e-13)

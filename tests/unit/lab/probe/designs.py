@@ -1,4 +1,4 @@
-"""Small probes, and rollouts drawn at random for them."""
+"""Small probes, and rollouts and score vectors drawn at random for them."""
 
 import numpy as np
 
@@ -33,3 +33,7 @@ def recorded_numbers(tasks: int, rollouts: int, seed: int = 5) -> tuple[np.ndarr
     rewards = (rng.random((tasks, rollouts)) < 0.6).astype(float)
     weights = np.where(rng.random((tasks, rollouts)) < 0.15, 0.0, rng.uniform(0.1, 2, (tasks, rollouts)))
     return rewards, weights, rng.integers(5, 90, (tasks, rollouts))
+
+
+def draw(*shape: int, seed: int = 1) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)

@@ -9,7 +9,7 @@ import numpy as np
 from toolkit.lab.episodes.episode import play
 from toolkit.lab.policies.agent import Rollout
 from toolkit.lab.policies.loglinear import Policy, untrained
-from toolkit.lab.probe.checkpoint import evidence_rows, measure
+from toolkit.lab.probe.checkpoint import evidence_rows, measure, play_and_score
 from toolkit.lab.probe.design import (
     ACTIONS,
     ALL,
@@ -21,10 +21,8 @@ from toolkit.lab.probe.design import (
     index_rows,
     read_groups,
 )
-from toolkit.lab.probe.evidence import GramEvidence, Place
-from toolkit.lab.probe.figures import estimate, figure_rows
-from toolkit.lab.probe.identities import Identity, tied
-from toolkit.lab.probe.rollouts import Scored, play_and_score
+from toolkit.lab.probe.evidence import GramEvidence, Place, Scored
+from toolkit.lab.probe.figures import Identity, estimate, figure_rows, tied
 from toolkit.lab.tasks.pools import load_task
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers.arrow import Row

@@ -9,11 +9,9 @@ import pytest
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.lab.episodes.episode import play
 from toolkit.lab.executors.executor import Executor
-from toolkit.lab.policies.agent import Rollout
+from toolkit.lab.policies.agent import Rollout, score
 from toolkit.lab.policies.loglinear import Policy, untrained
-from toolkit.lab.policies.score import score
-from toolkit.lab.probe.drift import Groups, play_groups, weighted_sums
-from toolkit.lab.probe.predicted import Cell, predict
+from toolkit.lab.probe.predicted import Cell, Groups, play_groups, predict, weighted_sums
 from toolkit.lab.probing.drift import predicted_drift
 from toolkit.lab.tasks.pools import load_task
 from toolkit.noise.draws import DESIGNS

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.lab.probe.scores import draw
+from tests.unit.lab.probe.designs import draw
 from toolkit.errors import DamagedError, UsageError
 from toolkit.lab.probe.gram import SMALLEST_WIDTH, blocks, default_width, gram
 
@@ -27,9 +27,7 @@ def test_any_blocking_gives_the_same_matrix(rows: int, coordinates: int, width: 
 
 
 @given(st.integers(1, 4), st.integers(1, 30), st.integers(1, 31), st.data())
-def test_products_of_small_whole_numbers_are_exact(
-    rows: int, coordinates: int, width: int, data: st.DataObject
-) -> None:
+def test_products_of_small_whole_numbers_are_exact(rows, coordinates, width, data) -> None:
     row = st.lists(st.integers(-100, 100), min_size=coordinates, max_size=coordinates)
     table = data.draw(st.lists(row, min_size=rows, max_size=rows))
     scores = np.array(table, dtype=np.float32) / 8

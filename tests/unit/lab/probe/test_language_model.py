@@ -1,7 +1,7 @@
 """From back-office episodes through a language model's scores and evidence to evidence of the probe."""
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,13 +16,11 @@ from tests.unit.lab.probe.published import COORDINATES, published_model
 from tests.unit.lab.probe.tiny import draw, log_likelihood, tiny_model
 from tests.unit.stack import require_stack
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
-from toolkit.lab.probe.adapter import Coordinates
 from toolkit.lab.probe.design import ACTIONS, ALL, DESIGNS, OUTCOME, TRANSITION
-from toolkit.lab.probe.evidence import GramEvidence, gather
+from toolkit.lab.probe.evidence import GramEvidence, Scored, gather
 from toolkit.lab.probe.language_model import probe_language_model
-from toolkit.lab.probe.lora import Scorer
+from toolkit.lab.probe.lora import Coordinates, Scorer
 from toolkit.lab.probe.recorded import Recorded
-from toolkit.lab.probe.rollouts import Scored
 
 require_stack()
 
@@ -99,9 +97,7 @@ def test_the_evidence_is_that_of_scores_in_memory(model: Any, recorded: Tasks, e
 
 
 @pytest.mark.parametrize("kind", [OUTCOME, *DESIGNS[TRANSITION]])
-def test_a_groups_squared_norm_is_that_of_its_own_gradient(
-    model: Any, recorded: Tasks, evidence: Evidence, kind: str
-) -> None:
+def test_a_groups_squared_norm_is_that_of_its_own_gradient(model, recorded, evidence, kind) -> None:
     noise = OUTCOME if kind == OUTCOME else TRANSITION
     at, task = next((n, t) for n, t in enumerate(recorded[noise]) if len(set(t.rewards)) == 2)
     group = mixed(task, [range(4)] if noise == OUTCOME else GROUPS[kind][at])
@@ -112,9 +108,7 @@ def test_a_groups_squared_norm_is_that_of_its_own_gradient(
     assert weights @ evidence[noise].gram[at] @ weights == pytest.approx(expected, rel=SINGLE)
 
 
-def test_products_across_tasks_are_those_of_their_own_gradients(
-    model: Any, recorded: Tasks, evidence: Evidence
-) -> None:
+def test_products_across_tasks_are_those_of_their_own_gradients(model, recorded, evidence) -> None:
     tasks = [(n, t) for n, t in enumerate(recorded[OUTCOME]) if len(set(t.rewards)) == 2][:2]
     one, other = ((1 - FLIP_RATE) * group_gradient(model, task, [0, 1, 2, 3]) for _, task in tasks)
     scale = np.linalg.norm(one) * np.linalg.norm(other)
@@ -123,9 +117,7 @@ def test_products_across_tasks_are_those_of_their_own_gradients(
     assert found == pytest.approx(one @ other, abs=SINGLE * scale)
 
 
-def test_an_adapter_that_changes_between_two_tasks_is_refused(
-    model: Any, recorded: Tasks, tmp_path: Path
-) -> None:
+def test_an_adapter_that_changes_between_two_tasks_is_refused(model, recorded, tmp_path) -> None:
     def tasks() -> Iterator[Recorded]:
         yield recorded[OUTCOME][0]
         draw(model, 2)
@@ -170,9 +162,7 @@ class Stub:
     ],
     ids=["schedule", "task", "none", "more tasks", "more rollouts"],
 )
-def test_rollouts_that_are_not_those_of_the_set_are_refused(
-    recorded: Tasks, tmp_path: Path, change: Callable, text: str, error: type
-) -> None:
+def test_rollouts_that_are_not_those_of_the_set_are_refused(recorded, tmp_path, change, text, error) -> None:
     scorer = Stub()
     with pytest.raises(error, match=text):
         probe(scorer, change(recorded), tmp_path)
@@ -198,9 +188,7 @@ def test_a_score_that_is_no_number_leaves_no_file(recorded: Tasks, tmp_path: Pat
     assert not list(tmp_path.iterdir())
 
 
-def test_groups_that_draw_on_a_missing_schedule_are_refused_before_a_pass(
-    recorded: Tasks, tmp_path: Path
-) -> None:
+def test_groups_that_draw_on_a_missing_schedule_are_refused_before_a_pass(recorded, tmp_path) -> None:
     scorer = Stub()
     fewer = replace(DESIGN, transition=DESIGN.transition._replace(schedules=5))
     with pytest.raises(IncompleteError, match="a schedule is missing"):

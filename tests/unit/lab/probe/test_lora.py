@@ -196,9 +196,7 @@ def scale_base(model: Any) -> None:
     ],
     ids=["last-bit", "rows-swapped", "redrawn", "frozen", "thawed", "base-changed", "training-mode"],
 )
-def test_a_model_that_changes_between_passes_is_refused(
-    model: Any, change: Callable[[Any], object], problem: str
-) -> None:
+def test_a_model_that_changes_between_passes_is_refused(model, change, problem) -> None:
     rows = Scorer(model).scores(SOME, batch=2)
     next(rows), next(rows)
     change(model)
@@ -208,9 +206,7 @@ def test_a_model_that_changes_between_passes_is_refused(
 
 
 @pytest.mark.parametrize("change", [nudge, scale_base], ids=["adapter", "base"])
-def test_a_model_that_changed_after_the_last_pass_does_not_finish(
-    model: Any, change: Callable[[Any], None]
-) -> None:
+def test_a_model_that_changed_after_the_last_pass_does_not_finish(model, change) -> None:
     scorer = Scorer(model)
     list(scorer.scores(SOME))
     change(model)
@@ -220,9 +216,7 @@ def test_a_model_that_changed_after_the_last_pass_does_not_finish(
         scorer.scores(SOME)
 
 
-def test_the_hash_at_the_end_sees_what_the_sums_would_not(
-    model: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_hash_at_the_end_sees_what_the_sums_would_not(model, monkeypatch) -> None:
     scorer = Scorer(model)
     nudge(model)
     monkeypatch.setattr(scorer.adapter, "verify", lambda: None)

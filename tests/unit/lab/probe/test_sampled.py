@@ -14,8 +14,7 @@ import pytest
 from tests.unit.lab.probe import tiny
 from tests.unit.stack import require_stack
 from toolkit.estimators import importance_weights, outcome_moments, standardized
-from toolkit.lab.probe.gradients import log_probabilities
-from toolkit.lab.probe.lora import Scorer
+from toolkit.lab.probe.lora import Scorer, log_probabilities
 from toolkit.lab.probe.recorded import Transcript
 
 require_stack()

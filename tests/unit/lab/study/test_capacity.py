@@ -24,8 +24,7 @@ from toolkit.lab.play.launches import Launch
 from toolkit.lab.play.runner import play_runs
 from toolkit.lab.play.workplace import Workplace
 from toolkit.lab.task_pools import summarize
-from toolkit.lab.training.language_model.figures import step_figures
-from toolkit.lab.training.language_model.groups import Rollout, group_rows
+from toolkit.lab.training.language_model.groups import Rollout, group_rows, step_figures
 from toolkit.lab.training.recipe import load_recipe, specify_language_model
 from toolkit.lab.training.rows import groups_at
 from toolkit.registers import columns, row_tables

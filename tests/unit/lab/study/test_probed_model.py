@@ -26,7 +26,7 @@ from toolkit.lab.executors.executor import Executor  # noqa: E402
 from toolkit.lab.play.assemble import Assembly  # noqa: E402
 from toolkit.lab.policies.language_model.conversation import opening  # noqa: E402
 from toolkit.lab.policies.language_model.loading import load_chat  # noqa: E402
-from toolkit.lab.probe import spoken  # noqa: E402
+from toolkit.lab.probe import language_model  # noqa: E402
 from toolkit.lab.probing.probed import read_probed  # noqa: E402
 from toolkit.lab.probing.run import probe_all, probe_jobs  # noqa: E402
 from toolkit.lab.tasks.pools import load_task  # noqa: E402
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from toolkit.registers.arrow import Row
 
 SINGLE = 1e-4
-GRADED = spoken.Recorded
+GRADED = language_model.Recorded
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def graded() -> Iterator[None]:
         return GRADED(transcripts, tuple(float(sum(each.tokens) % 2) for each in transcripts), weights)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spoken, "Recorded", recorded)
+        patch.setattr(language_model, "Recorded", recorded)
         yield
 
 
@@ -92,8 +92,8 @@ def probed(jobs: tuple[ProbeJob, ...], folder: Path) -> MeasuredProbe:
     return probe_all(folder, jobs)
 
 
-def speaker(model: Any, base: Path) -> spoken.Speaker:
-    return spoken.Speaker(model, load_chat(str(base)), 1.0, 24, 24)
+def speaker(model: Any, base: Path) -> language_model.Speaker:
+    return language_model.Speaker(model, load_chat(str(base)), 1.0, 24, 24)
 
 
 def gram_of(probed: MeasuredProbe, trajectory: str, step: int, noise: str) -> list[Row]:
@@ -113,7 +113,7 @@ def test_its_gram_matrices_are_those_of_scores_from_a_loop_of_backward_passes(
     model = small.adapted(base, specification(base, run), 12)  # as the row of step 10 was made
     sampling = sampling_seed(DESIGN.root, run, 0)
     for rollouts in DESIGN.sets:
-        task = next(iter(spoken.record_tasks(speaker(model, base), rollouts, sampling, 10)))
+        task = next(iter(language_model.record_tasks(speaker(model, base), rollouts, sampling, 10)))
         row, *others = gram_of(probed, run, 10, rollouts.noise)
         assert len(others) == rollouts.tasks - 1
         scores = loop_scores(model, task.transcripts).astype(np.float64)
@@ -130,7 +130,7 @@ def test_a_rollout_is_sampled_from_the_seed_of_its_place(base: Path) -> None:
     model = small.adapted(base, specification(base, run), 2)
     rollouts, sampling = DESIGN.transition, 5
     chat = load_chat(str(base))
-    recorded = list(spoken.record_tasks(speaker(model, base), rollouts, sampling, 10))
+    recorded = list(language_model.record_tasks(speaker(model, base), rollouts, sampling, 10))
     task = load_task("diagnostic:1")
     numbers = units(sample_seed(sampling, 10, "probe/transition", (task.task_id, 1, 0)))
     tokens = chat.opening(opening(task.prompt))
@@ -151,10 +151,12 @@ def test_a_reward_is_the_true_outcome_of_the_rollout_s_desk(
 ) -> None:
     """Task by task, schedule by schedule: a desk is a success here where its schedule's seed is odd."""
     model = small.adapted(base, specification(base, RUNS[0]), 2)
-    monkeypatch.setattr(spoken, "Recorded", GRADED)
-    monkeypatch.setattr(spoken, "close", lambda desk: SimpleNamespace(true_success=desk.schedule.seed % 2))
+    monkeypatch.setattr(language_model, "Recorded", GRADED)
+    monkeypatch.setattr(
+        language_model, "close", lambda desk: SimpleNamespace(true_success=desk.schedule.seed % 2)
+    )
     rollouts = DESIGN.transition
-    found = [task.rewards for task in spoken.record_tasks(speaker(model, base), rollouts, 5, 10)]
+    found = [task.rewards for task in language_model.record_tasks(speaker(model, base), rollouts, 5, 10)]
     odd = [[evaluation_seed(f"diagnostic:{task}", k) % 2 for k in range(2)] for task in range(2)]
     assert {each for task in odd for each in task} == {0, 1}
     assert found == [tuple(float(each) for each in task for _ in range(2)) for task in odd]
@@ -167,7 +169,7 @@ def test_what_the_desk_answered_is_not_chosen(base: Path) -> None:
     turns = ((*calls, last), (*encode("done"), last))
     model = ScriptedModel(chat.tokenizer, [Part(turns, (), None)] * 2, 10_000)  # type: ignore[arg-type]
     clean = DESIGN.outcome._replace(tasks=1)
-    (task,) = spoken.record_tasks(spoken.Speaker(model, chat, 1.0, 400, 24), clean, 5, 0)
+    (task,) = language_model.record_tasks(language_model.Speaker(model, chat, 1.0, 400, 24), clean, 5, 0)
     for each in task.transcripts:
         start = len(chat.opening(opening(load_task("validation:0").prompt)))
         said = [token for token, chosen in zip(each.tokens, each.chosen, strict=True) if chosen]
@@ -269,7 +271,7 @@ def test_only_the_arms_of_one_seed_have_to_begin_from_one_adapter(
 @pytest.mark.slow
 def test_processes_change_no_byte(jobs: tuple[ProbeJob, ...], folder: Path, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spoken, "Recorded", GRADED)  # as other processes grade
+        patch.setattr(language_model, "Recorded", GRADED)  # as other processes grade
         probe_all(tmp_path / "one", jobs[:2])
     probe_all(tmp_path / "two", jobs[:2], Executor(places=2))
     assert snapshot(tmp_path / "two") == snapshot(tmp_path / "one")

@@ -23,7 +23,7 @@ from tests.unit.lab.study.small_model import DESIGN, RUNS, STEPS, specification 
 from toolkit.errors import IncompleteError  # noqa: E402
 from toolkit.lab.policies.language_model.conversation import Turn  # noqa: E402
 from toolkit.lab.policies.language_model.vllm_engine import extend  # noqa: E402
-from toolkit.lab.probe import spoken  # noqa: E402
+from toolkit.lab.probe import language_model  # noqa: E402
 from toolkit.lab.probing import probed_model  # noqa: E402
 from toolkit.lab.probing.run import probe_all, probe_jobs  # noqa: E402
 from toolkit.registers.arrow import to_arrow  # noqa: E402
@@ -109,23 +109,23 @@ def level(request: pytest.FixtureRequest) -> str:
 def probed(base: Path, level: str, tmp_path_factory: pytest.TempPathFactory) -> MeasuredProbe:
     engines: list[Elsewhere] = []
 
-    def opened(adapted: Any, chat: Chat, recipe: Any, model: str) -> spoken.Sampler:
+    def opened(adapted: Any, chat: Chat, recipe: Any, model: str) -> language_model.Sampler:
         assert model == str(base)
         engines.append(Elsewhere(adapted, chat))
         correction = recipe.loss.importance_sampling
-        return spoken.Sampler(engines[0], engines[0].synchronize, correction.level, correction.max)
+        return language_model.Sampler(engines[0], engines[0].synchronize, correction.level, correction.max)
 
     folder = tmp_path_factory.mktemp("probe")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(probed_model, "open_sampler", opened)
-        patch.setattr(spoken, "Recorded", graded)
+        patch.setattr(language_model, "Recorded", graded)
         found = probe_all(folder, jobs(base, folder, f"loss.importance_sampling.level={level}"))
     assert len(engines) == 1
     assert len(set(engines[0].synchronized)) == 2, "the policy of every checkpoint"
     return found
 
 
-GRADED = spoken.Recorded
+GRADED = language_model.Recorded
 
 
 def graded(transcripts: Any, rewards: Any, weights: Any) -> Any:

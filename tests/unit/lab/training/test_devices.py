@@ -36,9 +36,7 @@ def see(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, str | None], None]:
         (0, None, ()),
     ],
 )
-def test_gpus_are_called_as_the_variable_calls_them(
-    see: Callable[[int, str | None], None], number: int, listed: str | None, names: tuple[str, ...]
-) -> None:
+def test_gpus_are_called_as_the_variable_calls_them(see, number, listed, names) -> None:
     see(number, listed)
     assert visible_gpus() == names
 
@@ -48,9 +46,7 @@ def test_without_pytorch_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> Non
     assert visible_gpus() == ()
 
 
-def test_a_process_that_sees_several_gpus_trains_only_beside_others(
-    see: Callable[[int, str | None], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_sees_several_gpus_trains_only_beside_others(see, monkeypatch) -> None:
     see(1, "5")
     check_one_gpu("c2-paired-s0")
     see(2, "5,6")
@@ -64,9 +60,7 @@ def test_a_process_that_sees_several_gpus_trains_only_beside_others(
 
 
 @pytest.mark.parametrize(("name", "variable"), DIVIDING.items())
-def test_weights_that_would_be_divided_are_refused(
-    monkeypatch: pytest.MonkeyPatch, name: str, variable: str
-) -> None:
+def test_weights_that_would_be_divided_are_refused(monkeypatch, name, variable) -> None:
     monkeypatch.setenv(variable, "false")
     check_whole_copies()
     monkeypatch.setenv(variable, "true")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from toolkit.errors import DamagedError
 from toolkit.estimators import mean_centred, standardized
+from toolkit.lab.policies.agent import score
 from toolkit.lab.policies.loglinear import Policy, layout, untrained
-from toolkit.lab.policies.score import score
 from toolkit.lab.tasks.pools import load_task
 from toolkit.lab.training.checkpoint import checkpoint_row, read_checkpoint
 from toolkit.lab.training.grpo import advantages_of, play_rollout, train_step
@@ -86,9 +86,6 @@ def test_tasks_of_one_request_are_met_once_before_any_is_met_again() -> None:
     assert {len(load_task(f"train:{task}").templates) for task in met} == {1}
     again = [group.task for step in range(82, 163) for group in groups_at(alone, step)]
     assert (sorted(again), again != met) == (sorted(met), True)
-
-
-def test_groups_of_one_step_have_schedules_of_their_own() -> None:
     seeds = [group.schedule_seeds[0] for step in (1, 2) for group in groups_at(SMALL, step)]
     assert len(set(seeds)) == len(seeds)
 
@@ -218,9 +215,7 @@ def by_hand(run: Specification, most: int) -> tuple[list[list[int]], list[float]
 
 @pytest.mark.parametrize("loss_type", ["dapo", "dr_grpo"])
 @pytest.mark.parametrize("arm_name", ["paired", "independent"])
-def test_a_resampled_step_drops_constant_groups_and_climbs_on_the_others(
-    arm_name: str, loss_type: str
-) -> None:
+def test_a_resampled_step_drops_constant_groups_and_climbs_on_the_others(arm_name, loss_type) -> None:
     run = arm(
         arm_name, constant_groups="resampled", loss_type=loss_type, optimizer="gradient", learning_rate="1"
     )
@@ -235,9 +230,7 @@ def test_a_resampled_step_drops_constant_groups_and_climbs_on_the_others(
 
 
 @pytest.mark.parametrize("most", [1, 2])
-def test_a_step_that_has_drawn_the_most_goes_on_with_what_it_has(
-    monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
+def test_a_step_that_has_drawn_the_most_goes_on_with_what_it_has(monkeypatch, most) -> None:
     monkeypatch.setattr("toolkit.lab.training.rows.MOST_DRAWS", most)
     run = replace(RESAMPLED, prompts_per_step=3, optimizer="gradient", learning_rate="1")
     runs = (replace(run, seed=seed) for seed in range(20))
@@ -281,12 +274,9 @@ def test_both_designs_draw_the_same_tasks_whatever_came_before() -> None:
     assert {len(set(group.schedule_seeds)) for group in independent} == {8}
 
 
-def test_training_gives_the_same_bits_everywhere() -> None:
+def test_training_gives_the_same_bits_everywhere_and_arms_take_samples_of_their_own() -> None:
     parameters = trained(SMALL, 2).parameters
     assert hashlib.sha256(struct.pack(f"<{len(parameters)}d", *parameters)).hexdigest() == TWO_STEPS
-
-
-def test_arms_take_samples_of_their_own() -> None:
     assert trained(SMALL, 1) != trained(replace(SMALL, run_id="another"), 1)
 
 
@@ -298,12 +288,6 @@ def test_a_spurious_group_is_all_correct_and_varies_and_none_is_paired(name: str
     assert any(spurious) == is_any
 
 
-def test_a_checkpoint_comes_back_bit_for_bit() -> None:
-    weights = trained(SMALL, 1)
-    row = checkpoint_row("r", weights)
-    assert read_checkpoint(row, "r", layout(2).size) == weights
-
-
 @pytest.mark.parametrize(
     ("run_id", "surface_tokens", "number", "problem"),
     [
@@ -312,9 +296,10 @@ def test_a_checkpoint_comes_back_bit_for_bit() -> None:
         ("r", 2, 1e-300, "not those that were written"),
     ],
 )
-def test_another_checkpoint_or_a_changed_one_is_refused(
-    run_id: str, surface_tokens: int, number: float, problem: str
-) -> None:
+def test_another_checkpoint_or_a_changed_one_is_refused(run_id, surface_tokens, number, problem) -> None:
+    weights = trained(SMALL, 1)
+    row = checkpoint_row("r", weights)
+    assert read_checkpoint(row, "r", layout(2).size) == weights
     row = checkpoint_row("r", start(untrained(2)))
     row["second_moment"][3] = number
     with pytest.raises(DamagedError, match=problem):

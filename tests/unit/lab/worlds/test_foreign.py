@@ -1,15 +1,19 @@
-"""A desk in a foreign world: what is added to the world's own answers, and how requests are graded."""
+"""Foreign worlds: the desk, the deal of pools, and a missing package."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
+from tests.conftest import CHECKOUT
+from toolkit.errors import DamagedError, IncompleteError
 from toolkit.lab.tasks.task import Call
+from toolkit.lab.worlds import world
 from toolkit.lab.worlds.foreign import ForeignDesk, ForeignTask, Request, deal, in_envelope
 from toolkit.noise.faults import Mixture
 from toolkit.noise.regimes import REGIMES, Regime
 from toolkit.noise.tools import Fault, Tool
+from toolkit.registers.study import open_study, specification_document
 
 
 class Shelf:
@@ -38,9 +42,7 @@ class Shelves:
     def begin(self, _task: ForeignTask) -> Shelf:
         return Shelf()
 
-    def fulfilled(
-        self, _task: ForeignTask, request: int, state: Any, _shown: Sequence[Any], _made: int
-    ) -> bool:
+    def fulfilled(self, _task, request, state, _shown, _made) -> bool:
         return bool(state.names.count("xy"[request]) == 1)
 
 
@@ -134,3 +136,25 @@ def test_sources_are_dealt_out_whole_and_to_the_last() -> None:
     }
     assert all(len(pools) == 1 for pools in owners.values())
     assert [len(numbers) for numbers in dealt.values()] == [45, 21, 24]
+
+
+def test_a_study_says_its_worlds() -> None:
+    assert world.worlds_of(open_study(CHECKOUT / "registers/bfcl")) == ["bfcl_turns", "bfcl_scenarios"]
+    assert world.worlds_of(open_study(CHECKOUT / "registers/coupled")) == []
+
+
+@pytest.mark.parametrize("kind", [IncompleteError, DamagedError])
+def test_what_is_missing_is_said_and_stops_nothing(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: str) -> None:
+        raise kind("not here", remedy="pip install it")
+
+    monkeypatch.setattr(world, "open_world", refuse)
+    lack = world.missing(open_study(CHECKOUT / "registers/bfcl"))
+    assert (lack is not None, str(lack)) == (True, "not here\n  what to do: pip install it")
+    assert world.missing(open_study(CHECKOUT / "registers/coupled")) is None
+
+
+@pytest.mark.parametrize("said", [None, "", "{", "[1]", "[" * 100_000, '"text"'])
+def test_a_specification_that_is_none_says_nothing(said: str | None) -> None:
+    assert specification_document({"specification": said}) == {}
+    assert specification_document({}) == {}

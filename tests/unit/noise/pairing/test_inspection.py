@@ -9,9 +9,7 @@ import polars as pl
 import pytest
 
 from tests.conftest import CHECKOUT, Toolkit
-from toolkit.lab.inspection.agreement import agreement, asked
-from toolkit.lab.inspection.calls import Call, calls_of_text
-from toolkit.lab.inspection.inspection import inspect_log
+from toolkit.lab.inspection.inspection import Call, agreement, asked, calls_of_text, inspect_log
 from toolkit.noise.declaration import declare
 from toolkit.noise.draws import Design, group_seeds
 from toolkit.noise.regimes import REGIMES

@@ -57,10 +57,7 @@ class Chat:
         return Turn(calls, message.get("content") or "", tuple(tokens), cut)
 
     def parse(self, tokens: Sequence[int], before: Sequence[int]) -> Message:
-        """Return the message that tokens say; what cannot be read as calls is text.
-
-        A call whose arguments are left out has none, as TRL has it where it trains.
-        """
+        """Return the message that tokens say; what cannot be read as calls is text."""
         tokenizer = self.tokenizer
         try:
             message = tokenizer.parse_response(list(tokens), prefix=list(before)) or {}
@@ -119,9 +116,7 @@ def _well_formed(calls: Any) -> bool:
 
 
 def _unusable(why: str) -> UsageError:
-    return UsageError(
-        "the model's chat template cannot be used for tool calling",
-        expected="a template that writes tool calls and their answers, the same way every time",
-        found=f"one that {why}",
-        remedy="choose a model that was trained to call tools",
-    )
+    problem = "the model's chat template cannot be used for tool calling"
+    expected = "a template that writes tool calls and their answers, the same way every time"
+    remedy = "choose a model that was trained to call tools"
+    return UsageError(problem, expected=expected, found=f"one that {why}", remedy=remedy)

@@ -64,10 +64,7 @@ class Play(NamedTuple):
 
 
 class TurnTaker(Protocol):
-    """Takes turns of conversations.
-
-    An engine whose samples can be shared between models, or that samples nothing, says `shares_samples`.
-    """
+    """Takes turns of conversations."""
 
     def turns(self, conversations: Sequence[Conversation]) -> list[Turn]:
         """Return one turn of each conversation; its seed and turn decide what is sampled."""

@@ -101,12 +101,10 @@ class Endpoint:
             return None
         models = {str(card.get("id")): card for card in cards if isinstance(card, dict)}
         if models and self.model not in models:
-            raise UsageError(
-                f"the server has no model {self.model[:EXCERPT]!r}",
-                expected=", ".join(sorted(models)[:5]),
-                where=self.server.url,
-                remedy="give one of these as --model",
-            )
+            problem = f"the server has no model {self.model[:EXCERPT]!r}"
+            expected = ", ".join(sorted(models)[:5])
+            where = self.server.url
+            raise UsageError(problem, expected=expected, where=where, remedy="give one of these as --model")
         return models.get(self.model)
 
     def turns(self, conversations: Sequence[Conversation]) -> list[Turn]:
@@ -125,12 +123,10 @@ class Endpoint:
         try:
             turn = read_turn(answer)
         except (KeyError, IndexError, TypeError, AttributeError) as error:
-            raise DamagedError(
-                "the server's answer is no turn of a conversation",
-                expected="choices, with a message in the first",
-                found=f"{type(error).__name__} {error}: {json.dumps(answer)[:EXCERPT]}",
-                where=self.server.url,
-            ) from None
+            problem = "the server's answer is no turn of a conversation"
+            expected = "choices, with a message in the first"
+            found = f"{type(error).__name__} {error}: {json.dumps(answer)[:EXCERPT]}"
+            raise DamagedError(problem, expected=expected, found=found, where=self.server.url) from None
         if turn.calls:
             self._has_read_a_call.set()
         return turn
@@ -166,20 +162,13 @@ class Endpoint:
             return
         for turn in turns:
             if any(mark in turn.text for mark in MARKS):
-                raise UsageError(
-                    "the server gives the model's calls back as text: it does not read them",
-                    found=turn.text[:EXCERPT],
-                    where=self.server.url,
-                    remedy=SERVE_WITH_TOOLS,
-                )
+                problem = "the server gives the model's calls back as text: it does not read them"
+                found = turn.text[:EXCERPT]
+                raise UsageError(problem, found=found, where=self.server.url, remedy=SERVE_WITH_TOOLS)
 
 
 def read_turn(answer: Mapping[str, Any]) -> Turn:
-    """Return the turn that an answer holds.
-
-    A call whose arguments cannot be read is a call all the same: its text stands for them, and whoever
-    executes it refuses and charges it.
-    """
+    """Return the turn that an answer holds."""
     choice = answer["choices"][0]
     message = choice["message"]
     calls = tuple(_call(call["function"]) for call in message.get("tool_calls") or ())

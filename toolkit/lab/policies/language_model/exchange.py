@@ -56,7 +56,14 @@ class Server:
                 return _read_json(self._exchange(request), self.url)
             except _Passing as passing:
                 if attempt == most:
-                    self._give_up(passing, attempt)
+                    times = "once" if attempt == 1 else f"{attempt} times"
+                    raise IncompleteError(
+                        "the server does not answer",
+                        found=f"{passing.reason} (asked {times})",
+                        where=self.url,
+                        remedy="check that it is running, and its address; the same command again goes on "
+                        "from what was recorded",
+                    ) from None
                 time.sleep(min(passing.wait_s or PAUSE_S * 2 ** (attempt - 1), LONGEST_PAUSE_S))
         raise AssertionError(most)
 
@@ -79,12 +86,10 @@ class Server:
         except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
             self._unreached(error)
         if len(content) > LARGEST_ANSWER:
-            raise DamagedError(
-                "the server's answer has no end",
-                expected=f"{LARGEST_ANSWER} bytes at most",
-                where=self.url,
-                remedy="check the address, and what the server answers there",
-            )
+            problem = "the server's answer has no end"
+            expected = f"{LARGEST_ANSWER} bytes at most"
+            remedy = "check the address, and what the server answers there"
+            raise DamagedError(problem, expected=expected, where=self.url, remedy=remedy)
         return content
 
     def _unreached(self, error: Exception) -> NoReturn:
@@ -104,16 +109,6 @@ class Server:
             ) from None
         raise _Passing(str(reason) or type(reason).__name__) from None
 
-    def _give_up(self, passing: "_Passing", attempts: int) -> NoReturn:
-        times = "once" if attempts == 1 else f"{attempts} times"
-        raise IncompleteError(
-            "the server does not answer",
-            found=f"{passing.reason} (asked {times})",
-            where=self.url,
-            remedy="check that it is running, and its address; the same command again goes on from "
-            "what was recorded",
-        ) from None
-
     def _headers(self) -> dict[str, str]:
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "toolkit"}
         key = self._key()
@@ -124,12 +119,10 @@ class Server:
             return None
         key = os.environ.get(self.key_variable, "").strip()
         if not key or not key.isascii() or not key.isprintable():
-            raise UsageError(
-                f"the environment variable {self.key_variable} holds no API key",
-                expected="visible ASCII characters",
-                found="something else" if key else "nothing",
-                remedy="set it, or leave --api-key-env out for a server that wants no key",
-            )
+            problem = f"the environment variable {self.key_variable} holds no API key"
+            found = "something else" if key else "nothing"
+            remedy = "set it, or leave --api-key-env out for a server that wants no key"
+            raise UsageError(problem, expected="visible ASCII characters", found=found, remedy=remedy)
         return key
 
     def _without_key(self, text: str) -> str:
@@ -163,19 +156,12 @@ def server_url(text: str) -> str:
         sound = bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
         sound = False
-    if (
-        not sound
-        or parts.scheme not in {"http", "https"}
-        or parts.query
-        or parts.fragment
-        or "@" in parts.netloc
-    ):
-        raise UsageError(
-            "this is not the address of a server",
-            expected="http://localhost:8000/v1",
-            found="an address with a password" if "@" in text else text[:EXCERPT],
-            remedy="an API key is given by the variable that holds it: --api-key-env NAME",
-        )
+    is_plain = sound and parts.scheme in {"http", "https"} and "@" not in parts.netloc
+    if not is_plain or parts.query or parts.fragment:
+        problem = "this is not the address of a server"
+        found = "an address with a password" if "@" in text else text[:EXCERPT]
+        remedy = "an API key is given by the variable that holds it: --api-key-env NAME"
+        raise UsageError(problem, expected="http://localhost:8000/v1", found=found, remedy=remedy)
     path = parts.path.rstrip("/").removesuffix("/chat/completions").rstrip("/")
     return f"{parts.scheme}://{parts.netloc}{path or '/v1'}"
 
@@ -190,9 +176,6 @@ def _read_json(content: bytes, url: str) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
-        raise DamagedError(
-            "the server's answer is not JSON",
-            found=content[:EXCERPT].decode(errors="replace"),
-            where=url,
-            remedy="check that the address is that of an OpenAI-compatible server; mostly it ends in /v1",
-        ) from None
+        found = content[:EXCERPT].decode(errors="replace")
+        remedy = "check that the address is that of an OpenAI-compatible server; mostly it ends in /v1"
+        raise DamagedError("the server's answer is not JSON", found=found, where=url, remedy=remedy) from None

@@ -48,13 +48,9 @@ def check_importable(where: str) -> None:
         import_module(_MODULE)
     except Exception as error:  # noqa: BLE001 - compilers and drivers raise errors of their own
         text = str(error).strip().partition("\n")[0][:EXCERPT]
-        raise UsageError(
-            f"{DISTRIBUTION} is named by the recipe, and its kernels cannot be imported",
-            expected=_MODULE,
-            found=f"{type(error).__name__}: {text}, with Triton {installed('triton') or 'missing'}",
-            where=where,
-            remedy=_REMEDY,
-        ) from None
+        problem = f"{DISTRIBUTION} is named by the recipe, and its kernels cannot be imported"
+        found = f"{type(error).__name__}: {text}, with Triton {installed('triton') or 'missing'}"
+        raise UsageError(problem, expected=_MODULE, found=found, where=where, remedy=_REMEDY) from None
 
 
 def check_kernels(model: Any, where: str) -> None:
@@ -62,13 +58,9 @@ def check_kernels(model: Any, where: str) -> None:
     kernels = kernels_of(model)
     others = {name: package for name, package in kernels.items() if RULE in name and package != PACKAGE}
     if others:
-        raise UsageError(
-            f"the recipe names {DISTRIBUTION}, and transformers computes linear attention without it",
-            expected=f"{RULE} of {PACKAGE}",
-            found=kernels_text(others),
-            where=where,
-            remedy=_REMEDY,
-        )
+        problem = f"the recipe names {DISTRIBUTION}, and transformers computes linear attention without it"
+        expected = f"{RULE} of {PACKAGE}"
+        raise UsageError(problem, expected=expected, found=kernels_text(others), where=where, remedy=_REMEDY)
 
 
 def _functions_of(kind: type) -> Iterator[tuple[str, str]]:

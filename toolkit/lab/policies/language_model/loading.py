@@ -47,12 +47,9 @@ def load_model(
                 loaded = PeftModel.from_pretrained(loaded, adapter)
             return loaded.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
         except torch.OutOfMemoryError as error:
-            raise IncompleteError(
-                "there is not enough memory for the model's weights",
-                found=str(error)[:EXCERPT],
-                where=model,
-                remedy="choose a smaller model, or ask a server that holds it: --endpoint URL",
-            ) from None
+            problem = "there is not enough memory for the model's weights"
+            remedy = "choose a smaller model, or ask a server that holds it: --endpoint URL"
+            raise IncompleteError(problem, found=str(error)[:EXCERPT], where=model, remedy=remedy) from None
 
 
 def own_class(model: str, revision: str | None) -> Any:
@@ -72,12 +69,9 @@ def loading(model: str) -> Iterator[None]:
     except ImportError as error:
         raise IncompleteError("this engine needs transformers", found=error, remedy=INSTALL) from None
     except (OSError, ValueError, KeyError) as error:
-        raise IncompleteError(
-            "the model cannot be loaded",
-            found=f"{type(error).__name__}: {str(error).strip().splitlines()[0][:EXCERPT]}",
-            where=model,
-            remedy="give the folder of a model and its tokenizer, or owner/name of one on the Hub",
-        ) from None
+        found = f"{type(error).__name__}: {str(error).strip().splitlines()[0][:EXCERPT]}"
+        remedy = "give the folder of a model and its tokenizer, or owner/name of one on the Hub"
+        raise IncompleteError("the model cannot be loaded", found=found, where=model, remedy=remedy) from None
 
 
 @contextmanager
@@ -126,10 +120,7 @@ FOR_PROCESSORS = "+cpu"
 
 
 def installed(package: str) -> str | None:
-    """Return the version of a package that is installed; None where it is not.
-
-    On the package index, vLLM for processors has a name of its own.
-    """
+    """Return the version of a package that is installed; None where it is not."""
     try:
         return version(package)
     except PackageNotFoundError:

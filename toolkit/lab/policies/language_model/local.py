@@ -14,8 +14,7 @@ from toolkit.lab.policies.language_model.conversation import (
     opening,
     take_turn,
 )
-from toolkit.lab.policies.language_model.gumbel import SharedNoise
-from toolkit.lab.policies.language_model.lockstep import speak
+from toolkit.lab.policies.language_model.lockstep import SharedNoise, speak
 from toolkit.seeds import units
 
 BATCH = 64

@@ -1,22 +1,74 @@
-"""From what a user names to an engine, and to what says whether two evaluations are of the same policy."""
+"""From what a user names to an engine, and to what identifies the policy that it evaluates.
+
+The scripted agents are an engine too: they need no model, so that conversations can be tried with them.
+"""
 
 import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from toolkit.canonical import canonical
 from toolkit.errors import UsageError
 from toolkit.files import file_sha256
 from toolkit.lab.backoffice.schemas import openai_tools
 from toolkit.lab.episodes.agents import AGENTS
-from toolkit.lab.policies.language_model.conversation import INSTRUCTIONS, MAX_TOKENS, Player, TurnTaker
+from toolkit.lab.episodes.desk import Agent
+from toolkit.lab.policies.language_model.conversation import (
+    INSTRUCTIONS,
+    MAX_TOKENS,
+    Conversation,
+    Player,
+    Turn,
+    TurnTaker,
+)
 from toolkit.lab.policies.language_model.endpoint import CONCURRENCY, TURN_TOKENS, Endpoint
 from toolkit.lab.policies.language_model.exchange import TIMEOUT_S, Server
 from toolkit.lab.policies.language_model.loading import installed, load_chat, load_model, model_path
 from toolkit.lab.policies.language_model.options import UNTOLD, EngineOptions
-from toolkit.lab.policies.language_model.scripted import ScriptedEngine
+
+
+class _NextCall(Exception):  # noqa: N818 - a signal to whoever plays the agent, not an error
+    """The agent wants an answer that the conversation does not have yet."""
+
+    def __init__(self, tool: str, arguments: dict[str, Any]) -> None:
+        super().__init__(tool)
+        self.call = (tool, arguments)
+
+
+@dataclass(frozen=True)
+class ScriptedEngine:
+    """Says what a scripted agent says."""
+
+    agent: str  # its name: `reference` or `careless`
+
+    shares_samples: ClassVar[bool] = True
+
+    def turns(self, conversations: Sequence[Conversation]) -> list[Turn]:
+        """Return the next turn of each conversation."""
+        return [next_turn(AGENTS[self.agent], conversation.messages) for conversation in conversations]
+
+
+def next_turn(agent: Agent, messages: Sequence[Mapping[str, Any]]) -> Turn:
+    """Return what an agent says next: one call, or nothing where it is done."""
+    (prompt,) = (str(message["content"]) for message in messages if message["role"] == "user")
+    answers = (json.loads(message["content"]) for message in messages if message["role"] == "tool")
+
+    def call(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        answer: dict[str, Any] | None = next(answers, None)
+        if answer is None:
+            raise _NextCall(tool, arguments)
+        return answer
+
+    try:
+        agent(prompt, call)
+    except _NextCall as wanted:
+        return Turn((wanted.call,), "")
+    return Turn((), "")
+
 
 ENGINES = ("transformers", "vllm", "endpoint", "scripted")
 SHARING = ("transformers", "scripted")
@@ -56,7 +108,12 @@ def open_engine(opening: Opening) -> TurnTaker | Player:
     if opening.engine == "scripted":
         return ScriptedEngine(_agent(opening.model))
     if opening.engine == "endpoint":
-        return _endpoint(opening)
+        server = Server(opening.url or "", opening.key_variable, timeout_s=opening.timeout_s)
+        return Endpoint(
+            *(server, opening.model, openai_tools(), opening.temperature),
+            *(opening.max_tokens or TURN_TOKENS, opening.concurrency),
+            *(dict(opening.chat_options), dict(opening.request_options)),
+        )
     path, revision, adapter = model_path(opening.model), opening.revision, opening.adapter
     most, options = opening.max_tokens or MAX_TOKENS, opening.options
     if opening.engine == "transformers":
@@ -64,16 +121,9 @@ def open_engine(opening: Opening) -> TurnTaker | Player:
 
         chat = load_chat(path, revision, opening.chat_options)
         model = load_model(path, revision, adapter, dtype=options.dtype)
-        return LocalEngine(
-            model,
-            chat,
-            opening.temperature,
-            most,
-            context=options.max_length,
-            conversations=options.conversations or BATCH,
-        )
-    from toolkit.lab.policies.language_model.agreement import check_agreement
-    from toolkit.lab.policies.language_model.vllm_engine import VllmEngine, open_llm
+        at_once = options.conversations or BATCH
+        return LocalEngine(model, chat, opening.temperature, most, options.max_length, at_once)
+    from toolkit.lab.policies.language_model.vllm_engine import VllmEngine, check_agreement, open_llm
 
     llm = open_llm(path, revision, adapter, options)
     chat = load_chat(path, revision, opening.chat_options)
@@ -83,10 +133,7 @@ def open_engine(opening: Opening) -> TurnTaker | Player:
 
 
 def identify(opening: Opening) -> dict[str, Any]:
-    """Return what decides an engine's turns, as JSON values; where it runs and how fast does not enter.
-
-    Two evaluations whose identities differ are of different policies, or of different code.
-    """
+    """Return what decides an engine's turns, as JSON values; where it runs and how fast does not enter."""
     identity = {
         "engine": opening.engine,
         "model": _called(opening),
@@ -117,21 +164,6 @@ def _agent(name: str) -> str:
     return name
 
 
-def _endpoint(opening: Opening) -> Endpoint:
-    server = Server(opening.url or "", opening.key_variable, timeout_s=opening.timeout_s)
-    most = opening.max_tokens or TURN_TOKENS
-    return Endpoint(
-        server,
-        opening.model,
-        openai_tools(),
-        opening.temperature,
-        most,
-        opening.concurrency,
-        dict(opening.chat_options),
-        dict(opening.request_options),
-    )
-
-
 def _called(opening: Opening) -> str:
     """Return what a model is called: of a folder its name, wherever it lies."""
     folder = Path(opening.model)
@@ -150,11 +182,10 @@ def model_commit(model: str, revision: str | None) -> str:
         # Of what the cache has, too; the file lies in a folder that has the commit's name.
         return Path(hf_hub_download(model, "config.json", revision=revision)).parent.name
     except (OSError, ValueError) as error:
-        raise UsageError(
-            "there is no such model: neither a folder, nor one on the Hub that can be had from here",
-            found=f"{model}: {type(error).__name__}: {str(error).splitlines()[0][:200]}",
-            remedy="give the folder of a model, or owner/name of one on the Hub (and --revision)",
-        ) from None
+        problem = "there is no such model: neither a folder, nor one on the Hub that can be had from here"
+        found = f"{model}: {type(error).__name__}: {str(error).splitlines()[0][:200]}"
+        remedy = "give the folder of a model, or owner/name of one on the Hub (and --revision)"
+        raise UsageError(problem, found=found, remedy=remedy) from None
 
 
 def folder_sha256(folder: Path) -> str:

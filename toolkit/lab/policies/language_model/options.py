@@ -21,10 +21,7 @@ class EngineOptions:
     conversations: int | None = None  # most conversations side by side
 
     def deciding(self) -> dict[str, Any]:
-        """Return those that decide turns, as far as they are given.
-
-        Memory and GPUs do not, beyond the last digits of sums; company does where samples are the same again.
-        """
+        """Return those that decide turns, as far as they are given."""
         given = {name: getattr(self, name) for name in ("max_length", "dtype", "conversations")}
         return {name: value for name, value in given.items() if value is not None}
 
@@ -58,40 +55,20 @@ def read_options(texts: Sequence[str], engine: str) -> EngineOptions:
                 found=text,
             )
         if name not in HEEDED.get(engine, ()):
-            raise UsageError(
-                f"the engine {engine} has no use for --engine-option {name}",
-                expected=", ".join(HEEDED.get(engine, ())) or None,
-                remedy="leave it out, or name the engine that it is for with --engine",
-            )
-        read, expected = _READ.get(name, (_count, "a whole number, 1 or more"))
+            problem = f"the engine {engine} has no use for --engine-option {name}"
+            remedy = "leave it out, or name the engine that it is for with --engine"
+            raise UsageError(problem, expected=", ".join(HEEDED.get(engine, ())) or None, remedy=remedy)
+        kind, allows, expected = _ALLOWED.get(name, (int, lambda n: n >= 1, "a whole number, 1 or more"))
         try:
-            given[name] = read(value)
+            given[name] = kind(value)
         except ValueError:
-            raise UsageError(f"{name} is out of its range", expected=expected, found=value) from None
+            given[name] = None
+        if given[name] is None or not allows(given[name]):
+            raise UsageError(f"{name} is out of its range", expected=expected, found=value)
     return EngineOptions(**given)
 
 
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
-
-
-def _share(text: str) -> float:
-    number = float(text)
-    if not 0 < number < 1:
-        raise ValueError(text)
-    return number
-
-
-def _format(text: str) -> str:
-    if text not in DTYPES:
-        raise ValueError(text)
-    return text
-
-
-_READ: dict[str, tuple[Callable[[str], Any], str]] = {
-    "gpu_memory": (_share, "a share, above 0 and below 1"),
-    "dtype": (_format, ", ".join(DTYPES)),
+_ALLOWED: dict[str, tuple[type, Callable[[Any], bool], str]] = {
+    "gpu_memory": (float, lambda share: 0 < share < 1, "a share, above 0 and below 1"),
+    "dtype": (str, lambda text: text in DTYPES, ", ".join(DTYPES)),
 }

@@ -33,42 +33,25 @@ class ContextError(IncompleteError):
 
 def refusal(status: int, body: str, url: str) -> ToolkitError:
     """Return the error that a refusal stands for."""
-    message = f"HTTP {status}: {words(body)}"
+    kind: type[ToolkitError] = UsageError
+    problem, remedy = "the server refuses the question", None
     if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-        return IncompleteError(
-            "the server wants another API key, or one at all",
-            found=message,
-            where=url,
-            remedy="put the key into an environment variable and name it: --api-key-env NAME",
-        )
-    if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
-        return UsageError(
-            "the server sends elsewhere, where no key is sent to",
-            found=message,
-            where=url,
-            remedy="give the address that it moved to",
-        )
-    if _TOOLS.search(body):
-        return UsageError(
-            "the server calls no tools with this model", found=message, where=url, remedy=SERVE_WITH_TOOLS
-        )
-    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or _CONTEXT.search(body):
-        return ContextError(
-            "the model's context is too small for the conversation",
-            found=message,
-            where=url,
-            remedy="serve the model with a longer context (vLLM: --max-model-len), or let it say less "
-            "(--max-tokens); what was recorded is kept",
-        )
-    if status == HTTPStatus.NOT_FOUND:
-        return UsageError(
-            "the server knows no such model, or is asked in the wrong place",
-            found=message,
-            where=url,
-            remedy="--model takes the name that the server gives it (see its /v1/models); mostly the address "
-            "ends in /v1",
-        )
-    return UsageError("the server refuses the question", found=message, where=url)
+        kind, problem = IncompleteError, "the server wants another API key, or one at all"
+        remedy = "put the key into an environment variable and name it: --api-key-env NAME"
+    elif HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
+        problem = "the server sends elsewhere, where no key is sent to"
+        remedy = "give the address that it moved to"
+    elif _TOOLS.search(body):
+        problem, remedy = "the server calls no tools with this model", SERVE_WITH_TOOLS
+    elif status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or _CONTEXT.search(body):
+        kind, problem = ContextError, "the model's context is too small for the conversation"
+        remedy = "serve the model with a longer context (vLLM: --max-model-len), or let it say less "
+        remedy += "(--max-tokens); what was recorded is kept"
+    elif status == HTTPStatus.NOT_FOUND:
+        problem = "the server knows no such model, or is asked in the wrong place"
+        remedy = "--model takes the name that the server gives it (see its /v1/models); mostly the address "
+        remedy += "ends in /v1"
+    return kind(problem, found=f"HTTP {status}: {words(body)}", where=url, remedy=remedy)
 
 
 def is_final(status: int, body: str) -> bool:

@@ -1,8 +1,12 @@
-"""A model in this process: vLLM, all conversations of a block at once.
+"""A model in this process: vLLM, all conversations of a block at once, after a check of its policy.
 
 vLLM is given tokens and gives tokens: what was sampled is kept as it is, as in `local`. Every turn is a
 request with a seed of its own, so that what is sampled depends on the conversation; which others share its
 batch enters by the last digits of the model's sums alone.
+
+Before anything that vLLM samples is recorded, its log-probabilities are compared with those of transformers
+on the same tokens. A configuration that both read differently, other weights, or an adapter that was left out
+show here; nothing else would show them but a run that learns less than it might.
 """
 
 import json
@@ -10,14 +14,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolkit.errors import EXCERPT, IncompleteError, UsageError
 from toolkit.files import read_bytes
 from toolkit.lab.policies.language_model.chat import Chat
-from toolkit.lab.policies.language_model.conversation import MAX_TOKENS, Conversation, Turn
+from toolkit.lab.policies.language_model.conversation import MAX_TOKENS, Conversation, Turn, opening
 from toolkit.lab.policies.language_model.loading import loading
 from toolkit.lab.policies.language_model.options import UNTOLD, EngineOptions
+from toolkit.lab.tasks.pools import load_task
 from toolkit.seeds import turn_seed
 
 RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
@@ -27,15 +32,7 @@ _SIGN = 1
 
 
 class VllmEngine:
-    """Takes turns with vLLM.
-
-    Args:
-        llm: a `vllm.LLM`.
-        chat: the model's tokenizer.
-        adapter: folder of an adapter to put on the model; None for none.
-        temperature: divides the logits; 0 takes the most likely token.
-        max_tokens: most tokens of a conversation beyond its opening.
-    """
+    """Takes turns with vLLM."""
 
     def __init__(
         self,
@@ -141,11 +138,8 @@ def check_installed(*others: str) -> None:
         for name in ("vllm", *others):
             import_module(name)
     except ImportError as error:
-        raise IncompleteError(
-            "this engine needs vLLM, and vLLM a GPU",
-            found=error,
-            remedy="pip install 'paired-rollouts-toolkit[gpu]'; to evaluate, a server does: --endpoint URL",
-        ) from None
+        remedy = "pip install 'paired-rollouts-toolkit[gpu]'; to evaluate, a server does: --endpoint URL"
+        raise IncompleteError("this engine needs vLLM, and vLLM a GPU", found=error, remedy=remedy) from None
 
 
 @contextmanager
@@ -215,12 +209,10 @@ def _rank(folder: str) -> int:
         rank = int(json.loads(read_bytes(path))["r"])
         return next(size for size in RANKS if size >= rank)
     except (ValueError, KeyError, TypeError, StopIteration) as error:
-        raise IncompleteError(
-            "the adapter does not say its rank, or is too large for vLLM",
-            expected=f"r of at most {RANKS[-1]}",
-            found=f"{type(error).__name__}: {error}",
-            where=path,
-        ) from None
+        problem = "the adapter does not say its rank, or is too large for vLLM"
+        expected = f"r of at most {RANKS[-1]}"
+        found = f"{type(error).__name__}: {error}"
+        raise IncompleteError(problem, expected=expected, found=found, where=path) from None
 
 
 def extend(talk: Conversation, chat: Chat, context: int) -> None:
@@ -229,12 +221,10 @@ def extend(talk: Conversation, chat: Chat, context: int) -> None:
         talk.tokens = chat.opening(talk.messages)
         talk.opened = len(talk.tokens)
         if talk.opened >= context:
-            raise UsageError(
-                "the model's context is too small for the task and its tools",
-                expected=f"more than {talk.opened} tokens",
-                found=f"{context} tokens",
-                remedy="choose a model with a longer context",
-            )
+            problem = "the model's context is too small for the task and its tools"
+            expected = f"more than {talk.opened} tokens"
+            remedy = "choose a model with a longer context"
+            raise UsageError(problem, expected=expected, found=f"{context} tokens", remedy=remedy)
         return
     answers: list[dict[str, Any]] = []
     for message in reversed(talk.messages):
@@ -247,3 +237,70 @@ def extend(talk: Conversation, chat: Chat, context: int) -> None:
 def room(talk: Conversation, most: int, context: int) -> int:
     """Return how many tokens the next turn may have; none are left where it is zero or less."""
     return min(most - (len(talk.tokens) - talk.opened), context - len(talk.tokens))
+
+
+SAID_BOUND = 0.02
+"""Largest mean absolute difference of what was said, in nats a token."""
+READ_BOUND = 0.1
+"""Likewise of what was read: a token that nobody expected has the rounding of its logit in full. Logits of 16
+to 32 are 0.125 apart in bfloat16, so that two that were rounded by themselves differ by 0.042 on average."""
+CONVERSATIONS = 8
+READ = 512
+"""Most tokens that are read: each of them takes memory for a probability of every word."""
+SAID = 64
+
+
+class Apart(NamedTuple):
+    """How far two engines' log-probabilities are apart: mean absolute differences, in nats a token."""
+
+    read: float
+    said: float
+
+
+def check_agreement(llm: Any, chat: Chat, model: Any, adapter: str | None = None) -> Apart:
+    """Compare the log-probabilities of vLLM and of transformers on the same tokens."""
+    from vllm import SamplingParams
+
+    tasks = [load_task(f"train:{number}") for number in range(CONVERSATIONS)]
+    read = [chat.opening(opening(task.prompt))[:READ] for task in tasks]
+    params = [
+        SamplingParams(max_tokens=SAID, seed=number, logprobs=0, prompt_logprobs=0, detokenize=False)
+        for number in range(CONVERSATIONS)
+    ]
+    answers = generate(llm, read, params, lora_request(adapter))  # 1
+    of_read: list[float] = []
+    of_said: list[float] = []
+    for tokens, answer in zip(read, answers, strict=True):
+        (said,) = answer.outputs
+        whole = [*tokens, *said.token_ids]
+        mine = [*answer.prompt_logprobs[1:], *said.logprobs]
+        theirs = _logprobs(model, whole)  # 2
+        differences = [
+            abs(at[token].logprob - other) for at, token, other in zip(mine, whole[1:], theirs, strict=True)
+        ]
+        of_read += differences[: len(tokens) - 1]
+        of_said += differences[len(tokens) - 1 :]
+    apart = Apart(sum(of_read) / len(of_read), sum(of_said) / len(of_said))
+    if not (apart.read <= READ_BOUND and apart.said <= SAID_BOUND):  # 3
+        raise IncompleteError(
+            "vLLM and transformers have two policies where they should have one",
+            expected=f"log-probabilities that differ, on average, by {SAID_BOUND} or less where vLLM sampled "
+            f"and by {READ_BOUND} or less where it read",
+            found=f"{apart.said:.3f} over {len(of_said)} sampled tokens, {apart.read:.3f} over "
+            f"{len(of_read)} that were read",
+            where=llm.llm_engine.model_config.model,
+            remedy="look for what they read differently: configuration, weights, adapter, versions; until "
+            "then generate and evaluate with transformers (engine.kind=transformers, --engine transformers)",
+        )
+    return apart
+
+
+def _logprobs(model: Any, tokens: Sequence[int]) -> list[float]:
+    """Return the log-probability of each token after the first."""
+    import torch
+
+    ids = torch.tensor([tokens], device=model.device)
+    with torch.no_grad():
+        logits = model(input_ids=ids).logits[0, :-1]
+    scores: list[float] = logits.float().log_softmax(-1).gather(-1, ids[0, 1:, None])[:, 0].tolist()
+    return scores

@@ -27,10 +27,7 @@ _TYPES: dict[str, type] = {"string": str, "integer": int}
 
 
 class BackOffice:
-    """One rollout of a training group.
-
-    Every public method besides `reset` and `get_reward` is a tool of the back office.
-    """
+    """One rollout of a training group."""
 
     def __init__(self) -> None:
         self._desk: Desk | None = None
@@ -64,11 +61,7 @@ class BackOffice:
 
 
 class Dispatch(dict[str, "Callable[..., str]"]):
-    """The tools of one rollout as its trainer looks them up: every name is one, and its call is charged.
-
-    Args:
-        environment: of the rollout.
-    """
+    """The tools of one rollout as its trainer looks them up: every name is one, and its call is charged."""
 
     def __init__(self, environment: BackOffice) -> None:
         super().__init__()

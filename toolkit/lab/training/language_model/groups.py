@@ -3,6 +3,7 @@
 A trainer is fed a row a group in the run's own order, and each rollout's place and seed in it.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -15,15 +16,13 @@ from toolkit.registers.arrow import Row
 from toolkit.specification import Specification
 
 Example = dict[str, Any]
+GROUP = ("step", "position", "task", "regime")
 Record = Callable[[list[Row]], None]
 """Is given the rows of a step's groups."""
 
 
 def examples(specification: Specification) -> list[Example]:
-    """Return one example a group, step by step: the arms of one seed meet the same tasks in the same order.
-
-    Seeds are text: a dataset's whole numbers end at 2^63.
-    """
+    """Return one example a group: the arms of a seed meet the same tasks in order; seeds are text."""
     return [
         {
             "prompt": opening(load_task(f"{POOL}:{group.task}").prompt),
@@ -39,11 +38,7 @@ def examples(specification: Specification) -> list[Example]:
 
 
 def placed(batch: Sequence[Example], group_size: int, first: int = 0) -> list[Example]:
-    """Return a batch in which every rollout knows its group, its slot and its schedule seed.
-
-    TRL repeats the row of a group for each of its rollouts, all of them in a row, and gives each process a
-    contiguous part.
-    """
+    """Return a batch in which every rollout knows its group, its slot and its schedule seed."""
     rows = []
     for at, example in enumerate(batch, start=first):
         group, slot = divmod(at, group_size)
@@ -84,35 +79,19 @@ class Rollout(NamedTuple):
 
     @classmethod
     def of(
-        cls,
-        row: Mapping[str, Any],
-        environment: BackOffice,
-        advantage: float,
-        tokens: int,
-        weight: float | None,
+        cls, row: Example, environment: BackOffice, advantage: float, tokens: int, weight: float | None
     ) -> Self:
         """Return a rollout as its environment saw it."""
         episode = environment._graded()  # noqa: SLF001 - public methods are tools
         expected = (row["group_index"], row["rollout_slot"], row["schedule_seed"])
         met = (*(environment.place or (-1, -1)), episode.schedule.seed)
         if met != expected:
-            raise DamagedError(
-                "a rollout was not played in its own environment",
-                expected="group {}, slot {}, schedule seed {}".format(*expected),
-                found="group {}, slot {}, schedule seed {}".format(*met),
-                where=f"step {row['step']}",
-            )
-        return cls(
-            **{name: row[name] for name in ("step", "position", "task", "regime")},
-            slot=row["rollout_slot"],
-            schedule_seed=episode.schedule.seed,
-            true_success=episode.true_success,
-            observed_reward=bool(episode.observed_reward),
-            exposed=bool(episode.exposures),
-            advantage=advantage,
-            tokens=tokens,
-            weight=weight,
-        )
+            places = ("group {}, slot {}, schedule seed {}".format(*each) for each in (expected, met))
+            problem, where = "a rollout was not played in its own environment", f"step {row['step']}"
+            raise DamagedError(problem, expected=next(places), found=next(places), where=where)
+        own = [row[name] for name in (*GROUP, "rollout_slot")]
+        outcome = (episode.true_success, bool(episode.observed_reward), bool(episode.exposures))
+        return cls._make((*own, episode.schedule.seed, *outcome, advantage, tokens, weight))
 
 
 def group_rows(rollouts: Sequence[Rollout], size: int) -> list[Row]:
@@ -120,21 +99,48 @@ def group_rows(rollouts: Sequence[Rollout], size: int) -> list[Row]:
     rows = []
     for first in range(0, len(rollouts), size):
         group = rollouts[first : first + size]
-        rewards = [rollout.observed_reward for rollout in group]
-        varied = len(set(rewards)) > 1
-        weights = {"importance_weights": [rollout.weight for rollout in group]}
-        rows.append(
-            {
-                **{name: getattr(group[0], name) for name in ("step", "position", "task", "regime")},
-                "schedule_seeds": [rollout.schedule_seed for rollout in group],
-                "true_successes": [rollout.true_success for rollout in group],
-                "observed_rewards": rewards,
-                "advantages": [rollout.advantage for rollout in group],
-                "exposed": sum(rollout.exposed for rollout in group),
-                "zero_variance": not varied,
-                "spurious": varied and all(rollout.true_success for rollout in group),
-                "tokens": [rollout.tokens for rollout in group],
-                **(weights if group[0].weight is not None else {}),
-            }
-        )
+        of = {name: [getattr(rollout, name) for rollout in group] for name in Rollout._fields}
+        varied = len(set(of["observed_reward"])) > 1
+        row = {name: of[name][0] for name in GROUP} | {
+            "schedule_seeds": of["schedule_seed"],
+            "true_successes": of["true_success"],
+            "observed_rewards": of["observed_reward"],
+            "advantages": of["advantage"],
+            "exposed": sum(of["exposed"]),
+            "zero_variance": not varied,
+            "spurious": varied and all(of["true_success"]),
+            "tokens": of["tokens"],
+        }
+        rows.append(row if of["weight"][0] is None else row | {"importance_weights": of["weight"]})
     return rows
+
+
+STEP_TIME = "step_time"
+GENERATION_TIME = "generation_time"
+"""Added by `GroupTrainer`: TRL has no such figure."""
+
+_ALWAYS = {
+    "loss": "loss",
+    "grad_norm": "grad_norm",
+    "clipped": "clip_ratio/region_mean",
+    "entropy": "entropy",
+}
+_OF_TWO_ENGINES = {
+    f"importance_weight_{which}": f"sampling/importance_sampling_ratio/{which}"
+    for which in ("mean", "min", "max")
+}
+
+
+def step_figures(logs: Mapping[str, float]) -> dict[str, float | None]:
+    """Return a step's columns of `steps`; importance weights only where there are any."""
+    names = _ALWAYS | {column: name for column, name in _OF_TWO_ENGINES.items() if name in logs}
+    return {column: _finite(logs.get(name)) for column, name in names.items()}
+
+
+def step_seconds(logs: Mapping[str, float]) -> tuple[float, float]:
+    """Return how long a step took, and how much of that went to playing its rollouts."""
+    return round(logs[STEP_TIME], 3), round(logs[GENERATION_TIME], 3)
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

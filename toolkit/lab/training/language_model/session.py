@@ -18,11 +18,40 @@ from toolkit.lab.policies.language_model.loading import installed, load_chat, lo
 from toolkit.lab.policies.language_model.local import BATCH, LocalEngine
 from toolkit.lab.training.devices import connected_processes, launched_together
 from toolkit.lab.training.language_model.groups import Example, Record, examples
-from toolkit.lab.training.language_model.merging import restore_base
 from toolkit.lab.training.recipe import Recipe, read_recipe
 from toolkit.lab.training.settings import engine_options, grpo_arguments, lora_arguments
 from toolkit.seeds import derive, run_seed, sampling_seed
 from toolkit.specification import LanguageModelSpecification
+
+
+def restore_base(model: Any) -> None:
+    """Have a model give its base weights back to the bit whenever its adapter was merged."""
+    tuner = model.base_model
+    merge, unmerge = tuner.merge_adapter, tuner.unmerge_adapter
+    kept: list[tuple[Any, Any]] = []
+
+    def merged(*arguments: Any, **options: Any) -> None:
+        if not kept:
+            kept.extend((tensor, tensor.detach().clone()) for tensor in _base(tuner))
+        merge(*arguments, **options)
+
+    def unmerged() -> None:
+        unmerge()
+        for tensor, copy in kept:
+            tensor.data.copy_(copy)
+        kept.clear()
+
+    tuner.merge_adapter, tuner.unmerge_adapter = merged, unmerged
+
+
+def _base(tuner: Any) -> Iterator[Any]:
+    """Yield the parameters that merging changes."""
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    for layer in tuner.model.modules():
+        if isinstance(layer, BaseTunerLayer):
+            yield from layer.get_base_layer().parameters(recurse=False)
+
 
 SEEDS = 2**31
 
@@ -91,7 +120,7 @@ class Session:
         """Compare what generates with what is trained, where these are two."""
         if self.recipe.engine.kind != "vllm":
             return
-        from toolkit.lab.policies.language_model.agreement import check_agreement
+        from toolkit.lab.policies.language_model.vllm_engine import check_agreement
 
         model = self.trainer.accelerator.unwrap_model(self.trainer.model).eval()
         check_agreement(self._synchronized(), self.trainer.chat, model)

@@ -35,25 +35,21 @@ from toolkit.lab.policies.language_model.conversation import Conversation
 from toolkit.lab.policies.language_model.local import DeskPartner
 from toolkit.lab.policies.language_model.lockstep import Spoken, speak
 from toolkit.lab.training.language_model.environment import BARE, BackOffice, Dispatch
-from toolkit.lab.training.language_model.figures import GENERATION_TIME
-from toolkit.lab.training.language_model.groups import Record, Rollout, check_groups, group_rows, placed
+from toolkit.lab.training.language_model.groups import (
+    GENERATION_TIME,
+    Record,
+    Rollout,
+    check_groups,
+    group_rows,
+    placed,
+)
 from toolkit.seeds import derive, rollout_seed, units
 
 _OVER = frozenset({"budget_exceeded", "episode_over"})
 
 
 class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
-    """GRPO over the back office, in either design: the design is in the schedule seeds of the dataset's rows.
-
-    Args:
-        sampling: sampling seed of the run.
-        record: is given the rows of `groups` of every step, in the main process.
-        conversations: most rollouts side by side without vLLM; 0 for all of a step.
-        options: of `GRPOTrainer`; the dataset is that of `batches.examples`.
-
-    Attributes:
-        told: is told how far a step has come.
-    """
+    """GRPO over the back office: the design is in the schedule seeds of the dataset's rows."""
 
     def __init__(self, *, sampling: int, record: Record, conversations: int = 0, **options: Any) -> None:
         super().__init__(environment_factory=BackOffice, reward_funcs=None, **options)

@@ -109,11 +109,9 @@ def _passes(truth: Truth, turn: int, plan: tuple[Call, ...]) -> bool:
 
 def _same(scenario: Scenario, what: str, found: bool, *, expected: bool) -> None:  # noqa: FBT001
     if found != expected:
+        problem, where = "this world does not grade as the official checker does", f"{scenario.name}, {what}"
         raise VerificationError(
-            "this world does not grade as the official checker does",
-            expected="pass" if expected else "fail",
-            found="pass" if found else "fail",
-            where=f"{scenario.name}, {what}",
+            problem, expected="pass" if expected else "fail", found="pass" if found else "fail", where=where
         )
 
 

@@ -83,10 +83,7 @@ def scenarios(category: str = "base") -> tuple[Scenario, ...]:
 
 
 def read_call(text: str) -> Call:
-    """Return the call that a text writes down, of a name and literals; nothing of it is evaluated.
-
-    Arguments by place have whole numbers for names, as texts.
-    """
+    """Return the call that a text writes down, of a name and literals; nothing of it is evaluated."""
     try:
         call = ast.parse(text.strip(), mode="eval").body
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):

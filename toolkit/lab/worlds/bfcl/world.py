@@ -35,13 +35,7 @@ TEMPLATES = dict(zip(MODULES, (name for name, _ in WEIGHTS), strict=True))
 
 
 class BfclState:
-    """The back-ends of a scenario.
-
-    Args:
-        scenario: the scenario.
-        is_long: whether the back-ends are filled as the category `long_context` does.
-        keyed: whether hidden numbers go by key; if not, in their sequence, as upstream.
-    """
+    """The back-ends of a scenario."""
 
     def __init__(self, scenario: Scenario, *, is_long: bool = False, keyed: bool = True) -> None:
         self.instances = {name: backends()[name]() for name in scenario.backends}

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from toolkit.lab.episodes.agents import reference
-from toolkit.lab.policies.language_model.scripted import next_turn
+from toolkit.lab.policies.language_model.opening import next_turn
 
 MODEL = "made-up"
 
@@ -28,13 +28,7 @@ Say = Callable[[Mapping[str, Any]], Reply | None]
 
 @dataclass
 class FakeServer:
-    """A server in a thread.
-
-    Args:
-        say: answers a question; None closes the connection without a word.
-        models: answers the question for models.
-        key: the key that it wants; None for none.
-    """
+    """A server in a thread."""
 
     say: Say
     models: Reply = field(default_factory=lambda: Reply({"object": "list", "data": [{"id": MODEL}]}))

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.stack import require_stack
 from toolkit.errors import IncompleteError
-from toolkit.lab.policies.language_model.agreement import CONVERSATIONS, READ, check_agreement
+from toolkit.lab.policies.language_model.vllm_engine import CONVERSATIONS, READ, check_agreement
 
 WORDS, SAYS = 7, [3, 1, 4]
 

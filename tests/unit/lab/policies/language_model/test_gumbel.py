@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from toolkit.lab.policies.language_model.gumbel import AT_ONCE, Place, SharedNoise, exponentials, sampled
+from toolkit.lab.policies.language_model.lockstep import AT_ONCE, Place, SharedNoise, exponentials, sampled
 
 MASK = 2**64 - 1
 

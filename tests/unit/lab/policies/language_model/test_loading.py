@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Toolkit
 from tests.unit.stack import require_stack, require_trainer
 
 require_stack()
@@ -48,9 +47,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_model_of_a_folder_is_evaluated_and_plays_the_same_episodes_again(
-    toolkit: Toolkit, model: Path, tmp_path: Path
-) -> None:
+def test_a_model_of_a_folder_is_evaluated_and_plays_the_same_episodes_again(toolkit, model, tmp_path) -> None:
     results = [toolkit("evaluate", "--model", model, *QUICK, "--out", tmp_path / out) for out in "ab"]
     assert results[0].code == 0, results[0].err
     first, second = (result.json() for result in results)
@@ -82,9 +79,7 @@ def without(model: Path, tmp_path: Path, *names: str) -> Any:
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_a_bar_is_drawn_on_a_terminal_alone(
-    model: Path, is_terminal: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bar_is_drawn_on_a_terminal_alone(model, is_terminal, capsys, monkeypatch) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
     load_model(str(model))
     assert ("Loading weights" in capsys.readouterr().err) is is_terminal

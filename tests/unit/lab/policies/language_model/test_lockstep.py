@@ -19,8 +19,7 @@ require_stack()
 import torch  # noqa: E402
 
 from toolkit.errors import IncompleteError, UsageError  # noqa: E402
-from toolkit.lab.policies.language_model.gumbel import Place, SharedNoise, exponentials  # noqa: E402
-from toolkit.lab.policies.language_model.lockstep import Spoken, speak  # noqa: E402
+from toolkit.lab.policies.language_model.lockstep import Place, SharedNoise, Spoken, exponentials, speak  # noqa: E402  # noqa: E402
 from toolkit.seeds import units  # noqa: E402
 
 END = 5
@@ -56,9 +55,7 @@ def model() -> Any:
     return made
 
 
-def held(
-    model: Any, which: Sequence[int], *, shared: bool = False, **changed: Any
-) -> tuple[list[Spoken], list[Parrot]]:
+def held(model, which, *, shared=False, **changed) -> tuple[list[Spoken], list[Parrot]]:
     partners = [Parrot(TURNS[at]) for at in which]
     openings = [OPENINGS[at] for at in which]
     options = {"end": END, "max_tokens": 90, **changed}
@@ -66,9 +63,7 @@ def held(
     return speak(model, openings, partners, draws, **options), partners
 
 
-def alone(
-    model: Any, at: int, temperature: float = 1.0, most: int = 90, *, shared: bool = False
-) -> tuple[list[int], list[bool]]:
+def alone(model, at, temperature=1.0, most=90, *, shared=False) -> tuple[list[int], list[bool]]:
     """Hold one conversation without a cache, without padding, each token after all before it."""
     tokens, chosen, numbers, partner = list(OPENINGS[at]), [], units(at), Parrot(TURNS[at])
     turns = 0
@@ -105,9 +100,7 @@ def sampled(logits: Any, temperature: float, numbers: Iterator[float]) -> int:
 @pytest.mark.parametrize(
     ("temperature", "shared"), [(1.0, False), (0.0, False), (1.0, True), (0.7, True), (0.0, True)]
 )
-def test_conversations_side_by_side_are_those_that_are_held_alone(
-    model: Any, temperature: float, shared: bool
-) -> None:
+def test_conversations_side_by_side_are_those_that_are_held_alone(model, temperature, shared) -> None:
     together, partners = held(model, range(5), temperature=temperature, shared=shared)
     for at, spoken in enumerate(together):
         assert (spoken.tokens, spoken.chosen) == alone(model, at, temperature, shared=shared)
@@ -221,9 +214,7 @@ def said(tokens: Sequence[int], *, room: int, context: int = 1000, answer: int =
     ],
     ids=["an answer that leaves no room is not read", "one that leaves room for a token is", "context"],
 )
-def test_what_ends_a_conversation(
-    said_tokens: list[int], limits: dict[str, int], chosen: list[bool], cuts: list[bool]
-) -> None:
+def test_what_ends_a_conversation(said_tokens, limits, chosen, cuts) -> None:
     spoken, partner = said(said_tokens, **limits)
     assert spoken.chosen == chosen
     assert [cut for *_, cut in partner.heard] == cuts

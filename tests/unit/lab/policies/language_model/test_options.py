@@ -1,6 +1,5 @@
-"""Engine options: which there are, what each may be, which engine heeds it, which decide turns."""
+"""Scripted agents as an engine, and the options of engines."""
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,9 +7,39 @@ import pytest
 
 from tests.unit.stack import require_stack
 from toolkit.errors import UsageError
+from toolkit.lab.episodes.agents import AGENTS
+from toolkit.lab.episodes.document import episode_document
+from toolkit.lab.episodes.episode import play
 from toolkit.lab.policies.language_model import local, opening
-from toolkit.lab.policies.language_model.opening import Opening, identify, open_engine
+from toolkit.lab.policies.language_model.conversation import Play, converse
+from toolkit.lab.policies.language_model.opening import (
+    Opening,
+    ScriptedEngine,
+    identify,
+    next_turn,
+    open_engine,
+)
 from toolkit.lab.policies.language_model.options import EngineOptions, read_options
+from toolkit.lab.tasks.pools import load_task
+from toolkit.noise.regimes import REGIMES
+from toolkit.seeds import evaluation_seed
+
+TASKS = tuple(load_task(f"validation:{number}") for number in range(12))
+
+
+@pytest.mark.parametrize("agent", ["reference", "careless"])
+@pytest.mark.parametrize("regime", ["clean", "faults_p025", "held_out_types", "challenge", "flips_q010"])
+def test_an_agent_held_as_a_conversation_plays_its_own_episodes(agent: str, regime: str) -> None:
+    noise = REGIMES[regime]
+    plays = [Play(task, noise, evaluation_seed(task.task_id, 1), 0) for task in TASKS]
+    held = converse(ScriptedEngine(agent), plays, traced=True)
+    own = [play(p.task, p.regime, p.schedule_seed, AGENTS[agent], traced=True) for p in plays]
+    assert [episode_document(episode) for episode in held] == [episode_document(episode) for episode in own]
+
+
+def test_an_agent_that_is_done_says_nothing() -> None:
+    messages = [{"role": "user", "content": "go"}, {"role": "tool", "content": '{"finished": true}'}]
+    assert next_turn(lambda _, call: call("finish", {}) and None, messages).calls == ()
 
 
 @pytest.mark.parametrize(
@@ -74,9 +103,7 @@ def test_the_model_in_the_process_heeds_length_format_and_company(monkeypatch: p
     open_engine.cache_clear()
 
 
-def test_what_decides_turns_is_in_an_evaluation_s_identity_and_memory_is_not(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_decides_turns_is_in_an_evaluation_s_identity_and_memory_is_not(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(opening, "model_commit", lambda *_: "0" * 64)
     plain = identify(Opening("vllm", str(tmp_path)))
     where = EngineOptions(gpu_memory=0.4, tensor_parallel=2)

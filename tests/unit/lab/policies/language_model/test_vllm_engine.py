@@ -23,8 +23,8 @@ from toolkit.lab.episodes.agents import reference
 from toolkit.lab.episodes.episode import play
 from toolkit.lab.policies.language_model.conversation import Conversation, Play, Turn, converse, opening
 from toolkit.lab.policies.language_model.loading import model_path
+from toolkit.lab.policies.language_model.opening import next_turn
 from toolkit.lab.policies.language_model.options import EngineOptions, read_options
-from toolkit.lab.policies.language_model.scripted import next_turn
 from toolkit.lab.policies.language_model.vllm_engine import VllmEngine, open_llm, opened_by_trainer
 from toolkit.lab.tasks.pools import load_task
 from toolkit.noise.regimes import REGIMES
@@ -100,9 +100,7 @@ class LLM:
         default_factory=lambda: SimpleNamespace(model_config=SimpleNamespace(max_model_len=CONTEXT))
     )
 
-    def generate(
-        self, prompts: Any, sampling_params: Any, *, use_tqdm: bool, lora_request: Any = None
-    ) -> list[Any]:
+    def generate(self, prompts, sampling_params, *, use_tqdm, lora_request=None) -> list[Any]:
         assert not use_tqdm
         prompts = [{"prompt_token_ids": list(prompt["prompt_token_ids"])} for prompt in prompts]
         self.generated.append((prompts, sampling_params, lora_request))

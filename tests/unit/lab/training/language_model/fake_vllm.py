@@ -12,13 +12,7 @@ from tests.unit.lab.training.language_model.scripts import Part
 
 
 class FakeVllm:
-    """An engine in place of `trl`'s `VLLMGeneration`.
-
-    Args:
-        parts: gives the scripts of the batch that is being played.
-        weights: importance weight that each rollout of a batch is to have.
-        max_model_len: the engine's context.
-    """
+    """An engine in place of `trl`'s `VLLMGeneration`."""
 
     def __init__(self, max_model_len: int) -> None:
         config = SimpleNamespace(max_model_len=max_model_len)

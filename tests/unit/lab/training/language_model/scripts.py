@@ -91,11 +91,6 @@ class ScriptedModel:
     """What `speak` needs of a model; nearly all of its probability is on what is scripted.
 
     It says a turn wherever the last token that it read asks for one.
-
-    Args:
-        tokenizer: of the model.
-        parts: of the batch, in the order of its rollouts.
-        context: most tokens of a conversation.
     """
 
     def __init__(self, tokenizer: Any, parts: Sequence[Part], context: int) -> None:
@@ -127,9 +122,7 @@ class ScriptedModel:
         return SimpleNamespace(logits=logits, past_key_values=self)
 
 
-def by_place(
-    tokenizer: Any, specification: Any, agents: Sequence[Agent]
-) -> Callable[[Mapping[str, Any]], Part]:
+def by_place(tokenizer, specification, agents) -> Callable[[Mapping[str, Any]], Part]:
     """Return a function from a rollout's row to its part, under the schedule that its design asks for."""
     known: dict[tuple[int, int, int], Part] = {}
 

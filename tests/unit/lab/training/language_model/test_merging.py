@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from toolkit.lab.training.language_model.merging import restore_base
+from toolkit.lab.training.language_model.session import restore_base
 
 SYNCS = 100
 

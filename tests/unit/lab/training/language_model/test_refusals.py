@@ -46,9 +46,7 @@ def opened(folder: Path, *settings: str) -> Any:
     ],
     ids=["no calls", "no answers", "no tools", "turns rewritten"],
 )
-def test_a_template_that_no_tools_can_be_called_with_is_refused(
-    folder: Path, old: str, new: str, reason: str
-) -> None:
+def test_a_template_that_no_tools_can_be_called_with_is_refused(folder, old, new, reason) -> None:
     path = folder / "chat_template.jinja"
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
@@ -73,9 +71,7 @@ def test_a_model_s_context_that_a_prompt_fills_is_refused(folder: Path) -> None:
     assert raised.value.found == "50 tokens"
 
 
-def test_a_rollout_has_no_more_tokens_than_the_recipe_s_context(
-    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_rollout_has_no_more_tokens_than_the_recipe_s_context(model, tmp_path, capsys) -> None:
     """Nor has an evaluation; and nothing is printed on stdout, where what a command was asked for stands."""
     from tests.unit.lab.training.language_model.trained import trained
 

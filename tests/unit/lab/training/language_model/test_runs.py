@@ -47,9 +47,7 @@ def test_rollouts_that_do_the_same_meet_the_same_where_they_are_paired(run: Trai
     assert all(one == other for one, other in pairs) == (run.specification.arm == "paired")
 
 
-def test_both_arms_of_a_seed_start_alike_and_meet_the_same_tasks(
-    paired: Trained, independent: Trained
-) -> None:
+def test_both_arms_of_a_seed_start_alike_and_meet_the_same_tasks(paired, independent) -> None:
     mine, theirs = ([group["task"] for group in run.groups] for run in (paired, independent))
     assert mine[:2] == theirs
     assert len(set(mine)) == 4
@@ -183,9 +181,7 @@ def test_the_loss_s_gradient_is_the_mean_of_advantage_times_score(paired: Traine
     assert "linear_attention" in paired.session.trainer.model.config.layer_types
 
 
-def test_rollouts_that_are_held_a_few_at_a_time_are_the_same(
-    paired: Trained, model: str, tmp_path: Path
-) -> None:
+def test_rollouts_that_are_held_a_few_at_a_time_are_the_same(paired, model, tmp_path) -> None:
     from tests.unit.lab.training.language_model.trained import trained
 
     few = trained(model, tmp_path, ["step.steps=1", "engine.conversations=5"])

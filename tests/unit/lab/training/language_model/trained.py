@@ -20,16 +20,7 @@ from toolkit.specification import LanguageModelSpecification
 
 @dataclass
 class Step:
-    """A step as the trainer had it, before it shuffled anything.
-
-    Args:
-        rows: of its dataset, one a rollout.
-        parts: what each rollout was made to say.
-        calls: calls that each rollout's desk charged.
-        output: tensors of the trainer.
-        gradient: of the loss over the whole step, before clipping.
-        scores: of each rollout, where asked for.
-    """
+    """A step as the trainer had it, before it shuffled anything."""
 
     rows: list[dict[str, Any]]
     parts: list[Part]
@@ -52,16 +43,7 @@ class Step:
 
 @dataclass
 class Trained:
-    """A run that was trained to its end.
-
-    Args:
-        specification, session: the run, and its trainer.
-        groups: rows as they were recorded.
-        steps: as the trainer had them.
-        saved, stepped: the steps that were told of.
-        held: how many rollouts were held side by side, time after time.
-        start: its adapter before the first step.
-    """
+    """A run that was trained to its end."""
 
     specification: LanguageModelSpecification
     session: Session
@@ -80,13 +62,7 @@ class Trained:
         return [(self.groups[at // size], at % size, part) for at, part in enumerate(parts)]
 
 
-def opened(
-    model: str,
-    folder: Path,
-    specification: LanguageModelSpecification,
-    groups: list[Row],
-    moments: Moments | None = None,
-) -> Session:
+def opened(model, folder, specification, groups, moments=None) -> Session:
     """Return a run's trainer."""
     nothing = Moments(lambda _: None, lambda _: None, lambda *_: None)
     return open_session(

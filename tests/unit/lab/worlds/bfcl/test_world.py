@@ -1,17 +1,24 @@
-"""BFCL as a world: its tasks, its states, its tools' kinds, and agents whose success is known."""
+"""BFCL as a world: its states, its grading beside the official checker, and its package."""
 
 import copy
 import pickle
+import zipfile
 from collections import Counter
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.conftest import Toolkit
+from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.lab.policies.loglinear import Choice, Policy, untrained
 from toolkit.lab.policies.situations import ACTIONS, Action, Kind, Situation
 from toolkit.lab.tasks.pools import FOREIGN
-from toolkit.lab.worlds.bfcl.source import backends, scenarios
+from toolkit.lab.tasks.task import Call
+from toolkit.lab.worlds import package
+from toolkit.lab.worlds.bfcl import parity, source
+from toolkit.lab.worlds.bfcl.source import PACKAGE, backends, scenarios
 from toolkit.lab.worlds.bfcl.world import DECLARED, Bfcl, BfclState
 from toolkit.lab.worlds.world import foreign_rows, play
 from toolkit.noise.regimes import REGIMES
@@ -52,9 +59,7 @@ def world() -> Bfcl:
     return Bfcl()
 
 
-def outcomes(
-    world_name: str, regime: str, does: dict[Kind, Action], pools: tuple[str, ...] = ("test",)
-) -> tuple[float, float]:
+def outcomes(world_name, regime, does, pools=("test",)) -> tuple[float, float]:
     """Return the shares of successes and of exposed episodes in some pools, under two schedules."""
     episodes = [
         play(
@@ -170,3 +175,121 @@ def test_what_earlier_turns_were_told_counts_as_shown() -> None:
     assert told == ["None"]  # as `touch` answered the turn before
     assert world().fulfilled(task, 0, state, [], 1)
     assert not world().fulfilled(task, 0, state, [], 0)
+
+
+@pytest.mark.parametrize("changed", [300, pytest.param(3000, marks=pytest.mark.slow)])
+def test_every_answer_passes_and_changed_turns_get_one_verdict(changed: int) -> None:
+    found = parity.check_parity(changed)
+    assert found.answers == dict.fromkeys(("base", "miss_func", "miss_param", "long_context"), 200)
+    assert found.changed == changed
+    # A check that always passes, or always fails, would compare nothing.
+    assert changed / 6 < found.passing < changed * 5 / 6
+
+
+@pytest.mark.parametrize(
+    "grade",
+    [
+        lambda *_: True,
+        lambda self, turn, state, *_: state.graded() == self.graded(turn + 1),
+        lambda self, turn, _state, shown, _made: set(self.told[turn]) <= set(shown),
+    ],
+    ids=["everything passes", "answers are not compared", "states are not compared"],
+)
+def test_another_grading_is_noticed(grade: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parity.Truth, "fulfilled", grade)
+    with pytest.raises(VerificationError, match="does not grade as the official checker does"):
+        parity.check_parity(100)
+
+
+def test_the_command_says_what_was_compared(toolkit: Toolkit) -> None:
+    result = toolkit("world", "check", "bfcl", "--changes", "20", "--json")
+    document = result.json()
+    assert document["answers"]["base"] == 200
+    assert (document["verdict"], document["changed"]) == ("verified", 20)
+
+
+def test_a_world_that_is_not_there_is_refused(toolkit: Toolkit) -> None:
+    toolkit("world", "check", "nowhere").refused(2, "no foreign world", "bfcl")
+
+
+def files() -> dict[str, bytes]:
+    """Return the package's files, looked for anew."""
+    return type(PACKAGE).files.__wrapped__(PACKAGE)  # type: ignore[no-any-return]
+
+
+def test_every_scenario_has_a_request_for_each_plan() -> None:
+    for category in source.CATEGORIES:
+        listed = source.scenarios(category)
+        assert len(listed) == 200
+        assert all(len(scenario.requests) == len(scenario.plans) for scenario in listed)
+
+
+def test_the_base_category_has_the_turns_and_calls_that_are_registered() -> None:
+    plans = [plan for scenario in source.scenarios() for plan in scenario.plans if plan]
+    assert (len(plans), sum(map(len, plans)), len({call.tool for plan in plans for call in plan})) == (
+        742,
+        1160,
+        82,
+    )
+
+
+def test_a_wheel_does_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = files()
+    wheel = tmp_path / "bfcl.whl"
+    with zipfile.ZipFile(wheel, "w") as written:
+        for name, content in installed.items():
+            written.writestr(name, content)
+    monkeypatch.setenv(PACKAGE.wheel, str(wheel))
+    assert files() == installed
+
+
+def test_one_byte_that_differs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wheel = tmp_path / "bfcl.whl"
+    with zipfile.ZipFile(wheel, "w") as written:
+        for number, (name, content) in enumerate(files().items()):
+            written.writestr(name, content + b"\n" * (number == 3))
+    monkeypatch.setenv(PACKAGE.wheel, str(wheel))
+    with pytest.raises(DamagedError, match=r"not version 2025\.6\.8"):
+        files()
+
+
+@pytest.mark.parametrize("content", [b"", b"no wheel", b"PK\x05\x06" + bytes(18)])
+def test_what_is_no_wheel_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    wheel = tmp_path / "bfcl.whl"
+    wheel.write_bytes(content)
+    monkeypatch.setenv(PACKAGE.wheel, str(wheel))
+    with pytest.raises(DamagedError, match=r"not version 2025\.6\.8"):
+        files()
+
+
+def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(PACKAGE.wheel, raising=False)
+    monkeypatch.setattr(package.importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(IncompleteError) as missing:
+        files()
+    assert "pip install --no-deps bfcl-eval==2025.6.8 mpmath" in str(missing.value)
+
+
+def test_a_call_is_read_without_being_carried_out() -> None:
+    assert source.read_call("f(1, 'a', b=[{'c': -2.5}], d=True)") == Call(
+        "f", {"0": 1, "1": "a", "b": [{"c": -2.5}], "d": True}
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "f",
+        "f(x)",
+        "f(g())",
+        "a.f()",
+        "f(**{'a': 1})x",
+        "f(__import__('os').system('true'))",
+        "f(" + "[" * 5000,
+        "f(1); g()",
+    ],
+)
+def test_what_is_no_call_of_literals_is_refused(text: str) -> None:
+    with pytest.raises(DamagedError, match="no call of literals"):
+        source.read_call(text)
