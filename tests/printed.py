@@ -11,6 +11,20 @@ from toolkit.documents.outputs import ERROR, OUTPUTS
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
 
+FOLDED = {
+    ("site build", "--check"): "site check",
+    ("study run", "--status"): "study status",
+    ("probe drift", "--advise"): "probe advise",
+    ("pools list", "--task"): "pools show",
+    ("pools list", "--verify"): "pools verify",
+    ("episode play", "--recorded"): "episode replay",
+    ("backoffice mcp", "--schema"): "backoffice schema",
+    ("schema", "--registers"): "registers schema",
+    ("noise inspect", "--verify"): "pairing verify",
+    ("noise inspect", "--replay"): "noise replay",
+    ("noise inspect", ""): "pairing inspect",
+}
+"""A command and an option → the command that the option was, whose name its document keeps."""
 SAMPLE = 25
 """Members that are examined of a long list: the first, as many again of the last, and some between."""
 
@@ -30,7 +44,16 @@ def command_of(arguments: tuple[str, ...]) -> str | None:
     before = arguments[: arguments.index("--")] if "--" in arguments else arguments
     if "--json" not in before:
         return None
+    before = before[1:] if before[0] == "lab" else before
+    for (name, option), hidden in FOLDED.items():
+        if " ".join(before).startswith(name) and (not option or option in before):
+            return hidden
     return next((name for name in (" ".join(before[:2]), before[0]) if name in OUTPUTS), None)
+
+
+def document_name(path: str) -> str:
+    """Return the name that a listed command's document has had since before it moved."""
+    return FOLDED.get((path, ""), path.removeprefix("lab "))
 
 
 def check_document(arguments: tuple[str, ...], printed: str) -> None:

@@ -71,7 +71,7 @@ __all__ = [
 if not TYPE_CHECKING:  # a type checker reads the imports above
     _PLACES = {
         "Decision": "decisions.decision",
-        "Explanation": "decisions.explanation",
+        "Explanation": "decisions.case",
         "Frozen": "prereg.freeze",
         "Home": "places",
         "Study": "api.study",

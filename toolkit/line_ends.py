@@ -8,6 +8,7 @@ from toolkit.files import read_bytes, write_bytes
 
 ATTRIBUTES = ".gitattributes"
 PROTECTED = ("/prereg/** -text", "/registers/** -text", "/mappings/** -text", "/cards/** -text")
+ADDED = f"{ATTRIBUTES}: Git converts no line ends of what is hashed"
 REMEDY = (
     f"nothing is lost: put {' and '.join(f'`{line}`' for line in PROTECTED[:2])} into {ATTRIBUTES}, set "
     "`git config core.autocrlf false`, and check the files out anew: "
@@ -49,18 +50,20 @@ def refuse_converted(
 
 
 def refuse_converted_list(raw: bytes, error: type[ToolkitError], where: Path) -> None:
-    """Raise where a list of hashes, which never has one, has a CRLF."""
+    """Raise where a list of hashes, which never has one, has a CRLF; what else differs is not known yet."""
     if b"\r\n" in raw:
-        raise error(f"{where.name} is not as recorded: {CAUSE}", where=where, remedy=REMEDY)
+        cause = CAUSE.replace("nothing else differs", "the rest is checked once they are LF again")
+        remedy = REMEDY.removeprefix("nothing is lost: ")
+        raise error(f"{where.name} is not as recorded: {cause}", where=where, remedy=remedy)
 
 
 def protect(root: Path) -> bool:
     """Have Git leave the files of a project alone that are hashed; return whether a line was missing."""
     path = root / ATTRIBUTES
-    text = read_bytes(path).decode(errors="replace") if path.is_file() else ""
-    missing = [line for line in PROTECTED if line not in text.splitlines()]
+    text = read_bytes(path) if path.is_file() else b""
+    missing = [line for line in PROTECTED if line.encode() not in text.splitlines()]
     if missing:
-        begun = text if not text or text.endswith("\n") else f"{text}\n"
+        begun = text if not text or text.endswith(b"\n") else text + b"\n"
         head = "# Hashed byte for byte: Git converts no line ends here.\n"
-        write_bytes(path, (begun + head + "\n".join([*missing, ""])).encode())
+        write_bytes(path, begun + (head + "\n".join([*missing, ""])).encode())
     return bool(missing)

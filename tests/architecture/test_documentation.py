@@ -59,6 +59,17 @@ def located(text: str) -> str:
 COMMANDS = dict(guide.commands(cli))
 
 
+def understood(words: list[str]) -> None:
+    """Check that the words of a command line, also of a former spelling, are understood."""
+    group: click.Command = cli
+    while isinstance(group, click.Group):
+        context = click.Context(group)
+        _, found, words = group.resolve_command(context, words)
+        assert found is not None
+        group = found
+    group.make_context(str(group.name), words)
+
+
 def documented() -> list[str]:
     """Return every complete `toolkit …` command in the documents."""
     lines = {}
@@ -93,9 +104,7 @@ RUN = [line for line in WRITTEN if not line.startswith(NEVER_RUN)]
 
 @pytest.mark.parametrize("line", [line for line in WRITTEN if line.startswith(NEVER_RUN + LONG)])
 def test_a_written_command_is_understood(line: str) -> None:
-    words = shlex.split(line)[1:]
-    path = next(tuple(words[:n]) for n in (2, 1) if tuple(words[:n]) in COMMANDS)
-    COMMANDS[path].make_context(" ".join(path), words[len(path) :])
+    understood(shlex.split(line)[1:])
 
 
 @pytest.fixture(scope="module")

@@ -87,7 +87,7 @@ def import_registers(
     """
     from toolkit.drafting.importing import check_import, import_study
     from toolkit.files import hold
-    from toolkit.line_ends import protect
+    from toolkit.line_ends import ADDED, protect
 
     home = home or find_home()
     named = [str(source) for source in sources]
@@ -106,7 +106,8 @@ def import_registers(
     home.registers.mkdir(parents=True, exist_ok=True)
     with hold(home.registers, f".{study}.lock", "study's registers"):
         done = import_study(wanted, folder, progress, reason)
-    protect(home.root)
+    if protect(home.root):
+        progress(ADDED)
     return done
 
 

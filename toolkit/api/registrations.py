@@ -171,7 +171,7 @@ def freeze(
     Examples:
         >>> toolkit.freeze("my-study", demonstration=True).sha256  # doctest: +SKIP
     """
-    from toolkit.line_ends import protect
+    from toolkit.line_ends import ADDED, protect
     from toolkit.prereg import authority, record, trust
     from toolkit.prereg.demonstration import demonstrated
     from toolkit.prereg.freeze import freeze as freeze_draft
@@ -192,6 +192,6 @@ def freeze(
         asked = authority.online(authorities, named, known, roots, timeout_s)
     standing: OwnStanding = record.DEMONSTRATION if demonstration else record.PUBLIC
     say = say or logging.getLogger(__name__).info
-    if folder.parent == home.registrations:
-        protect(home.root)
+    if folder.parent == home.registrations and protect(home.root):
+        say(ADDED)
     return freeze_draft(folder, draft, asked, known, standing=standing, say=say)

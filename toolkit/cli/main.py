@@ -67,9 +67,9 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "study": ("lab.commands.study", "Play the registered runs, and see how far they are"),
         "train": ("lab.commands.train", "Train a language model by a recipe"),
         "evaluate": ("lab.commands.evaluate", "Evaluate a model under every regime"),
-        "noise": ("cli.main", "Put faults in front of anybody's tools"),
-        "lab": ("cli.main", "The laboratory: episodes, pools, theory, the probe"),
     },
+    "Noise": {"noise": ("cli.main", "Put faults in front of anybody's tools")},
+    "Lab": {"lab": ("cli.main", "Episodes, draws, task pools, the probe, theory")},
     "Site": {"site": ("site.commands.site", "Build, check and serve the site")},
     "Shell": {"completion": ("cli.completion", "Print the script that completes commands on Tab")},
 }

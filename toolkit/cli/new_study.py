@@ -88,7 +88,7 @@ def new_study(
     from toolkit.drafting.outline import blank, outlined
     from toolkit.drafting.scaffold import scaffold
     from toolkit.files import write_all
-    from toolkit.line_ends import protect
+    from toolkit.line_ends import ADDED, protect
     from toolkit.registers.importing.reading import read_log
     from toolkit.registers.manifest import STUDY_NAME
 
@@ -102,7 +102,8 @@ def new_study(
     outline = blank(name) if log is None else outlined(name, log, given, attributes)
     files = {path: text for path, text in scaffold(outline, repository).items() if _is_new(root / path)}
     write_all(root, {path: text.encode() for path, text in files.items()})
-    protect(root)
+    if protect(root):
+        remark(ADDED)
     problem = _problem(files, name, log)
     if as_json:
         document: NewStudyDocument = {

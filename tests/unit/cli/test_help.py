@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
+from tests import guide
 from tests.conftest import Toolkit
 from toolkit.cli import main
 from toolkit.cli.main import GROUPS, cli
@@ -20,7 +21,8 @@ def pages(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[
         for name in command.list_commands(context):
             inner = command.get_command(context, name)
             assert inner is not None
-            yield from pages(inner, (*path, name))
+            if not inner.hidden:
+                yield from pages(inner, (*path, name))
 
 
 PAGES = dict(pages(cli))
@@ -38,11 +40,26 @@ def test_the_first_page_fits_on_a_screen_and_says_how_to_start() -> None:
 
 
 def test_every_command_stands_in_one_group_and_is_listed_once() -> None:
-    assert list(GROUPS)[:6] == ["Ask", "Verify", "Register", "Run", "World", "Site"]
+    assert list(GROUPS) == ["Ask", "Verify", "Register", "Run", "Noise", "Lab", "Site", "Shell"]
     names = [name for commands in GROUPS.values() for name in commands]
     assert len(names) == len(set(names))
     lines = [line for line in PAGES[""].splitlines() if line[9:10] == " " and line[10:11].isalpha()]
     assert [line[10:].split()[0] for line in lines if line[:9].strip() in {"", *GROUPS}] == names
+
+
+def test_no_more_commands_are_listed_than_a_person_can_look_over() -> None:
+    assert len(main.COMMANDS) <= 24
+    assert len(list(guide.commands(cli))) <= 40
+
+
+@pytest.mark.parametrize(
+    "former", ["draw", "pairing inspect", "registers audit", "site check", "theory luck"]
+)
+def test_a_former_spelling_is_listed_nowhere_and_works(toolkit: Toolkit, former: str) -> None:
+    assert f" {former.split(maxsplit=1)[0]} " not in PAGES[""] or " " in former
+    assert former not in PAGES
+    shown = toolkit(*former.split(), "--help")
+    assert (shown.code, former.rsplit(maxsplit=1)[-1] in shown.out) == (0, True)
 
 
 @pytest.mark.parametrize("path", PAGES)
