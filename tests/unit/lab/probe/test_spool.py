@@ -100,6 +100,7 @@ def peak_memory(folder: Path, tasks: int, coordinates: int) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_memory_grows_neither_with_coordinates_nor_with_tasks(tmp_path: Path) -> None:
     peak_memory(tmp_path, 2, 70_000)
     base = peak_memory(tmp_path, 2, 200_000)

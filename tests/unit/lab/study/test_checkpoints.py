@@ -113,7 +113,7 @@ def test_what_is_evaluated_is_the_checkpoint_of_the_step(evaluated: Study, train
     assert episodes("paired", 4) != episodes("independent", 4)
 
 
-@pytest.mark.parametrize("places", [1, 2])
+@pytest.mark.parametrize("places", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_study_that_was_cut_off_anywhere_goes_on_to_the_same_bytes(
     trained: Study, runs: tuple[Specification, ...], evaluated: Study, tmp_path: Path, places: int
 ) -> None:

@@ -54,6 +54,7 @@ def test_each_tracker_has_the_trainer_s_own_callback_and_a_place_in_the_run_s_fo
     assert trainer.args.run_name == "c2-paired-s0"
 
 
+@pytest.mark.slow
 def test_tensorboard_has_every_step_s_figures_and_the_run_is_complete_without_them(
     tmp_path: Path,
 ) -> None:

@@ -51,6 +51,7 @@ def test_the_first_of_several_steps_does_not_count_in_their_duration(step: trial
     assert trial.Trial(**made, steps=(step, *later)).seconds_per_step == 1.5
 
 
+@pytest.mark.slow
 def test_two_steps_are_tried_and_nothing_is_kept(
     toolkit: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -160,6 +160,7 @@ def test_the_command_tells_recorded_groups(toolkit: Toolkit) -> None:
     assert document["design"] == "by_run"
 
 
+@pytest.mark.slow
 def test_the_command_tells_every_run_of_a_study_by_its_arm(toolkit: Toolkit) -> None:
     document = toolkit("pairing", "inspect", CHECKOUT / "registers/embedded", "--json").json()
     arms = {run["run"].split("-")[1]: set[str]() for run in document["runs"]}
