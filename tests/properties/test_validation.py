@@ -234,6 +234,11 @@ few = {"word": some(["a", "b", None]), "seed": some([0, 2**64 - 1, None]), "choi
     st.lists(st.fixed_dictionaries({**few, "real": some([None, 0.0, 0.0])}), max_size=4),
     st.booleans(),
 )
+@example(
+    others=[{"word": "a", "seed": 0, "choice": "a"}],
+    listed=[{"word": "a", "seed": 0, "choice": "b", "real": 0.0}],
+    here=True,
+)
 def test_references_are_judged(
     others: list[dict[str, Any]], listed: list[dict[str, Any]], here: bool
 ) -> None:

@@ -160,7 +160,6 @@ def sealed(home: Path) -> Path:
     return home / "registers" / "small"
 
 
-@pytest.mark.slow
 def test_its_registers_are_verified_and_its_probe_computed_anew_from_the_evidence(sealed: Path) -> None:
     places = {(row["trajectory"], row["step"]) for row in open_study(sealed).rows("probe_checkpoints")}
     assert places == {("base", 0), ("c2-independent-s0", 20), ("c2-paired-s0", 20)}
@@ -172,7 +171,6 @@ def test_its_registers_are_verified_and_its_probe_computed_anew_from_the_evidenc
     assert "c2-paired-s0@20" in toolkit("probe", "report", "--study", "small").out
 
 
-@pytest.mark.slow
 def test_probed_from_its_registers_it_is_the_same(sealed: Path, tmp_path: Path) -> None:
     done = toolkit(
         "probe", "run", "small", "--processes", 1, "--folder", tmp_path / "p", "--into", tmp_path, "--json"
