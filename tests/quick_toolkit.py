@@ -2,10 +2,10 @@
 
 from tests.unit.lab.study import fake_play
 from toolkit.cli import main
-from toolkit.lab import evidence
+from toolkit.lab import task_pools
 from toolkit.lab.play import segments
 
 if __name__ == "__main__":
     segments.play_segment = fake_play.wholly
-    evidence.STUDY_POOLS = ("diagnostic",)
+    task_pools.STUDY_POOLS = ("diagnostic",)
     main.main()

@@ -1,20 +1,28 @@
-"""What the studies found: sentences that verdicts bear, with numbers that registers give."""
+"""What the studies found: sentences that verdicts bear, with numbers of registers; and their cards."""
+
+from __future__ import annotations
 
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from string import Formatter
 from typing import Any
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.decision import Decision
-from toolkit.errors import DamagedError, UsageError
-from toolkit.files import read_text
+from toolkit.errors import DamagedError, UsageError, VerificationError
+from toolkit.files import LARGEST_ROWS, read_bytes, read_text, write_all
+from toolkit.registers import manifest as manifests
+from toolkit.registers.arrow import Row
+from toolkit.registers.cards import repository_documents
 from toolkit.registers.query import ask
+from toolkit.registers.row_tables import DECISIONS
+from toolkit.registers.schema import RUNS, TABLES
 from toolkit.rules.values import Missing, Series, Value, fixed, mean_of
 
 FILE = "findings.toml"
@@ -201,3 +209,61 @@ def _part(decision: Decision, part: str) -> Value | None:
         end: Fraction | None = getattr(decision.interval, part, None)
         return end
     return next((criterion.value for criterion in decision.criteria if criterion.id == part), None)
+
+
+def card_documents(case: Case, cards: Path) -> dict[str, bytes]:
+    """Return the documents of a study's repository, by name, as their source and the registers give them."""
+    study, manifest = case.study, case.study.manifest
+    if not study.has(DECISIONS.name):
+        raise UsageError(
+            "the card is built with the registers, which hold no decisions",
+            found=study.name,
+            remedy=f"toolkit registers build {study.name}, or import it again",
+        )
+    stored = {row["rule"]: row for row in study.rows(DECISIONS.name)}
+    return repository_documents(
+        read_text(cards / f"{study.name}.md"),
+        {
+            name: {
+                file: read_bytes(path, LARGEST_ROWS)
+                for file, path in zip(manifest.tables[name].files, study.paths(name), strict=True)
+            }
+            for name in TABLES
+            if study.has(name)
+        },
+        registration=manifest.registration,
+        rows={
+            "runs": list[Row](study.rows(RUNS.name)),
+            "decisions": [{**stored[made.rule], "title": made.title} for made in case.binding],
+        },
+        words=manifest.words,
+        standing=str(case.standing),
+        findings=card_text(read_findings(cards, [case]), study.name),
+    )
+
+
+def check_card(case: Case, documents: Mapping[str, bytes]) -> None:
+    """Check that a study's documents are those given."""
+    entries = case.study.manifest.files
+    differing = [n for n, made in documents.items() if n not in entries or entries[n].sha256 != _sha256(made)]
+    if differing:
+        raise VerificationError(
+            "the study's card is not what its source and the registers give",
+            found=", ".join(differing),
+            where=case.study.folder,
+            remedy=f"toolkit registers card {case.study.name}",
+        )
+
+
+def write_card(case: Case, documents: Mapping[str, bytes]) -> manifests.Manifest:
+    """Write a study's documents, and the manifest that names them; rows and their hashes stay."""
+    folder, manifest = case.study.folder, case.study.manifest
+    entries = {name: manifests.FileEntry(_sha256(made), len(made)) for name, made in documents.items()}
+    made = replace(manifest, files=dict(sorted((manifest.files | entries).items())))
+    write_all(folder, documents)
+    manifests.write_manifest(folder, made)
+    return made
+
+
+def _sha256(content: bytes) -> str:
+    return sha256(content).hexdigest()

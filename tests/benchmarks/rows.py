@@ -10,8 +10,8 @@ from tests import row_study
 from tests.benchmarks.timing import medians, verdict
 from toolkit.registers.arrow import parquet_bytes, row_sha256
 from toolkit.registers.schema import TABLES
-from toolkit.registers.study import open_study
-from toolkit.registers.validation import check_parents, check_table, verify_study
+from toolkit.registers.study import open_study, verify_study
+from toolkit.registers.validation import check_parents, check_table
 
 RUNS = 45
 ROUNDS = 5

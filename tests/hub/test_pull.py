@@ -36,6 +36,7 @@ from tests.hub.conftest import (
 )
 from tests.hub.server import FixtureHub, Handler
 from tests.unit.registers.importing.logs import LOGS, study_of
+from toolkit.api.study import open_registers
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError, VerificationError
 from toolkit.files import write_bytes
 from toolkit.places import HOME_VARIABLE
@@ -46,7 +47,7 @@ from toolkit.registers.hub.pull import open_remote
 from toolkit.registers.importing.reading import read_log
 from toolkit.registers.manifest import MANIFEST_NAME, Origin, read_manifest, write_manifest
 from toolkit.registers.query import ask, asking
-from toolkit.registers.study import open_registers, open_study
+from toolkit.registers.study import open_study
 
 
 @pytest.fixture(scope="module")

@@ -6,37 +6,38 @@ a caller has to know and no result says, such as that the Hub was not asked, is 
 failure is a `ToolkitError`, which says what to do.
 """
 
-from toolkit.api.by_name import (
-    decide,
-    decide_all,
-    decide_rules,
-    explain,
-    load_cases,
-    open_study,
-    rules_asked,
-    studies,
-    studies_here,
-    usual_study,
-)
-from toolkit.api.cases import (
-    export,
-    open_case,
-    published_reference,
-    reference,
-    registered_by,
-    registration_of,
-    verify_registers,
-)
-from toolkit.api.importing import import_registers, import_table
 from toolkit.api.registrations import (
     check_draft,
     freeze,
     frozen_registrations,
+    import_registers,
+    import_table,
     verify,
     verify_frozen,
 )
+from toolkit.api.study import (
+    attach_registration,
+    decide,
+    decide_all,
+    decide_rules,
+    explain,
+    export,
+    load_cases,
+    open_case,
+    open_study,
+    published_reference,
+    reference,
+    registered_by,
+    registration_of,
+    rules_asked,
+    studies,
+    studies_here,
+    usual_study,
+    verify_registers,
+)
 
 __all__ = [
+    "attach_registration",
     "check_draft",
     "decide",
     "decide_all",

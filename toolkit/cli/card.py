@@ -32,7 +32,7 @@ def card(*, study: str, check: bool, as_json: bool) -> None:
       toolkit registers card coupled
       toolkit registers card coupled --check --json
     """
-    from toolkit.verification.card import card_documents, check_card, write_card
+    from toolkit.findings import card_documents, check_card, write_card
 
     home = find_home()
     if not check:

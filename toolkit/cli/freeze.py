@@ -197,7 +197,7 @@ def _add(
     from toolkit.prereg.freeze import add, read_addition
     from toolkit.prereg.record import Amendment
     from toolkit.prereg.registration import load_registration
-    from toolkit.verification import drafted
+    from toolkit.verification import decidable
 
     if is_template:
         _print_template(kind, as_json=as_json, today=str(datetime.now(UTC).date()))
@@ -219,7 +219,7 @@ def _add(
         content,
         _sources(loaded, known, **asking),
         known,
-        check=lambda fresh: drafted.check_entry(fresh, entry),
+        check=lambda fresh: decidable.check_entry(fresh, entry),
         say=output.remark,
     )
     if as_json:

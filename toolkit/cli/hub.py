@@ -113,7 +113,7 @@ def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool
     """
     from toolkit.registers.hub import pull as hub
     from toolkit.registers.hub.client import parse_reference
-    from toolkit.verification.whole import number_of_steps
+    from toolkit.verification.steps import number_of_steps
 
     asked = parse_reference(reference)
     study = hub.pull(asked, offline=offline, accept_moved=accept_moved, say=remark)

@@ -49,7 +49,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Verify": {
         "reproduce": ("cli.reproduce", "Verify, decide and render what is shipped"),
-        "verify": ("cli.verify", "Verify registrations, studies and tokens"),
+        "verify": ("cli.verify", "Verify a registration, study, token or export"),
         "verify-prereg": ("cli.verify_prereg", "Verify registrations, tokens and chronology"),
         "verify-token": ("cli.verify_token", "Verify a timestamp token, offline"),
         "adopt": ("cli.adopt", "Take the evidence of a freeze from its authors"),

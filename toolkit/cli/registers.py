@@ -20,12 +20,11 @@ from toolkit.errors import UsageError, did_you_mean
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator
 
     from toolkit.documents import registers as documents
     from toolkit.registers.columns import Column, Table
     from toolkit.registers.diff import Said, StudyDifference, TableDifference
-    from toolkit.registers.study import Study
 
 
 @click.group()
@@ -145,22 +144,11 @@ def verify(context: click.Context, *, studies: tuple[str, ...], as_json: bool) -
       toolkit registers verify --study published --json
       toolkit registers verify --study some-group/their-study@v1.0.0
     """
-    found, lines = verified([api.open_study(name) for name in studies or _all_here()])
-    output.tell(found, *lines, as_json=as_json)
-    context.exit(ended({study["verdict"] for study in found}))
-
-
-def ended(verdicts: Collection[str]) -> int:
-    """Return the exit code that verdicts end with."""
-    return 1 if "not_verified" in verdicts else 3 if "incomplete" in verdicts else 0
-
-
-def verified(opened: Sequence[Study]) -> tuple[list[documents.VerifiedStudyDocument], list[str]]:
-    """Verify the registers of studies; return what each gives, and the same in lines."""
-    from toolkit.verification.whole import number_of_steps
+    from toolkit.verification.steps import number_of_steps
 
     found: list[documents.VerifiedStudyDocument] = []
-    lines: list[str] = []
+    lines, verdicts = [], []
+    opened = [api.open_study(name) for name in studies or _all_here()]
     with output.stepped("verify", sum(map(number_of_steps, opened))) as told:
         for study in opened:
 
@@ -168,6 +156,7 @@ def verified(opened: Sequence[Study]) -> tuple[list[documents.VerifiedStudyDocum
                 told(f"{name}: {step}")
 
             done = api.verify_registers(study, progress=progress)
+            verdicts.append(done.verdict)
             files, digest = len(study.manifest.files), study.manifest.logical_sha256
             missing: documents.UnheldStudy = {"missing": done.missing} if done.missing else {}
             found.append(
@@ -187,7 +176,8 @@ def verified(opened: Sequence[Study]) -> tuple[list[documents.VerifiedStudyDocum
             lines.append(f"  logical SHA-256 {digest}")
             if done.standing or done.missing:
                 lines.append(f"  registration: {done.standing or done.missing}")
-    return found, lines
+    output.tell(found, *lines, as_json=as_json)
+    context.exit(1 if "not_verified" in verdicts else 3 if "incomplete" in verdicts else 0)
 
 
 @registers.command(hidden=True)

@@ -141,7 +141,7 @@ class _Reproduced:
         """Return what was reproduced in five lines, by what each is about."""
         played = sum(sum(done.sampled.values()) for done in self.audits.values())
         left = f"; not those of {', '.join(self.unplayed)}" if self.unplayed else ""
-        paper = [made for made in self.decisions if made.study == api.by_name.PUBLISHED]
+        paper = [made for made in self.decisions if made.study == api.study.PUBLISHED]
         studies = len({made.study for made in self.decisions})
         again = f"{played} random rows of {len(self.audits)} studies came out as recorded (seed {self.seed})"
         return {
@@ -192,7 +192,7 @@ class _Stages:
 
 def _verified(home: Home, trust_files: tuple[Path, ...], say: _Stages) -> tuple[list[Case], dict[str, int]]:
     """Return what decides each study, and the rows of every study here, all of them verified."""
-    from toolkit.verification.whole import check_whole
+    from toolkit.verification.steps import Checked, check_whole
 
     home.say_absent(output.remark)
     with say.doing("opening studies"):
@@ -204,8 +204,8 @@ def _verified(home: Home, trust_files: tuple[Path, ...], say: _Stages) -> tuple[
     rows = {}
     for at, study in enumerate(studies):
         with say.doing(f"registers of {study.name}", at, len(studies)):
-            checked = check_whole(study, decided.get(study.name), lambda _: None)
-        rows[study.name] = sum(checked.values())
+            checked = check_whole(Checked(study, decided.get(study.name)))
+        rows[study.name] = sum(checked.rows.values())
         say.done(f"{study.name}: {rows[study.name]:,} rows")
     return cases, rows
 
@@ -257,7 +257,7 @@ def _decided(cases: Sequence[Case], say: _Stages) -> list[Decision]:
         with say.doing(f"verdicts of {case.study.name}", at, len(cases)):
             made = case.decide_all()
         decisions += made
-        if case.study.name == api.by_name.PUBLISHED:
+        if case.study.name == api.study.PUBLISHED:
             say.show(made)
         else:
             say.done(f"{case.study.name}: {_counted(made)}")

@@ -17,7 +17,7 @@ ERROR = "error"
 OUTPUTS: dict[str, object] = {
     "decide": list[decisions.DecisionDocument],
     "explain": list[decisions.ExplanationDocument] | decisions.LanguageDocument,
-    "verify": verification.VerifiedDocument,
+    "verify": list[verification.VerifiedThingDocument],
     "verify-prereg": list[verification.VerificationDocument],
     "verify-token": verification.TokenVerdictDocument,
     "adopt": registrations.AdoptDocument,

@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import Annotated, Literal, TypedDict
 
-from toolkit.documents.registers import AuditDocument, VerifiedStudyDocument
 from toolkit.documents.standing import Verdict
 
 Outcome = Literal["passed", "failed", "missing", "unproven"]
@@ -83,18 +82,22 @@ class VerificationDocument(TypedDict):
     promise: Annotated[str, "What is proven and what is not, on one line."]
 
 
-class VerifiedStatementDocument(TypedDict):
-    """An in-toto statement that is what the registers give."""
-
-    file: Annotated[str, "Where it is."]
-    rule: Annotated[str, "The rule whose decision it states."]
+ThingKind = Literal["registration", "study", "token", "export"]
+ThingVerdict = Literal["verified", "not_verified", "incomplete", "damaged"]
 
 
-class VerifiedDocument(TypedDict):
-    """What `toolkit verify` has verified."""
+class VerifiedStepDocument(TypedDict):
+    """One step of what was verified of a thing."""
 
-    verdict: Annotated[Verdict, "The worst of all."]
-    registrations: Annotated[list[VerificationDocument], "As `verify-prereg` has them."]
-    studies: Annotated[list[VerifiedStudyDocument], "As `registers verify` has them."]
-    replayed: Annotated[list[AuditDocument], "As `registers audit` has them."]
-    statements: list[VerifiedStatementDocument]
+    step: Annotated[str, "What it checks; of a study `files`, `rows`, `registration` or `replay`."]
+    outcome: Annotated[Literal["passed", "failed", "missing", "unproven", "damaged"], "How it ended."]
+    detail: Annotated[str, "What was found."]
+
+
+class VerifiedThingDocument(TypedDict):
+    """What can be said of one thing; the first step that fails is the last of a study."""
+
+    thing: Annotated[str, "As it was named, or its name here."]
+    kind: ThingKind
+    verdict: Annotated[ThingVerdict, "That of its worst step."]
+    steps: Annotated[list[VerifiedStepDocument], "The steps, in their order."]

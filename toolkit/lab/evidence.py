@@ -10,6 +10,7 @@ from typing import Any
 from toolkit.canonical import document_sha256
 from toolkit.decisions.measure import Registers
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError
+from toolkit.lab import task_pools
 from toolkit.lab.evaluation import diagnostic
 from toolkit.lab.play import conclusion
 from toolkit.lab.play.checkpoints import check_copies
@@ -17,7 +18,7 @@ from toolkit.lab.play.matrix import Selection, specify, specify_registered
 from toolkit.lab.play.segments import sets_of
 from toolkit.lab.play.shortcomings import shortcomings
 from toolkit.lab.probing import design
-from toolkit.lab.task_pools import STUDY_POOLS, TABLE, check_specified, digests, row_document
+from toolkit.lab.task_pools import TABLE, check_specified, digests, row_document
 from toolkit.lab.training.checkpoint import adapter_sha256, checkpoint_sha256
 from toolkit.lab.training.rows import GroupPlan, draws_at
 from toolkit.prereg.evidence import anchor
@@ -225,7 +226,7 @@ class Laboratory:
 def registered_runs(study: Study, registration: Registration) -> dict[str, Specification]:
     """Return the specification of every run that a study's registration has, by name."""
     there = set(study.columns(TABLE, ("pool",))["pool"].to_pylist())
-    pools = digests([name for name in STUDY_POOLS if name in there], study, lambda _: None)
+    pools = digests([name for name in task_pools.STUDY_POOLS if name in there], study, lambda _: None)
     return {run.run_id: run for run in specify_registered(registration, pools)}
 
 

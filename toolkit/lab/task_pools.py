@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from toolkit.api.study import open_registers
 from toolkit.canonical import canonical, document_sha256
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.lab.tasks.pools import POOLS, digests_sha256, pool_sha256, tasks
@@ -16,7 +17,7 @@ from toolkit.places import Home
 from toolkit.registers import arrow, writer
 from toolkit.registers.cards import CARD, repository_documents
 from toolkit.registers.manifest import Manifest, RegistrationRef
-from toolkit.registers.study import Study, open_registers
+from toolkit.registers.study import Study
 
 STUDY = "task-pools"
 TABLE = "task_pools"

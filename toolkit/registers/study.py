@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError, did_you_mean
-from toolkit.places import Home, find_home
 from toolkit.registers.arrow import Row, check_columns, open_parquet, read_parquet, row_sha256, shape, to_rows
 from toolkit.registers.columns import Table
 from toolkit.registers.manifest import (
@@ -301,22 +300,31 @@ def launched_runs(study: Study) -> list[Row]:
     ]
 
 
-def verify_study(study: Study, progress: Callable[[str], None] = lambda _: None) -> dict[str, int]:
-    """Check a study from its bytes to its meaning.
-
-    1. Every file is the one the manifest names, and no other file lies beside them.
-    2. Every table has the schema's columns, the manifest's row count and the manifest's row hash.
-    3. Every row obeys the schema, and every reference between tables leads somewhere.
-    """
-    for name in study.manifest.files:  # 1
+def check_files(study: Study) -> None:
+    """Check that every file is the one that the manifest names, and that no other file lies beside them."""
+    for name in study.manifest.files:
         study.prove(name)
     check_nothing_else(study.folder, study.manifest)
+
+
+def check_tables(study: Study, progress: Callable[[str], None] = lambda _: None) -> dict[str, int]:
+    """Check a study's tables and rows; return the number of rows of each table.
+
+    1. Every table has the schema's columns, the manifest's row count and the manifest's row hash.
+    2. Every row obeys the schema, and every reference between tables leads somewhere.
+    """
     tables = {}
-    for table in study.tables:  # 2
+    for table in study.tables:  # 1
         progress(table.name)
         tables[table.name] = study.arrow(table.name)
-    check_rows(tables, {table.name: table for table in study.tables})  # 3
+    check_rows(tables, {table.name: table for table in study.tables})  # 2
     return {name: table.num_rows for name, table in tables.items()}
+
+
+def verify_study(study: Study, progress: Callable[[str], None] = lambda _: None) -> dict[str, int]:
+    """Check a study's files, tables and rows."""
+    check_files(study)
+    return check_tables(study, progress)
 
 
 def create_view(connection: DuckDBPyConnection, name: str, files: Sequence[Path]) -> None:
@@ -327,33 +335,3 @@ def create_view(connection: DuckDBPyConnection, name: str, files: Sequence[Path]
 def literals(values: Iterable[object]) -> str:
     """Return texts, paths and numbers as SQL writes a list of texts, without its brackets."""
     return ", ".join("'" + str(value).replace("'", "''") + "'" for value in values)
-
-
-def open_registers(
-    name: str, home: Home | None = None, *, offline: bool = False, say: Callable[[str], None] = lambda _: None
-) -> Study:
-    """Open a study by name, path, or `owner/name@revision`; what is here wins over what is on the Hub."""
-    home = home or find_home()
-    if home.find_study(name) is None and _is_on_the_hub(name):
-        from toolkit.registers.hub.client import parse_reference
-        from toolkit.registers.hub.pull import pull
-
-        return pull(parse_reference(name), offline=offline, say=say)
-    study = open_study(home.study_folder(name))
-    if study.folder.parent == home.registers and study.folder.name != study.name:
-        raise DamagedError(
-            "a study lies under another name than its own",
-            expected=study.name,
-            found=study.folder.name,
-            where=study.folder,
-        )
-    return study
-
-
-def _is_on_the_hub(name: str) -> bool:
-    """Whether a name that is no study here is meant for the Hub: a path into a folder that is here is not."""
-    from toolkit.registers.hub.client import SCHEME, looks_like_reference  # brings what asks the Hub
-
-    if not looks_like_reference(name):
-        return False
-    return name.startswith(SCHEME) or "@" in name or not Path(name).parent.exists()

@@ -10,7 +10,7 @@ from tests.conftest import Toolkit
 from toolkit.cli import audit, output, power
 from toolkit.places import Home
 from toolkit.registers.study import open_study
-from toolkit.verification.whole import number_of_steps
+from toolkit.verification.steps import number_of_steps
 
 Told = list[tuple[int, int, str]]
 

@@ -23,7 +23,7 @@ from toolkit.prereg.registration import load_registration
 from toolkit.prereg.trust import Trusted, slug_of, write_trust
 from toolkit.prereg.verification import Reader, Verification, verify_registration
 from toolkit.rules.rulebook import load_rulebook
-from toolkit.verification.drafted import check_entry
+from toolkit.verification.decidable import check_entry
 
 NAME = "small"
 H = rule("H", "mean(gap) >= 0.03")

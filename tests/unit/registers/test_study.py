@@ -17,11 +17,12 @@ import toolkit
 from tests.conftest import CHECKOUT
 from tests.row_study import with_column, with_value
 from toolkit import api
+from toolkit.api.study import open_registers
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
 from toolkit.files import file_sha256
 from toolkit.places import Home
 from toolkit.registers.manifest import FileEntry, Manifest, read_manifest, write_manifest
-from toolkit.registers.study import Study, launched_runs, open_registers, open_study, verify_study
+from toolkit.registers.study import Study, launched_runs, open_study, verify_study
 
 EVALUATIONS = "evaluations/train-00000-of-00001.parquet"
 

@@ -9,9 +9,8 @@ import pytest
 from tests.conftest import CHECKOUT, Result
 from toolkit import api
 from toolkit.errors import UsageError, VerificationError
-from toolkit.findings import FILE
+from toolkit.findings import FILE, card_documents, check_card
 from toolkit.places import Home
-from toolkit.verification.card import card_documents, check_card
 
 SLOW = (pytest.param(name, marks=pytest.mark.slow) for name in ("coupled", "embedded", "map", "small-lm"))
 TOLD = ("bfcl", *SLOW, "tiny-lm")

@@ -28,8 +28,8 @@ from toolkit.registers import arrow, manifest, row_tables, schema, writer
 from toolkit.registers.cards import CARD, repository_documents
 from toolkit.registers.study import open_study
 from toolkit.specification import Specification
+from toolkit.verification.steps import SCHEDULE, schedules_met
 from toolkit.verification.summaries import SUMMARIES
-from toolkit.verification.whole import SCHEDULE, schedules_met
 
 _MOMENTS = ("launched_at", "ended_at")
 _OF_LANGUAGE_MODELS = ("stack", "accelerator", "processes", "kernels", "step_seconds", "generation_seconds")

@@ -20,7 +20,7 @@ from toolkit.site.exhibits import load_exhibits
 from toolkit.site.front import read_front
 from toolkit.site.material import Material
 from toolkit.verification.registered import open_case
-from toolkit.verification.whole import check_whole
+from toolkit.verification.steps import Checked, check_whole
 
 
 def material(
@@ -109,7 +109,7 @@ def _taken(take: Callable[[], str]) -> str:
 
 def _check(home: Home, name: str) -> None:
     study = api.open_study(name, home)
-    check_whole(study, api.open_case(study, home), lambda _: None, decides=False)
+    check_whole(Checked(study, api.open_case(study, home), decides=False))
 
 
 def _probe_figures(cases: Sequence[Case]) -> dict[str, list[Any]]:

@@ -138,7 +138,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (prereg / "evidence" / token).write_bytes(token.encode())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(HOME_VARIABLE, str(home))
-        patch.setattr("toolkit.lab.evidence.STUDY_POOLS", POOLS)
+        patch.setattr("toolkit.lab.task_pools.STUDY_POOLS", POOLS)
         pools = {name: summarize(name).sha256 for name in POOLS}
         for run in specify_registered(load_registration(prereg), pools):
             rows = adapter_rows(base, run, tmp_path_factory.mktemp(run.run_id))  # type: ignore[arg-type]

@@ -109,7 +109,7 @@ def test_a_register_that_lacks_a_pool_is_told(
     toolkit: Toolkit, small: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(CHECKOUT / "registers" / "task-pools", small.registers / "task-pools")
-    monkeypatch.setattr("toolkit.lab.evidence.STUDY_POOLS", ("diagnostic", "another"))
+    monkeypatch.setattr("toolkit.lab.task_pools.STUDY_POOLS", ("diagnostic", "another"))
     run(toolkit, "--run", RUN).refused(3, "lacks another")
 
 

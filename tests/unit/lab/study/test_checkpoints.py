@@ -28,7 +28,7 @@ from toolkit.lab.verification.replay import Replayer
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import Study, open_study
 from toolkit.specification import Specification
-from toolkit.verification import derived, whole
+from toolkit.verification import derived, steps
 
 ARMS = ("paired", "independent")
 REFERENCE = RegistrationRef("small", "f" * 64, {})
@@ -81,10 +81,11 @@ def check(
     runs: tuple[Specification, ...], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[Any], dict[str, int]]]:
     """Return what verifies a study whole, these runs being the registered ones."""
-    for module in (derived, whole):
+    for module in (derived, steps):
         monkeypatch.setattr(module, "runs_of", lambda *_: Specified(runs))
-    monkeypatch.setattr(whole, "verify_study", lambda study, _: {"runs": len(study.rows("runs"))})
-    return lambda study: whole.check_whole(study, None, lambda _: None)
+    monkeypatch.setattr(steps, "check_files", lambda _: None)
+    monkeypatch.setattr(steps, "check_tables", lambda study, _: {"runs": len(study.rows("runs"))})
+    return lambda study: steps.check_whole(steps.Checked(study, None)).rows
 
 
 def test_a_study_that_trains_nothing_has_evaluations_and_the_checkpoints_that_it_evaluated(

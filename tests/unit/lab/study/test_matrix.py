@@ -16,7 +16,7 @@ from toolkit.lab.training.recipe import load_recipe, recipe_of
 from toolkit.rules.plan import Plan, read_plan
 from toolkit.specification import LanguageModelSpecification, Specification, read_specification
 
-RULES = Path(__file__).parents[3] / "prereg/paired-rollouts/rules.toml"
+RULES = Path(__file__).parents[4] / "prereg/paired-rollouts/rules.toml"
 POOLS = {"train": "a" * 64}
 BY_NOISE = {
     ("0.25", "0"): "faults_p025",

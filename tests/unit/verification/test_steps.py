@@ -10,7 +10,7 @@ from toolkit.errors import DamagedError, ToolkitError
 from toolkit.registers.published import check_figures
 from toolkit.registers.study import Study
 from toolkit.specification import Specification
-from toolkit.verification import derived, whole
+from toolkit.verification import derived, steps
 
 RUN = "c2-paired-s0"
 
@@ -28,13 +28,14 @@ def study(runs: tuple[Specification, ...], tmp_path_factory: pytest.TempPathFact
 @pytest.fixture(autouse=True)
 def as_specified(runs: tuple[Specification, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """Have these runs be the registered ones; files and schema are verified in tests of their own."""
-    for module in (derived, whole):
+    for module in (derived, steps):
         monkeypatch.setattr(module, "runs_of", lambda *_: Specified(runs))
-    monkeypatch.setattr(whole, "verify_study", lambda study, _: {"runs": len(study.rows("runs"))})
+    monkeypatch.setattr(steps, "check_files", lambda _: None)
+    monkeypatch.setattr(steps, "check_tables", lambda study, _: {"runs": len(study.rows("runs"))})
 
 
 def check(study: Any) -> dict[str, int]:
-    return whole.check_whole(study, None, lambda _: None)
+    return steps.check_whole(steps.Checked(study, None)).rows
 
 
 def edited(study: Study, table: str, at: int = 0, **values: Any) -> Any:
@@ -88,7 +89,7 @@ def test_schedules_that_episodes_met_with_other_seeds_are_damage(
 ) -> None:
     """Episodes and schedules agree with each other here: only the seed's own derivation tells."""
     forged = edited(study, "schedules", schedule_seed=1)
-    monkeypatch.setattr(whole, "schedules_met", lambda _: forged.rows("schedules"))
+    monkeypatch.setattr(steps, "schedules_met", lambda _: forged.rows("schedules"))
     with pytest.raises(DamagedError, match="does not have the seed of its task"):
         check(forged)
 
