@@ -22,6 +22,7 @@ DOCUMENTS = (
     "toolkit/prereg/token/README.md",
 )
 EXPECTED_CODES = {
+    "toolkit verify --require public": 1,
     "toolkit verify-prereg": 3,
     "toolkit verify-prereg paired-rollouts": 3,
     "toolkit decide --all --fail-on-miss": 1,
@@ -68,6 +69,8 @@ NEVER_RUN = (
     "toolkit new-study",
     "toolkit site serve",
     "toolkit export",
+    "toolkit verify statements/",  # as an export leaves them
+    "toolkit verify token.tsr",
     "toolkit evaluate --model small",
     "toolkit evaluate --model Qwen",  # of a model whose weights, or whose server, a test does not have
     # The whole site is built and checked without options; what these do is tried on a small one.
@@ -92,5 +95,7 @@ LONG = (
     "toolkit registers verify --study OWNER/embedded",
     "toolkit reproduce",
     "toolkit site build",
+    "toolkit verify --require public",
+    "toolkit verify embedded --replay",
     "toolkit site check",
 )
