@@ -22,6 +22,8 @@ FOLDED = {
     ("schema", "--registers"): "registers schema",
     ("noise inspect", "--verify"): "pairing verify",
     ("noise inspect", "--replay"): "noise replay",
+    ("reproduce", "--card"): "registers card",
+    ("reproduce", "--published"): "registers build",
     ("noise inspect", ""): "pairing inspect",
 }
 """A command and an option → the command that the option was, whose name its document keeps."""

@@ -94,7 +94,8 @@ def examples(command: click.Command) -> list[str]:
 
 def _is_only_named(line: str) -> bool:
     """Whether a command stands in a sentence by its name alone, and could not run without its argument."""
-    command = COMMANDS.get(tuple(line.split()[1:]))
+    words = tuple(line.split()[1:])
+    command = COMMANDS.get(words) or COMMANDS.get(("lab", *words))
     return command is not None and any(isinstance(p, click.Argument) and p.nargs == 1 for p in command.params)
 
 

@@ -38,6 +38,9 @@ SAMPLE = 8
 
 @click.command()
 @click.option("--site", "folder", type=FILE, help="Folder of the site; site/ if left out.")
+@click.option("--card", metavar="STUDY", help="Make the card of STUDY anew, and nothing else.")
+@click.option("--published", is_flag=True, help="Build the published study anew, and nothing else.")
+@click.option("--check", is_flag=True, help="With one of these: write nothing, and compare.")
 @require_option
 @trust_option
 @json_option
@@ -46,6 +49,9 @@ def reproduce(
     context: click.Context,
     *,
     folder: Path | None,
+    card: str | None,
+    published: bool,
+    check: bool,
     least: str | None,
     trust_files: tuple[Path, ...],
     as_json: bool,
@@ -61,7 +67,19 @@ def reproduce(
       toolkit reproduce
       toolkit reproduce --json
       toolkit reproduce --site /tmp/site
+      toolkit reproduce --card coupled --check
+      toolkit reproduce --published --check
     """
+    if card or published:
+        from toolkit.cli.card import card as make_card
+        from toolkit.cli.registers import build
+
+        if card:
+            context.invoke(make_card, study=card, check=check, as_json=as_json)
+        else:
+            wanted = {"study": "published", "source": None, "out": None, "check": check, "as_json": as_json}
+            context.invoke(build, **wanted)
+        return
     home = find_home()
     target = folder or home.site
     lack = site().lack(target)
