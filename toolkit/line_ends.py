@@ -25,17 +25,18 @@ def is_converted(content: bytes, sha256: str) -> bool:
 
 def is_converted_file(path: Path, sha256: str) -> bool:
     """Whether a file of any length has this SHA-256 once every CRLF is LF again."""
-    digest, held = hashlib.sha256(), b""
+    digest, held, has_crlf = hashlib.sha256(), b"", False
     try:
         with path.open("rb") as stream:
             while block := stream.read(_BLOCK):
                 block = held + block
                 held = b"\r" if block.endswith(b"\r") else b""
+                has_crlf |= b"\r\n" in block
                 digest.update(block.removesuffix(held).replace(b"\r\n", b"\n"))
     except OSError:
         return False
     digest.update(held)
-    return digest.hexdigest() == sha256
+    return has_crlf and digest.hexdigest() == sha256
 
 
 def refuse_converted(

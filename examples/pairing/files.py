@@ -11,12 +11,21 @@ class Files:
 
     @tool("read", "name")
     def show(self, name: str) -> str:
-        """Show a file."""
+        """Show a file.
+
+        Args:
+            name: the file.
+        """
         return self.texts[name]
 
     @tool("write", "name", repeatable=True)
     def put(self, name: str, text: str) -> str:
-        """Write a file."""
+        """Write a file.
+
+        Args:
+            name: the file.
+            text: what it says from now on.
+        """
         self.texts[name] = text
         return "done"
 

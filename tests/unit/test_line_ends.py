@@ -115,6 +115,8 @@ def test_a_long_file_is_compared_across_the_ends_of_its_blocks(
     path.write_bytes(whole.replace(b"\n", b"\r\n"))
     assert is_converted_file(path, hashlib.sha256(whole).hexdigest())
     assert not is_converted_file(path, hashlib.sha256(whole + b"c").hexdigest())
+    path.write_bytes(whole.replace(b"\n", b""))
+    assert not is_converted_file(path, hashlib.sha256(path.read_bytes()).hexdigest()), "nothing was converted"
 
 
 def test_attributes_that_are_there_stay_and_are_added_to_once(tmp_path: Path) -> None:

@@ -98,6 +98,6 @@ class VerifiedThingDocument(TypedDict):
     """What can be said of one thing; the first step that fails is the last of a study."""
 
     thing: Annotated[str, "As it was named, or its name here."]
-    kind: ThingKind
+    kind: Annotated[ThingKind, "What it is."]
     verdict: Annotated[ThingVerdict, "That of its worst step."]
     steps: Annotated[list[VerifiedStepDocument], "The steps, in their order."]

@@ -42,7 +42,11 @@ class Files:
 
     @tool("read", "path")
     def show(self, path: str) -> dict[str, str]:
-        """Show a file."""
+        """Show a file.
+
+        Args:
+            path: its name.
+        """
         self.shown.append(path)
         return {"text": path * 2, "of": "all"}
 
