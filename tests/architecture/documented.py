@@ -22,7 +22,6 @@ DOCUMENTS = (
     "toolkit/prereg/token/README.md",
 )
 EXPECTED_CODES = {
-    "toolkit verify --require public": 1,
     "toolkit verify-prereg": 3,
     "toolkit verify-prereg paired-rollouts": 3,
     "toolkit decide --all --fail-on-miss": 1,
@@ -95,7 +94,7 @@ LONG = (
     "toolkit registers verify --study OWNER/embedded",
     "toolkit reproduce",
     "toolkit site build",
-    "toolkit verify --require public",
+    "toolkit verify --depth files",
     "toolkit verify embedded --replay",
     "toolkit site check",
 )

@@ -114,7 +114,7 @@ def verify(
 
     \b
     Examples:
-      toolkit verify --require public
+      toolkit verify --depth files
       toolkit verify embedded --replay 4
       toolkit verify published --depth rows --json
       toolkit verify token.tsr --document protocol.md --root root.pem
