@@ -29,15 +29,10 @@ KIND = re.compile(rb'<body data-kind="([\w-]+)"')
 
 @dataclass(frozen=True)
 class Served:
-    """A site on this machine's loopback.
+    """A site on this machine's loopback."""
 
-    Args:
-        folder: of its files.
-        address: of its front page, with a slash at the end.
-    """
-
-    folder: Path
-    address: str
+    folder: Path  # of its files
+    address: str  # of its front page, with a slash at the end
 
     @property
     def names(self) -> list[str]:
@@ -78,13 +73,9 @@ def served(folder: Path) -> Iterator[Served]:
 
 @dataclass
 class Watch:
-    """Everything that went wrong on a page, in words.
+    """Everything that went wrong on a page, in words."""
 
-    Args:
-        origin: where requests may go.
-    """
-
-    origin: str
+    origin: str  # where requests may go
     wrong: list[str] = field(default_factory=list)
 
     def on(self, page: Page) -> Watch:

@@ -52,47 +52,28 @@ Ends = np.ndarray  # lower and upper ends, shape (2, E)
 
 @dataclass(frozen=True)
 class Cell:
-    """How often an interval covered the truth.
+    """How often an interval covered the truth."""
 
-    Args:
-        interval: its name, a key of `INTERVALS`.
-        level: nominal level.
-        task_deviation: standard deviation of the tasks' part of the differences.
-        seeds: seed pairs.
-        simulations: intervals made.
-        covered: intervals that held the truth.
-    """
-
-    interval: str
-    level: float
-    task_deviation: float
-    seeds: int
-    simulations: int
-    covered: int
+    interval: str  # its name, a key of `INTERVALS`
+    level: float  # nominal level
+    task_deviation: float  # standard deviation of the tasks' part of the differences
+    seeds: int  # seed pairs
+    simulations: int  # intervals made
+    covered: int  # intervals that held the truth
 
 
 @dataclass(frozen=True)
 class Played:
-    """Arms that played episodes: what was simulated, and what an interval made of it.
+    """Arms that played episodes: what was simulated, and what an interval made of it."""
 
-    Args:
-        seeds, tasks: of each arm; an episode for each.
-        seed_deviation: standard deviation of what a seed adds to the gap.
-        task_deviation: of what a task adds to it.
-        interval: its name, a key of `INTERVALS`; at 95 %.
-        simulations: intervals made.
-        covered: intervals that held the gap of 0.06.
-        found: intervals above zero.
-    """
-
-    seeds: int
+    seeds: int  # seeds, tasks: of each arm; an episode for each
     tasks: int
-    seed_deviation: float
-    task_deviation: float
-    interval: str
-    simulations: int = 0
-    covered: int = 0
-    found: int = 0
+    seed_deviation: float  # standard deviation of what a seed adds to the gap
+    task_deviation: float  # of what a task adds to it
+    interval: str  # its name, a key of `INTERVALS`; at 95 %
+    simulations: int = 0  # intervals made
+    covered: int = 0  # intervals that held the gap of 0.06
+    found: int = 0  # intervals above zero
 
 
 def play(design: Played, block: int) -> np.ndarray:

@@ -48,45 +48,27 @@ Differences = NDArray[np.int64]  # of a study, shape (S, T): -1, 0 or 1
 
 @dataclass(frozen=True)
 class Cell:
-    """How often a test rejected at 5%.
+    """How often a test rejected at 5%."""
 
-    Args:
-        test: its name.
-        seeds, tasks: the design.
-        seed_deviation: standard deviation of the seeds' effects.
-        effect: mean effect.
-        simulations: studies.
-        rejected: those in which it did; of equivalence, in which it was found.
-    """
-
-    test: str
-    seeds: int
+    test: str  # its name
+    seeds: int  # seeds, tasks: the design
     tasks: int
-    seed_deviation: float
-    effect: float
-    simulations: int
-    rejected: int
+    seed_deviation: float  # standard deviation of the seeds' effects
+    effect: float  # mean effect
+    simulations: int  # studies
+    rejected: int  # those in which it did; of equivalence, in which it was found
 
 
 @dataclass(frozen=True)
 class Families:
-    """What became of some families.
+    """What became of some families."""
 
-    Args:
-        method: of adjustment.
-        with_effect: how many of the tests have one.
-        families: how many there were.
-        any_false: those in which a test without an effect was rejected.
-        false_share: mean share of such tests among the rejected, which is 0 where none is.
-        found: mean share of the tests with an effect that were rejected.
-    """
-
-    method: str
-    with_effect: int
-    families: int
-    any_false: int
-    false_share: float
-    found: float
+    method: str  # of adjustment
+    with_effect: int  # how many of the tests have one
+    families: int  # how many there were
+    any_false: int  # those in which a test without an effect was rejected
+    false_share: float  # mean share of such tests among the rejected, which is 0 where none is
+    found: float  # mean share of the tests with an effect that were rejected
 
 
 def study(seeds: int, tasks: int, seed_deviation: float, effect: float, number: int) -> Differences:

@@ -115,19 +115,12 @@ Kind = Literal[
 
 @dataclass
 class Fault:
-    """A fault and the requests that meet it.
+    """A fault and the requests that meet it."""
 
-    Args:
-        kind: what happens.
-        where: pattern that is looked for in `METHOD /path`.
-        times: how many requests meet it; all where it is None.
-        met: how many did.
-    """
-
-    kind: Kind
-    where: str
-    times: int | None = None
-    met: int = 0
+    kind: Kind  # what happens
+    where: str  # pattern that is looked for in `METHOD /path`
+    times: int | None = None  # how many requests meet it; all where it is None
+    met: int = 0  # how many did
 
     def meets(self, request: str) -> bool:
         """Whether a request meets the fault, which counts it."""

@@ -11,24 +11,14 @@ Drawn = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class Tampering:
-    """One tampering, by name.
+    """One tampering, by name."""
 
-    Args:
-        name: what is done, as it stands in SECURITY.md.
-        study: the shipped study of which a copy is tampered with.
-        do: does it, and recomputes every hash that it can.
-        names: one of these stands in the message of whatever command notices.
-        rule: the rule that is decided.
-        drawn: a changed row that an audit can play or derive again; None where there is none.
-        quick: whether it belongs to the quick core.
-        limit: why nothing in the rows or the registration contradicts it; empty where something does.
-    """
-
-    name: str
-    study: str
-    do: Callable[[Forger], object]
-    names: tuple[str, ...] = ()
-    rule: str = "H2a"
+    name: str  # what is done, as it stands in SECURITY.md
+    study: str  # the shipped study of which a copy is tampered with
+    do: Callable[[Forger], object]  # does it, and recomputes every hash that it can
+    names: tuple[str, ...] = ()  # one of these stands in the message of whatever command notices
+    rule: str = "H2a"  # the rule that is decided
+    # A changed row that an audit can play or derive again; None where there is none
     drawn: Drawn | None = None
-    quick: bool = False
-    limit: str = ""
+    quick: bool = False  # whether it belongs to the quick core
+    limit: str = ""  # why nothing in the rows or the registration contradicts it; empty where something does

@@ -104,25 +104,15 @@ def reproduce(
 
 @dataclass(frozen=True)
 class _Reproduced:
-    """What was reproduced.
+    """What was reproduced."""
 
-    Args:
-        rows: of every study.
-        verifications: of every frozen registration.
-        seed: what rows were drawn by.
-        audits: of every study whose rows were played again.
-        unplayed: why those of others were not.
-        decisions: on every rule.
-        site: what was written; why nothing was.
-    """
-
-    rows: Mapping[str, int]
-    verifications: Sequence[Verification]
-    seed: int
-    audits: Mapping[str, Audited]
-    unplayed: Mapping[str, ToolkitError]
-    decisions: Sequence[Decision]
-    site: Built | ToolkitError
+    rows: Mapping[str, int]  # of every study
+    verifications: Sequence[Verification]  # of every frozen registration
+    seed: int  # what rows were drawn by
+    audits: Mapping[str, Audited]  # of every study whose rows were played again
+    unplayed: Mapping[str, ToolkitError]  # why those of others were not
+    decisions: Sequence[Decision]  # on every rule
+    site: Built | ToolkitError  # what was written; why nothing was
 
     @property
     def standings(self) -> dict[str, Standing]:

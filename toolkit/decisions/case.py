@@ -99,25 +99,16 @@ def _list(values: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """A study, its registration, and what decides it.
+    """A study, its registration, and what decides it."""
 
-    Args:
-        study: the study.
-        registration: its registration.
-        book: its rules: as they bind, and beside them those that were added after the runs.
-        engine: what measures, and decides the rules that bind.
-        standing: what the registration stands on.
-        unbinding: amendments that bind nothing, because nothing shows that they came before the runs.
-        changed: the rules as these amendments have them; None where there is none.
-    """
-
-    study: Study
-    registration: Registration
-    book: RuleBook
-    engine: Engine
-    standing: Standing = UNVERIFIED
+    study: Study  # the study
+    registration: Registration  # its registration
+    book: RuleBook  # its rules: as they bind, and beside them those that were added after the runs
+    engine: Engine  # what measures, and decides the rules that bind
+    standing: Standing = UNVERIFIED  # what the registration stands on
+    # Amendments that bind nothing, because nothing shows that they came before the runs
     unbinding: frozenset[str] = frozenset()
-    changed: Changed | None = None
+    changed: Changed | None = None  # the rules as these amendments have them; None where there is none
     _decided: dict[str, Decision] = field(default_factory=dict, repr=False, compare=False)
 
     def decide(self, rule: str) -> Decision:
@@ -165,17 +156,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Changed:
-    """The rules with every amendment applied, those after the runs included: nothing in them binds.
+    """The rules with every amendment applied, those after the runs included: nothing in them binds."""
 
-    Args:
-        book: the rules.
-        engine: what decides them.
-        added: those that only these amendments have.
-    """
-
-    book: RuleBook
-    engine: Engine
-    added: frozenset[str]
+    book: RuleBook  # the rules
+    engine: Engine  # what decides them
+    added: frozenset[str]  # those that only these amendments have
 
 
 def open_book(study: Study, registration: Registration) -> RuleBook:
@@ -253,17 +238,12 @@ def _binding(registration: Registration, loose: frozenset[str]) -> tuple[RuleBoo
 
 @dataclass(frozen=True)
 class EndpointRows:
-    """An endpoint and its rows.
+    """An endpoint and its rows."""
 
-    Args:
-        id, title, unit: as registered.
-        rows: the query that gives them, for `toolkit sql` or the study's `duckdb()`.
-    """
-
-    id: str
+    id: str  # id, title, unit: as registered
     title: str
     unit: str
-    rows: str
+    rows: str  # the query that gives them, for `toolkit sql` or the study's `duckdb()`
 
 
 @dataclass(frozen=True)
@@ -277,21 +257,13 @@ class RestatedSpan:
 
 @dataclass(frozen=True)
 class Restated:
-    """What a rule restates.
+    """What a rule restates."""
 
-    Args:
-        document: what the frozen document is.
-        sha256: of its bytes.
-        of_frozen_rule: whether it is the rule as frozen that restates it, and an amendment replaced that.
-        remedy: how to get the document; None where it is at hand.
-        spans: the lines.
-    """
-
-    document: str
-    sha256: str
-    of_frozen_rule: bool
-    remedy: str | None
-    spans: tuple[RestatedSpan, ...]
+    document: str  # what the frozen document is
+    sha256: str  # of its bytes
+    of_frozen_rule: bool  # whether it is the rule as frozen that restates it, and an amendment replaced that
+    remedy: str | None  # how to get the document; None where it is at hand
+    spans: tuple[RestatedSpan, ...]  # the lines
 
     def as_dict(self) -> documents.RestatedDocument:
         """Return it as it is printed with `--json`."""

@@ -23,35 +23,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CriterionResult:
-    """One criterion.
+    """One criterion."""
 
-    Args:
-        id, text, test, reading: as written in the rules.
-        value: the number tested, where the test is about one.
-        holds: whether it holds.
-        basis: what it rests on: `counts`, `figures`, `figures as published`, `interval as published`,
-            `exact test` and what that is of, `rules`.
-        against: what the value is compared with, where that is measured, too, and no number as written.
-        cautions: quotients in the test whose denominator is not told from zero, in words.
-        procedures: which tests its comparisons with margins are, and at what level, in words.
-        truths: of a test of every member of a series, whether it holds for each.
-        counts: what the arms had, where it rests on one rate.
-        rules: the verdicts of the rules that it names.
-    """
-
-    id: str
+    id: str  # id, text, test, reading: as written in the rules
     text: str
     test: str
     reading: str | None
-    value: Value | None
-    holds: bool | Missing
+    value: Value | None  # the number tested, where the test is about one
+    holds: bool | Missing  # whether it holds
+    # What it rests on: `counts`, `figures`, `figures as published`, `interval as published`, `exact test`
+    # and what that is of, `rules`
     basis: tuple[str, ...]
+    # What the value is compared with, where that is measured, too, and no number as written
     against: Value | None = None
-    cautions: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()  # quotients in the test whose denominator is not told from zero, in words
+    # Which tests its comparisons with margins are, and at what level, in words
     procedures: tuple[str, ...] = ()
-    truths: Series[bool] | None = None
-    counts: tuple[ArmCounts, ...] = ()
-    rules: Mapping[str, str] = field(default_factory=dict)
+    truths: Series[bool] | None = None  # of a test of every member of a series, whether it holds for each
+    counts: tuple[ArmCounts, ...] = ()  # what the arms had, where it rests on one rate
+    rules: Mapping[str, str] = field(default_factory=dict)  # the verdicts of the rules that it names
 
     @property
     def known(self) -> bool | None:
@@ -176,14 +166,10 @@ class Exploratory:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What the episodes without an outcome could turn.
+    """What the episodes without an outcome could turn."""
 
-    Args:
-        counts_as: what they count as, as registered.
-        all_fail, all_succeed: the verdict with all of them failures, and with all of them successes.
-    """
-
-    counts_as: str
+    counts_as: str  # what they count as, as registered
+    # all_fail, all_succeed: the verdict with all of them failures, and with all of them successes
     all_fail: str
     all_succeed: str
 
@@ -206,17 +192,11 @@ class Bounds:
 
 @dataclass(frozen=True)
 class RegisterRef:
-    """A table that was read, with the hashes that were computed when it was.
+    """A table that was read, with the hashes that were computed when it was."""
 
-    Args:
-        config: the table.
-        sha256: its logical row hash; None where only some of its files were read.
-        files: the SHA-256 of each file that was read, by its path.
-    """
-
-    config: str
-    sha256: str | None
-    files: dict[str, str]
+    config: str  # the table
+    sha256: str | None  # its logical row hash; None where only some of its files were read
+    files: dict[str, str]  # the SHA-256 of each file that was read, by its path
 
     def as_dict(self) -> documents.RegisterRefDocument:
         """Return the table as decisions state it."""

@@ -149,21 +149,13 @@ def _same(stored: object, reached: object) -> bool:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the tests of a rule read, by name.
+    """What the tests of a rule read, by name."""
 
-    Args:
-        values: of endpoints and statistics.
-        intervals: registered intervals.
-        tests: registered tests of significance.
-        decisions: on the rules that it rests on.
-        is_summary: whether figures stand as published.
-    """
-
-    values: Mapping[str, Scalar | Series[Fraction]]
-    intervals: Mapping[str, Interval | Missing]
-    tests: Mapping[str, PValue]
-    decisions: Mapping[str, Decision]
-    is_summary: bool = False
+    values: Mapping[str, Scalar | Series[Fraction]]  # of endpoints and statistics
+    intervals: Mapping[str, Interval | Missing]  # registered intervals
+    tests: Mapping[str, PValue]  # registered tests of significance
+    decisions: Mapping[str, Decision]  # on the rules that it rests on
+    is_summary: bool = False  # whether figures stand as published
 
     def resolve(self, role: str, name: str) -> Value:
         """Return the value of a name in its role, as `evaluate` asks for it."""

@@ -220,17 +220,11 @@ DIGITS = 20
 
 @dataclass(frozen=True)
 class Example:
-    """Values within the declared ranges: of endpoints and statistics, of the ends of intervals, of tests.
+    """Values within the declared ranges: of endpoints and statistics, of the ends of intervals, of tests."""
 
-    Args:
-        endpoints: of endpoints and statistics.
-        intervals: lower and upper end.
-        tests: p, plain and adjusted.
-    """
-
-    endpoints: dict[str, Fraction | Series[Fraction]]
-    intervals: dict[str, tuple[Fraction, Fraction]]
-    tests: dict[str, tuple[Fraction, Fraction]] = field(default_factory=dict)
+    endpoints: dict[str, Fraction | Series[Fraction]]  # of endpoints and statistics
+    intervals: dict[str, tuple[Fraction, Fraction]]  # lower and upper end
+    tests: dict[str, tuple[Fraction, Fraction]] = field(default_factory=dict)  # p, plain and adjusted
 
 
 @dataclass(frozen=True)
@@ -556,18 +550,12 @@ def solver() -> Any:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """That both outcomes of a rule can happen, each shown by an example.
+    """That both outcomes of a rule can happen, each shown by an example."""
 
-    Args:
-        rule, reading: the rule, and its reading where it has several.
-        passes: values at which everything that the reading asks for holds.
-        misses: values at which something of it does not; a prediction in parts may then be met in part.
-    """
-
-    rule: str
+    rule: str  # rule, reading: the rule, and its reading where it has several
     reading: str
-    passes: Example
-    misses: Example
+    passes: Example  # values at which everything that the reading asks for holds
+    misses: Example  # values at which something of it does not; a prediction in parts may then be met in part
 
 
 def check_not_vacuous(book: RuleBook, only: Collection[str] | None = None) -> None:

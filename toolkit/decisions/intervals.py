@@ -49,29 +49,20 @@ COARSEST = Fraction(1, 2000)
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval of an endpoint's mean, or of a statistic.
+    """An interval of an endpoint's mean, or of a statistic."""
 
-    Args:
-        id: its name in the rules.
-        endpoint: the endpoint, or the statistic.
-        level: confidence level.
-        low, high: its ends, exactly as printed where it was published.
-        source: `computed` from episode rows, by seed and task; `computed from tasks`, from their differences;
-            `computed from seeds`, from their values; or `published` where episode rows never were.
-        method: how it was made, and from what.
-        errors: Monte Carlo standard errors of its ends, where it was computed.
-        resamples: how many it was computed from.
-    """
-
-    id: str
-    endpoint: str
-    level: Fraction
-    low: Fraction
+    id: str  # its name in the rules
+    endpoint: str  # the endpoint, or the statistic
+    level: Fraction  # confidence level
+    low: Fraction  # low, high: its ends, exactly as printed where it was published
     high: Fraction
+    # `computed` from episode rows, by seed and task; `computed from tasks`, from their differences;
+    # `computed from seeds`, from their values; or `published` where episode rows never were
     source: IntervalSource
-    method: str
+    method: str  # how it was made, and from what
+    # Monte Carlo standard errors of its ends, where it was computed
     errors: tuple[Fraction, Fraction] | None = None
-    resamples: int = 0
+    resamples: int = 0  # how many it was computed from
 
     @property
     def origin(self) -> str:
@@ -370,22 +361,15 @@ GRID = 10**9
 
 @dataclass(frozen=True)
 class PValue:
-    """A registered test, made.
+    """A registered test, made."""
 
-    Args:
-        test: what was registered.
-        p: its p-value, or what is missing for it.
-        units, differing: how many differences there are, and how many of them are not zero; 0 without p.
-        family: what it is adjusted in; None where it is in no family.
-        adjusted: the adjusted p-value, or what is missing; None without a family.
-    """
-
-    test: Significance
-    p: Scalar
+    test: Significance  # what was registered
+    p: Scalar  # its p-value, or what is missing for it
+    # units, differing: how many differences there are, and how many of them are not zero; 0 without p
     units: int = 0
     differing: int = 0
-    family: Family | None = None
-    adjusted: Scalar | None = None
+    family: Family | None = None  # what it is adjusted in; None where it is in no family
+    adjusted: Scalar | None = None  # the adjusted p-value, or what is missing; None without a family
 
     @property
     def words(self) -> str:

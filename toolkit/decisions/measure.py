@@ -295,20 +295,13 @@ Runs = Mapping[tuple[str, int], str | Missing]
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One point.
+    """One point."""
 
-    Args:
-        arm: the arm.
-        series: `seed 0`, …; `mean` over the deciding runs; `replication` for runs shown beside them.
-        step: training step.
-        success: true success, a fraction in [0, 1].
-        successes, episodes: the counts that it is the quotient of; None where it is not one of counts.
-    """
-
-    arm: str
-    series: str
-    step: int
-    success: Fraction
+    arm: str  # the arm
+    series: str  # `seed 0`, …; `mean` over the deciding runs; `replication` for runs shown beside them
+    step: int  # training step
+    success: Fraction  # true success, a fraction in [0, 1]
+    # successes, episodes: the counts that it is the quotient of; None where it is not one of counts
     successes: int | None = None
     episodes: int | None = None
 
@@ -606,24 +599,15 @@ MOST_SEEDS = 2
 
 @dataclass(frozen=True)
 class ArmCounts:
-    """What one arm had.
+    """What one arm had."""
 
-    Args:
-        arm: the arm.
-        seed: the seed; None for all of an endpoint's.
-        count: how many, such as successes; a sum of scores where these were measured.
-        of: out of how many, such as episodes.
-        counted, among: the columns of the register that hold them.
-        steps: how many evaluations were added up, each with the same weight.
-    """
-
-    arm: str
-    seed: int | None
-    count: int | float
-    of: int | float
-    counted: str
+    arm: str  # the arm
+    seed: int | None  # the seed; None for all of an endpoint's
+    count: int | float  # how many, such as successes; a sum of scores where these were measured
+    of: int | float  # out of how many, such as episodes
+    counted: str  # counted, among: the columns of the register that hold them
     among: str
-    steps: int = 1
+    steps: int = 1  # how many evaluations were added up, each with the same weight
 
     def as_dict(self) -> ArmCountsDocument:
         """Return the counts as they are printed with `--json`."""

@@ -46,42 +46,25 @@ REGISTRATION = "prereg"
 
 @dataclass(frozen=True)
 class Import:
-    """What is to be imported.
+    """What is to be imported."""
 
-    Args:
-        sources: files, folders and patterns of the log of episodes.
-        mapping: file that says how to read it.
-        card: file with the source of the dataset card; the findings stand beside it.
-        registration: the frozen registration that the mapping names.
-        open_case: puts a study and its registration together, verified.
-    """
-
-    sources: tuple[str, ...]
-    mapping: Path
-    card: Path
-    registration: Registration
-    open_case: Callable[..., Case]
+    sources: tuple[str, ...]  # files, folders and patterns of the log of episodes
+    mapping: Path  # file that says how to read it
+    card: Path  # file with the source of the dataset card; the findings stand beside it
+    registration: Registration  # the frozen registration that the mapping names
+    open_case: Callable[..., Case]  # puts a study and its registration together, verified
 
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import gave.
+    """What an import gave."""
 
-    Args:
-        manifest: of the study.
-        decided: rule → verdict.
-        present: registered runs that are there.
-        absent: registered runs that are not: condition, arm and seed, in words.
-        unregistered: runs that are there, and that no line of the registered matrix has.
-        said: what a reader has to know of the log: what was left out, what is missing.
-    """
-
-    manifest: Manifest
-    decided: dict[str, str]
-    present: tuple[str, ...]
-    absent: tuple[str, ...]
-    unregistered: tuple[str, ...]
-    said: tuple[str, ...] = ()
+    manifest: Manifest  # of the study
+    decided: dict[str, str]  # rule → verdict
+    present: tuple[str, ...]  # registered runs that are there
+    absent: tuple[str, ...]  # registered runs that are not: condition, arm and seed, in words
+    unregistered: tuple[str, ...]  # runs that are there, and that no line of the registered matrix has
+    said: tuple[str, ...] = ()  # what a reader has to know of the log: what was left out, what is missing
 
 
 def import_study(

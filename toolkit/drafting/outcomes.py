@@ -29,21 +29,16 @@ FEWEST_TASKS = 2
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an endpoint's episodes come to.
+    """What an endpoint's episodes come to."""
 
-    Args:
-        name: `successes`, `score`, or a sum of `evaluations`.
-        low, high: the least and the most that an episode can come to; an amount has no end above.
-        sd: standard deviation of an episode around its task's mean, in its unit; of successes that follows
-            from their rate.
-        source: where that is from.
-    """
-
-    name: str = BINARY[0]
+    name: str = BINARY[0]  # `successes`, `score`, or a sum of `evaluations`
+    # low, high: the least and the most that an episode can come to; an amount has no end above
     low: float = 0.0
     high: float = 1.0
+    # Standard deviation of an episode around its task's mean, in its unit; of successes that follows from
+    # their rate
     sd: float = 0.0
-    source: str = ""
+    source: str = ""  # where that is from
 
     @property
     def is_success(self) -> bool:

@@ -69,42 +69,30 @@ _PLACE = ("condition", "arm", "seed", "pool", "regime", "step")
 
 @dataclass(frozen=True)
 class Outline:
-    """A new study as far as it is known.
+    """A new study as far as it is known."""
 
-    Args:
-        name: its name.
-        columns: column of the registers → column of the table.
-        constants: column of the registers → the value of all rows.
-        values: column of the registers → word of the table → word of the registers, where they differ.
-        conditions, arms, pools, regimes: its words.
-        seeds, steps: of its runs and evaluations.
-        tasks: tasks of an evaluation.
-        schedules: episodes of an evaluation on each task.
-        unused: columns of the table that are none of the registers', as far as their names say.
-        scores: lowest and highest score, where an episode has more than a success: whole numbers around those
-            of the log.
-        attributes: attribute of a task → column of the table.
-        words_of_attributes: attribute of a task → its words, each with how many tasks say it.
-        is_of_log: whether it was read off a log, and not made up.
-    """
-
-    name: str
-    columns: dict[str, str]
-    constants: dict[str, str]
+    name: str  # its name
+    columns: dict[str, str]  # column of the registers → column of the table
+    constants: dict[str, str]  # column of the registers → the value of all rows
+    # Column of the registers → word of the table → word of the registers, where they differ
     values: dict[str, dict[str, str]]
-    conditions: tuple[str, ...]
+    conditions: tuple[str, ...]  # conditions, arms, pools, regimes: its words
     arms: tuple[str, ...]
     pools: tuple[str, ...]
     regimes: tuple[str, ...]
-    seeds: tuple[int, ...]
+    seeds: tuple[int, ...]  # seeds, steps: of its runs and evaluations
     steps: tuple[int, ...]
-    tasks: int
-    schedules: int
+    tasks: int  # tasks of an evaluation
+    schedules: int  # episodes of an evaluation on each task
+    # Columns of the table that are none of the registers', as far as their names say
     unused: tuple[str, ...] = ()
+    # Lowest and highest score, where an episode has more than a success: whole numbers around those of
+    # the log
     scores: tuple[int, int] | None = None
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str] = field(default_factory=dict)  # attribute of a task → column of the table
+    # Attribute of a task → its words, each with how many tasks say it
     words_of_attributes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    is_of_log: bool = False
+    is_of_log: bool = False  # whether it was read off a log, and not made up
 
 
 def blank(name: str) -> Outline:

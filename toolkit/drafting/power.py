@@ -50,50 +50,31 @@ FAR_OFF, CHANCE_ERRORS = 0.02, 3
 
 @dataclass(frozen=True)
 class Components:
-    """What of a study enters a simulation.
+    """What of a study enters a simulation."""
 
-    Args:
-        success: endpoint → mean outcome of the second arm at each step that the endpoint reads.
-        observed: the seeds' differences on the rule's estimate.
-        sampling_variance: variance that the episodes alone would give a seed's difference.
-        seed_sd: standard deviation of the seeds' effects beyond that, at least zero.
-        variance_ratio: how much less the episodes' variance is than with samples of each arm's own.
-        outcome: what an episode comes to.
-    """
-
+    # Endpoint → mean outcome of the second arm at each step that the endpoint reads
     success: dict[str, tuple[float, ...]]
-    observed: tuple[float, ...]
-    sampling_variance: float
-    seed_sd: float
-    variance_ratio: float = 1.0
-    outcome: Outcome = simulation.SUCCESSES
+    observed: tuple[float, ...]  # the seeds' differences on the rule's estimate
+    sampling_variance: float  # variance that the episodes alone would give a seed's difference
+    seed_sd: float  # standard deviation of the seeds' effects beyond that, at least zero
+    variance_ratio: float = 1.0  # how much less the episodes' variance is than with samples of each arm's own
+    outcome: Outcome = simulation.SUCCESSES  # what an episode comes to
 
 
 @dataclass(frozen=True)
 class Power:
-    """What became of the simulated studies.
+    """What became of the simulated studies."""
 
-    Args:
-        design: what was assumed.
-        passed: studies that the rule passed.
-        covered: studies whose registered interval held the true effect; None where the rule has none.
-        excluded_zero: studies whose interval excluded zero.
-        wrong_sign: those of them whose estimate had the wrong sign; None where the effect is zero.
-        mean_estimate_passed: mean estimate of the studies that passed; None where none did.
-        task_sd: endpoint → standard deviation of the tasks' means that was simulated.
-        level: level of the registered interval; None where the rule has none.
-        assumed: what was assumed of an episode, in words.
-    """
-
-    design: simulation.Design
-    passed: int
+    design: simulation.Design  # what was assumed
+    passed: int  # studies that the rule passed
+    # Studies whose registered interval held the true effect; None where the rule has none
     covered: int | None
-    excluded_zero: int | None
-    wrong_sign: int | None
-    mean_estimate_passed: float | None
-    task_sd: dict[str, float]
-    level: float | None = None
-    assumed: str = ""
+    excluded_zero: int | None  # studies whose interval excluded zero
+    wrong_sign: int | None  # those of them whose estimate had the wrong sign; None where the effect is zero
+    mean_estimate_passed: float | None  # mean estimate of the studies that passed; None where none did
+    task_sd: dict[str, float]  # endpoint → standard deviation of the tasks' means that was simulated
+    level: float | None = None  # level of the registered interval; None where the rule has none
+    assumed: str = ""  # what was assumed of an episode, in words
 
     @property
     def level_missed(self) -> float:

@@ -38,25 +38,16 @@ TASK_SD = 0.25
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What came of a rehearsal.
+    """What came of a rehearsal."""
 
-    Args:
-        study: the pilot's registers.
-        book: the draft's rules, fitted to the pilot.
-        engine: what decides them.
-        decisions: on the pilot; none of them counts.
-        powers: rule → what it would see in studies of the registered size, or why that cannot be simulated.
-        problems: what would make the registration undecidable, or keeps it from being frozen.
-        fitted: what of the draft was fitted to the pilot, in words.
-    """
-
-    study: Study
-    book: RuleBook
-    engine: Engine
-    decisions: tuple[Decision, ...]
+    study: Study  # the pilot's registers
+    book: RuleBook  # the draft's rules, fitted to the pilot
+    engine: Engine  # what decides them
+    decisions: tuple[Decision, ...]  # on the pilot; none of them counts
+    # Rule → what it would see in studies of the registered size, or why that cannot be simulated
     powers: Mapping[str, tuple[Power, ...] | str]
-    problems: tuple[str, ...]
-    fitted: tuple[str, ...]
+    problems: tuple[str, ...]  # what would make the registration undecidable, or keeps it from being frozen
+    fitted: tuple[str, ...]  # what of the draft was fitted to the pilot, in words
 
 
 def rehearse(

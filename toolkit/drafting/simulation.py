@@ -34,31 +34,21 @@ SUCCESSES = Outcome()
 
 @dataclass(frozen=True)
 class Design:
-    """A study to be simulated.
+    """A study to be simulated."""
 
-    Args:
-        effect: true mean difference on the rule's estimate, first minus second arm, in its unit.
-        seed_sd: standard deviation of the seeds' effects.
-        task_sd: standard deviation of a task's success rate around the step's; what would leave [0, 1] is cut
-            from it, and `task_spread` gives what is left. Of scores a share of their range, of amounts of
-            their mean.
-        seeds: seed pairs; one is enough for a rule whose intervals are over tasks.
-        tasks: tasks of every evaluation set; None for the registered ones.
-        simulations: simulated studies.
-        rng_seed: explicit seed.
-        resamples: resamples of the interval; None for the registered number.
-        variance_ratio: how many times less the episodes of two arms alike make their difference vary than
-            samples of each arm's own would; above 1 where the arms share their samples.
-    """
-
-    effect: float
-    seed_sd: float
+    effect: float  # true mean difference on the rule's estimate, first minus second arm, in its unit
+    seed_sd: float  # standard deviation of the seeds' effects
+    # Standard deviation of a task's success rate around the step's; what would leave [0, 1] is cut from
+    # it, and `task_spread` gives what is left. Of scores a share of their range, of amounts of their
+    # mean.
     task_sd: float
-    seeds: int
-    tasks: int | None
-    simulations: int
-    rng_seed: int
-    resamples: int | None = None
+    seeds: int  # seed pairs; one is enough for a rule whose intervals are over tasks
+    tasks: int | None  # tasks of every evaluation set; None for the registered ones
+    simulations: int  # simulated studies
+    rng_seed: int  # explicit seed
+    resamples: int | None = None  # resamples of the interval; None for the registered number
+    # How many times less the episodes of two arms alike make their difference vary than samples of each
+    # arm's own would; above 1 where the arms share their samples
     variance_ratio: float = 1.0
 
 

@@ -71,21 +71,14 @@ def records(
 
 @dataclass(frozen=True)
 class _Told:
-    """What all records of a study have in common.
+    """What all records of a study have in common."""
 
-    Args:
-        study: the study.
-        ends: when each run ended.
-        otherwise: what dates a run of which nobody recorded it.
-        versions: the version of this package that played each run; nothing of those that others played.
-        prompts: prompt and expected end of each task, by pool and index.
-    """
-
-    study: Study
-    ends: dict[str, datetime]
-    otherwise: datetime
+    study: Study  # the study
+    ends: dict[str, datetime]  # when each run ended
+    otherwise: datetime  # what dates a run of which nobody recorded it
+    # The version of this package that played each run; nothing of those that others played
     versions: dict[str, str]
-    prompts: dict[tuple[str, int], tuple[str, str]]
+    prompts: dict[tuple[str, int], tuple[str, str]]  # prompt and expected end of each task, by pool and index
 
     def path(self, record: Document) -> str:
         """Return where the datastore has a record, without the ending."""

@@ -19,21 +19,13 @@ Files = Iterator[tuple[str, bytes]]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be exported.
+    """What is to be exported."""
 
-    Args:
-        form: one of `FORMATS`.
-        runs: a pattern that names runs; empty for all.
-        rules: names of rules; none for all.
-        episodes: whether episodes are told, one by one.
-        date: when the study was made, where nothing in it says so.
-    """
-
-    form: str
-    runs: str = ""
-    rules: tuple[str, ...] = ()
-    episodes: bool = False
-    date: datetime | None = None
+    form: str  # one of `FORMATS`
+    runs: str = ""  # a pattern that names runs; empty for all
+    rules: tuple[str, ...] = ()  # names of rules; none for all
+    episodes: bool = False  # whether episodes are told, one by one
+    date: datetime | None = None  # when the study was made, where nothing in it says so
 
     def check(self) -> None:
         """Check that the format is one, and takes what is asked of it."""

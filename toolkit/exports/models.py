@@ -17,19 +17,12 @@ ON_THE_HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 
 @dataclass(frozen=True)
 class Metric:
-    """A mean over the episodes of an evaluation.
+    """A mean over the episodes of an evaluation."""
 
-    Args:
-        type: its name for machines.
-        name: its name for readers.
-        column: the sum over episodes, in `evaluations`.
-        of_episode: what each episode adds to it, in `episodes`.
-    """
-
-    type: str
-    name: str
-    column: str
-    of_episode: str
+    type: str  # its name for machines
+    name: str  # its name for readers
+    column: str  # the sum over episodes, in `evaluations`
+    of_episode: str  # what each episode adds to it, in `episodes`
 
     def of(self, row: Row) -> float:
         """Return it for a row of `evaluations`."""
@@ -44,17 +37,11 @@ METRICS = (
 
 @dataclass(frozen=True)
 class Model:
-    """A model that a study evaluated.
+    """A model that a study evaluated."""
 
-    Args:
-        name: a run's, whose policies it is; or what `toolkit evaluate` was given.
-        runs: rows of `runs`: the one, or one a regime.
-        is_own: whether the study trained it.
-    """
-
-    name: str
-    runs: tuple[Row, ...]
-    is_own: bool
+    name: str  # a run's, whose policies it is; or what `toolkit evaluate` was given
+    runs: tuple[Row, ...]  # rows of `runs`: the one, or one a regime
+    is_own: bool  # whether the study trained it
 
     @property
     def run_ids(self) -> tuple[str, ...]:

@@ -135,24 +135,13 @@ class Figure:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One endpoint: the keys of `ENDPOINT`, and of its evaluation set.
+    """One endpoint: the keys of `ENDPOINT`, and of its evaluation set."""
 
-    Args:
-        id: its name in tests.
-        where: text columns that the rows must match, the evaluation set's included.
-        attributes: what the tasks are that it is measured on; on all of them where it is empty.
-        over_steps: empty for a single step.
-        checkpoints: trajectory and step.
-        low, high: its range.
-        tasks, schedules: size of the evaluation set; 0 where none was registered.
-        most_missing: share of an evaluation's episodes that may be without an outcome.
-    """
-
-    id: str
+    id: str  # its name in tests
     title: str
     register: str
     outcome: Rate | Figure
-    where: dict[str, str]
+    where: dict[str, str]  # text columns that the rows must match, the evaluation set's included
     expect: dict[str, int]
     condition: str
     arms: tuple[str, ...]
@@ -160,16 +149,17 @@ class Endpoint:
     scale_rewards: str
     by: str
     steps: tuple[int, ...]
-    over_steps: str
+    over_steps: str  # empty for a single step
     threshold: Fraction | None
-    checkpoints: tuple[tuple[str, int], ...]
+    checkpoints: tuple[tuple[str, int], ...]  # trajectory and step
     unit: str
-    low: Fraction
+    low: Fraction  # low, high: its range
     high: Fraction
-    tasks: int = 0
+    tasks: int = 0  # tasks, schedules: size of the evaluation set; 0 where none was registered
     schedules: int = 0
+    # What the tasks are that it is measured on; on all of them where it is empty
     attributes: Mapping[str, str] = field(default_factory=dict)
-    most_missing: Fraction = Fraction(0)
+    most_missing: Fraction = Fraction(0)  # share of an evaluation's episodes that may be without an outcome
     spans: tuple[str, ...] = ()
 
     def covers(self, other: "Endpoint") -> bool:
@@ -188,17 +178,13 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class IntervalSpec:
-    """A registered interval of an endpoint's mean, or of a statistic: the keys of `INTERVAL`.
+    """A registered interval of an endpoint's mean, or of a statistic: the keys of `INTERVAL`."""
 
-    Args:
-        id: its name in tests.
-        resamples, resampled, crossing, rng_seed, rng: 0 or empty where the method has no such thing.
-    """
-
-    id: str
+    id: str  # its name in tests
     endpoint: str
     level: Fraction
     method: str
+    # resamples, resampled, crossing, rng_seed, rng: 0 or empty where the method has no such thing
     resamples: int
     resampled: tuple[str, ...]
     crossing: str

@@ -66,21 +66,13 @@ _THREE = (_NUMBER, _NUMBER, _NUMBER)
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator: the kinds it takes, the kind it gives, and what it means.
+    """An operator: the kinds it takes, the kind it gives, and what it means."""
 
-    Args:
-        takes: kinds of the arguments; with `many`, the kind of each of one or more.
-        gives: kind of the result; a number operator keeps a series a series where `elementwise`.
-        meaning: one line for `toolkit explain --language`.
-        many: any number of arguments, at least one.
-        elementwise: also accepts a series in its first argument and then gives a series.
-    """
-
-    takes: tuple[Kind, ...]
-    gives: Kind
-    meaning: str
-    many: bool = False
-    elementwise: bool = False
+    takes: tuple[Kind, ...]  # kinds of the arguments; with `many`, the kind of each of one or more
+    gives: Kind  # kind of the result; a number operator keeps a series a series where `elementwise`
+    meaning: str  # one line for `toolkit explain --language`
+    many: bool = False  # any number of arguments, at least one
+    elementwise: bool = False  # also accepts a series in its first argument and then gives a series
 
 
 OPERATORS: dict[str, Operator] = {

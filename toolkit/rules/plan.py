@@ -46,13 +46,7 @@ CELL = keys(
 
 @dataclass(frozen=True)
 class Cell:
-    """One line of the registered run matrix: the keys of `CELL`.
-
-    Args:
-        fixed: what `[training]` fixes for every run included.
-        serves: the rules and curves that the runs are for.
-        settings: who plays the runs knows the names.
-    """
+    """One line of the registered run matrix: the keys of `CELL`."""
 
     tier: int
     condition: str
@@ -60,13 +54,13 @@ class Cell:
     arms: tuple[str, ...]
     seeds: tuple[int, ...]
     scale_rewards: str
-    fixed: dict[str, Fixed]
-    serves: tuple[str, ...]
+    fixed: dict[str, Fixed]  # what `[training]` fixes for every run included
+    serves: tuple[str, ...]  # the rules and curves that the runs are for
     regime: str = ""
     at_noise: str = ""
     battery: str = BATTERIES[0]
     role: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)  # who plays the runs knows the names
     spans: tuple[str, ...] = ()
 
     def holds(self, condition: str, scale_rewards: str, arm: str, seed: int) -> bool:
@@ -77,17 +71,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Plan:
-    """The registered runs, and the roles of those that enter decisions.
+    """The registered runs, and the roles of those that enter decisions."""
 
-    Args:
-        roles: of the runs that enter decisions.
-        cells: the lines of the matrix.
-        recipe: settings that language models are trained with, as the trainer reads them; none for runs of
-            another policy, and for those that are trained elsewhere.
-    """
-
-    roles: tuple[str, ...]
-    cells: tuple[Cell, ...]
+    roles: tuple[str, ...]  # of the runs that enter decisions
+    cells: tuple[Cell, ...]  # the lines of the matrix
+    # Settings that language models are trained with, as the trainer reads them; none for runs of another
+    # policy, and for those that are trained elsewhere
     recipe: Mapping[str, Any] = field(default_factory=dict)
 
     def cell(self, condition: str, scale_rewards: str, arm: str, seed: int) -> Cell | None:
@@ -277,23 +266,14 @@ PROBE = keys(
 
 @dataclass(frozen=True)
 class ProbeSet:
-    """Episodes that the probe scores at every checkpoint.
+    """Episodes that the probe scores at every checkpoint."""
 
-    Args:
-        pool: task pool; its first tasks are played.
-        regime: noise that they are played under.
-        tasks: how many tasks.
-        schedules: schedules a task; the stratified design takes one rollout under each of some of them.
-        groups: groups resampled for each task and design; 0 where nothing is resampled.
-        rollouts: rollouts under each schedule; None for as many as a group has.
-    """
-
-    pool: str
-    regime: str
-    tasks: int
-    schedules: int = 1
-    groups: int = 0
-    rollouts: int | None = None
+    pool: str  # task pool; its first tasks are played
+    regime: str  # noise that they are played under
+    tasks: int  # how many tasks
+    schedules: int = 1  # schedules a task; the stratified design takes one rollout under each of some of them
+    groups: int = 0  # groups resampled for each task and design; 0 where nothing is resampled
+    rollouts: int | None = None  # rollouts under each schedule; None for as many as a group has
 
 
 @dataclass(frozen=True)

@@ -370,26 +370,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class RuleBook:
-    """Everything that is registered: runs, endpoints, statistics, intervals, rules, the probe; amended.
+    """Everything that is registered: runs, endpoints, statistics, intervals, rules, the probe; amended."""
 
-    Args:
-        name: the registration.
-        plan: the registered runs.
-        endpoints, statistics, intervals, tests, families, rules, pictures: by id.
-        changes: rule id → what amendments did to it.
-        probe: the gradient probe, where one is registered.
-        terms: the words that the registration speaks.
-        spans: of the frozen document that the rules restate, by name; none where they are themselves frozen.
-    """
-
-    name: str
-    plan: Plan
+    name: str  # the registration
+    plan: Plan  # the registered runs
+    # endpoints, statistics, intervals, tests, families, rules, pictures: by id
     endpoints: dict[str, Endpoint]
     intervals: dict[str, IntervalSpec]
     rules: dict[str, Rule]
-    changes: dict[str, Change]
-    probe: ProbePlan | None = None
-    terms: Terms = OF_TOOLKIT
+    changes: dict[str, Change]  # rule id → what amendments did to it
+    probe: ProbePlan | None = None  # the gradient probe, where one is registered
+    terms: Terms = OF_TOOLKIT  # the words that the registration speaks
+    # Of the frozen document that the rules restate, by name; none where they are themselves frozen
     spans: Mapping[str, Span] = field(default_factory=dict)
     statistics: dict[str, Statistic] = field(default_factory=dict)
     pictures: dict[str, Picture] = field(default_factory=dict)

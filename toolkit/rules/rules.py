@@ -134,20 +134,14 @@ FAMILY = keys(
 
 @dataclass(frozen=True)
 class Significance:
-    """A registered test that the differences of an endpoint lie about zero, exact: the keys of `TEST`.
+    """A registered test that the differences of an endpoint lie about zero, exact: the keys of `TEST`."""
 
-    Args:
-        id: its name in tests of criteria.
-        over: `tasks` of McNemar's test, which does not say it.
-        zeros: empty of every test but `wilcoxon`.
-    """
-
-    id: str
+    id: str  # its name in tests of criteria
     endpoint: str
     method: str
-    over: str
+    over: str  # `tasks` of McNemar's test, which does not say it
     alternative: str
-    zeros: str = ""
+    zeros: str = ""  # empty of every test but `wilcoxon`
     spans: tuple[str, ...] = ()
 
     @property
@@ -291,20 +285,15 @@ STATISTIC = keys(
 
 @dataclass(frozen=True)
 class Statistic:
-    """One number that is made of endpoints, exactly as they are measured; the keys of `STATISTIC` say how.
+    """One number that is made of endpoints, exactly as they are measured; the keys of `STATISTIC` say how."""
 
-    Args:
-        id: its name in tests.
-        expression: the formula, parsed.
-        low, high: its range. A quotient has no bounds of its own, and a value that lies outside is decided
-            on all the same.
-    """
-
-    id: str
+    id: str  # its name in tests
     title: str
     formula: str
-    expression: Expression
+    expression: Expression  # the formula, parsed
     unit: str
+    # low, high: its range. A quotient has no bounds of its own, and a value that lies outside is decided
+    # on all the same.
     low: Fraction
     high: Fraction
     spans: tuple[str, ...] = ()
@@ -430,19 +419,14 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Rule:
-    """One registered rule, by name: the keys of `RULE`.
+    """One registered rule, by name: the keys of `RULE`."""
 
-    Args:
-        id: its name.
-        joint: it is met or missed as a whole; a prediction that is not can be met in part.
-    """
-
-    id: str
+    id: str  # its name
     kind: str
     title: str
     text: str
     criteria: tuple[Criterion, ...]
-    joint: bool
+    joint: bool  # it is met or missed as a whole; a prediction that is not can be met in part
     estimate: str
     interval: str
     threshold: Fraction | None
@@ -471,20 +455,14 @@ class Rule:
 
 @dataclass(frozen=True)
 class Change:
-    """What amendments did to a rule.
+    """What amendments did to a rule."""
 
-    Args:
-        amendment: id of the last one that names it.
-        relation: what that one does: `replaces`; `restates` where the rule is unchanged and reads what the
-            amendment changed; `adds` where there was no such rule.
-        first: the rule as it was first written: as frozen, or as added.
-        added_by: id of the amendment that added it; empty where it was frozen.
-    """
-
-    amendment: str
+    amendment: str  # id of the last one that names it
+    # What that one does: `replaces`; `restates` where the rule is unchanged and reads what the amendment
+    # changed; `adds` where there was no such rule
     relation: str
-    first: Rule
-    added_by: str = ""
+    first: Rule  # the rule as it was first written: as frozen, or as added
+    added_by: str = ""  # id of the amendment that added it; empty where it was frozen
 
     @property
     def frozen(self) -> Rule | None:

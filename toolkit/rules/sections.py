@@ -43,15 +43,10 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Named:
-    """A table of any names, each with something of one form.
+    """A table of any names, each with something of one form."""
 
-    Args:
-        of: the form.
-        common: keys beside it that say what a member lacks.
-    """
-
-    of: Form
-    common: tuple[str, ...] = ()
+    of: Form  # the form
+    common: tuple[str, ...] = ()  # keys beside it that say what a member lacks
 
 
 @dataclass(frozen=True)
@@ -63,25 +58,18 @@ class Listed:
 
 @dataclass(frozen=True)
 class Key:
-    """A key of a table.
+    """A key of a table."""
 
-    Args:
-        name: as written.
-        form: what it holds; of several tables with keys of their own, one.
-        meaning: one line, with its unit.
-        default: None where the key is required; `OPTIONAL` where it is not, and what is absent is empty.
-        choices: what it may say, or the members of its list may, with what each means where that is told;
-            anything where there are none.
-        least: the smallest number that it may say.
-        only: another key, and its values with which this one is there; `OPTIONAL` stands for absent.
-    """
-
-    name: str
-    form: Form
-    meaning: str
+    name: str  # as written
+    form: Form  # what it holds; of several tables with keys of their own, one
+    meaning: str  # one line, with its unit
+    # None where the key is required; `OPTIONAL` where it is not, and what is absent is empty
     default: str | None = None
+    # What it may say, or the members of its list may, with what each means where that is told; anything
+    # where there are none
     choices: Collection[Any] = ()
-    least: int | None = None
+    least: int | None = None  # the smallest number that it may say
+    # Another key, and its values with which this one is there; `OPTIONAL` stands for absent
     only: tuple[str, tuple[str, ...]] | None = None
 
     @property

@@ -39,22 +39,18 @@ MISSING = keys(
 
 @dataclass(frozen=True)
 class Terms:
-    """What the values of some columns can be.
+    """What the values of some columns can be."""
 
-    Args:
-        words: column → its words; the columns left out have the toolkit's.
-        scores: the lowest and the highest score of an episode, where the study has scores.
-        missing: what becomes of episodes without an outcome; None where every one has its own.
-        attributes: attribute of a task → its words.
-        scaling: how rewards are scaled where an endpoint does not say it; empty where no run of the
-            registered matrix says how, because the study has no such thing.
-    """
-
+    # Column → its words; the columns left out have the toolkit's
     words: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    # How rewards are scaled where an endpoint does not say it; empty where no run of the registered
+    # matrix says how, because the study has no such thing
     scaling: str = SCALED
+    # The lowest and the highest score of an episode, where the study has scores
     scores: tuple[Fraction, Fraction] | None = None
+    # What becomes of episodes without an outcome; None where every one has its own
     missing: MissingData | None = None
-    attributes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    attributes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # attribute of a task → its words
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -148,21 +144,14 @@ SET = keys(
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """Which rows of `evaluations` belong to a registered set, and what a complete one has.
+    """Which rows of `evaluations` belong to a registered set, and what a complete one has."""
 
-    Args:
-        name: its name.
-        where: columns that the rows must match.
-        tasks, schedules: its size; 0 where none was registered.
-        spans: names of the spans of a frozen document that it restates.
-        attributes: what its tasks are, where it is not of all tasks of the rows.
-    """
-
-    name: str
-    where: dict[str, str]
-    tasks: int
+    name: str  # its name
+    where: dict[str, str]  # columns that the rows must match
+    tasks: int  # tasks, schedules: its size; 0 where none was registered
     schedules: int
-    spans: tuple[str, ...] = ()
+    spans: tuple[str, ...] = ()  # names of the spans of a frozen document that it restates
+    # What its tasks are, where it is not of all tasks of the rows
     attributes: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -266,53 +255,32 @@ PICTURE = keys(
 
 @dataclass(frozen=True)
 class Predictor:
-    """Something that predicts.
+    """Something that predicts."""
 
-    Args:
-        name: what it is, in words.
-        statistic: the statistic that says how well it predicts; empty where none does.
-    """
-
-    name: str
-    statistic: str
+    name: str  # what it is, in words
+    statistic: str  # the statistic that says how well it predicts; empty where none does
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """A statistic, and what was predicted of it.
+    """A statistic, and what was predicted of it."""
 
-    Args:
-        name: what it is about, in words.
-        kind: what it is grouped with.
-        predicted: the numbers of the picture's predictors, in their order.
-        statistic: what is seen.
-        interval: its interval; empty where none is shown.
-    """
-
-    name: str
-    kind: str
-    predicted: tuple[Fraction, ...]
-    statistic: str
-    interval: str
+    name: str  # what it is about, in words
+    kind: str  # what it is grouped with
+    predicted: tuple[Fraction, ...]  # the numbers of the picture's predictors, in their order
+    statistic: str  # what is seen
+    interval: str  # its interval; empty where none is shown
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of predictions and what came of them.
+    """A picture of predictions and what came of them."""
 
-    Args:
-        id: its name.
-        title: what it shows.
-        up: what is seen, in words.
-        across: what predicts.
-        points: in the order in which they are numbered.
-    """
-
-    id: str
-    title: str
-    up: str
-    across: tuple[Predictor, ...]
-    points: tuple[Predicted, ...]
+    id: str  # its name
+    title: str  # what it shows
+    up: str  # what is seen, in words
+    across: tuple[Predictor, ...]  # what predicts
+    points: tuple[Predicted, ...]  # in the order in which they are numbered
 
 
 def read_picture(name: str, content: object) -> Picture:

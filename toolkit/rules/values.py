@@ -19,15 +19,10 @@ SHOWN_DECIMALS = 5
 
 @dataclass(frozen=True)
 class Missing:
-    """Why there is no value.
+    """Why there is no value."""
 
-    Args:
-        not_run: the runs it needs were never made; otherwise they were, and something else is missing.
-        reasons: what is missing, each in one phrase.
-    """
-
-    not_run: bool
-    reasons: tuple[str, ...]
+    not_run: bool  # the runs it needs were never made; otherwise they were, and something else is missing
+    reasons: tuple[str, ...]  # what is missing, each in one phrase
 
 
 T = TypeVar("T", bound="Fraction | bool")
@@ -40,15 +35,10 @@ Truth = bool | Missing
 
 @dataclass(frozen=True)
 class Series(Generic[T]):
-    """Values by member, in order.
+    """Values by member, in order."""
 
-    Args:
-        unit: what the members are: `seed`, `run`, `checkpoint`, or `place` of a list.
-        items: (member, value or what is missing).
-    """
-
-    unit: str
-    items: tuple[tuple[str, T | Missing], ...]
+    unit: str  # what the members are: `seed`, `run`, `checkpoint`, or `place` of a list
+    items: tuple[tuple[str, T | Missing], ...]  # (member, value or what is missing)
 
     @property
     def values(self) -> tuple[T | Missing, ...]:

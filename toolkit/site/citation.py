@@ -17,32 +17,20 @@ _MARKS = str.maketrans({mark: f"\\{mark}" for mark in "&%$#_{}"} | {"\\": r"\tex
 
 @dataclass(frozen=True)
 class Work:
-    """Something that can be cited.
+    """Something that can be cited."""
 
-    Args:
-        title: of the work.
-        authors: names, the family name last; a group's is one name.
-        bibtex: the work as an entry of BibTeX.
-    """
-
-    title: str
-    authors: tuple[str, ...]
-    bibtex: str
+    title: str  # of the work
+    authors: tuple[str, ...]  # names, the family name last; a group's is one name
+    bibtex: str  # the work as an entry of BibTeX
 
 
 @dataclass(frozen=True)
 class Citation:
-    """What may be cited.
+    """What may be cited."""
 
-    Args:
-        text: of the file.
-        project: the work that the file stands beside.
-        papers: the works that it reports.
-    """
-
-    text: str
-    project: Work
-    papers: tuple[Work, ...]
+    text: str  # of the file
+    project: Work  # the work that the file stands beside
+    papers: tuple[Work, ...]  # the works that it reports
 
     @property
     def bibtex(self) -> str:

@@ -15,21 +15,13 @@ FILE = "site.toml"
 
 @dataclass(frozen=True)
 class Front:
-    """The head of the front page.
+    """The head of the front page."""
 
-    Args:
-        title: name of the site.
-        question: what was asked.
-        order: studies in the order in which the site shows them; others follow.
-        links: words → address, at the foot of every page.
-        datasets: study → address of its dataset at its revision, on the study's pages.
-        exhibits: names of what the project shows beside them, in order.
-    """
-
-    title: str
-    question: str
-    order: tuple[str, ...] = ()
-    links: Mapping[str, str] = field(default_factory=dict)
+    title: str  # name of the site
+    question: str  # what was asked
+    order: tuple[str, ...] = ()  # studies in the order in which the site shows them; others follow
+    links: Mapping[str, str] = field(default_factory=dict)  # words → address, at the foot of every page
+    # Study → address of its dataset at its revision, on the study's pages
     datasets: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -37,7 +29,7 @@ class Front:
         """Where pages may lead outside the site: to these, and to what lies below them."""
         return (*self.links.values(), *self.datasets.values())
 
-    exhibits: tuple[str, ...] = ()
+    exhibits: tuple[str, ...] = ()  # names of what the project shows beside them, in order
 
     def place(self, study: str) -> int:
         """Return where a study stands in the order."""

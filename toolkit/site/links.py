@@ -18,17 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, order=True)
 class Finding:
-    """One thing that is wrong.
+    """One thing that is wrong."""
 
-    Args:
-        file: where, below the site's folder.
-        kind: of what kind, in words.
-        what: what was found there.
-    """
-
-    file: str
-    kind: str
-    what: str
+    file: str  # where, below the site's folder
+    kind: str  # of what kind, in words
+    what: str  # what was found there
 
     def __str__(self) -> str:
         """Return the finding as one line."""

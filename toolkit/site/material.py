@@ -17,57 +17,39 @@ from toolkit.site.page import Entry, Link, Page, Piece
 
 @dataclass(frozen=True)
 class Exhibit:
-    """What a project shows beside its studies.
+    """What a project shows beside its studies."""
 
-    Args:
-        package: the Python package with its folders `templates` and `assets`; a style sheet there is added to
-            the site's.
-        pages: gives its pages.
-        entry: its entry of the navigation.
-        front: gives its pieces of the front page.
-        explains: topic → the link that pages which touch on it show.
-    """
-
+    # The Python package with its folders `templates` and `assets`; a style sheet there is added to the
+    # site's
     package: str
-    pages: Callable[["Material"], Iterable[Page]] = lambda _: ()
-    entry: Entry | None = None
-    front: Callable[["Material"], Iterable[Piece]] = lambda _: ()
+    pages: Callable[["Material"], Iterable[Page]] = lambda _: ()  # gives its pages
+    entry: Entry | None = None  # its entry of the navigation
+    front: Callable[["Material"], Iterable[Piece]] = lambda _: ()  # gives its pieces of the front page
+    # Topic → the link that pages which touch on it show
     explains: Mapping[str, Link] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Material:
-    """Everything that a site is made of.
+    """Everything that a site is made of."""
 
-    Args:
-        cases: the studies with runs, decided by their registrations.
-        studies: every study, those that hold tasks alone included.
-        verifications: what can be said of the registrations.
-        front: the head of the front page.
-        findings: what the studies found, in sentences.
-        probe_figures: study → how certain its probe's figures are, in the rows of `probe_intervals`; computed
-            where single tasks' figures allow it and the study holds none.
-        registrations: every frozen registration, those without a study included.
-        played: study → run → documents of a few of its episodes, played again; or why there are none.
-        played_how: by which rule these were chosen, in words.
-        exhibits: what the project shows beside them.
-        cards: the folder of what the project itself writes, for its exhibits; None where there is none.
-        citation: how the project and its paper are cited.
-        wait: waits until the studies are checked whole, which goes on beside; raises what was found.
-    """
-
-    cases: tuple[Case, ...]
-    studies: tuple[Study, ...] = ()
-    verifications: tuple[Verification, ...] = ()
-    front: Front | None = None
-    findings: tuple[Finding, ...] = ()
+    cases: tuple[Case, ...]  # the studies with runs, decided by their registrations
+    studies: tuple[Study, ...] = ()  # every study, those that hold tasks alone included
+    verifications: tuple[Verification, ...] = ()  # what can be said of the registrations
+    front: Front | None = None  # the head of the front page
+    findings: tuple[Finding, ...] = ()  # what the studies found, in sentences
+    # Study → how certain its probe's figures are, in the rows of `probe_intervals`; computed where single
+    # tasks' figures allow it and the study holds none
     probe_figures: Mapping[str, Sequence[Row]] = field(default_factory=dict)
-    registrations: tuple[Registration, ...] = ()
+    registrations: tuple[Registration, ...] = ()  # every frozen registration, those without a study included
+    # Study → run → documents of a few of its episodes, played again; or why there are none
     played: Mapping[str, Mapping[str, Sequence[Mapping[str, object]] | str]] = field(default_factory=dict)
-    played_how: str = ""
-    exhibits: tuple[Exhibit, ...] = ()
+    played_how: str = ""  # by which rule these were chosen, in words
+    exhibits: tuple[Exhibit, ...] = ()  # what the project shows beside them
+    # The folder of what the project itself writes, for its exhibits; None where there is none
     cards: Path | None = None
-    citation: Citation | None = None
+    citation: Citation | None = None  # how the project and its paper are cited
+    # Waits until the studies are checked whole, which goes on beside; raises what was found
     wait: Callable[[], object] = lambda: None
 
     @property

@@ -14,22 +14,14 @@ _BESIDE_RULES = ("index", "probe", "luck")
 
 @dataclass(frozen=True)
 class Page:
-    """A page before it is rendered.
+    """A page before it is rendered."""
 
-    Args:
-        name: its place in the site, with slashes.
-        template: the template that renders it.
-        title: what it is, for the browser's tab.
-        section: the entry of the main navigation that it belongs to.
-        context: what the template shows.
-        scripts: browser scripts that it loads, by the name of their entry file, beside `site`.
-    """
-
-    name: str
-    template: str
-    title: str
-    section: str
-    context: dict[str, Any] = field(default_factory=dict)
+    name: str  # its place in the site, with slashes
+    template: str  # the template that renders it
+    title: str  # what it is, for the browser's tab
+    section: str  # the entry of the main navigation that it belongs to
+    context: dict[str, Any] = field(default_factory=dict)  # what the template shows
+    # Browser scripts that it loads, by the name of their entry file, beside `site`
     scripts: tuple[str, ...] = ()
 
     @property

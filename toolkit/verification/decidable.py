@@ -220,15 +220,10 @@ class _Run(NamedTuple):
 
 @dataclass(frozen=True)
 class SimulatedStudy:
-    """What the registered runs would leave, with outcomes between two rates of success.
+    """What the registered runs would leave, with outcomes between two rates of success."""
 
-    Args:
-        book: the rules.
-        start, end: success before training and at its end.
-    """
-
-    book: RuleBook
-    start: float
+    book: RuleBook  # the rules
+    start: float  # start, end: success before training and at its end
     end: float
     name = "rehearsed"
     is_summary = False

@@ -12,19 +12,12 @@ MOST_COMMANDS, MOST_SECONDS = 8, 120
 
 @dataclass(frozen=True)
 class Journey:
-    """What came of a log.
+    """What came of a log."""
 
-    Args:
-        commands: that were given.
-        verdicts: rule → verdict.
-        seconds: how long they took.
-        site: the folder with the pages.
-    """
-
-    commands: int
-    verdicts: dict[str, str]
-    seconds: float
-    site: Path
+    commands: int  # that were given
+    verdicts: dict[str, str]  # rule → verdict
+    seconds: float  # how long they took
+    site: Path  # the folder with the pages
 
 
 def journey(project: Path, source: str, *options: str) -> Journey:

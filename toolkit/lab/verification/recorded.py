@@ -39,17 +39,11 @@ CHOSEN = (
 
 @dataclass(frozen=True)
 class ReplayedEpisode:
-    """A recorded episode, played again: it came out as its row says.
+    """A recorded episode, played again: it came out as its row says."""
 
-    Args:
-        run: the run's row of `runs`.
-        row: its row of `episodes`.
-        episode: the episode with every call kept.
-    """
-
-    run: Row
-    row: Row
-    episode: Episode
+    run: Row  # the run's row of `runs`
+    row: Row  # its row of `episodes`
+    episode: Episode  # the episode with every call kept
 
 
 def choose_pairs(study: Study) -> tuple[ReplayedEpisode, ...]:

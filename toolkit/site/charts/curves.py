@@ -171,43 +171,27 @@ def _went(line: list[Point]) -> str:
 
 @dataclass(frozen=True)
 class Step:
-    """The trainer's figures of a step; None stands for one that was not recorded, or is no finite number.
+    """The trainer's figures of a step; None stands for one that was not recorded, or is no finite number."""
 
-    Args:
-        step: its number.
-        loss, grad_norm, entropy, clipped: as in `steps`.
-        weights: mean, least and greatest importance weight.
-        seconds: how long it took.
-        generation: how much of that went to playing rollouts.
-    """
-
-    step: int
-    loss: Number
+    step: int  # its number
+    loss: Number  # loss, grad_norm, entropy, clipped: as in `steps`
     grad_norm: Number
     entropy: Number
     clipped: Number
-    weights: tuple[Number, Number, Number]
-    seconds: Number
-    generation: Number
+    weights: tuple[Number, Number, Number]  # mean, least and greatest importance weight
+    seconds: Number  # how long it took
+    generation: Number  # how much of that went to playing rollouts
 
 
 @dataclass(frozen=True)
 class _Figure:
-    """A figure of every step.
+    """A figure of every step."""
 
-    Args:
-        what: what it is.
-        values: it, step by step.
-        band: ends of what is shaded, step by step.
-        shaded: what is.
-        from_zero: whether the axis begins at zero.
-    """
-
-    what: str
-    values: tuple[Number, ...]
-    band: tuple[tuple[Number, Number], ...] = ()
-    shaded: str = ""
-    from_zero: bool = True
+    what: str  # what it is
+    values: tuple[Number, ...]  # it, step by step
+    band: tuple[tuple[Number, Number], ...] = ()  # ends of what is shaded, step by step
+    shaded: str = ""  # what is
+    from_zero: bool = True  # whether the axis begins at zero
 
 
 def training_steps(steps: tuple[Step, ...]) -> list[Chart]:

@@ -31,27 +31,17 @@ SEED_COLUMNS = ("member", "value", "low", "high")
 
 @dataclass(frozen=True)
 class ForestRow:
-    """A rule's estimate.
+    """A rule's estimate."""
 
-    Args:
-        rule, title, verdict: the rule.
-        unit: unit of its estimate; empty where it has none.
-        mean: the estimate; None where there is none.
-        bar: its registered interval; None where there is none.
-        threshold: the value beside zero that the interval is compared with.
-        bounds: the numbers that the rule's tests hold the interval against.
-        says: what the interval shows, in the terms of these tests.
-    """
-
-    rule: str
+    rule: str  # rule, title, verdict: the rule
     title: str
     verdict: str
-    unit: str
-    mean: Fraction | None
-    bar: Bar | None
-    threshold: Fraction | None
-    bounds: tuple[Fraction, ...] = ()
-    says: str = ""
+    unit: str  # unit of its estimate; empty where it has none
+    mean: Fraction | None  # the estimate; None where there is none
+    bar: Bar | None  # its registered interval; None where there is none
+    threshold: Fraction | None  # the value beside zero that the interval is compared with
+    bounds: tuple[Fraction, ...] = ()  # the numbers that the rule's tests hold the interval against
+    says: str = ""  # what the interval shows, in the terms of these tests
 
 
 @dataclass(frozen=True)
@@ -141,16 +131,11 @@ def _forest_caption(rows: Sequence[ForestRow], drawn: Sequence[Whole], unit: str
 
 @dataclass(frozen=True)
 class Cells:
-    """A table's forest plot.
+    """A table's forest plot."""
 
-    Args:
-        unit: of the estimates that are drawn.
-        head: the axis, for the head of its column; empty where nothing is drawn.
-        by_rule: rule → its drawing; rules without an interval, or in another unit than most, have none.
-    """
-
-    unit: str
-    head: str
+    unit: str  # of the estimates that are drawn
+    head: str  # the axis, for the head of its column; empty where nothing is drawn
+    # Rule → its drawing; rules without an interval, or in another unit than most, have none
     by_rule: dict[str, str]
 
 
@@ -190,33 +175,19 @@ def _cell(one: Whole, scale: Scale) -> str:
 
 @dataclass(frozen=True)
 class Spread:
-    """An estimate and the members that it is the mean of.
+    """An estimate and the members that it is the mean of."""
 
-    Args:
-        title: what is measured.
-        unit: its unit.
-        arms: the arms compared, first minus second; or the one measured.
-        member: what the members are: `seed`, `run`.
-        members: (name, value), those without a value left out.
-        absent: how many members have no value.
-        mean: their mean; None where a member is missing.
-        bar: its interval.
-        threshold: the registered threshold.
-        bounds: the numbers that the rule's tests hold the interval against.
-        says: what the interval shows, in the terms of these tests.
-    """
-
-    title: str
-    unit: str
-    arms: tuple[str, ...]
-    member: str
-    members: tuple[tuple[str, Fraction], ...]
-    absent: int
-    mean: Fraction | None
-    bar: Bar | None
-    threshold: Fraction | None
-    bounds: tuple[Fraction, ...] = ()
-    says: str = ""
+    title: str  # what is measured
+    unit: str  # its unit
+    arms: tuple[str, ...]  # the arms compared, first minus second; or the one measured
+    member: str  # what the members are: `seed`, `run`
+    members: tuple[tuple[str, Fraction], ...]  # (name, value), those without a value left out
+    absent: int  # how many members have no value
+    mean: Fraction | None  # their mean; None where a member is missing
+    bar: Bar | None  # its interval
+    threshold: Fraction | None  # the registered threshold
+    bounds: tuple[Fraction, ...] = ()  # the numbers that the rule's tests hold the interval against
+    says: str = ""  # what the interval shows, in the terms of these tests
 
 
 def seed_differences(spread: Spread) -> Chart | None:

@@ -45,24 +45,15 @@ KEY = 18
 
 @dataclass(frozen=True)
 class Dot:
-    """A value as it is drawn.
+    """A value as it is drawn."""
 
-    Args:
-        value: where it stands.
-        low, high: ends of its interval; None where it has none.
-        says: what a reader is told who points at it.
-        rows: the rows behind it, in the order of the chart's columns.
-        look: its colour.
-        shape: as `svg.dot` has them.
-    """
-
-    value: float
-    low: float | None
+    value: float  # where it stands
+    low: float | None  # low, high: ends of its interval; None where it has none
     high: float | None
-    says: str
-    rows: tuple[tuple[Any, ...], ...]
-    look: str
-    shape: str = "circle"
+    says: str  # what a reader is told who points at it
+    rows: tuple[tuple[Any, ...], ...]  # the rows behind it, in the order of the chart's columns
+    look: str  # its colour
+    shape: str = "circle"  # as `svg.dot` has them
 
 
 def measured(what: str, keys: tuple[Any, ...], value: float, ends: Ends, look: str) -> Dot:
@@ -73,18 +64,12 @@ def measured(what: str, keys: tuple[Any, ...], value: float, ends: Ends, look: s
 
 @dataclass(frozen=True)
 class Lane:
-    """A row: its name, its dots, and what stands at its end.
+    """A row: its name, its dots, and what stands at its end."""
 
-    Args:
-        name, note: words.
-        dots: values.
-        limits: where a rule asks something of this row, in its colour.
-    """
-
-    name: str
-    dots: tuple[Dot, ...]
+    name: str  # name, note: words
+    dots: tuple[Dot, ...]  # values
     note: str = ""
-    limits: tuple[float, ...] = ()
+    limits: tuple[float, ...] = ()  # where a rule asks something of this row, in its colour
 
 
 def lane_of(name: str, *dots: Dot, note: str = "") -> Lane:
@@ -193,69 +178,42 @@ def _reference_names(references: Sequence[Reference], scale: Scale, width: float
 
 @dataclass(frozen=True)
 class Spot:
-    """A point of a line, or a dot by itself.
+    """A point of a line, or a dot by itself."""
 
-    Args:
-        x, y: where it stands.
-        says: what a reader is told who points at it.
-        rows: the rows behind it, in the order of the chart's columns.
-        look: its colour, where it is not that of a line.
-        bar: its interval upwards.
-        name: written in the dot.
-    """
-
-    x: float
+    x: float  # x, y: where it stands
     y: float
-    says: str
-    rows: tuple[tuple[Any, ...], ...]
-    look: str = ""
-    bar: Bar | None = None
-    name: str = ""
+    says: str  # what a reader is told who points at it
+    rows: tuple[tuple[Any, ...], ...]  # the rows behind it, in the order of the chart's columns
+    look: str = ""  # its colour, where it is not that of a line
+    bar: Bar | None = None  # its interval upwards
+    name: str = ""  # written in the dot
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line.
+    """A line."""
 
-    Args:
-        name: stands where it ends; empty where it has none.
-        spots: its points, from left to right.
-        look: its colour, and how it is drawn: `thin`, `dashed`, or bold where neither is said.
-        says: what the whole line says; where it is given, no point says anything by itself.
-        dots: whether points are drawn: `all`, or `none`.
-        shape: of its dots.
-    """
-
-    name: str
-    spots: tuple[Spot, ...]
-    look: str
-    says: str = ""
-    dots: str = "all"
-    shape: str = "circle"
+    name: str  # stands where it ends; empty where it has none
+    spots: tuple[Spot, ...]  # its points, from left to right
+    look: str  # its colour, and how it is drawn: `thin`, `dashed`, or bold where neither is said
+    says: str = ""  # what the whole line says; where it is given, no point says anything by itself
+    dots: str = "all"  # whether points are drawn: `all`, or `none`
+    shape: str = "circle"  # of its dots
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What lines stand in.
+    """What lines stand in."""
 
-    Args:
-        across, up: what the axes say.
-        ticks: steps that are named; None where round numbers are.
-        y_values: further values that the upright axis shows.
-        band: an area behind the lines: (x, low, high).
-        rules: values with a dashed line across, and its name.
-        bounds: values that the upright axis does not go beyond.
-        height: of the plot, in pixels.
-    """
-
-    across: Axis
+    across: Axis  # across, up: what the axes say
     up: Axis
-    ticks: tuple[float, ...] | None = None
-    y_values: tuple[float, ...] = ()
-    band: tuple[tuple[float, float, float], ...] = ()
-    rules: tuple[tuple[float, str], ...] = ()
+    ticks: tuple[float, ...] | None = None  # steps that are named; None where round numbers are
+    y_values: tuple[float, ...] = ()  # further values that the upright axis shows
+    band: tuple[tuple[float, float, float], ...] = ()  # an area behind the lines: (x, low, high)
+    rules: tuple[tuple[float, str], ...] = ()  # values with a dashed line across, and its name
+    # Values that the upright axis does not go beyond
     bounds: tuple[float, float] = (float("-inf"), float("inf"))
-    height: float = LINES_HEIGHT
+    height: float = LINES_HEIGHT  # of the plot, in pixels
 
 
 def lines(drawn: Sequence[Line], frame: Frame) -> Draw:
@@ -355,19 +313,12 @@ def _line_names(
 
 @dataclass(frozen=True)
 class Panel:
-    """Dots that share an axis: what it says, a sentence above it, and lines.
+    """Dots that share an axis: what it says, a sentence above it, and lines."""
 
-    Args:
-        axis: what is across.
-        note: above it.
-        spots: the dots.
-        has_one: whether a line marks 1, where both designs are equal.
-    """
-
-    axis: Axis
-    note: str
-    spots: tuple[Spot, ...]
-    has_one: bool = False
+    axis: Axis  # what is across
+    note: str  # above it
+    spots: tuple[Spot, ...]  # the dots
+    has_one: bool = False  # whether a line marks 1, where both designs are equal
 
 
 def scatter(panels: Sequence[Panel], up: Axis, key: Sequence[tuple[str, str]] = ()) -> Draw:

@@ -33,18 +33,12 @@ CLOSE = 34
 
 @dataclass(frozen=True)
 class Bar:
-    """An interval as it is drawn.
+    """An interval as it is drawn."""
 
-    Args:
-        level: confidence level.
-        low, high: its ends.
-        made: where it comes from, how it was made, and what was resampled.
-    """
-
-    level: Fraction
-    low: Fraction
+    level: Fraction  # confidence level
+    low: Fraction  # low, high: its ends
     high: Fraction
-    made: str
+    made: str  # where it comes from, how it was made, and what was resampled
 
     @property
     def words(self) -> str:
@@ -160,34 +154,22 @@ def _spread(tried: int) -> int:
 
 @dataclass(frozen=True)
 class Axis:
-    """What an axis says.
+    """What an axis says."""
 
-    Args:
-        title: what is measured, with its unit.
-        form: `plain`, `signed` or `percent`.
-        is_ratio: equal factors are equally far apart, so that half and twice lie evenly about 1.
-    """
-
-    title: str
-    form: str = "plain"
-    is_ratio: bool = False
+    title: str  # what is measured, with its unit
+    form: str = "plain"  # `plain`, `signed` or `percent`
+    is_ratio: bool = False  # equal factors are equally far apart, so that half and twice lie evenly about 1
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Where numbers stand.
+    """Where numbers stand."""
 
-    Args:
-        low, high: the numbers at both ends.
-        start, end: the ends, in pixels.
-        is_ratio: equal factors are equally far apart.
-    """
-
-    low: float
+    low: float  # low, high: the numbers at both ends
     high: float
-    start: float
+    start: float  # start, end: the ends, in pixels
     end: float
-    is_ratio: bool = False
+    is_ratio: bool = False  # equal factors are equally far apart
 
     def at(self, value: float) -> float:
         """Return where a number stands."""

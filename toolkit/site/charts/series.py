@@ -21,56 +21,34 @@ LUCK_COLUMNS = ("run", "arm", "step", "luck share", "low", "high")
 
 @dataclass(frozen=True)
 class Member:
-    """A member.
+    """A member."""
 
-    Args:
-        name: which.
-        value: its value.
-        low, high: ends of its interval; None where it has none.
-    """
-
-    name: str
-    value: float
-    low: float | None = None
+    name: str  # which
+    value: float  # its value
+    low: float | None = None  # low, high: ends of its interval; None where it has none
     high: float | None = None
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What is measured.
+    """What is measured."""
 
-    Args:
-        title: in words.
-        member: what its members are: `checkpoint`, `run`.
-        unit: their unit; a `ratio` is drawn against one.
-        figure: what their register calls it.
-    """
-
-    title: str
-    member: str
-    unit: str
-    figure: str
+    title: str  # in words
+    member: str  # what its members are: `checkpoint`, `run`
+    unit: str  # their unit; a `ratio` is drawn against one
+    figure: str  # what their register calls it
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a criterion compares members with.
+    """What a criterion compares members with."""
 
-    Args:
-        scope: which members: `each`, the `rest` after the first, the `last`.
-        sign: how.
-        bound: with what value.
-        base: the first member's name, where it is with the first member; else None.
-        held: of how many it is true.
-        of: how many are compared.
-    """
-
-    scope: str
-    sign: str
-    bound: float
-    base: str | None
-    held: int
-    of: int
+    scope: str  # which members: `each`, the `rest` after the first, the `last`
+    sign: str  # how
+    bound: float  # with what value
+    base: str | None  # the first member's name, where it is with the first member; else None
+    held: int  # of how many it is true
+    of: int  # how many are compared
 
 
 def members(
@@ -170,18 +148,12 @@ def _compared(comparison: Comparison, member: str, *, new: bool) -> str:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A ratio at a checkpoint.
+    """A ratio at a checkpoint."""
 
-    Args:
-        trajectory, step: the checkpoint.
-        value: the ratio.
-        low, high: ends of its interval; None where it has none.
-    """
-
-    trajectory: str
+    trajectory: str  # trajectory, step: the checkpoint
     step: int
-    value: float
-    low: float | None
+    value: float  # the ratio
+    low: float | None  # low, high: ends of its interval; None where it has none
     high: float | None
 
 
@@ -240,20 +212,13 @@ def _ratios_finding(points: Sequence[Ratio]) -> str:
 
 @dataclass(frozen=True)
 class Luck:
-    """A luck share.
+    """A luck share."""
 
-    Args:
-        run, arm: the run.
-        step: training step.
-        value: the share.
-        low, high: ends of its interval; None where it has none.
-    """
-
-    run: str
+    run: str  # run, arm: the run
     arm: str
-    step: int
-    value: float
-    low: float | None
+    step: int  # training step
+    value: float  # the share
+    low: float | None  # low, high: ends of its interval; None where it has none
     high: float | None
 
 
@@ -337,21 +302,13 @@ def _range(values: list[float]) -> str:
 
 @dataclass(frozen=True)
 class Point:
-    """A place where something was predicted and seen.
+    """A place where something was predicted and seen."""
 
-    Args:
-        name: what it is, in words.
-        kind: what it is coloured by.
-        predicted: a prediction a panel.
-        seen: what was seen.
-        bar: its interval; None where it has none.
-    """
-
-    name: str
-    kind: str
-    predicted: tuple[Fraction, ...]
-    seen: Fraction
-    bar: Bar | None
+    name: str  # what it is, in words
+    kind: str  # what it is coloured by
+    predicted: tuple[Fraction, ...]  # a prediction a panel
+    seen: Fraction  # what was seen
+    bar: Bar | None  # its interval; None where it has none
 
 
 @dataclass(frozen=True)
@@ -364,21 +321,13 @@ class Predictor:
 
 @dataclass(frozen=True)
 class Scene:
-    """Points, and the words about them.
+    """Points, and the words about them."""
 
-    Args:
-        title: what it shows.
-        across: what predicts, a panel each.
-        up: what was seen.
-        points: numbered in this order.
-        lacking: names of places where nothing was seen.
-    """
-
-    title: str
-    across: tuple[Predictor, ...]
-    up: str
-    points: tuple[Point, ...]
-    lacking: tuple[str, ...] = ()
+    title: str  # what it shows
+    across: tuple[Predictor, ...]  # what predicts, a panel each
+    up: str  # what was seen
+    points: tuple[Point, ...]  # numbered in this order
+    lacking: tuple[str, ...] = ()  # names of places where nothing was seen
 
 
 def predicted_and_seen(scene: Scene, study: str) -> Chart | None:

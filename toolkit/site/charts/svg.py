@@ -137,21 +137,13 @@ Draw = Callable[[float], tuple[float, Sequence[str]]]
 
 @dataclass(frozen=True)
 class Chart:
-    """A drawn chart.
+    """A drawn chart."""
 
-    Args:
-        title: states the finding.
-        caption: what no mark says: the meaning of lines, and the unit of resampling of every interval.
-        about: what is measured, under the title.
-        columns: what its marks carry, in the order of their rows.
-        wide, narrow: its drawings; `narrow` is empty where the other is narrow enough.
-    """
-
-    title: str
-    caption: str
-    about: str
-    columns: tuple[str, ...]
-    wide: str
+    title: str  # states the finding
+    caption: str  # what no mark says: the meaning of lines, and the unit of resampling of every interval
+    about: str  # what is measured, under the title
+    columns: tuple[str, ...]  # what its marks carry, in the order of their rows
+    wide: str  # wide, narrow: its drawings; `narrow` is empty where the other is narrow enough
     narrow: str
 
     @cached_property

@@ -36,65 +36,38 @@ NO_ROWS = "the study has no such rows"
 
 @dataclass(frozen=True)
 class Part:
-    """A table within a table or figure of the paper.
+    """A table within a table or figure of the paper."""
 
-    Args:
-        title: what it holds; empty where it is all that there is.
-        needs: tables of registers that the query reads.
-        query: a SELECT over a study's registers.
-        draw: how its answer is drawn; empty where it is shown as a table alone.
-        none: why a study has no such rows, where its registers have the tables.
-    """
-
-    title: str
-    needs: tuple[str, ...]
-    query: str
-    draw: str
-    none: str
+    title: str  # what it holds; empty where it is all that there is
+    needs: tuple[str, ...]  # tables of registers that the query reads
+    query: str  # a SELECT over a study's registers
+    draw: str  # how its answer is drawn; empty where it is shown as a table alone
+    none: str  # why a study has no such rows, where its registers have the tables
 
 
 @dataclass(frozen=True)
 class Item:
-    """A table or figure of the paper.
+    """A table or figure of the paper."""
 
-    Args:
-        id: its label in the paper.
-        title: what it is, in few words.
-        kind: `table` or `figure`.
-        caption: what it shows.
-        agrees: how far the registers give what is printed there, as far as tests hold it.
-        parts: queries that give its numbers.
-        rules: rules whose outcome it states, where it states outcomes.
-        lacks: what cannot be had for any study, and why.
-    """
-
-    id: str
-    title: str
-    kind: str
-    caption: str
-    agrees: str
-    parts: tuple[Part, ...]
-    rules: tuple[str, ...]
-    lacks: str
+    id: str  # its label in the paper
+    title: str  # what it is, in few words
+    kind: str  # `table` or `figure`
+    caption: str  # what it shows
+    agrees: str  # how far the registers give what is printed there, as far as tests hold it
+    parts: tuple[Part, ...]  # queries that give its numbers
+    rules: tuple[str, ...]  # rules whose outcome it states, where it states outcomes
+    lacks: str  # what cannot be had for any study, and why
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper.
+    """A paper."""
 
-    Args:
-        title: its title.
-        about: which study is its own, and what the others are beside it.
-        study: the name of the study that it reports.
-        beside: studies of the same protocol, at the same steps; all where none is named.
-        items: its tables and figures, in order.
-    """
-
-    title: str
-    about: str
-    study: str
-    items: tuple[Item, ...]
-    beside: tuple[str, ...] = ()
+    title: str  # its title
+    about: str  # which study is its own, and what the others are beside it
+    study: str  # the name of the study that it reports
+    items: tuple[Item, ...]  # its tables and figures, in order
+    beside: tuple[str, ...] = ()  # studies of the same protocol, at the same steps; all where none is named
 
     def reads(self, study: str) -> bool:
         """Whether its queries mean what they say in a study."""

@@ -34,26 +34,16 @@ Touching = tuple[Deviation, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Dated:
-    """Something dated.
+    """Something dated."""
 
-    Args:
-        at: when, UTC; midnight where only the day is known, as `precision` says.
-        kind: what sort of thing; a lane of the chart.
-        label: its name, in a word.
-        what: what it is.
-        source: who says when.
-        accuracy: how far off the clock may be, as stated.
-        until: where it lasted, its end.
-    """
-
-    at: datetime
+    at: datetime  # when, UTC; midnight where only the day is known, as `precision` says
     precision: str
-    kind: str
-    label: str
-    what: str
-    source: str
-    accuracy: str = ""
-    until: datetime | None = None
+    kind: str  # what sort of thing; a lane of the chart
+    label: str  # its name, in a word
+    what: str  # what it is
+    source: str  # who says when
+    accuracy: str = ""  # how far off the clock may be, as stated
+    until: datetime | None = None  # where it lasted, its end
 
 
 def pages(material: Material) -> Iterator[Page]:

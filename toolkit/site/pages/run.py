@@ -42,23 +42,14 @@ OF_ALL_RUNS = ("runs", "launches", "steps")
 
 @dataclass(frozen=True)
 class File:
-    """A file that holds rows of a run.
+    """A file that holds rows of a run."""
 
-    Args:
-        table: the table that it is of.
-        name: its path within the repository.
-        sha256: its digest.
-        bytes: its size.
-        rows: its rows, those of other runs included.
-        is_carried: whether the site carries it.
-    """
-
-    table: str
-    name: str
-    sha256: str
-    bytes: int
-    rows: int
-    is_carried: bool
+    table: str  # the table that it is of
+    name: str  # its path within the repository
+    sha256: str  # its digest
+    bytes: int  # its size
+    rows: int  # its rows, those of other runs included
+    is_carried: bool  # whether the site carries it
 
     @property
     def entry(self) -> Row:
