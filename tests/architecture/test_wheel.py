@@ -199,9 +199,7 @@ def test_an_installed_package_decides_verifies_and_asks_from_an_empty_folder(ins
         ("study run embedded --run c0-clean-s0 --check", "embedded"),
     ],
 )
-def test_who_asks_for_a_study_that_is_not_in_the_wheel_is_told_where_it_is(
-    installed: Run, command: str, study: str
-) -> None:
+def test_who_asks_for_a_study_that_is_not_in_the_wheel_is_told_where_it_is(installed, command, study) -> None:
     done = installed(*command.split(), "--json")
     error = json.loads(done.stdout)["error"]
     assert done.returncode == error["exit_code"] == 3
@@ -218,9 +216,7 @@ def test_what_a_command_leaves_out_for_want_of_studies_it_says(installed: Run, c
     assert "paired-rollouts-toolkit[studies]" in said
 
 
-def test_a_distribution_of_studies_puts_them_where_the_package_looks(
-    installed: Run, tmp_path: Path, wheel: Path
-) -> None:
+def test_a_distribution_of_studies_puts_them_where_the_package_looks(installed, tmp_path, wheel) -> None:
     folder = CHECKOUT / "registers/.distributions/language-model-studies"
     studies = built(folder, "wheel", tmp_path / "built")
     assert not names_in(studies) & names_in(wheel)

@@ -23,9 +23,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *options: str) -> object:
     return stop.value.code
 
 
-def test_the_script_measures_a_part_in_a_process_of_its_own(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_script_measures_a_part_in_a_process_of_its_own(monkeypatch, capsys) -> None:
     require_stack()
     assert run(monkeypatch, "--cpu", "--tiny", "--json") == 0
     result = json.loads(capsys.readouterr().out)

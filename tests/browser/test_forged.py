@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.site import OpenPage, Served, served
+from tests.browser.site import Served, served
 from toolkit.site.build import MARK
 
 PAGE, STUDY = "embedded/H2a.html", "embedded"
@@ -272,9 +272,7 @@ def address_of(copy: Copy, opened: str, site: Served) -> str:
 
 
 @pytest.mark.parametrize("opened", ["from a folder", "served"])
-def test_the_honest_page_passes_every_step(
-    open_page: OpenPage, site: Served, tmp_path: Path, opened: str
-) -> None:
+def test_the_honest_page_passes_every_step(open_page, site, tmp_path, opened) -> None:
     copy = Copy(site.folder, tmp_path)
     found = steps(open_page(), address_of(copy, opened, site))
     assert [state for state, _ in found.values()] == ["good"] * 5
@@ -283,9 +281,7 @@ def test_the_honest_page_passes_every_step(
 
 @pytest.mark.parametrize("opened", ["from a folder", "served"])
 @pytest.mark.parametrize(("forge", "step", "words"), CAUGHT, ids=[forge.__name__ for forge, *_ in CAUGHT])
-def test_a_forged_page_is_caught_by_opening_it(
-    open_page: OpenPage, site: Served, tmp_path: Path, opened: str, forge: Forgery, step: str, words: str
-) -> None:
+def test_a_forged_page_is_caught_by_opening_it(open_page, site, tmp_path, opened, forge, step, words) -> None:
     copy = Copy(site.folder, tmp_path)
     forge(copy)
     with served(copy.folder) as forged:
@@ -297,9 +293,7 @@ def test_a_forged_page_is_caught_by_opening_it(
     assert page.locator(".proof").get_attribute("data-state") == "bad"
 
 
-def test_a_study_without_rows_of_its_own_goes_through_the_same_steps(
-    open_page: OpenPage, site: Served
-) -> None:
+def test_a_study_without_rows_of_its_own_goes_through_the_same_steps(open_page, site) -> None:
     found = steps(open_page(), site.url("published/H2a.html"))
     assert [found[step][0] for step in ("files", "rows", "manifest", "registration")] == ["good"] * 4
 

@@ -1,11 +1,8 @@
 """How pages look: pictures for people, and what a machine can say of them."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-from tests.browser.site import OpenPage, Served
 
 PHONE, DESKTOP = (390, 844), (1280, 900)
 LOOKS: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {
@@ -22,9 +19,7 @@ WIDTHS = "() => [document.documentElement.scrollWidth, window.innerWidth]"
 @pytest.mark.parametrize(
     "look", ["phone", *(pytest.param(look, marks=pytest.mark.slow) for look in ("print", "desktop", "dark"))]
 )
-def test_pages_keep_to_the_width_of_their_screen(
-    open_page: OpenPage, site: Served, artefacts: Path, look: str
-) -> None:
+def test_pages_keep_to_the_width_of_their_screen(open_page, site, artefacts, look) -> None:
     """And pictures of them are kept, for people to look at."""
     (width, height), options = LOOKS[look]
     page = open_page(width, height, **options)

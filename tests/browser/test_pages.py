@@ -11,9 +11,7 @@ from toolkit.site.checking import HOME_WITH_SCRIPTS, HOME_WITHOUT_SCRIPTS
 
 
 @pytest.mark.parametrize("pages", ["one of each kind", pytest.param("all", marks=pytest.mark.slow)])
-def test_a_page_loads_without_a_word_of_complaint_and_asks_nobody_else(
-    open_page: OpenPage, site: Served, watch: Watch, pages: str
-) -> None:
+def test_a_page_loads_without_a_word_of_complaint_and_asks_nobody_else(open_page, site, watch, pages) -> None:
     # So low that no chart comes into view: what scripts draw is another test's, and takes its time.
     page = open_page(height=90)
     watch.on(page)
@@ -24,9 +22,7 @@ def test_a_page_loads_without_a_word_of_complaint_and_asks_nobody_else(
 
 @pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("opened", [pytest.param("served", marks=pytest.mark.slow), "from a folder"])
-def test_charts_say_the_mark_that_is_pointed_at_without_a_complaint(
-    open_page: OpenPage, site: Served, opened: str, quick: bool
-) -> None:
+def test_charts_say_the_mark_that_is_pointed_at_without_a_complaint(open_page, site, opened, quick) -> None:
     root = site.address if opened == "served" else site.folder.as_uri()
     page = open_page()
     watch = Watch(root).on(page)
@@ -44,9 +40,7 @@ def test_charts_say_the_mark_that_is_pointed_at_without_a_complaint(
     assert watch.wrong == []
 
 
-def test_without_scripts_the_first_chart_of_every_kind_of_page_is_there(
-    open_page: OpenPage, site: Served
-) -> None:
+def test_without_scripts_the_first_chart_of_every_kind_of_page_is_there(open_page, site) -> None:
     page, shown = open_page(java_script_enabled=False), set()
     for kind, name in site.kinds().items():
         page.goto(site.url(name))
@@ -59,9 +53,7 @@ def test_without_scripts_the_first_chart_of_every_kind_of_page_is_there(
     assert "rule" in shown
 
 
-def test_reading_the_front_page_to_its_end_takes_no_more_than_was_promised(
-    open_page: OpenPage, site: Served
-) -> None:
+def test_reading_the_front_page_to_its_end_takes_no_more_than_was_promised(open_page, site) -> None:
     page = open_page()
     answers: list[Response] = []
     page.on("response", lambda answer: answers.append(answer))  # noqa: PLW0108 - it takes no built-in

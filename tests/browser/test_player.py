@@ -41,9 +41,7 @@ def test_another_episode_starts_at_its_first_call(player: Page) -> None:
     assert player.locator("details.pair:not([hidden])").count() == 1
 
 
-def test_a_runs_episodes_are_those_that_the_address_asks_for_and_filters_stay_in_it(
-    open_page: OpenPage, site: Served
-) -> None:
+def test_a_runs_episodes_are_those_that_the_address_asks_for_and_filters_stay_in_it(open_page, site) -> None:
     page = open_page()
     page.goto(f"{site.address}{RUN}{FILTERED}")
     page.wait_for_selector("#episodes tbody tr")

@@ -21,9 +21,7 @@ def found(page: Page, words: str) -> str:
 
 
 @pytest.mark.parametrize("opened", ["served", "from a folder"])
-def test_a_slash_begins_a_search_that_the_keyboard_alone_ends(
-    open_page: OpenPage, site: Served, opened: str
-) -> None:
+def test_a_slash_begins_a_search_that_the_keyboard_alone_ends(open_page, site, opened) -> None:
     root = site.address if opened == "served" else site.folder.as_uri() + "/"
     page = open_page()
     watch = Watch(root).on(page)
@@ -52,9 +50,7 @@ def test_a_slash_begins_a_search_that_the_keyboard_alone_ends(
         ("nothingofthekind", ""),
     ],
 )
-def test_rules_runs_columns_studies_registrations_and_words_are_found(
-    open_page: OpenPage, site: Served, words: str, name: str
-) -> None:
+def test_rules_runs_columns_studies_registrations_and_words_are_found(open_page, site, words, name) -> None:
     page = open_page()
     page.goto(site.url("index.html"))
     page.locator(BOX).focus()

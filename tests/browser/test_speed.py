@@ -8,9 +8,7 @@ from tests.browser.speed import MOST_SHIFT, SHIFT, STILL, shift_of
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1280])
-def test_nothing_on_a_page_of_any_kind_moves_while_it_loads(
-    open_page: OpenPage, site: Served, width: int
-) -> None:
+def test_nothing_on_a_page_of_any_kind_moves_while_it_loads(open_page, site, width) -> None:
     page = open_page(width)
     page.add_init_script(SHIFT)
     moved = {name: shift_of(page, site.url(name)) for name in site.kinds().values()}

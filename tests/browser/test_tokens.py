@@ -38,9 +38,7 @@ def opened(open_page: OpenPage, folder: Path, files: dict[str, bytes], name: str
     return page
 
 
-def test_opening_a_page_verifies_every_token(
-    open_page: OpenPage, tmp_path: Path, content: dict[str, bytes]
-) -> None:
+def test_opening_a_page_verifies_every_token(open_page, tmp_path, content) -> None:
     page = open_page()
     watch = Watch(tmp_path.as_uri()).on(page)
     opened(lambda: page, tmp_path, content)
@@ -50,9 +48,7 @@ def test_opening_a_page_verifies_every_token(
     assert watch.wrong == []
 
 
-def test_a_forged_token_is_caught_by_opening_the_page(
-    open_page: OpenPage, tmp_path: Path, content: dict[str, bytes]
-) -> None:
+def test_a_forged_token_is_caught_by_opening_the_page(open_page, tmp_path, content) -> None:
     token = (CHECKOUT / "prereg/embedded" / FORGED).read_bytes()
     forged = token[:-1] + bytes([token[-1] ^ 1])
     script = content[SCRIPT].replace(base64.b64encode(token), base64.b64encode(forged))
@@ -62,9 +58,7 @@ def test_a_forged_token_is_caught_by_opening_the_page(
     expect(page.locator(".ticks .verdict.bad")).to_have_count(1)
 
 
-def test_of_evidence_that_is_not_here_the_page_says_so(
-    open_page: OpenPage, tmp_path: Path, content: dict[str, bytes]
-) -> None:
+def test_of_evidence_that_is_not_here_the_page_says_so(open_page, tmp_path, content) -> None:
     page = opened(open_page, tmp_path, content, "paired-rollouts")
     expect(page.locator(".ticks .verdict.mixed")).to_have_count(2)
     expect(page.locator(".ticks")).to_contain_text("is not on this site")

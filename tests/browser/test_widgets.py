@@ -21,9 +21,7 @@ def rows(page: Page, table: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("rule", ["H2a", "H5", pytest.param("--all", marks=pytest.mark.slow)])
-def test_a_hypothesis_is_decided_again_as_recorded(
-    open_page: OpenPage, site: Served, watch: Watch, rule: str
-) -> None:
+def test_a_hypothesis_is_decided_again_as_recorded(open_page, site, watch, rule) -> None:
     decided = run("decide", rule, "--json").json()
     decisions = [decision for decision in decided if decision["kind"] == "hypothesis"]
     page = open_page()
@@ -65,9 +63,7 @@ def test_a_what_if_says_that_it_is_none_of_the_registered_and_leaves_the_verdict
     assert watch.wrong == []
 
 
-def test_the_rows_of_an_endpoint_are_listed_when_they_are_asked_for(
-    open_page: OpenPage, site: Served
-) -> None:
+def test_the_rows_of_an_endpoint_are_listed_when_they_are_asked_for(open_page, site) -> None:
     page = open_page()
     page.goto(site.url("embedded/H2a.html"))
     page.locator(".proof[data-state=good]").wait_for()
@@ -78,9 +74,7 @@ def test_the_rows_of_an_endpoint_are_listed_when_they_are_asked_for(
     assert details.locator("tbody tr").count() == int(details.locator("[data-rows]").inner_text()) == 36
 
 
-def test_the_sliders_show_the_bandit_of_the_command_line(
-    open_page: OpenPage, site: Served, watch: Watch
-) -> None:
+def test_the_sliders_show_the_bandit_of_the_command_line(open_page, site, watch) -> None:
     page = open_page()
     watch.on(page)
     page.goto(site.url("theory.html"))

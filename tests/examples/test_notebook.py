@@ -39,9 +39,7 @@ def curves(figure: Any) -> Iterator[tuple[str, str, str, int, list[float]]]:
         yield *key, [row["success"] for row in rows]
 
 
-def test_the_figures_lines_are_those_of_the_papers_table(
-    ran: tuple[dict[str, Any], dict[int, Any], str],
-) -> None:
+def test_the_figures_lines_are_those_of_the_papers_table(ran) -> None:
     drawn = {
         (condition, arm, seed): values
         for panel, condition, arm, seed, values in curves(ran[0]["figure"])
@@ -57,9 +55,7 @@ def test_the_figures_lines_are_those_of_the_papers_table(
         assert all(printed_as(100 * rate, cell) for rate, cell in cells_of_run), drawn_run
 
 
-def test_the_challenge_panel_gives_the_papers_early_differences(
-    ran: tuple[dict[str, Any], dict[int, Any], str],
-) -> None:
+def test_the_challenge_panel_gives_the_papers_early_differences(ran) -> None:
     early = {
         (arm, seed): sum(values[2:5]) / 3
         for panel, _, arm, seed, values in curves(ran[0]["figure"])

@@ -80,9 +80,7 @@ def decided() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("rule", [*SLOWER, *FASTER])
-def test_a_cell_is_slower_or_faster_by_pairs_and_by_student_s_interval(
-    decided: dict[str, Any], rule: str
-) -> None:
+def test_a_cell_is_slower_or_faster_by_pairs_and_by_student_s_interval(decided, rule) -> None:
     sign = -1 if rule in SLOWER else 1
     found = differences(rule)
     low, high = stats.ttest_1samp(found, 0).confidence_interval(0.95)

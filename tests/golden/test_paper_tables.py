@@ -212,9 +212,7 @@ def test_every_table_of_the_paper_is_checked() -> None:
         ("c4_auc", "0.95", "-0.029", "+0.033", 1),
     ],
 )
-def test_intervals_of_the_outcome_table(
-    published: Study, endpoint: str, level: str, low: str, high: str, scale: int
-) -> None:
+def test_intervals_of_the_outcome_table(published, endpoint, level, low, high, scale) -> None:
     """Table tab:outcomes and the abstract; the registers hold the four printed decimals."""
     query = f"SELECT low, high FROM intervals WHERE endpoint = '{endpoint}' AND level = {level}"
     (ends,) = ask(published, query).rows

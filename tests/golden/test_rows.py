@@ -98,9 +98,7 @@ def test_a_group_shares_its_schedule_where_paired(studies: dict[str, Study], nam
 
 
 @pytest.mark.parametrize(("name", "run"), [(name, run) for name, run in RUNS if name in STARTS])
-def test_advantages_are_rewards_standardized_within_the_group(
-    studies: dict[str, Study], name: str, run: str
-) -> None:
+def test_advantages_are_rewards_standardized_within_the_group(studies, name, run) -> None:
     rows = rows_of_run(studies[name], "groups", run)
     assert rows
     for row in rows:
@@ -110,9 +108,7 @@ def test_advantages_are_rewards_standardized_within_the_group(
 
 
 @pytest.mark.parametrize(("name", "model"), STARTS.items())
-def test_every_run_started_from_the_model_that_lies_with_the_package(
-    studies: dict[str, Study], name: str, model: str
-) -> None:
+def test_every_run_started_from_the_model_that_lies_with_the_package(studies, name, model) -> None:
     commits = {run["model_commit"] for run in studies[name].rows("runs")}
     assert commits == {folder_sha256(Path(model_path(model)))}
 

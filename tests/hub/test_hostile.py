@@ -71,9 +71,7 @@ def test_what_the_manifest_does_not_name_is_refused_and_not_downloaded(
     assert not list(tmp_path.rglob("outside*"))
 
 
-def test_a_listing_without_end_is_refused(
-    hub: FixtureHub, commit: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_listing_without_end_is_refused(hub, commit, monkeypatch) -> None:
     monkeypatch.setattr("toolkit.registers.hub.client.MOST_FILES", 3)
     expect(pull(), 4, "the Hub lists files without end")
 
@@ -90,9 +88,7 @@ def test_a_download_that_goes_on_is_cut(hub: FixtureHub, commit: str, tmp_path: 
 
 @pytest.mark.parametrize("kind", ["silent", "dripping"])
 @pytest.mark.parametrize("where", ["GET .*/refs", MANIFEST, f"GET .*{RUNS}"])
-def test_a_hub_that_keeps_one_waiting_is_given_up(
-    hub: FixtureHub, commit: str, monkeypatch: pytest.MonkeyPatch, kind: str, where: str
-) -> None:
+def test_a_hub_that_keeps_one_waiting_is_given_up(hub, commit, monkeypatch, kind, where) -> None:
     monkeypatch.setenv("HF_HUB_DOWNLOAD_TIMEOUT", "0.1")
     monkeypatch.setattr("toolkit.registers.hub.client.SLOWEST", 10**6)
     hub.fail(kind, where)
@@ -121,9 +117,7 @@ def test_wrong_bytes_get_no_place(hub: FixtureHub, commit: str, tmp_path: Path, 
         (MANIFEST, b'"evidence": "rows"', b'"evidence": "summary"', "was changed after it was written"),
     ],
 )
-def test_a_repository_that_is_damaged_itself_is_refused(
-    small: Path, hub: FixtureHub, commit: str, name: str, old: bytes, new: bytes, problem: str
-) -> None:
+def test_a_repository_that_is_damaged_itself_is_refused(small, hub, commit, name, old, new, problem) -> None:
     hub.store.commit(NAME, {name: (small / name).read_bytes().replace(old, new, 1)})
     expect(pull(""), 4, problem)
 
@@ -196,9 +190,7 @@ def test_a_damaged_study_is_refused_offline_and_healed_online(
     assert len(hub.asked("GET .*/resolve/")) == 1
 
 
-def test_what_is_in_a_folders_place_is_taken_out(
-    small: Path, hub: FixtureHub, warm: Path, tmp_path: Path
-) -> None:
+def test_what_is_in_a_folders_place_is_taken_out(small, hub, warm, tmp_path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     for folder, put_there in (
@@ -229,9 +221,7 @@ def test_a_cache_that_was_forged_to_fit_itself_is_healed(small: Path, hub: Fixtu
     assert snapshot(warm) == snapshot(small)
 
 
-def test_a_damaged_study_is_never_decided_on_offline(
-    hub: FixtureHub, warm: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_study_is_never_decided_on_offline(hub, warm, monkeypatch) -> None:
     damage(warm / RUNS)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     done = run("decide", "--all", "--study", f"{NAME}@v1.0.0", "--json")
@@ -240,9 +230,7 @@ def test_a_damaged_study_is_never_decided_on_offline(
     assert hub.requests == []
 
 
-def test_a_private_study_needs_a_token_which_is_never_printed(
-    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_private_study_needs_a_token_which_is_never_printed(small, tmp_path, monkeypatch) -> None:
     with FixtureHub(token=TOKEN) as hub:
         meet(hub, tmp_path, monkeypatch)
         commit = put(hub, small, tag="v1.0.0")
@@ -285,9 +273,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 
 @pytest.mark.parametrize("answer", ANSWERS)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_garbage_is_said_and_nothing_is_taken_from_it(
-    hub: FixtureHub, monkeypatch: pytest.MonkeyPatch, answer: str, command: str
-) -> None:
+def test_garbage_is_said_and_nothing_is_taken_from_it(hub, monkeypatch, answer, command) -> None:
     status, headers, body = ANSWERS[answer]
 
     def serve(self: Handler) -> None:
@@ -310,9 +296,7 @@ def test_an_address_that_is_none_is_said(hub: FixtureHub, monkeypatch: pytest.Mo
             assert run(*command).code == 3
 
 
-def test_a_tag_whose_commit_is_none_is_not_believed(
-    hub: FixtureHub, small: Path, commit: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tag_whose_commit_is_none_is_not_believed(hub, small, commit, monkeypatch) -> None:
     answer = Handler.info
 
     def odd(self: Handler, repo: object, revision: str = "main") -> None:

@@ -37,7 +37,7 @@ from tests.hub.conftest import (
 from tests.hub.server import FixtureHub, Handler
 from tests.unit.registers.importing.logs import LOGS, study_of
 from toolkit.api.study import open_registers
-from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError, VerificationError
+from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.files import write_bytes
 from toolkit.places import HOME_VARIABLE
 from toolkit.registers.hub import client
@@ -87,9 +87,7 @@ def test_what_is_pulled_by_branch_tag_and_sha_is_what_was_pushed(hub: FixtureHub
     ]
 
 
-def test_a_study_on_the_hub_is_decided_as_the_one_here_is(
-    offered: FixtureHub, published: str, tmp_path: Path
-) -> None:
+def test_a_study_on_the_hub_is_decided_as_the_one_here_is(offered, published, tmp_path) -> None:
     command = [sys.executable, "-m", "toolkit", "decide", "H2a", "--study", f"{NAME}@v1.0.0", "--json"]
     environment = {**os.environ, **offered.environment(tmp_path)}  # as a user does: in a process of its own
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=CHECKOUT, check=False)
@@ -119,9 +117,7 @@ def test_commands_take_a_study_on_the_hub_and_show_its_commit(published: str) ->
     assert out.count(f"{NAME}@{published}") == 1
 
 
-def test_what_lies_here_wins_over_the_hub(
-    hub: FixtureHub, rows: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_lies_here_wins_over_the_hub(hub, rows, monkeypatch) -> None:
     assert run("registers", "verify", "--study", "tests/nothing").code == 2
     folder = rows.parent / f"{NAME}@v1.0.0"
     folder.parent.mkdir()
@@ -171,9 +167,7 @@ def test_without_the_hub_the_cache_is_used_and_checked_and_this_is_said(
     assert expect(pull("@v1.0.0", *options), 4).out == ""
 
 
-def test_python_is_told_that_the_hub_was_not_asked(
-    hub: FixtureHub, warm: Path, commit: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_python_is_told_that_the_hub_was_not_asked(hub, warm, commit, caplog) -> None:
     study = toolkit.open_study(f"{NAME}@v1.0.0", offline=True)
     assert study.origin is not None
     assert commit in caplog.text
@@ -215,9 +209,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_copy_with_something_of_ones_own_is_refused_and_not_touched(
-    copy: Path, change: Callable[[Path], None]
-) -> None:
+def test_a_copy_with_something_of_ones_own_is_refused_and_not_touched(copy, change) -> None:
     change(copy)
     before = snapshot(copy)
     expect(pull_into(copy), 3, "holds something that would be lost")
@@ -252,9 +244,7 @@ def carrying(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_study_is_decided_and_verified_by_the_registration_that_it_carries(
-    hub: FixtureHub, carrying: Path, tmp_path: Path
-) -> None:
+def test_a_study_is_decided_and_verified_by_the_registration_that_it_carries(hub, carrying, tmp_path) -> None:
     commit = put(hub, carrying, tag="v1.0.0")
     (decision,) = run("decide", "H2a", "--study", f"{NAME}@v1.0.0", "--json").json()
     assert (decision["verdict"], decision["origin"]["commit"]) == ("miss", commit)
@@ -271,9 +261,7 @@ def test_a_study_is_decided_and_verified_by_the_registration_that_it_carries(
     assert run("decide", "H2a", "--study", NAME).code == 0
 
 
-def test_a_study_is_not_verified_by_the_registration_of_another(
-    hub: FixtureHub, carrying: Path, tmp_path: Path
-) -> None:
+def test_a_study_is_not_verified_by_the_registration_of_another(hub, carrying, tmp_path) -> None:
     manifest = read_manifest(carrying)
     shutil.rmtree(carrying / "prereg")
     files = {name: entry for name, entry in manifest.files.items() if not name.startswith("prereg/")}
@@ -382,9 +370,7 @@ def test_rollouts_of_trl_in_repositories_are_runs_by_their_names(hub: FixtureHub
         (SOURCE, IncompleteError, "missing_file"),
     ],
 )
-def test_a_log_that_cannot_be_had_is_one_clear_error(
-    hub: FixtureHub, tmp_path: Path, source: str, error: type[ToolkitError], fault: str
-) -> None:
+def test_a_log_that_cannot_be_had_is_one_clear_error(hub, tmp_path, source, error, fault) -> None:
     put(hub, DATASET)
     if fault:
         hub.fail(fault, "GET .*/resolve/.*test-00000")
@@ -417,9 +403,7 @@ QUERIES = (
 )
 
 
-def test_an_answer_is_that_of_the_files_themselves_whatever_the_branch_becomes(
-    hub: FixtureHub, small: Path, commit: str
-) -> None:
+def test_an_answer_is_that_of_the_files_themselves_whatever_the_branch_becomes(hub, small, commit) -> None:
     study = open_remote(parse_reference(NAME))
     hub.store.commit(NAME, {"README.md": b"new"}, deleted=("episodes/",))
     assert study.place == f"{NAME}@{commit}"
@@ -428,9 +412,7 @@ def test_an_answer_is_that_of_the_files_themselves_whatever_the_branch_becomes(
             assert ask_remotely(query) == ask_here(query), query
 
 
-def test_a_query_of_a_column_fetches_a_fraction_of_the_bytes(
-    hub: FixtureHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_query_of_a_column_fetches_a_fraction_of_the_bytes(hub, tmp_path, monkeypatch) -> None:
     sent, send = [], Handler._send  # noqa: SLF001 - every answer goes through it
     monkeypatch.setattr(
         Handler, "_send", lambda self, *answer: (sent.append(len(answer[1])), send(self, *answer))
@@ -445,9 +427,7 @@ def test_a_query_of_a_column_fetches_a_fraction_of_the_bytes(
     assert sum(sent) < sum(path.stat().st_size for path in (tmp_path / "big").rglob("*.parquet")) / 4
 
 
-def test_what_is_not_as_the_manifest_says_is_refused_at_once(
-    hub: FixtureHub, small: Path, commit: str
-) -> None:
+def test_what_is_not_as_the_manifest_says_is_refused_at_once(hub, small, commit) -> None:
     manifest = (small / MANIFEST_NAME).read_bytes()
     hub.store.commit(NAME, {RUNS: (small / RUNS).read_bytes() + b"x"})
     with pytest.raises(DamagedError, match="is not the file that the manifest names"):
@@ -472,9 +452,7 @@ def test_what_fails_while_a_query_runs_is_said_and_gives_no_answer(hub: FixtureH
         study.failures.clear()
 
 
-def test_the_command_says_what_was_not_hashed(
-    hub: FixtureHub, commit: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_says_what_was_not_hashed(hub, commit, monkeypatch) -> None:
     query = ("sql", "SELECT count(*) AS n FROM runs", "--remote")
     named = ("--study", f"{NAME}@v1.0.0", "--json")
     done = expect(run(*query, *named), 0, f"{NAME}@{commit}", "was not hashed")
@@ -583,9 +561,7 @@ def test_a_refusal_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert read_pins(NAME) == {"v1": Pin(SHA, is_tag=True)}
 
 
-def test_a_tag_that_moves_between_two_pulls_at_once_is_not_overlooked(
-    hub: FixtureHub, commit: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tag_that_moves_between_two_pulls_at_once_is_not_overlooked(hub, commit, monkeypatch) -> None:
     """Both have read that nothing is remembered; the other is the first to write."""
     other, turns = "f" * 40, client.in_turn
 

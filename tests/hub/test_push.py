@@ -90,9 +90,7 @@ def test_a_tag_that_is_there_is_not_moved(hub: FixtureHub, commit: str, more: Pa
     assert hub.store.repository(NAME).head.sha == commit  # refused before anything was sent
 
 
-def test_a_tag_made_meanwhile_is_not_moved(
-    small: Path, hub: FixtureHub, commit: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tag_made_meanwhile_is_not_moved(small, hub, commit, monkeypatch) -> None:
     hub.store.untag(NAME, "v1.0.0")
     initial = hub.store.repository(NAME).commits[commit].parent
     check = pushing.check_push
@@ -115,9 +113,7 @@ def test_a_tag_made_meanwhile_is_not_moved(
         ("server_error", "POST .*/commit/"),
     ],
 )
-def test_an_interrupted_push_changes_nothing_and_goes_on(
-    small: Path, hub: FixtureHub, kind: str, where: str
-) -> None:
+def test_an_interrupted_push_changes_nothing_and_goes_on(small, hub, kind, where) -> None:
     # The first three contents arrive, and all others do not; or all do, and the commit does not.
     hub.fail("another_writer", where, 3 if where == "PUT" else 0)
     hub.fail(kind, where)
@@ -154,9 +150,7 @@ def test_a_hub_that_states_other_content_is_not_believed(hub: FixtureHub, small:
     assert hub.store.repository(NAME).tags == {}
 
 
-def test_a_push_without_permission_is_said(
-    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_push_without_permission_is_said(small, tmp_path, monkeypatch) -> None:
     with FixtureHub(token=TOKEN) as hub:
         meet(hub, tmp_path, monkeypatch)
         for token in ("", "hf_another"):
@@ -258,9 +252,7 @@ def test_a_carried_registration_is_pushed(hub: FixtureHub, carrying: Path) -> No
     assert CHAIN in hub.store.repository(NAME).head.files
 
 
-def test_what_is_registered_later_is_added_and_the_chain_grows(
-    hub: FixtureHub, carrying: Path, tmp_path: Path
-) -> None:
+def test_what_is_registered_later_is_added_and_the_chain_grows(hub, carrying, tmp_path) -> None:
     put(hub, earlier(carrying, tmp_path / "earlier"))
     done = push(carrying, "--json")
     assert done.code == 0, done.err

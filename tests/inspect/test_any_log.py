@@ -1,7 +1,5 @@
 """Inspect's logs become a registered, decided study with a site, as those of every other program do."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.unit.cli.any_log import MOST_COMMANDS, MOST_SECONDS, journey
@@ -10,9 +8,7 @@ from toolkit.places import HOME_VARIABLE
 
 
 @pytest.mark.parametrize("source", ["inspect/strategies", "inspect/letters", "inspect/refusals"])
-def test_a_log_becomes_a_decided_study_with_a_site(
-    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_becomes_a_decided_study_with_a_site(source, tmp_path, monkeypatch) -> None:
     require_inspect()
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
     monkeypatch.chdir(tmp_path)

@@ -263,9 +263,7 @@ def test_samples_that_the_summaries_leave_out_are_not_dropped(inspect: None, tmp
         ("summaries.json", b"nothing"),
     ],
 )
-def test_documents_that_make_no_sense_are_one_error(
-    inspect: None, tmp_path: Path, name: str, content: bytes
-) -> None:
+def test_documents_that_make_no_sense_are_one_error(inspect, tmp_path, name, content) -> None:
     archive(tmp_path / "log.eval", members(only("troubled")) | {name: content})
     with pytest.raises(DamagedError, match="log of Inspect"):
         read_log([tmp_path / "log.eval"])
@@ -363,9 +361,7 @@ def test_a_member_that_unpacks_to_more_than_is_written_is_refused(tmp_path: Path
         ("LARGEST_DIRECTORY", 50, "list of members"),
     ],
 )
-def test_an_archive_has_bounds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str, most: int, says: str
-) -> None:
+def test_an_archive_has_bounds(tmp_path, monkeypatch, bound, most, says) -> None:
     path = archive(tmp_path / "log.eval", EMPTY)
     copied(path)
     monkeypatch.setattr(inspect_logs, bound, most)

@@ -126,9 +126,7 @@ def test_without_noise_answers_are_the_servers(world: World, tools: Path, mode: 
     assert any(not answer["isError"] for answer in direct)
 
 
-def test_two_clients_in_different_orders_meet_the_same_fates(
-    world: World, tools: Path, tmp_path: Path
-) -> None:
+def test_two_clients_in_different_orders_meet_the_same_fates(world, tools, tmp_path) -> None:
     seen = []
     for order in (1, -1):
         record = tmp_path / f"calls{order}.jsonl"

@@ -88,9 +88,7 @@ def test_every_word_lies_in_the_unit_interval(draw: Draw) -> None:
 
 
 @given(draws, kinds, repeats, mixtures, rates)
-def test_a_fault_at_a_lower_rate_is_the_same_fault_at_a_higher(
-    draw: Draw, kind: Kind, repeat: int, mixture: Mixture, rate: list[float]
-) -> None:
+def test_a_fault_at_a_lower_rate_is_the_same_fault_at_a_higher(draw, kind, repeat, mixture, rate) -> None:
     low, high = (Regime("", "", p, mixture).fault(Tool("any", kind), repeat, draw) for p in rate)
     assert low in {None, high}
 

@@ -75,9 +75,7 @@ def test_independent_rollouts_are_never_paired(seed: int, size: int, rate: float
 
 
 @given(**logs)
-def test_half_a_group_under_one_schedule_is_not_paired(
-    seed: int, size: int, rate: float, *, keyed: bool
-) -> None:
+def test_half_a_group_under_one_schedule_is_not_paired(seed, size, rate, *, keyed) -> None:
     found = agreement(asked(training(seed, size, rate, shared=(size + 1) // 2, keyed=keyed)))
     assert found.differing
     assert design(found) != "paired"

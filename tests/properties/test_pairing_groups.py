@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.noise.draws import DESIGNS, Design
+from toolkit.noise.draws import DESIGNS
 from toolkit.noise.trainers.groups import Groups, read, verify
 from toolkit.noise.trainers.tools import tool
 from toolkit.seeds import LIMIT
@@ -32,9 +32,7 @@ class Files:
 @given(
     design=st.sampled_from(DESIGNS), seed=SEEDS, size=st.integers(1, 20), places=st.sets(PLACES, max_size=9)
 )
-def test_a_group_has_one_schedule_or_as_many_as_rollouts(
-    design: Design, seed: int, size: int, places: set[tuple[int, str, int]]
-) -> None:
+def test_a_group_has_one_schedule_or_as_many_as_rollouts(design, seed, size, places) -> None:
     groups = Groups(design, "clean", seed, size)
     met = [
         {groups.rollout(step, task, slot, repeat).schedule_seed for slot in range(size)}
@@ -45,9 +43,7 @@ def test_a_group_has_one_schedule_or_as_many_as_rollouts(
 
 
 @given(design=st.sampled_from(DESIGNS), seed=SEEDS, size=st.integers(1, 5), data=st.data())
-def test_rollouts_meet_and_leave_the_same_in_any_order(
-    design: Design, seed: int, size: int, data: st.DataObject
-) -> None:
+def test_rollouts_meet_and_leave_the_same_in_any_order(design, seed, size, data) -> None:
     rollouts = [(step, task, slot) for step in (1, 2) for task in "ab" for slot in range(size)]
     calls = [(name, path) for name in ("show", "put") for path in "xyz"]
     seen = []

@@ -29,9 +29,7 @@ def table(listed: list[dict[str, Any]]) -> pa.Table:
 
 
 @given(rows, st.sampled_from(["zstd", "snappy", "none"]), st.integers(1, 5), st.booleans())
-def test_the_encoding_of_a_parquet_file_does_not_matter(
-    listed: list[dict[str, Any]], compression: str, group: int, dictionary: bool
-) -> None:
+def test_the_encoding_of_a_parquet_file_does_not_matter(listed, compression, group, dictionary) -> None:
     sink = io.BytesIO()
     pq.write_table(
         table(listed), sink, compression=compression, row_group_size=group, use_dictionary=dictionary

@@ -66,9 +66,7 @@ def on_draws(sample: Resampled, expression: Expression, given_: dict[str, list[F
 
 @settings(max_examples=max(100, settings.default.max_examples))  # a quotient over zero is rare
 @given(formulas, values, values, st.integers(0, 99))
-def test_a_formula_on_draws_is_the_formula_on_what_was_drawn(
-    text: str, s: list[Fraction], t: list[Fraction], rng_seed: int
-) -> None:
+def test_a_formula_on_draws_is_the_formula_on_what_was_drawn(text, s, t, rng_seed) -> None:
     expression = parse(text, "here")
     sample = Resampled.draws(SEEDS, RESAMPLES, rng_seed)
     found = sample.in_full(on_draws(sample, expression, {"s": s, "t": t}))

@@ -167,9 +167,7 @@ def table_of(listed: list[dict[str, Any]], cut: int = 0) -> pa.Table:
 
 
 @given(st.lists(keys, max_size=6), spoilt, st.integers(0, 6))
-def test_a_table_is_judged_as_its_rows_are(
-    listed: list[dict[str, Any]], defects: list[tuple[int, str, Any]], cut: int
-) -> None:
+def test_a_table_is_judged_as_its_rows_are(listed, defects, cut) -> None:
     rows = [{**GOOD, **key} for key in sorted(listed, key=in_order)]
     for position, name, value in defects:
         if position < len(rows):
@@ -239,9 +237,7 @@ few = {"word": some(["a", "b", None]), "seed": some([0, 2**64 - 1, None]), "choi
     listed=[{"word": "a", "seed": 0, "choice": "b", "real": 0.0}],
     here=True,
 )
-def test_references_are_judged(
-    others: list[dict[str, Any]], listed: list[dict[str, Any]], here: bool
-) -> None:
+def test_references_are_judged(others, listed, here) -> None:
     known = {(row["word"], row["seed"]): row for row in others} if here else {}
     arrow = pa.Table.from_pylist(listed, schema=arrow_schema(REFERRING))
     tables = {"others": pa.Table.from_pylist(others, schema=arrow_schema(OTHERS))} if here else {}

@@ -8,7 +8,6 @@ import logging
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -130,9 +129,7 @@ def test_a_table_is_the_same_rows_in_pandas_as_in_polars() -> None:
 
 
 @pytest.mark.parametrize(("package", "asked"), [("pandas", "pandas"), ("altair", "plot")])
-def test_a_package_that_is_not_installed_is_named_with_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, package: str, asked: str
-) -> None:
+def test_a_package_that_is_not_installed_is_named_with_how_to_get_it(monkeypatch, package, asked) -> None:
     found = importlib.util.find_spec
     monkeypatch.setattr("toolkit.api.study.find_spec", lambda name: None if name == package else found(name))
     with pytest.raises(IncompleteError, match=f"{package} is not installed") as refused:
@@ -159,9 +156,7 @@ def test_a_rule_without_an_estimate_has_no_chart_and_the_error_says_who_explains
     assert "toolkit.explain('gate2', 'published')" in str(refused.value.remedy)
 
 
-def test_a_program_freezes_and_imports_and_gets_a_decided_study(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_program_freezes_and_imports_and_gets_a_decided_study(tmp_path, caplog) -> None:
     table = tmp_path / "log.csv"
     rows = [
         f"{arm},{seed},{task},{int((task + seed) % 5 < (4 if arm == 'new' else 2))},notes"

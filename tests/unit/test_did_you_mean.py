@@ -22,9 +22,7 @@ from toolkit.errors import UsageError, did_you_mean
         ("x" * 10**6, ["embedded"], None, None),
     ],
 )
-def test_the_closest_names_are_offered(
-    given: str, known: list[str], otherwise: str | None, remedy: str | None
-) -> None:
+def test_the_closest_names_are_offered(given, known, otherwise, remedy) -> None:
     assert did_you_mean(given, known, otherwise) == remedy
 
 

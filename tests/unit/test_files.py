@@ -12,9 +12,7 @@ from toolkit.errors import DamagedError, IncompleteError
 from toolkit.files import file_sha256, hold, make_folder, read_bytes, write_text
 
 
-def test_a_failed_write_leaves_the_old_file_and_no_part(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_leaves_the_old_file_and_no_part(tmp_path, monkeypatch) -> None:
     target = tmp_path / "register"
     write_text(target, "old")
 
@@ -40,9 +38,7 @@ def test_what_cannot_be_read_is_incomplete(tmp_path: Path, read: object) -> None
             read(path)
 
 
-def test_a_folder_without_locks_is_told_from_one_that_is_held(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_without_locks_is_told_from_one_that_is_held(tmp_path, monkeypatch) -> None:
     def none(*_: object) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 

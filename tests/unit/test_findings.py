@@ -96,9 +96,7 @@ def test_a_finding_of_another_study_is_left_out(tmp_path: Path, case: Case) -> N
         ("It missed.", MISSED + 'verdict = "H2a"\n', "cannot be read"),
     ],
 )
-def test_a_finding_that_is_not_borne_is_refused(
-    tmp_path: Path, case: Case, text: str, more: str, said: str
-) -> None:
+def test_a_finding_that_is_not_borne_is_refused(tmp_path, case, text, more, said) -> None:
     with pytest.raises(DamagedError, match=said) as refused:
         told(tmp_path, case, text=text, more=more)
     assert text in str(refused.value)
@@ -130,9 +128,7 @@ def words(shipped: tuple[Finding, ...], begin: str) -> str:
 
 
 @pytest.mark.slow
-def test_every_study_tells_what_it_found_and_every_place_shows_something(
-    shipped: tuple[Finding, ...],
-) -> None:
+def test_every_study_tells_what_it_found_and_every_place_shows_something(shipped) -> None:
     studies = ["published", "embedded", "coupled", "map", "bfcl", "tiny-lm", "small-lm"]
     assert list(dict.fromkeys(one.study for one in shipped)) == studies
     for study in studies:
@@ -143,18 +139,14 @@ def test_every_study_tells_what_it_found_and_every_place_shows_something(
 
 
 @pytest.mark.slow
-def test_every_hypothesis_that_the_tiny_study_missed_is_told(
-    shipped: tuple[Finding, ...], home: Home
-) -> None:
+def test_every_hypothesis_that_the_tiny_study_missed_is_told(shipped, home) -> None:
     missed = {row["rule"] for row in study_rows(home, "tiny-lm", "decisions") if row["verdict"] == "miss"}
     assert missed == {rule for one in at(shipped, "card", "tiny-lm") for rule in one.rules}
     assert {"H1a", "H1b"} <= {rule for one in at(shipped, "front", "tiny-lm") for rule in one.rules}
 
 
 @pytest.mark.slow
-def test_every_verdict_of_the_later_studies_is_told_on_their_cards(
-    shipped: tuple[Finding, ...], home: Home
-) -> None:
+def test_every_verdict_of_the_later_studies_is_told_on_their_cards(shipped, home) -> None:
     for study in ("bfcl", "coupled", "map", "small-lm"):
         decided = {row["rule"] for row in study_rows(home, study, "decisions")}
         assert decided - {rule for one in at(shipped, "card", study) for rule in one.rules} <= {"I1"}
@@ -183,9 +175,7 @@ def test_the_companions_pairs_are_those_of_its_rows(shipped: tuple[Finding, ...]
 
 
 @pytest.mark.slow
-def test_the_learning_model_s_numbers_are_those_of_its_episodes(
-    shipped: tuple[Finding, ...], home: Home
-) -> None:
+def test_the_learning_model_s_numbers_are_those_of_its_episodes(shipped, home) -> None:
     played: dict[tuple[str, str, int, int], list[bool]] = {}
     runs = {row["run_id"]: row for row in study_rows(home, "small-lm", "runs")}
     for row in study_rows(home, "small-lm", "episodes"):
@@ -257,9 +247,7 @@ def test_silent_successes_are_those_of_the_gram_matrices(shipped: tuple[Finding,
 
 
 @pytest.mark.slow
-def test_the_spurious_groups_are_those_of_the_tiny_studys_rows(
-    shipped: tuple[Finding, ...], home: Home
-) -> None:
+def test_the_spurious_groups_are_those_of_the_tiny_studys_rows(shipped, home) -> None:
     groups = [
         row["observed_rewards"]
         for row in study_rows(home, "tiny-lm", "groups")
@@ -294,9 +282,7 @@ def test_the_tiny_model_does_not_learn_by_its_rows(shipped: tuple[Finding, ...],
 
 
 @pytest.mark.slow
-def test_what_rules_estimate_is_told_as_the_registers_store_it(
-    shipped: tuple[Finding, ...], home: Home
-) -> None:
+def test_what_rules_estimate_is_told_as_the_registers_store_it(shipped, home) -> None:
     stored = {
         row["rule"]: row for study in ("coupled", "map") for row in study_rows(home, study, "decisions")
     }

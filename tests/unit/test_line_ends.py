@@ -78,9 +78,7 @@ def test_without_the_attributes_the_refusal_names_the_cause_and_its_remedy_helps
     "name", ["FROZEN.sha256", "LATER.chain", "protocol.md", "rules.toml", "record.toml", "trust.toml"]
 )
 @pytest.mark.parametrize("only_one", [False, True])
-def test_a_converted_file_of_a_registration_is_refused_for_that(
-    project: Path, tmp_path: Path, name: str, only_one: bool
-) -> None:
+def test_a_converted_file_of_a_registration_is_refused_for_that(project, tmp_path, name, only_one) -> None:
     copy = clone(project, tmp_path / "clone")
     path = copy / "prereg" / STUDY / name
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n", 1 if only_one else -1))
@@ -107,9 +105,7 @@ def test_a_converted_file_of_registers_is_refused_for_that(project: Path, tmp_pa
 
 @pytest.mark.parametrize("around", [2**20 - 2, 2**20 - 1, 2**20])
 @pytest.mark.parametrize("end", [b"\n", b"\rx"])
-def test_a_long_file_is_compared_across_the_ends_of_its_blocks(
-    tmp_path: Path, around: int, end: bytes
-) -> None:
+def test_a_long_file_is_compared_across_the_ends_of_its_blocks(tmp_path, around, end) -> None:
     whole = b"a" * around + end + b"b" * 5 + b"\n\r"
     path = tmp_path / "long"
     path.write_bytes(whole.replace(b"\n", b"\r\n"))

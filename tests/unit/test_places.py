@@ -16,9 +16,7 @@ def test_the_variable_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert find_home().root == tmp_path
 
 
-def test_a_variable_that_names_nothing_is_wrong_usage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_variable_that_names_nothing_is_wrong_usage(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
     with pytest.raises(UsageError, match=HOME_VARIABLE):
         find_home()
@@ -32,9 +30,7 @@ def test_the_nearest_folder_upwards_is_found(tmp_path: Path, monkeypatch: pytest
     assert find_home().root == tmp_path
 
 
-def test_elsewhere_what_came_with_the_package_is_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_elsewhere_what_came_with_the_package_is_used(tmp_path, monkeypatch) -> None:
     monkeypatch.delenv(HOME_VARIABLE)
     monkeypatch.chdir(tmp_path)
     assert find_home().root == CHECKOUT

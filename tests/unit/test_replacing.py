@@ -51,9 +51,7 @@ def test_a_full_disk_leaves_what_was_there(old: Path) -> None:
     assert snapshot(old.parent) == {"study/old": b"old"}
 
 
-def test_a_new_folder_that_cannot_take_its_place_leaves_the_old_one(
-    old: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_folder_that_cannot_take_its_place_leaves_the_old_one(old, monkeypatch) -> None:
     rename = Path.rename
 
     def refuse(self: Path, target: Path) -> Path:

@@ -1,7 +1,6 @@
 """Tests of language models and of their trainer are never left out silently; what they need is pinned."""
 
 import tomllib
-from collections.abc import Callable
 
 import pytest
 
@@ -15,9 +14,7 @@ EACH = pytest.mark.parametrize(
 
 
 @EACH
-def test_without_a_package_tests_are_skipped_with_the_command_to_run(
-    monkeypatch: pytest.MonkeyPatch, require: Callable[[], None], package: str
-) -> None:
+def test_without_a_package_tests_are_skipped_with_the_command_to_run(monkeypatch, require, package) -> None:
     monkeypatch.setattr(stack, "find_spec", lambda name: None if name == package else name)
     monkeypatch.delenv("CI", raising=False)
     with pytest.raises(pytest.skip.Exception, match=f"{package} missing; run: pip install") as stopped:
@@ -26,9 +23,7 @@ def test_without_a_package_tests_are_skipped_with_the_command_to_run(
 
 
 @EACH
-def test_without_a_package_a_build_server_fails(
-    monkeypatch: pytest.MonkeyPatch, require: Callable[[], None], package: str
-) -> None:
+def test_without_a_package_a_build_server_fails(monkeypatch, require, package) -> None:
     monkeypatch.setattr(stack, "find_spec", lambda name: None if name == package else name)
     monkeypatch.setenv("CI", "1")
     with pytest.raises(pytest.fail.Exception, match=f"{package} missing"):

@@ -60,9 +60,7 @@ def test_an_adapter_on_one_of_them_is_noticed(llm: Any, model: str, adapter: str
         assert model in str(raised.value.where)
 
 
-def test_the_configuration_as_vllm_reads_it_by_itself_is_noticed(
-    model: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_configuration_as_vllm_reads_it_by_itself_is_noticed(model, monkeypatch) -> None:
     monkeypatch.setattr(vllm_engine, "_of_model", lambda *_: {})
     with pytest.raises(IncompleteError, match="have two policies") as raised:
         check_agreement(vllm_engine.open_llm(model), load_chat(model), load_model(model))

@@ -80,9 +80,7 @@ def test_options_of_the_engine_reach_it(model: str, evaluate: Evaluate) -> None:
     assert sum(mine == theirs for mine, theirs in zip(found, expected, strict=True)) >= 6
 
 
-def test_the_revision_that_was_asked_for_is_the_one_that_vllm_opens(
-    model: str, evaluate: Evaluate, tmp_path: Path
-) -> None:
+def test_the_revision_that_was_asked_for_is_the_one_that_vllm_opens(model, evaluate, tmp_path) -> None:
     """The newest has other weights: the command itself would refuse it."""
     import torch
     from safetensors.torch import load_file, save_file

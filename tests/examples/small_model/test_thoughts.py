@@ -80,9 +80,7 @@ def test_records_are_read_out_up_to_the_one_that_is_meant() -> None:
         ("with the steel vase", "order# with# the# steel vase", "& cork tray& steel vase"),
     ],
 )
-def test_which_order_is_meant_is_said_first_in_the_words_of_the_line(
-    words: str, said: str, until: str
-) -> None:
+def test_which_order_is_meant_is_said_first_in_the_words_of_the_line(words, said, until) -> None:
     prompt = PROMPT.replace("placed on 2026-01-23", words)
     listed = ("list_orders", {"customer_id": "C-2"}, {"orders": ORDERS})
     cancel = ("cancel_order", {"order_id": "O-8"}, {})

@@ -1,7 +1,5 @@
 """The output of every program that is read becomes a registered, decided study with a site."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.unit.cli.any_log import MOST_COMMANDS, MOST_SECONDS, journey
@@ -20,9 +18,7 @@ SOURCES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("program", SOURCES)
-def test_a_log_becomes_a_decided_study_with_a_site(
-    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_becomes_a_decided_study_with_a_site(program, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
     monkeypatch.chdir(tmp_path)
     done = journey(tmp_path, *SOURCES[program])

@@ -137,9 +137,7 @@ EDITS: dict[str, tuple[Callable[[Path], None], str]] = {
 
 
 @pytest.mark.parametrize(("edit", "said"), EDITS.values(), ids=EDITS)
-def test_a_frozen_registration_that_was_changed_is_refused(
-    repository: Path, hook: Run, edit: Callable[[Path], None], said: str
-) -> None:
+def test_a_frozen_registration_that_was_changed_is_refused(repository, hook, edit, said) -> None:
     edit(repository / "prereg" / "embedded")
     done = hook("registration-unchanged")
     assert done.returncode in {1, 3}
@@ -262,9 +260,7 @@ def test_the_action_asks_for_what_is_required(act: Run) -> None:
     )
 
 
-def test_the_action_verifies_a_registration_that_nothing_was_run_for(
-    act: Run, repository: Path, tmp_path: Path
-) -> None:
+def test_the_action_verifies_a_registration_that_nothing_was_run_for(act, repository, tmp_path) -> None:
     shutil.rmtree(repository / "registers")
     done = act(registration="embedded")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -298,9 +294,7 @@ def test_the_action_does_not_fall_back_on_what_came_with_the_package(act: Run, r
 @pytest.mark.parametrize(
     ("version", "source"), [("", str(CHECKOUT)), ("0.1.0", "paired-rollouts-toolkit==0.1.0")]
 )
-def test_the_action_installs_itself_or_the_version_that_is_named(
-    act: Run, tmp_path: Path, version: str, source: str
-) -> None:
+def test_the_action_installs_itself_or_the_version_that_is_named(act, tmp_path, version, source) -> None:
     act(registration="qwen3.5-2b", version=version)
     assert (tmp_path / "pip").read_text().split()[-1] == source
 

@@ -36,9 +36,7 @@ COMMANDS = {
 @pytest.mark.parametrize(
     ("command", "code"), COMMANDS.items(), ids=[" ".join(command) for command in COMMANDS]
 )
-def test_every_command_prints_one_json_document(
-    toolkit: Toolkit, command: tuple[str, ...], code: int
-) -> None:
+def test_every_command_prints_one_json_document(toolkit, command, code) -> None:
     result = toolkit(*command, "--json")
     assert (result.code, result.err) == (code, "")
     assert isinstance(result.json(), list | dict)
@@ -54,9 +52,7 @@ def test_every_command_prints_one_json_document(
         ("explain H2a", ("mean(c2_auc) >= 0.03", "71/1920", "fails at seed 1", "SELECT", "rules.toml", "D6")),
     ],
 )
-def test_people_are_shown_what_must_not_be_missed(
-    toolkit: Toolkit, command: str, parts: tuple[str, ...]
-) -> None:
+def test_people_are_shown_what_must_not_be_missed(toolkit, command, parts) -> None:
     out = toolkit(*command.split()).out
     assert [part for part in parts if part not in out] == []
 
@@ -256,9 +252,7 @@ def test_nothing_is_not_verified(toolkit: Toolkit, alone: Home, command: str) ->
 
 @pytest.mark.parametrize("name", [MANIFEST, RULES])
 @pytest.mark.parametrize("command", ["verify-prereg", "reproduce"])
-def test_a_missing_manifest_or_rules_file_is_missed(
-    toolkit: Toolkit, alone: Home, name: str, command: str
-) -> None:
+def test_a_missing_manifest_or_rules_file_is_missed(toolkit, alone, name, command) -> None:
     (alone.root / name).unlink()
     result = toolkit(command)
     assert (result.code, "cannot be read" in result.err + result.out) == (3, True)
@@ -326,9 +320,7 @@ def test_an_early_day_that_nobody_stands_for_replaces_no_verdict(toolkit: Toolki
     assert other["amended_by"] == "A1"  # before the last link that the toolkit's authors stand for
 
 
-def test_an_added_rule_says_who_added_and_who_replaced_it_and_what_had_been_seen(
-    toolkit: Toolkit, alone: Home
-) -> None:
+def test_an_added_rule_says_who_added_and_who_replaced_it_and_what_had_been_seen(toolkit, alone) -> None:
     seen = "added by amendment A2 (2027-01-01), what had been seen: seen A2"
     amend(alone, "A2", "2027-01-01", 'adds = ["N1"]', added_rule("N1", "0.02"))
     decided, explained = toolkit("decide", "N1"), toolkit("explain", "N1")

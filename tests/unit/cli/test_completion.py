@@ -105,9 +105,7 @@ def test_a_tab_completes_what_can_only_go_on_in_one_way(shell: tuple[str, Termin
         ("study run tiny-lm --run C4-P", ("c4-paired-s0", "c4-paired-s1"), ""),
     ],
 )
-def test_tabs_list_rules_and_runs(
-    shell: tuple[str, Terminal], line: str, names: tuple[str, ...], about: str
-) -> None:
+def test_tabs_list_rules_and_runs(shell, line, names, about) -> None:
     name, terminal = shell
     # The first may complete what all have in common, in the right case; bash lists at the second alike.
     shown = terminal.types(f"toolkit {line}\t\t\t", names[-1])

@@ -86,9 +86,7 @@ def test_registration_and_versions_of_two_studies_are_compared(toolkit: Toolkit)
     assert said["evidence"] == ("summary", "rows")
 
 
-def test_a_row_hash_that_other_rows_claim_is_not_believed(
-    toolkit: Toolkit, first: Study, second: Study, tmp_path: Path
-) -> None:
+def test_a_row_hash_that_other_rows_claim_is_not_believed(toolkit, first, second, tmp_path) -> None:
     forged = tmp_path / "forged"
     shutil.copytree(second.folder, forged)
     tables = {

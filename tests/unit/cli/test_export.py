@@ -36,9 +36,7 @@ def test_nothing_is_overwritten(toolkit: Toolkit, tmp_path: Path) -> None:
     assert snapshot(tmp_path) == before
 
 
-def test_it_is_written_where_one_stands_unless_told_otherwise(
-    toolkit: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_written_where_one_stands_unless_told_otherwise(toolkit, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert toolkit("export", "published", "--as", "in-toto", "--rule", "H2a").code == 0
     assert list(snapshot(tmp_path)) == ["published-in-toto/H2a.statement.json"]
@@ -58,16 +56,12 @@ def test_it_is_written_where_one_stands_unless_told_otherwise(
         (("ro-crate",), 2, ("every-eval-ever",)),
     ],
 )
-def test_what_cannot_be_is_refused_and_leaves_nothing(
-    toolkit: Toolkit, tmp_path: Path, options: tuple[str, ...], code: int, says: tuple[str, ...]
-) -> None:
+def test_what_cannot_be_is_refused_and_leaves_nothing(toolkit, tmp_path, options, code, says) -> None:
     toolkit("export", "published", "--as", *options, "--into", tmp_path / "out").refused(code, *says)
     assert snapshot(tmp_path) == {}
 
 
-def test_a_file_that_was_changed_leaves_no_half_of_an_export(
-    toolkit: Toolkit, alone: Home, tmp_path: Path
-) -> None:
+def test_a_file_that_was_changed_leaves_no_half_of_an_export(toolkit, alone, tmp_path) -> None:
     file = alone.registers / "published/runs/train-00000-of-00001.parquet"
     file.write_bytes(file.read_bytes() + b"x")
     before = snapshot(tmp_path)

@@ -55,9 +55,7 @@ def test_freeze_and_verify_over_http(toolkit: Toolkit, asking_them: tuple[str, .
     assert "DEMONSTRATION" not in frozen.out + verified.out
 
 
-def test_without_the_readers_trust_file_it_is_not_verified(
-    toolkit: Toolkit, asking_them: tuple[str, ...]
-) -> None:
+def test_without_the_readers_trust_file_it_is_not_verified(toolkit, asking_them) -> None:
     toolkit("freeze", "small", *asking_them)
     result = toolkit("verify-prereg", "small", "--json")
     assert result.code == 1
@@ -85,9 +83,7 @@ def test_freeze_prints_one_json_document(toolkit: Toolkit, asking_them: tuple[st
     assert [one["verdict"] for one in found["authorities"]] == ["verified", "verified"]
 
 
-def test_a_dry_run_asks_nobody_and_writes_nothing(
-    toolkit: Toolkit, asking_them: tuple[str, ...], place: Path, servers
-) -> None:
+def test_a_dry_run_asks_nobody_and_writes_nothing(toolkit, asking_them, place, servers) -> None:
     before, asked = snapshot(place), len(servers[0].requests)
     result = toolkit("freeze", "small", "--dry-run", *asking_them)
     assert result.code == 0
@@ -115,9 +111,7 @@ USAGE = {
 
 
 @pytest.mark.parametrize("options", USAGE.values(), ids=USAGE)
-def test_what_makes_no_sense_is_wrong_usage(
-    toolkit: Toolkit, asking_them: tuple[str, ...], options, place: Path, servers
-) -> None:
+def test_what_makes_no_sense_is_wrong_usage(toolkit, asking_them, options, place, servers) -> None:
     words = [word.format(servers[0].url) for word in options]
     toolkit("freeze", "small", *asking_them[:4], *words).refused(2)
     assert is_untouched(place)
@@ -131,9 +125,7 @@ FIXED = EMBEDDED.replace('name = "embedded"', 'name = "small"').replace('"0.25"'
     ("rules", "says"),
     [(FIXED, "fault_rate"), (ROW_RULES + rule("H", "mean(gap) > 1"), "rule H can never pass")],
 )
-def test_rules_that_could_not_be_played_or_decided_are_refused(
-    toolkit: Toolkit, place: Path, rules: str, says: str
-) -> None:
+def test_rules_that_could_not_be_played_or_decided_are_refused(toolkit, place, rules, says) -> None:
     """They would be refused when the first run is launched: after the freeze."""
     (place / "rules.toml").write_text(rules, encoding="utf-8")
     toolkit("freeze", "small", "--demonstration").refused(4, says)
@@ -154,9 +146,7 @@ def test_a_demonstration_says_so_in_capitals(toolkit: Toolkit) -> None:
     assert "it proves nothing to others" in verified.out
 
 
-def test_an_amendment_and_a_deviation_are_added(
-    toolkit: Toolkit, asking_them: tuple[str, ...], tmp_path: Path, place: Path
-) -> None:
+def test_an_amendment_and_a_deviation_are_added(toolkit, asking_them, tmp_path, place) -> None:
     toolkit("freeze", "small", *asking_them)
     (tmp_path / "A1.toml").write_bytes(amendment())
     (tmp_path / "D1.toml").write_bytes(deviation())
@@ -172,9 +162,7 @@ def adding(*tests: str, name: str = "N") -> bytes:
     return amendment(replaces=[], adds=[name], body=rule(name, *tests))
 
 
-def test_a_later_amendment_replaces_what_an_earlier_one_added(
-    toolkit: Toolkit, tmp_path: Path, place: Path
-) -> None:
+def test_a_later_amendment_replaces_what_an_earlier_one_added(toolkit, tmp_path, place) -> None:
     toolkit("freeze", "small", "--demonstration")
     (tmp_path / "A1.toml").write_bytes(adding("mean(gap) >= 0.05"))
     (tmp_path / "A2.toml").write_bytes(amendment("A2", replaces=["N"], body=rule("N", "mean(gap) >= 0.06")))
@@ -198,9 +186,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("defect", REFUSED)
-def test_an_amendment_that_is_none_is_refused(
-    toolkit: Toolkit, tmp_path: Path, place: Path, defect: str
-) -> None:
+def test_an_amendment_that_is_none_is_refused(toolkit, tmp_path, place, defect) -> None:
     content, code, message = REFUSED[defect]
     toolkit("freeze", "small", "--demonstration")
     before = snapshot(place)
@@ -210,9 +196,7 @@ def test_an_amendment_that_is_none_is_refused(
     assert snapshot(place) == before
 
 
-def test_an_amendment_that_empties_a_rule_that_rests_on_it_is_refused(
-    toolkit: Toolkit, tmp_path: Path, place: Path
-) -> None:
+def test_an_amendment_that_empties_a_rule_that_rests_on_it_is_refused(toolkit, tmp_path, place) -> None:
     """G needs H to pass and the gap to be small: with H at 0.6, nothing is left for it to pass with."""
     rests = rule("G", "passes(H)", "mean(gap) <= 0.5")
     (place / "rules.toml").write_text(ROW_RULES + rule("H", "mean(gap) >= 0.03") + rests)

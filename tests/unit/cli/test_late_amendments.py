@@ -119,9 +119,7 @@ def test_an_amendment_that_nothing_shows_to_be_early_replaces_no_verdict(
     assert toolkit("verify-prereg", "small").code == verified
 
 
-def test_a_rule_added_after_the_runs_is_decided_and_marked(
-    toolkit: Toolkit, small: Path, clock: Clock
-) -> None:
+def test_a_rule_added_after_the_runs_is_decided_and_marked(toolkit, small, clock) -> None:
     clock(0)
     record(small, amendment("A1", replaces=[], adds=["N"], body=rule("N", HIGH), after_runs=True))
     code, rules = decided(toolkit, "--fail-on-miss")
@@ -140,9 +138,7 @@ def test_a_rule_added_after_the_runs_is_decided_and_marked(
 
 
 @pytest.mark.parametrize("where", ["registers", "runs"])
-def test_amend_sees_the_runs_and_asks_for_after_runs(
-    toolkit: Toolkit, small: Path, clock: Clock, tmp_path: Path, where: str
-) -> None:
+def test_amend_sees_the_runs_and_asks_for_after_runs(toolkit, small, clock, tmp_path, where) -> None:
     clock(0)
     if where == "runs":  # played, and not in the registers yet
         launch(small, None)

@@ -112,9 +112,7 @@ def test_shortening_cuts_no_word() -> None:
     ("stated", "columns"),
     [(None, 80), ("", 80), ("wide", 80), ("0", 80), ("-5", 80), ("120", 120), ("20", 60), ("9" * 5000, 80)],
 )
-def test_without_a_terminal_the_width_is_stated_or_80(
-    monkeypatch: pytest.MonkeyPatch, stated: str | None, columns: int
-) -> None:
+def test_without_a_terminal_the_width_is_stated_or_80(monkeypatch, stated, columns) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     if stated is not None:
         monkeypatch.setenv("COLUMNS", stated)

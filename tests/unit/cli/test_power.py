@@ -44,9 +44,7 @@ def test_people_are_told_how_exact_shares_are_and_what_more_simulations_give(too
     assert f"--simulations 1000 gives ±{error / 10**0.5:.1f} and takes about " in last
 
 
-def test_intervals_are_the_same_however_many_studies_are_bootstrapped_at_once(
-    toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_intervals_are_the_same_however_many_studies_are_bootstrapped_at_once(toolkit, monkeypatch) -> None:
     asked = ("power", "H2a", "--seeds", 5, "--effect", 0.03, "--simulations", 40, "--json")
     together = toolkit(*asked).json()
     monkeypatch.setattr(simulated, "BATCH", 1)

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Toolkit
 from toolkit.cli import audit, output, power
-from toolkit.places import Home
 from toolkit.registers.study import open_study
 from toolkit.verification.steps import number_of_steps
 
@@ -41,9 +39,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Told:
         ("world check bfcl --changes 3", None),
     ],
 )
-def test_steps_are_counted_to_their_total(
-    toolkit: Toolkit, told: Told, command: str, last: int | None
-) -> None:
+def test_steps_are_counted_to_their_total(toolkit, told, command, last) -> None:
     assert toolkit(*command.split()).code == 0
     done, totals = [step for step, _, _ in told], {total for _, total, _ in told[1:]}
     (total,) = totals
@@ -53,8 +49,6 @@ def test_steps_are_counted_to_their_total(
 
 
 @pytest.mark.parametrize("name", ["published", "task-pools", "tiny-lm"])
-def test_a_study_is_verified_in_as_many_steps_as_are_announced(
-    toolkit: Toolkit, told: Told, home: Home, name: str
-) -> None:
+def test_a_study_is_verified_in_as_many_steps_as_are_announced(toolkit, told, home, name) -> None:
     toolkit("registers", "verify", "--study", name)
     assert len(told) == number_of_steps(open_study(home.study_folder(name)))

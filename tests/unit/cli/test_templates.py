@@ -32,9 +32,7 @@ def test_the_rules_template_as_it_is_is_refused(toolkit: Toolkit, draft: Path) -
 
 
 @pytest.mark.parametrize("kind", ["amend", "deviate"])
-def test_an_addition_is_refused_until_its_template_is_filled_in(
-    toolkit: Toolkit, draft: Path, tmp_path: Path, kind: str
-) -> None:
+def test_an_addition_is_refused_until_its_template_is_filled_in(toolkit, draft, tmp_path, kind) -> None:
     toolkit("freeze", "mine", "--demonstration")
     path = tmp_path / "addition.toml"
     path.write_text(toolkit(kind, "--template").out)

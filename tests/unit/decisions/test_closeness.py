@@ -54,9 +54,7 @@ def low_of(study: Study) -> tuple[Fraction, Fraction]:
         ("0.034", "0.1", "0.03", []),
     ],
 )
-def test_an_end_within_three_errors_of_zero_or_the_threshold_is_close(
-    low: str, high: str, threshold: str | None, ends: list[str]
-) -> None:
+def test_an_end_within_three_errors_of_zero_or_the_threshold_is_close(low, high, threshold, ends) -> None:
     close = close_evidence(interval(low, high), Fraction(threshold) if threshold else None)
     assert [text.split()[1] for text in close] == ends
 

@@ -111,9 +111,7 @@ def test_it_says_what_it_is_and_how_exact(tmp_path: Path) -> None:
     ],
     ids=["area", "mean", "one arm", "single step"],
 )
-def test_an_interval_is_the_percentiles_of_means_resampled_by_loops(
-    tmp_path: Path, rules: str, arms: tuple[str, ...], weights: tuple[int, int]
-) -> None:
+def test_an_interval_is_the_percentiles_of_means_resampled_by_loops(tmp_path, rules, arms, weights) -> None:
     rules = rules.replace("resamples = 10000", "resamples = 200")
     interval = interval_of(write_rows_study(tmp_path), rules)
     shares = tuple(Fraction(weight, 2) for weight in weights)
@@ -195,9 +193,7 @@ def by_tasks(method: str) -> str:
 
 
 @pytest.mark.parametrize("seeds", [(0, 1), (1,)], ids=["two seeds", "a single seed"])
-def test_t_over_tasks_is_students_interval_of_tasks_averaged_by_loops(
-    tmp_path: Path, seeds: tuple[int, ...]
-) -> None:
+def test_t_over_tasks_is_students_interval_of_tasks_averaged_by_loops(tmp_path, seeds) -> None:
     rules = by_tasks("t over tasks").replace(
         'seeds = [0, 1]\nby = "seed"', f'seeds = {list(seeds)}\nby = "seed"'
     )

@@ -43,9 +43,7 @@ def held(test: str, low: str, high: str) -> object:
         ("-0.2", "-0.1", False, False),
     ],
 )
-def test_both_ends_or_the_lower_one_lie_within_the_margin(
-    low: str, high: str, equivalent: bool, non_inferior: bool
-) -> None:
+def test_both_ends_or_the_lower_one_lie_within_the_margin(low, high, equivalent, non_inferior) -> None:
     assert held("equivalent(i, 0.03)", low, high) is equivalent
     assert held("non_inferior(i, 0.03)", low, high) is non_inferior
 
@@ -107,9 +105,7 @@ def test_a_decision_says_the_level_of_the_test(study: Study) -> None:
 
 @pytest.mark.parametrize(("form", "end"), [("equivalent", "upper"), ("non_inferior", "lower")])
 @pytest.mark.parametrize(("errors", "close"), [("-2", True), ("2", True), ("-4", False), ("4", False)])
-def test_an_end_within_three_errors_of_the_margin_is_close(
-    study: Study, form: str, end: str, errors: str, close: bool
-) -> None:
+def test_an_end_within_three_errors_of_the_margin_is_close(study, form, end, errors, close) -> None:
     """The margin lies some errors beside the end that decides: of both, the one further from zero."""
     interval = decide(study, "mean(gap) > 0", more='estimate = "gap"\ninterval = "gap_95"').interval
     assert isinstance(interval, Interval)

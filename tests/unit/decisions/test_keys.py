@@ -136,9 +136,7 @@ def test_a_file_with_every_key_is_taken() -> None:
     [("rules.json", EVERY_KEY, ()), ("amendment.json", EVERY_AMENDMENT_KEY, (EVERY_KEY,))],
     ids=["rules", "amendment"],
 )
-def test_the_schema_refuses_where_the_parser_refuses_a_key(
-    kind: str, document: Any, frozen: Any, nth: int
-) -> None:
+def test_the_schema_refuses_where_the_parser_refuses_a_key(kind, document, frozen, nth) -> None:
     """Every key of a file that has them all: removed, renamed, beside one too many, and with other values."""
     tried = dict(list(defects(document))[::nth])
     found = {name: said for name in tried if (said := disagreement(kind, tried[name], *frozen))}
@@ -241,9 +239,7 @@ LOG = "arm,seed,step,task,solved,level\na,0,0,t1,1,hard\nb,0,0,t1,0,hard\na,1,0,
     [(), ("--table", "log.csv"), ("--table", "log.csv", "--score", "solved", "--attribute", "level")],
     ids=["empty", "of a log", "of scores, with an attribute"],
 )
-def test_a_study_s_beginning_is_valid(
-    toolkit: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
-) -> None:
+def test_a_study_s_beginning_is_valid(toolkit, tmp_path, monkeypatch, options) -> None:
     (tmp_path / "log.csv").write_text(LOG, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     done = toolkit("new-study", "mine", *options, "--into", "project")

@@ -124,9 +124,7 @@ def test_a_comparison_shows_both_sides(cases: dict[str, Case]) -> None:
         ("bfcl", "Q_turns", "inside ±0.01"),
     ],
 )
-def test_an_interval_speaks_in_the_terms_of_its_test(
-    cases: dict[str, Case], study: str, rule: str, says: str
-) -> None:
+def test_an_interval_speaks_in_the_terms_of_its_test(cases, study, rule, says) -> None:
     assert interval_says(cases[study].decide(rule)) == says
 
 
@@ -135,9 +133,7 @@ OTHERS = ("lower({i}) >= -0.01", "upper({i}) < 0.01", "0.01 >= upper({i})", "non
 
 
 @given(low=st.integers(-2, 2), wide=st.integers(0, 4), test=st.sampled_from(MARGINS + OTHERS))
-def test_a_region_is_said_exactly_where_the_test_holds(
-    cases: dict[str, Case], low: int, wide: int, test: str
-) -> None:
+def test_a_region_is_said_exactly_where_the_test_holds(cases, low, wide, test) -> None:
     """The engine judges the same test on the same interval, whose ends lie at, inside and outside of it."""
     case = cases["bfcl"]
     decision = case.decide("Q_turns")

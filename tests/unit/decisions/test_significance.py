@@ -356,9 +356,7 @@ OPEN: dict[str, tuple[int, Callable[[], str], str]] = {
 
 
 @pytest.mark.parametrize(("seeds", "more", "test", "problem"), SETTLED.values(), ids=SETTLED)
-def test_a_rule_that_no_p_could_turn_is_refused(
-    seeds: int, more: Callable[[], str], test: str, problem: str
-) -> None:
+def test_a_rule_that_no_p_could_turn_is_refused(seeds, more, test, problem) -> None:
     with pytest.raises(RuleError) as caught:
         check_not_vacuous(load_rulebook(at_seeds(seeds) + more() + rule("H", test)))
     assert problem in caught.value.problem

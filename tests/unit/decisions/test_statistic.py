@@ -114,9 +114,7 @@ def test_the_slope_is_that_of_scipy(points: list[tuple[Fraction, Fraction]]) -> 
 
 
 @given(pairs)
-def test_the_rank_correlation_is_that_of_scipy_with_its_correction_for_ties_taken_back(
-    points: list[tuple[Fraction, Fraction]],
-) -> None:
+def test_the_rank_correlation_is_that_of_scipy_with_its_correction_for_ties_taken_back(points) -> None:
     """tau-b divides by the root of the products of the pairs that neither series ties; tau-a by all pairs."""
     x, y = (list(values) for values in zip(*points, strict=True))
     every = len(points) * (len(points) - 1) // 2

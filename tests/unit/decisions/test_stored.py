@@ -69,9 +69,7 @@ def test_an_interval_over_tasks_is_stored_and_compared(tmp_path: Path, plain: St
             assert again.decide("H").interval is not None
 
 
-def test_a_stored_decision_is_compared_and_its_interval_computed(
-    tmp_path: Path, plain: Study, rows: list[dict[str, Any]]
-) -> None:
+def test_a_stored_decision_is_compared_and_its_interval_computed(tmp_path, plain, rows) -> None:
     stored = engine(storing(tmp_path, rows)).decide_all()
     assert [decision.interval for decision in stored] == [d.interval for d in engine(plain).decide_all()]
 
@@ -94,9 +92,7 @@ NO_INTERVAL = dict.fromkeys(("interval", "level", "low", "high", "low_error", "h
     ],
     ids=lambda given: next(iter(given)),
 )
-def test_a_stored_decision_that_is_not_the_one_reached_is_damage(
-    tmp_path: Path, rows: list[dict[str, Any]], forged: dict[str, Any]
-) -> None:
+def test_a_stored_decision_that_is_not_the_one_reached_is_damage(tmp_path, rows, forged) -> None:
     study = storing(tmp_path, rows, **forged)
     with pytest.raises(DamagedError, match="the stored decision on H has another"):
         engine(study).decide("H")
@@ -109,9 +105,7 @@ def test_a_stored_estimate_agrees_but_for_rounding(tmp_path: Path, rows: list[di
         engine(storing(tmp_path / "far", rows, estimate=rows[0]["estimate"] + 1e-6)).decide("H")
 
 
-def test_decisions_that_were_made_on_other_rows_are_damage(
-    tmp_path: Path, rows: list[dict[str, Any]]
-) -> None:
+def test_decisions_that_were_made_on_other_rows_are_damage(tmp_path, rows) -> None:
     runs = [replace(run, facts={"provider": "elsewhere"}) for run in SMALL_RUNS]
     changed = write_rows_study(tmp_path, runs, rows={"decisions": rows})
     with pytest.raises(DamagedError, match="another inputs sha256"):
@@ -124,9 +118,7 @@ def test_a_decision_on_a_rule_that_is_none_is_damage(tmp_path: Path, rows: list[
         stored.check_complete(BOOK.rules)
 
 
-def test_the_inputs_are_every_table_but_decisions_and_launches(
-    tmp_path: Path, plain: Study, rows: list[dict[str, Any]]
-) -> None:
+def test_the_inputs_are_every_table_but_decisions_and_launches(tmp_path, plain, rows) -> None:
     other = replace(REF, sha256="1" * 64)
     amended = replace(REF, amendments={"A1": "1" * 64})
     runs = [replace(run, facts={"provider": "elsewhere"}) for run in SMALL_RUNS]

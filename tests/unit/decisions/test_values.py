@@ -75,9 +75,7 @@ def test_numbers_print_exactly_and_rounded(value: Fraction, text: str, decimal: 
 
 
 @given(st.fractions(-1000, 1000, max_denominator=2000), st.integers(0, 6))
-def test_a_number_is_rounded_once_from_the_exact_one_and_a_tie_to_the_even_digit(
-    value: Fraction, digits: int
-) -> None:
+def test_a_number_is_rounded_once_from_the_exact_one_and_a_tie_to_the_even_digit(value, digits) -> None:
     with localcontext(Context(prec=60)):
         known = Decimal(value.numerator) / Decimal(value.denominator)
         rounded = known.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_EVEN)

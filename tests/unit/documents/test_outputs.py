@@ -3,7 +3,6 @@
 import ast
 import shlex
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import click
@@ -138,9 +137,7 @@ def test_a_test_that_is_named_asks_for_the_document(command: str, path: str) -> 
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_a_document_is_what_its_schema_says(
-    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_document_is_what_its_schema_says(line, tmp_path, monkeypatch) -> None:
     met: list[str] = []
 
     def check(name: str, document: Any) -> None:

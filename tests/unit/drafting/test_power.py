@@ -57,9 +57,7 @@ def test_the_operating_characteristics_at_a_seed_spread_of_034_are_the_known_one
     assert simulated.pass_probability == pytest.approx(known, abs=0.03)
 
 
-def test_a_normal_model_of_the_seeds_differences_gives_the_same_pass_probability(
-    case: Case, fitted: Components
-) -> None:
+def test_a_normal_model_of_the_seeds_differences_gives_the_same_pass_probability(case, fitted) -> None:
     """Mean at least 0.03, every seed positive, and a final difference that shares the seeds' effects."""
     rng = np.random.default_rng(3)
     sims = 40_000
@@ -83,9 +81,7 @@ def test_a_normal_model_of_the_seeds_differences_gives_the_same_pass_probability
         ("H2b", 0.03, None),
     ],
 )
-def test_the_mean_of_simulated_studies_is_the_effect_on_every_endpoint(
-    case: Case, rule: str, effect: float, tasks: int | None
-) -> None:
+def test_the_mean_of_simulated_studies_is_the_effect_on_every_endpoint(case, rule, effect, tasks) -> None:
     components = fit(case.book, case.study, rule, task_sd=TASK_SD, rng_seed=1)
     registered = case.book.rule(rule)
     share = simulation.trained_share(case.book.endpoints[registered.estimate])
@@ -123,9 +119,7 @@ def test_before_training_the_arms_share_their_episodes_and_tasks_differ_as_much_
         ({"seed_sd": -0.1}, "spreads in"),
     ],
 )
-def test_a_design_that_makes_no_sense_is_refused(
-    case: Case, fitted: Components, change: dict[str, float], said: str
-) -> None:
+def test_a_design_that_makes_no_sense_is_refused(case, fitted, change, said) -> None:
     with pytest.raises(UsageError, match=said):
         run(case, fitted, **change)
 
@@ -149,16 +143,12 @@ def test_of_two_readings_the_binding_one_decides(case: Case) -> None:
     assert not replace(passing, series={**passing.series, "c4_final_clean": below}).passes(rule)
 
 
-def test_without_any_spread_a_large_effect_always_passes_and_none_never(
-    case: Case, fitted: Components
-) -> None:
+def test_without_any_spread_a_large_effect_always_passes_and_none_never(case, fitted) -> None:
     assert run(case, fitted, effect=0.2, seed_sd=0.0, simulations=100).passed == 100
     assert run(case, fitted, effect=-0.2, seed_sd=0.0, simulations=100).passed == 0
 
 
-def test_more_seeds_make_a_rule_on_every_seed_harder_and_more_tasks_easier(
-    case: Case, fitted: Components
-) -> None:
+def test_more_seeds_make_a_rule_on_every_seed_harder_and_more_tasks_easier(case, fitted) -> None:
     few, many = (run(case, fitted, seeds=seeds, simulations=300).pass_probability for seeds in (3, 15))
     assert many < few - 0.15
     few, many = (

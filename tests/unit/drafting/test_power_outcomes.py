@@ -172,9 +172,7 @@ def test_an_exact_test_of_scores_passes_as_often_as_the_same_test_of_draws_from_
         (Outcome("tokens", 0.0, float("inf"), 80.0), 0.0, 0.0),
     ],
 )
-def test_episodes_have_the_mean_and_the_spread_that_are_said(
-    outcome: Outcome, mean: float, sd: float
-) -> None:
+def test_episodes_have_the_mean_and_the_spread_that_are_said(outcome, mean, sd) -> None:
     sums = draw_sums(np.random.default_rng(2), outcome, 3, np.full(60_000, mean))
     assert sums.mean() == pytest.approx(3 * mean, abs=4 * sd * (3 / 60_000) ** 0.5 + 1e-9)
     assert sums.std() == pytest.approx(3**0.5 * sd, rel=0.02, abs=1e-9)

@@ -1,7 +1,6 @@
 """An endpoint on the tasks that an attribute chooses: their episodes alone count, and nothing else does."""
 
 import json
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -243,9 +242,7 @@ def test_more_missing_among_some_tasks_than_registered_leaves_them_undecided(pro
     ],
     ids=["another size", "none"],
 )
-def test_a_subgroup_of_another_size_is_not_decided(
-    project: Path, change: Callable[[Row], Row], reason: str
-) -> None:
+def test_a_subgroup_of_another_size_is_not_decided(project, change, reason) -> None:
     begun(project)
     done = imported(project, [change(row) for row in log()])
     assert done.code == 0, done.err
@@ -263,9 +260,7 @@ def test_a_subgroup_of_another_size_is_not_decided(
     ],
     ids=["two values", "no word", "empty"],
 )
-def test_a_log_that_says_no_one_declared_word_of_a_task_is_refused(
-    project: Path, change: Callable[[list[Row]], list[Row]], found: str
-) -> None:
+def test_a_log_that_says_no_one_declared_word_of_a_task_is_refused(project, change, found) -> None:
     begun(project)
     done = imported(project, change(log()))
     assert done.code == 4
@@ -290,9 +285,7 @@ def test_two_values_of_a_task_are_named_with_their_rows(project: Path) -> None:
     ],
     ids=["another", "none", "a column's name", "a column that is not there"],
 )
-def test_a_mapping_gives_the_attributes_that_are_declared(
-    project: Path, old: str, new: str, found: str
-) -> None:
+def test_a_mapping_gives_the_attributes_that_are_declared(project, old, new, found) -> None:
     begun(project)
     mapping = project / "mappings/mine.toml"
     text = mapping.read_text(encoding="utf-8").replace(old, new)
@@ -324,9 +317,7 @@ def test_a_mapping_gives_the_attributes_that_are_declared(
         ),
     ],
 )
-def test_rules_that_choose_no_declared_tasks_are_refused(
-    project: Path, old: str, new: str, problem: str
-) -> None:
+def test_rules_that_choose_no_declared_tasks_are_refused(project, old, new, problem) -> None:
     text = (project / "prereg/mine/rules.toml").read_text(encoding="utf-8") + ENDPOINT
     load_rulebook(text)
     assert old in text

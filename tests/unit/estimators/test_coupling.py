@@ -111,8 +111,6 @@ def covered(kind: str, seeds: int, studies: int = 1000) -> tuple[float, float]:
         ("heavy", (0.91, 0.96), (0.81, 0.87)),
     ],
 )
-def test_the_coverage_is_the_one_that_is_written_down(
-    kind: str, seeds: int, held: tuple[float, float], of_f: tuple[float, float]
-) -> None:
+def test_the_coverage_is_the_one_that_is_written_down(kind, seeds, held, of_f) -> None:
     for found, (least, most) in zip(covered(kind, seeds), (held, of_f), strict=True):
         assert least - 0.01 <= found <= most + 0.01

@@ -39,9 +39,7 @@ def test_steps_that_are_no_curve_are_refused(steps: tuple[int, ...]) -> None:
         ((1, 0, 1), Fraction(1, 2), 0),
     ],
 )
-def test_the_first_arrival_counts_interpolated(
-    success: tuple[Fraction, ...], threshold: Fraction, expected: int | None
-) -> None:
+def test_the_first_arrival_counts_interpolated(success, threshold, expected) -> None:
     assert estimators.steps_to_threshold([Fraction(s) for s in success], (0, 20, 40), threshold) == expected
 
 

@@ -108,9 +108,7 @@ def test_moments_merge_to_those_of_all_groups(one: np.ndarray, other: np.ndarray
 
 
 @given(GRADIENTS, st.randoms(use_true_random=False), st.sampled_from(sorted(OPTIMIZERS)))
-def test_no_order_of_groups_or_coordinates_matters(
-    gradients: np.ndarray, random: object, optimizer: str
-) -> None:
+def test_no_order_of_groups_or_coordinates_matters(gradients, random, optimizer) -> None:
     rows, columns = list(range(len(gradients))), list(range(gradients.shape[1]))
     random.shuffle(rows), random.shuffle(columns)  # type: ignore[attr-defined]
     one = estimators.coordinate_moments(gradients)

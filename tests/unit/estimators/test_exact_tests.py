@@ -64,9 +64,7 @@ def test_two_sided_it_is_the_one_that_decides_nothing(differences: list[int]) ->
 
 
 @given(some, alternatives, st.sampled_from(ZEROS))
-def test_signed_ranks_are_every_sign_of_midranks_listed(
-    differences: list[int], alternative: str, zeros: str
-) -> None:
+def test_signed_ranks_are_every_sign_of_midranks_listed(differences, alternative, zeros) -> None:
     made = wilcoxon_test(differences, alternative, zeros)
     assert made.p_value == listed(ranks(differences, zeros), differences, alternative)
 
@@ -101,9 +99,7 @@ def test_mcnemar_is_the_binomial_test_of_scipy_and_the_sign_flip_of_the_same(
 
 @pytest.mark.parametrize("size", [31, 61])
 @pytest.mark.parametrize("unit", [1, 6])
-def test_counting_all_sums_gives_what_listing_them_does(
-    monkeypatch: pytest.MonkeyPatch, size: int, unit: int
-) -> None:
+def test_counting_all_sums_gives_what_listing_them_does(monkeypatch, size, unit) -> None:
     """Beyond what is listed an oracle counts sums in a table, one difference after another."""
     differences = [int(d) * unit for d in DRAWN.integers(-20, 25, size)]
     counts = {0: 1}

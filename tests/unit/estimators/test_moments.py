@@ -75,9 +75,7 @@ def gram(scores: np.ndarray) -> np.ndarray:
 
 
 @given(st.integers(0, 2**31), st.integers(1, 3), st.integers(2, 7), RATES, WEIGHTS, st.booleans())
-def test_the_closed_form_is_what_listing_every_mask_gives(
-    seed: int, tasks: int, size: int, q: float, zeros: float | None, scaled: bool
-) -> None:
+def test_the_closed_form_is_what_listing_every_mask_gives(seed, tasks, size, q, zeros, scaled) -> None:
     truths, scores, weights = drawn(seed, tasks, size, zeros)
     closed = estimators.outcome_moments(truths, gram(scores), q, weights=weights, standardized=scaled)
     by_mask = estimators.enumerated_outcome_moments(
@@ -109,9 +107,7 @@ def test_both_are_as_defined(seed: int, size: int, q: float, zeros: float | None
 
 
 @given(st.integers(0, 2**31), st.integers(2, 5), RATES, WEIGHTS, st.booleans())
-def test_a_form_gives_the_mean_square_of_any_coordinate(
-    seed: int, size: int, q: float, zeros: float | None, scaled: bool
-) -> None:
+def test_a_form_gives_the_mean_square_of_any_coordinate(seed, size, q, zeros, scaled) -> None:
     outcomes, scores, weights = drawn(seed, 2, size, zeros)
     found = estimators.outcome_forms(outcomes, q, weights=weights, standardized=scaled)
     for design, (task, coordinate) in product(DESIGNS, product(range(2), range(3))):
@@ -178,9 +174,7 @@ EYE = np.eye(2)[None]
         ([[1, 0]], EYE, 1.1, None, "rate"),
     ],
 )
-def test_what_is_no_group_is_refused(
-    function: object, outcomes: object, products: object, q: float, weights: object, reason: str
-) -> None:
+def test_what_is_no_group_is_refused(function, outcomes, products, q, weights, reason) -> None:
     with pytest.raises(ValueError, match=reason):
         function(outcomes, products, q, weights=weights)
 
@@ -248,9 +242,7 @@ def pool(seed: int, tasks: int, rollouts: int) -> tuple[np.ndarray, np.ndarray, 
     st.booleans(),
     st.booleans(),
 )
-def test_moments_are_those_of_explicit_gradients(
-    seed: int, tasks: int, size: int, number: int, scaled: bool, weighted: bool
-) -> None:
+def test_moments_are_those_of_explicit_gradients(seed, tasks, size, number, scaled, weighted) -> None:
     rewards, scores, gram = pool(seed, tasks, size + 3)
     rng = np.random.default_rng(seed + 1)
     groups = np.array(
@@ -311,8 +303,6 @@ EYES = np.eye(3)[None]
         ([[1, 0, 1]], EYES, PAIR, [[1, 1]], "finite weight"),
     ],
 )
-def test_what_cannot_be_regrouped_is_refused(
-    rewards: object, gram: object, groups: object, weights: object, reason: str
-) -> None:
+def test_what_cannot_be_regrouped_is_refused(rewards, gram, groups, weights, reason) -> None:
     with pytest.raises(ValueError, match=reason):
         estimators.regrouped_moments(rewards, gram, groups, weights=weights)

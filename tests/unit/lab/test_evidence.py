@@ -32,9 +32,7 @@ def stored(embedded: Study) -> dict[str, str]:
     return {row["run_id"]: row["specification"] or "" for row in embedded.rows("runs")}
 
 
-def test_the_runs_of_the_shipped_study_have_their_registered_specifications(
-    embedded: Study, registration: Registration
-) -> None:
+def test_the_runs_of_the_shipped_study_have_their_registered_specifications(embedded, registration) -> None:
     runs = RegisteredRuns(registration, rulebook_of(registration))
     for run, text in stored(embedded).items():
         specification = runs.specification(run, text)
@@ -48,9 +46,7 @@ def changed(text: str, **values: Any) -> str:
     return json.dumps(json.loads(text) | values)
 
 
-def test_nothing_but_the_tasks_is_taken_from_what_is_stored(
-    embedded: Study, registration: Registration
-) -> None:
+def test_nothing_but_the_tasks_is_taken_from_what_is_stored(embedded, registration) -> None:
     runs, text = RegisteredRuns(registration, rulebook_of(registration)), stored(embedded)[RUN]
     registered = runs.specification(RUN, text)
     assert runs.specification(RUN, changed(text, root="chosen", steps=1, seed=9)) == registered
@@ -87,9 +83,7 @@ def test_without_its_tokens_a_registration_gives_all_but_the_root(
         (RUN, '{"pools": 1}', f"the specification of {RUN} is none"),
     ],
 )
-def test_what_is_no_run_or_no_specification_is_damage(
-    registration: Registration, run: str, text: str, problem: str
-) -> None:
+def test_what_is_no_run_or_no_specification_is_damage(registration, run, text, problem) -> None:
     with pytest.raises(DamagedError, match=problem):
         RegisteredRuns(registration, rulebook_of(registration)).specification(run, text)
 

@@ -78,9 +78,7 @@ def test_a_server_becomes_a_declaration(toolkit: Toolkit, tmp_path: Path) -> Non
     ],
     ids=range(12),
 )
-def test_what_cannot_be_done_is_said(
-    toolkit: Toolkit, arguments: tuple[str, ...], code: int, says: str
-) -> None:
+def test_what_cannot_be_done_is_said(toolkit, arguments, code, says) -> None:
     toolkit("noise", *arguments).refused(code, says)
 
 

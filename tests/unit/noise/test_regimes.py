@@ -90,9 +90,7 @@ def test_faults_are_as_frequent_for_every_kind_of_tool(draws: list[Draw]) -> Non
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("repeat", [0, 1, 2, 50])
 @pytest.mark.parametrize("draw", [LOWEST, Draw(b"\xff" * 32)], ids=["lowest", "highest"])
-def test_the_challenge_faults_exactly_the_first_attempt_of_writes(
-    kind: Kind, repeat: int, draw: Draw
-) -> None:
+def test_the_challenge_faults_exactly_the_first_attempt_of_writes(kind, repeat, draw) -> None:
     expected = "transient" if (kind, repeat) == ("write", 0) else None
     assert REGIMES["challenge"].fault(Tool("any", kind), repeat, draw) == expected
 

@@ -109,9 +109,7 @@ def test_no_independent_rollout_shares_a_seed_with_another_row() -> None:
     assert len(set(seeds)) == len(seeds)
 
 
-def test_a_rollout_meets_what_it_meets_in_the_other_design(
-    shared: list[list[Draw]], own: list[list[Draw]]
-) -> None:
+def test_a_rollout_meets_what_it_meets_in_the_other_design(shared, own) -> None:
     for slot in range(SIZE):
         paired_gates, other = gates([shared[slot], own[slot]])
         assert same_word(paired_gates, other) > 1e-4

@@ -80,9 +80,7 @@ def test_datasets_takes_the_features_that_the_files_have(repositories: dict[str,
         ("task-pools", ("task_pools",)),  # a file a split
     ],
 )
-def test_datasets_finds_as_many_rows_and_bytes_as_declared(
-    repositories: dict[str, Path], name: str, tables: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_datasets_finds_as_many_rows_and_bytes_as_declared(repositories, name, tables, tmp_path) -> None:
     """It checks the rows itself; the sizes it only reports."""
     from datasets import load_dataset, load_dataset_builder
 
@@ -95,9 +93,7 @@ def test_datasets_finds_as_many_rows_and_bytes_as_declared(
         assert declared.dataset_size == part.info.dataset_size, table
 
 
-def test_datasets_refuses_a_repository_with_fewer_rows_than_declared(
-    repositories: dict[str, Path], tmp_path: Path
-) -> None:
+def test_datasets_refuses_a_repository_with_fewer_rows_than_declared(repositories, tmp_path) -> None:
     from datasets import load_dataset
     from datasets.exceptions import NonMatchingSplitsSizesError
 
@@ -127,9 +123,7 @@ def test_every_column_is_documented(repositories: dict[str, Path], name: str) ->
             assert f"| `{column.name}` |" in card
 
 
-def test_every_mark_is_filled_in_and_every_link_leads_to_a_heading(
-    repositories: dict[str, Path], name: str
-) -> None:
+def test_every_mark_is_filled_in_and_every_link_leads_to_a_heading(repositories, name) -> None:
     card = (repositories[name] / "README.md").read_text(encoding="utf-8")
     assert "{{" not in card
     headings = {

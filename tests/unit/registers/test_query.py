@@ -116,9 +116,7 @@ def test_an_answer_replaces_no_file(published: Study, tmp_path: Path) -> None:
         ("COPY runs TO 'x.parquet'", "one statement"),
     ],
 )
-def test_an_answer_that_fails_leaves_no_file(
-    published: Study, tmp_path: Path, query: str, problem: str
-) -> None:
+def test_an_answer_that_fails_leaves_no_file(published, tmp_path, query, problem) -> None:
     with asking(published) as ask_often, pytest.raises(UsageError, match=problem):
         ask_often.write_parquet(query, tmp_path / "x.parquet")
     assert list(tmp_path.iterdir()) == []
@@ -234,9 +232,7 @@ def test_what_is_no_reading_of_the_tables_is_refused(untouched: Path, sql: str) 
     assert within_reach.num_rows == 1
 
 
-def test_a_query_that_needs_more_memory_than_it_may_use_is_stopped(
-    published: Study, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_query_that_needs_more_memory_than_it_may_use_is_stopped(published, monkeypatch) -> None:
     monkeypatch.setattr(query, "MEMORY", "64MiB")
     with pytest.raises(UsageError, match="more memory"):
         ask(published, "SELECT list(range) FROM range(100000000)")

@@ -115,9 +115,7 @@ DEFECTS: dict[str, Callable[[Parts], object]] = {
 
 
 @pytest.mark.parametrize(("problem", "defect"), DEFECTS.items())
-def test_a_defect_is_refused_and_no_manifest_is_written(
-    tmp_path: Path, problem: str, defect: Callable[[Parts], object]
-) -> None:
+def test_a_defect_is_refused_and_no_manifest_is_written(tmp_path, problem, defect) -> None:
     parts = row_study.tables(IDS)
     defect(parts)
     with pytest.raises(DamagedError, match=problem):
@@ -125,9 +123,7 @@ def test_a_defect_is_refused_and_no_manifest_is_written(
     assert not (tmp_path / "MANIFEST.json").exists()
 
 
-def test_a_seal_that_is_cut_off_leaves_nothing_that_looks_complete(
-    tmp_path: Path, files: Files, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_seal_that_is_cut_off_leaves_nothing_that_looks_complete(tmp_path, files, monkeypatch) -> None:
     row_study.seal(tmp_path, files)
 
     def power_cut(*_: object) -> None:
@@ -177,9 +173,7 @@ FILE_DEFECTS: dict[Callable[[Path, Files], None], tuple[type[ToolkitError], str]
 
 
 @pytest.mark.parametrize("defect", FILE_DEFECTS, ids=lambda defect: defect.__name__)
-def test_files_that_are_no_study_are_refused(
-    tmp_path: Path, files: Files, defect: Callable[[Path, Files], None]
-) -> None:
+def test_files_that_are_no_study_are_refused(tmp_path, files, defect) -> None:
     defect(tmp_path, files)
     kind, problem = FILE_DEFECTS[defect]
     with pytest.raises(kind, match=problem):
@@ -193,9 +187,7 @@ def test_a_study_without_runs_is_refused(tmp_path: Path) -> None:
         row_study.seal(tmp_path, files)
 
 
-def test_the_logical_hash_does_not_depend_on_how_parquet_encodes(
-    tmp_path: Path, files: Files, sealed: Study
-) -> None:
+def test_the_logical_hash_does_not_depend_on_how_parquet_encodes(tmp_path, files, sealed) -> None:
     for name in (name for names in files.values() for name in names):
         pq.write_table(pq.ParquetFile(tmp_path / name).read(), tmp_path / name, compression="snappy")
     manifest = row_study.seal(tmp_path, files)
@@ -267,9 +259,7 @@ def test_building_over_a_broken_build_gives_the_same_bytes(tmp_path: Path) -> No
     assert snapshot(tmp_path) == whole
 
 
-def test_a_build_that_is_cut_off_leaves_what_was_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_build_that_is_cut_off_leaves_what_was_there(tmp_path, monkeypatch) -> None:
     build_published(SOURCE, tmp_path, CARD, REF)
     before, real, done = snapshot(tmp_path), Path.replace, []
 
@@ -367,9 +357,7 @@ def test_a_missing_source_is_incomplete_and_writes_nothing(tmp_path: Path) -> No
         ("training_groups.csv", "-s0,groups,2400", "-s0,all_correct_groups,725"),
     ],
 )
-def test_a_damaged_source_is_refused_and_writes_nothing(
-    tmp_path: Path, name: str, old: str, new: str
-) -> None:
+def test_a_damaged_source_is_refused_and_writes_nothing(tmp_path, name, old, new) -> None:
     source = tmp_path / "source"
     source.mkdir()
     for path in SOURCE.glob("*.csv"):

@@ -99,9 +99,7 @@ def test_a_file_that_was_given_its_old_time_is_hashed_again(folder: Path) -> Non
         (lambda study: study.relation("episodes"), "no table 'episodes'"),
     ],
 )
-def test_what_the_study_does_not_have_is_wrong_usage(
-    published: Study, read: Callable[[Study], object], problem: str
-) -> None:
+def test_what_the_study_does_not_have_is_wrong_usage(published, read, problem) -> None:
     with pytest.raises(UsageError, match=problem):
         read(published)
 
@@ -233,9 +231,7 @@ RESEALED: dict[str, Callable[[dict[str, Any]], object]] = {
 
 
 @pytest.mark.parametrize("change", RESEALED.values(), ids=RESEALED)
-def test_a_resealed_manifest_that_makes_no_sense_is_refused(
-    folder: Path, change: Callable[[dict[str, Any]], object]
-) -> None:
+def test_a_resealed_manifest_that_makes_no_sense_is_refused(folder, change) -> None:
     reseal(folder, change)
     with pytest.raises(DamagedError):
         open_study(folder)

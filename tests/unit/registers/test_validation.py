@@ -58,9 +58,7 @@ def test_a_defect_is_refused_with_its_place(published: Study, defect: dict[str, 
         ("probe", {"trajectory": "AA"}, "refers to nothing"),
     ],
 )
-def test_figures_that_contradict_each_other_are_refused(
-    published: Study, table: str, defect: dict[str, Any], problem: str
-) -> None:
+def test_figures_that_contradict_each_other_are_refused(published, table, defect, problem) -> None:
     rows = {name: published.rows(name) for name in {table, "runs", "probe_checkpoints"}}
     rows[table][0].update(defect)
     with pytest.raises(DamagedError, match=problem):

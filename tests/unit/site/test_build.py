@@ -83,9 +83,7 @@ def test_everything_lies_below_one_folder_and_neither_order_time_nor_machine_ent
     ("scripts", "names"),
     [(False, ("index.html", "style.css")), (True, ("index.html", "style.css", "site.js", "charts.js"))],
 )
-def test_a_page_its_style_sheet_and_the_scripts_that_scripts_load_count(
-    scripts: bool, names: tuple[str, ...]
-) -> None:
+def test_a_page_its_style_sheet_and_the_scripts_that_scripts_load_count(scripts, names) -> None:
     assert sent(FILES, "index.html", scripts=scripts) == sum(
         len(gzip.compress(FILES[name], 6)) for name in names
     )

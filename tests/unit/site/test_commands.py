@@ -117,9 +117,7 @@ def test_whatever_a_site_is_made_of_changes_it_is_rendered(small: Path, changed:
     assert inputs_of(home) == before
 
 
-def test_a_zip_that_cannot_be_written_is_refused_before_anything_is_built(
-    toolkit: Toolkit, tmp_path: Path
-) -> None:
+def test_a_zip_that_cannot_be_written_is_refused_before_anything_is_built(toolkit, tmp_path) -> None:
     assert toolkit(*BUILT, tmp_path / "site", "--zip", "no/a.zip").code == 3
     assert not (tmp_path / "site").exists()
 
@@ -152,9 +150,7 @@ def test_findings_come_as_json_with_exit_code_1(toolkit: Toolkit, site: Path) ->
     }
 
 
-def test_two_zips_of_one_site_are_the_same_and_hold_all_of_it(
-    toolkit: Toolkit, site: Path, tmp_path: Path
-) -> None:
+def test_two_zips_of_one_site_are_the_same_and_hold_all_of_it(toolkit, site, tmp_path) -> None:
     for name in ("a.zip", "b.zip"):
         assert toolkit(*BUILT, site, "--zip", tmp_path / name).code == 0
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
@@ -195,9 +191,7 @@ def test_an_interrupt_ends_serving_without_a_word(site: Path) -> None:
     assert (process.returncode, said) == (0, "")
 
 
-def test_registrations_that_were_verified_are_not_verified_again(
-    small: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_registrations_that_were_verified_are_not_verified_again(small, monkeypatch) -> None:
     def again(*_: object) -> None:
         pytest.fail("verified again")
 
@@ -205,9 +199,7 @@ def test_registrations_that_were_verified_are_not_verified_again(
     assert material_of(Home(small), ()).verifications == ()
 
 
-def test_studies_that_were_verified_are_shown_as_they_were_hashed(
-    small: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_studies_that_were_verified_are_shown_as_they_were_hashed(small, monkeypatch) -> None:
     def again(*_: object) -> None:
         pytest.fail("verified again")
 

@@ -262,9 +262,7 @@ def test_a_rule_on_statistics_is_decided_again_on_its_page(embedded: Case, tmp_p
     assert rule_charts(made, decision, ())
 
 
-def test_intervals_over_tasks_stand_as_computed_beside_one_that_the_page_makes(
-    embedded: Case, tmp_path: Path
-) -> None:
+def test_intervals_over_tasks_stand_as_computed_beside_one_that_the_page_makes(embedded, tmp_path) -> None:
     methods = {"c2_tasks": "t over tasks", "c2_bca": "bca bootstrap", "c2_t": "t over seeds"}
     declared = [
         f'[intervals.{name}]\nendpoint = "c2_curve"\nlevel = "0.95"\nmethod = "{method}"\n'
@@ -314,9 +312,7 @@ method = "t over seeds"
 """
 
 
-def test_p_values_are_taken_as_recorded_on_a_page_and_margins_are_held_again(
-    embedded: Case, tmp_path: Path
-) -> None:
+def test_p_values_are_taken_as_recorded_on_a_page_and_margins_are_held_again(embedded, tmp_path) -> None:
     margins = ("equivalent(c2_90, 0.5)", "non_inferior(c2_90, 0.0001)")
     tests = ("p(seeds) < 0.05", "adjusted(tasks) < 0.05", *margins)
     amendment = added(TESTED, small.rule("S", *tests))

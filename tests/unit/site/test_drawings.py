@@ -70,9 +70,7 @@ def test_a_row_of_the_forest_is_the_decision(case: Case) -> None:
         ("H2a", "95% interval includes zero"),
     ],
 )
-def test_an_interval_is_told_against_what_the_rule_compares_it_with(
-    embedded: Case, rule: str, said: str
-) -> None:
+def test_an_interval_is_told_against_what_the_rule_compares_it_with(embedded, rule, said) -> None:
     assert charts(embedded, rule)[0].title.endswith(said)
 
 

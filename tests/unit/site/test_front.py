@@ -159,9 +159,7 @@ def test_a_citation_without_title_or_authors_is_damaged(tmp_path: Path, text: st
         read_citation(tmp_path)
 
 
-def test_a_page_leads_to_what_is_declared_and_to_nothing_else(
-    case: Case, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_leads_to_what_is_declared_and_to_nothing_else(case, monkeypatch) -> None:
     page = made_by(Material((case,)), study)["published/index.html"]
     assert not [link for link in Read(rendered(page)).links if link.startswith("http")]
     monkeypatch.setitem(SHARED, "links", {"Code": "https://example.org/code"})

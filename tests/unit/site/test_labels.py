@@ -57,9 +57,7 @@ def check(page: str, drawn: list[Figure], registered: Expected) -> Counter[str]:
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_every_mark_says_what_the_registers_give(
-    name: str, home: Home, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_mark_says_what_the_registers_give(name, home, capsys) -> None:
     counted: Counter[str] = Counter()
     for shown_page in pages_of(home, name):
         counted += check(*shown_page)

@@ -41,9 +41,7 @@ def test_the_menu_of_a_runs_page_is_small(case: Case, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("name", "current"), [("published/index.html", ["true", "page"]), ("published/H2a.html", ["true"])]
 )
-def test_the_menu_says_where_a_page_stands(
-    case: Case, monkeypatch: pytest.MonkeyPatch, name: str, current: list[str]
-) -> None:
+def test_the_menu_says_where_a_page_stands(case, monkeypatch, name, current) -> None:
     monkeypatch.setitem(SHARED, "menu", navigation(Material((case,)), {"index.html"}))
     text = rendered(made_by(Material((case,)), study, rule)[name])
     menu = text.partition('<nav aria-label="Sections">')[2].partition("</nav>")[0]

@@ -137,9 +137,7 @@ def check_seeds(
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_a_studys_page_shows_its_decisions_and_counts(
-    material: Material, decided: Callable[[str], Decided], name: str
-) -> None:
+def test_a_studys_page_shows_its_decisions_and_counts(material, decided, name) -> None:
     decisions, one = decided(name), opened(material, name)
     (page,) = study.pages(only(material, name))
     shown = tree(page)

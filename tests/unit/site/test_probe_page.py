@@ -37,9 +37,7 @@ def test_every_registered_checkpoint_shows_its_ratio_and_interval(embedded: Case
     assert len(shown) == 31  # six trajectories at five steps, and the untrained policy
 
 
-def test_the_drift_ratios_of_registered_checkpoints_are_those_of_the_register(
-    embedded: Case, measured: Page
-) -> None:
+def test_the_drift_ratios_of_registered_checkpoints_are_those_of_the_register(embedded, measured) -> None:
     stored = ask(
         embedded.study,
         "SELECT noise, trajectory || '@' || step, scored, prompts_per_step, corrected, low, high "

@@ -42,9 +42,7 @@ def text_of(module: Any, *studies: Study, cases: tuple[Case, ...] = ()) -> str:
     return text
 
 
-def test_a_carried_file_is_the_file_of_the_register_and_the_catalogue_has_its_digest(
-    published: Study,
-) -> None:
+def test_a_carried_file_is_the_file_of_the_register_and_the_catalogue_has_its_digest(published) -> None:
     files = register_files(Material((), (published,)))
     for table in published.tables:
         for path, name in zip(published.paths(table.name), published.files(table.name), strict=True):

@@ -87,9 +87,7 @@ OF_ONE_FILE = """
     [("episodes", ["task", "calls"], "tiny-lm"), ("task_pools", ["prompt"], "task-pools")],
     ids=["one of many files", "a file that studies share"],
 )
-def test_one_file_of_a_table_gives_the_columns_asked_for(
-    data: dict[str, Path], tiny: Case, table: str, columns: list[str], carrier: str
-) -> None:
+def test_one_file_of_a_table_gives_the_columns_asked_for(data, tiny, table, columns, carrier) -> None:
     file = list(tiny.study.files(table))[-1]
     assert (register_script("tiny-lm", file) in data) == (carrier == "tiny-lm")
     given = {"study": "tiny-lm", "file": file, "columns": columns}
@@ -98,9 +96,7 @@ def test_one_file_of_a_table_gives_the_columns_asked_for(
     assert found == {"names": columns, "rows": [[row[name] for name in columns] for row in known]}
 
 
-def test_a_file_that_is_not_the_manifests_gives_nothing(
-    data: dict[str, Path], published: Study, tmp_path: Path
-) -> None:
+def test_a_file_that_is_not_the_manifests_gives_nothing(data, published, tmp_path) -> None:
     [file] = published.files("runs")
     name = register_script("published", file)
     text = data[name].read_text(encoding="utf-8")

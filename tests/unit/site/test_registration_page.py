@@ -54,16 +54,12 @@ def test_a_demonstration_is_called_one(frozen: Registration, verification: Verif
     assert "cannot convince anybody of a time" in text
 
 
-def test_the_page_does_not_depend_on_when_it_is_built(
-    home: Home, frozen: Registration, verification: Verification
-) -> None:
+def test_the_page_does_not_depend_on_when_it_is_built(home, frozen, verification) -> None:
     later = verified(home, datetime(2027, 3, 1, tzinfo=UTC))
     assert page(frozen, later) == page(frozen, verification)
 
 
-def test_hostile_text_of_amendments_and_deviations_is_text(
-    frozen: Registration, verification: Verification
-) -> None:
+def test_hostile_text_of_amendments_and_deviations_is_text(frozen, verification) -> None:
     amendment = replace(frozen.amendments[0], title=HOSTILE, reason=HOSTILE, seen=HOSTILE, changes=(HOSTILE,))
     deviation = replace(frozen.deviations[0], title=HOSTILE, text=HOSTILE * 500)
     forged = replace(

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from posixpath import normpath
-from types import ModuleType
 
 import pytest
 
@@ -57,9 +56,7 @@ def test_runs_that_enter_no_decision_are_not_called_not_run(some: Case) -> None:
 
 
 @pytest.mark.parametrize("room", [home, study, rule, probe, luck, registration])
-def test_every_page_with_verdicts_says_what_they_stand_on(
-    case: Case, room: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_page_with_verdicts_says_what_they_stand_on(case, room, monkeypatch) -> None:
     monkeypatch.setattr(rule, "rule_charts", lambda *_: ())
     if room is rule:
         some = case.decide_all()[:3]  # each page is made in one way

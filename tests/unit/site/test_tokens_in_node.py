@@ -166,17 +166,13 @@ def flipped(content: bytes, at: int = -1) -> bytes:
         ("amendments/A1.toml", "SHA-256 of amendments/A1.toml: expected"),
     ],
 )
-def test_a_changed_byte_of_a_registration_is_found(
-    shipped: dict[str, dict[str, bytes]], place: str, said: str
-) -> None:
+def test_a_changed_byte_of_a_registration_is_found(shipped, place, said) -> None:
     files = shipped["embedded"]
     [answer] = verified({"embedded": files | {place: flipped(files[place])}})
     assert said in (answer if isinstance(answer, str) else answer[0]["says"])
 
 
-def test_a_list_that_was_made_anew_for_other_files_is_not_the_one_that_was_timestamped(
-    shipped: dict[str, dict[str, bytes]],
-) -> None:
+def test_a_list_that_was_made_anew_for_other_files_is_not_the_one_that_was_timestamped(shipped) -> None:
     files = dict(shipped["coupled"])
     files["rules.toml"] += b"\n"
     hashed = {name: sha256(files[name]).hexdigest() for name in ("protocol.md", "rules.toml", "trust.toml")}

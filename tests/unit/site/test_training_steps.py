@@ -114,9 +114,7 @@ def test_every_drawn_number_is_the_register_s(pages: dict[str, Page], recorded: 
         assert ('class="band"' in chart.wide) == (what in BAND)
 
 
-def test_the_rows_beside_the_drawings_are_read_from_the_registers_own_file(
-    pages: dict[str, Page], folder: Path
-) -> None:
+def test_the_rows_beside_the_drawings_are_read_from_the_registers_own_file(pages, folder) -> None:
     (shown,) = (file for file in pages[PAGE].context["files"] if file.table == "steps")
     (file,) = (folder / "steps").glob("*.parquet")
     assert shown.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
@@ -124,9 +122,7 @@ def test_the_rows_beside_the_drawings_are_read_from_the_registers_own_file(
     assert '<details data-rows="steps">' in rendered(pages[PAGE])
 
 
-def test_titles_and_captions_say_what_is_drawn(
-    pages: dict[str, Page], recorded: list[dict[str, Any]]
-) -> None:
+def test_titles_and_captions_say_what_is_drawn(pages, recorded) -> None:
     charts = {chart.title.partition(":")[0]: chart for chart in pages[PAGE].context["step_charts"]}
     share = sum(row["generation"] for row in recorded) / sum(row["seconds"] for row in recorded)
     assert f"Seconds a step, {share:.0%} in rollouts" in charts

@@ -25,9 +25,7 @@ def test_the_shipped_cards_are_what_their_sources_give(home: Home, study: str) -
     assert "{{findings}}" in (CHECKOUT / "cards" / f"{study}.md").read_text(encoding="utf-8")
 
 
-def test_a_card_is_written_with_its_manifest_and_no_row_changes(
-    copy: Home, toolkit: Callable[..., Result]
-) -> None:
+def test_a_card_is_written_with_its_manifest_and_no_row_changes(copy, toolkit) -> None:
     folder = copy.study_folder("tiny-lm")
     before = json.loads((folder / "MANIFEST.json").read_text(encoding="utf-8"))
     source = copy.cards / "tiny-lm.md"

@@ -72,9 +72,7 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("table", "values"), CHANGES, ids=str)
-def test_a_value_that_does_not_follow_is_named(
-    study: Study, registers: Any, table: str, values: dict[str, Any]
-) -> None:
+def test_a_value_that_does_not_follow_is_named(study, registers, table, values) -> None:
     (column,) = values
     with pytest.raises(DamagedError, match=rf"{table}\.{column} is not what follows") as caught:
         registers(edited(study, table, RUN, **values)).derive(table, [RUN])
@@ -101,9 +99,7 @@ def test_a_run_of_no_matrix_is_damage(study: Study, registers: Any, runs: Any) -
     ("table", "source"),
     [("evaluations", "episodes"), ("groups_summary", "groups"), ("luck_share_summary", "luck_share")],
 )
-def test_a_summary_without_the_rows_behind_it_is_damage(
-    study: Study, registers: Any, table: str, source: str
-) -> None:
+def test_a_summary_without_the_rows_behind_it_is_damage(study, registers, table, source) -> None:
     with pytest.raises(DamagedError, match="has no rows that it could follow from") as caught:
         registers(Changed(study, {source: None})).derive(table, [RUN])
     assert caught.value.expected == source
@@ -151,9 +147,7 @@ def test_where_no_registration_specifies_runs_their_episodes_are_counted(study: 
 
 
 @pytest.mark.parametrize("dropped", [(), ("episodes", "groups", "luck_share", "probe_gram")])
-def test_a_word_that_there_are_figures_only_ends_no_check(
-    study: Study, registers: Any, dropped: tuple[str, ...]
-) -> None:
+def test_a_word_that_there_are_figures_only_ends_no_check(study, registers, dropped) -> None:
     tables = {name: entry for name, entry in study.manifest.tables.items() if name not in dropped}
     said = replace(study, manifest=replace(study.manifest, evidence="summary", tables=tables))
     with pytest.raises(DamagedError, match="is said to hold published figures only"):

@@ -62,9 +62,7 @@ def test_an_assembled_study_is_sound(study: Study) -> None:
     ],
     ids=lambda given: given if isinstance(given, str) else "",
 )
-def test_what_was_launched_or_met_is_as_specified(
-    study: Study, table: str, values: dict[str, Any], problem: str, where: str
-) -> None:
+def test_what_was_launched_or_met_is_as_specified(study, table, values, problem, where) -> None:
     with pytest.raises(DamagedError, match=problem) as caught:
         check(edited(study, table, **values))
     assert where in str(caught.value.where)
@@ -84,9 +82,7 @@ def test_a_pool_with_a_task_less_is_not_the_one_of_the_runs(study: Study) -> Non
         check(Changed(study, {"task_pools": study.rows("task_pools")[:-1]}))
 
 
-def test_schedules_that_episodes_met_with_other_seeds_are_damage(
-    study: Study, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_schedules_that_episodes_met_with_other_seeds_are_damage(study, monkeypatch) -> None:
     """Episodes and schedules agree with each other here: only the seed's own derivation tells."""
     forged = edited(study, "schedules", schedule_seed=1)
     monkeypatch.setattr(steps, "schedules_met", lambda _: forged.rows("schedules"))

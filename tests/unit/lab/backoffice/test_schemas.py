@@ -60,9 +60,7 @@ def test_an_unknown_argument_is_not_asked_for(tool: Tool) -> None:
 
 
 @PARAMETERS
-def test_a_schema_and_its_tool_agree_on_every_limit_and_on_what_may_be_left_out(
-    tool: Tool, parameter: Parameter
-) -> None:
+def test_a_schema_and_its_tool_agree_on_every_limit_and_on_what_may_be_left_out(tool, parameter) -> None:
     whole = {p.name: smallest(p) for p in tool.parameters}
     lacking = {name: value for name, value in whole.items() if name != parameter.name}
     for arguments in (lacking, *({**whole, parameter.name: value} for value in around_limits(parameter))):

@@ -5,7 +5,6 @@ import json
 import os
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
@@ -39,9 +38,7 @@ def test_schema_shows_people_every_tool_and_argument(toolkit: Toolkit) -> None:
             assert part in out
 
 
-def test_a_missing_package_is_named_with_its_remedy(
-    toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_missing_package_is_named_with_its_remedy(toolkit, monkeypatch, tmp_path) -> None:
     for module in ("mcp", "mcp.server", "mcp.server.lowlevel"):
         monkeypatch.setitem(sys.modules, module, None)
     result = toolkit(*SERVE, "--record", tmp_path / "episode.json", "--json").refused(3)
@@ -51,9 +48,7 @@ def test_a_missing_package_is_named_with_its_remedy(
 
 @served
 @pytest.mark.parametrize("stdin", [None, io.StringIO("")], ids=["closed", "empty"])
-def test_serving_nobody_ends_by_itself(
-    toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stdin: io.StringIO | None
-) -> None:
+def test_serving_nobody_ends_by_itself(toolkit, monkeypatch, tmp_path, stdin) -> None:
     monkeypatch.setattr(sys, "stdin", stdin)
     result = toolkit(*SERVE, "--regime", "challenge", "--record", tmp_path / "episode.json")
     assert (result.code, result.out, result.err) == (0, "", "")
@@ -64,9 +59,7 @@ def test_serving_nobody_ends_by_itself(
     ("record", "code"),
     [("", 2), ("-", 2), ("missing/episode.json", 3), ("folder", 2), ("pipe", 3), ("pipe/episode.json", 3)],
 )
-def test_a_record_is_checked_before_anything_is_served(
-    toolkit: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: str, code: int
-) -> None:
+def test_a_record_is_checked_before_anything_is_served(toolkit, tmp_path, monkeypatch, record, code) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
@@ -76,9 +69,7 @@ def test_a_record_is_checked_before_anything_is_served(
 
 
 @served
-def test_a_link_to_a_record_is_followed(
-    toolkit: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_link_to_a_record_is_followed(toolkit, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     (tmp_path / "real.json").write_text("")
     (tmp_path / "link.json").symlink_to(tmp_path / "real.json")

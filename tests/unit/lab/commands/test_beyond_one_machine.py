@@ -10,7 +10,7 @@ import click
 import pytest
 import yaml
 
-from tests.conftest import CHECKOUT, Toolkit, snapshot
+from tests.conftest import CHECKOUT, snapshot
 from tests.small_home import small_home
 from tests.unit.stack import require_ray, require_stack
 from toolkit.cli.main import cli
@@ -24,9 +24,7 @@ def template(name: str) -> Any:
     return yaml.safe_load((TEMPLATES / name).read_text(encoding="utf-8"))
 
 
-def test_commands_work_side_by_side_and_one_assembles_all(
-    toolkit: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_work_side_by_side_and_one_assembles_all(toolkit, tmp_path, monkeypatch) -> None:
     """Each on a run of its own; given again, one leaves what is complete as it is."""
     small_home(tmp_path, monkeypatch)
     monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))

@@ -25,9 +25,7 @@ def test_an_episode_is_one_document(toolkit: Toolkit, regime: str) -> None:
     assert document["schedule_seed"] == str(evaluation_seed("validation:0", 0))
 
 
-def test_a_person_sees_the_prompt_the_calls_the_faults_and_the_outcome(
-    toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_person_sees_the_prompt_the_calls_the_faults_and_the_outcome(toolkit, monkeypatch) -> None:
     text = GOLDEN.read_text(encoding="utf-8")
     document = json.loads(text)
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
@@ -81,9 +79,7 @@ def test_a_changed_episode_is_a_failed_verification(toolkit: Toolkit, tmp_path: 
         (None, 3),
     ],
 )
-def test_a_file_that_is_no_episode_is_refused(
-    toolkit: Toolkit, tmp_path: Path, content: str | None, code: int
-) -> None:
+def test_a_file_that_is_no_episode_is_refused(toolkit, tmp_path, content, code) -> None:
     file = tmp_path / "episode.json"
     if content is not None:
         file.write_text(content, encoding="utf-8")

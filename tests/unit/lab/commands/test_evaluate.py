@@ -45,9 +45,7 @@ def estimates(document: Mapping[str, Any], regime: str) -> dict[str, float]:
     return {name: row[name]["estimate"] for name in ("success", "calls", "exposed")}
 
 
-def test_the_reference_agent_leaves_a_study_with_the_figures_of_its_own_episodes(
-    toolkit: Toolkit, tmp_path: Path
-) -> None:
+def test_the_reference_agent_leaves_a_study_with_the_figures_of_its_own_episodes(toolkit, tmp_path) -> None:
     done = toolkit("evaluate", "--model", "reference", *FEW, "--out", tmp_path, "--json").json()
     expected = {regime: by_hand(regime, 3, 2) for regime in ("clean", "faults_p025")}
     for regime, figures in expected.items():
@@ -85,9 +83,7 @@ def test_shared_samples_are_recorded_with_the_study(toolkit: Toolkit, tmp_path: 
 
 
 @pytest.mark.parametrize("engine", ["vllm", "endpoint"])
-def test_engines_that_cannot_share_samples_are_refused_before_anything_is_loaded(
-    toolkit: Toolkit, engine: str
-) -> None:
+def test_engines_that_cannot_share_samples_are_refused_before_anything_is_loaded(toolkit, engine) -> None:
     options = ("--endpoint", "http://localhost:1/v1") if engine == "endpoint" else ()
     asked = ("evaluate", "--model", "no/such/model", "--engine", engine, *options, "--couple")
     toolkit(*asked).refused(2, "cannot share its samples")
@@ -102,9 +98,7 @@ def test_engines_that_cannot_share_samples_are_refused_before_anything_is_loaded
         (("--engine-option", "tensor_parallel=2", "--executor", "ray"), "see one GPU each"),
     ],
 )
-def test_engine_options_that_cannot_be_are_refused_before_anything_is_loaded(
-    toolkit: Toolkit, options: tuple[object, ...], said: str
-) -> None:
+def test_engine_options_that_cannot_be_are_refused_before_anything_is_loaded(toolkit, options, said) -> None:
     toolkit("evaluate", "--model", "no/such/model", "--engine", "vllm", *options).refused(2, said)
 
 

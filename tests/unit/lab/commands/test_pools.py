@@ -57,9 +57,7 @@ def test_pools_that_are_not_here_are_an_input_that_is_missing(toolkit: Toolkit, 
 
 @pytest.mark.parametrize("build", [("pools", "build"), ("registers", "build", "published")])
 @pytest.mark.parametrize("there", ["another study", "another study, damaged", "a person's own work"])
-def test_another_studys_folder_is_not_overwritten(
-    toolkit: Toolkit, alone: Home, build: tuple[str, ...], there: str
-) -> None:
+def test_another_studys_folder_is_not_overwritten(toolkit, alone, build, there) -> None:
     folder = alone.registers / "another"
     other = CHECKOUT / "registers" / ("published" if build[0] == "pools" else "task-pools")
     shutil.copytree(other, folder)
@@ -74,9 +72,7 @@ def test_another_studys_folder_is_not_overwritten(
 
 
 @pytest.mark.parametrize("command", ["decide H2a", "decide --all", "explain H2a", "reproduce"])
-def test_where_no_study_has_runs_nothing_is_decided_silently(
-    toolkit: Toolkit, few: Home, command: str
-) -> None:
+def test_where_no_study_has_runs_nothing_is_decided_silently(toolkit, few, command) -> None:
     shutil.rmtree(few.registers / "published")
     toolkit(*command.split()).refused(3, "no study here has runs")
 
@@ -99,9 +95,7 @@ def test_a_check_fails_on_a_changed_file_and_on_one_too_many_and_writes_nothing(
 
 
 @pytest.mark.parametrize("damage", ["cut off", "damaged"])
-def test_a_build_that_was_cut_off_or_damaged_is_built_again_as_it_was(
-    toolkit: Toolkit, few: Home, damage: str
-) -> None:
+def test_a_build_that_was_cut_off_or_damaged_is_built_again_as_it_was(toolkit, few, damage) -> None:
     assert toolkit("pools", "build").code == 0
     folder = few.registers / "task-pools"
     whole, manifest = snapshot(folder), folder / "MANIFEST.json"

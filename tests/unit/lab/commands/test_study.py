@@ -28,9 +28,7 @@ def run(toolkit: Toolkit, *arguments: object) -> Result:
     return toolkit("study", "run", "small", "--processes", 1, *arguments)
 
 
-def test_a_run_is_played_counted_refused_by_its_name_and_kept_where_asked(
-    toolkit: Toolkit, small: Home
-) -> None:
+def test_a_run_is_played_counted_refused_by_its_name_and_kept_where_asked(toolkit, small) -> None:
     played = run(toolkit, "--run", RUN, "--json").json()
     assert (played["completed"], played["registers"]) == ([RUN], None)
     assert (small.root / "runs" / "small" / RUN / "COMPLETE.json").is_file()
@@ -105,9 +103,7 @@ def test_evidence_that_lacks_something_is_registered_only_where_that_is_asked(
     assert "INCOMPLETE" in rows.out
 
 
-def test_a_register_that_lacks_a_pool_is_told(
-    toolkit: Toolkit, small: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_register_that_lacks_a_pool_is_told(toolkit, small, monkeypatch) -> None:
     shutil.copytree(CHECKOUT / "registers" / "task-pools", small.registers / "task-pools")
     monkeypatch.setattr("toolkit.lab.task_pools.STUDY_POOLS", ("diagnostic", "another"))
     run(toolkit, "--run", RUN).refused(3, "lacks another")

@@ -9,7 +9,6 @@ from tests.conftest import Toolkit
 from toolkit.errors import UsageError
 from toolkit.lab.play import training_jobs
 from toolkit.lab.training.recipe import Recipe, load_recipe
-from toolkit.places import Home
 
 DRY = ("train", "--recipe", "qwen3.5-2b", "--dry-run")
 
@@ -30,9 +29,7 @@ def test_the_plan_says_where_every_setting_comes_from(plan: Callable[..., Any]) 
     assert {e["setting"]: e["source"] for e in settings}["lora.rank"] == "--set"
 
 
-def test_the_measured_time_of_a_run_lies_in_the_range_planned_for_it(
-    plan: Callable[..., Any], published: Any
-) -> None:
+def test_the_measured_time_of_a_run_lies_in_the_range_planned_for_it(plan, published) -> None:
     planned = {(r["condition"], r["arm"], r["seed"]): r["hours"] for r in plan()["runs"]}
     for row in published.rows("runs"):
         if row["accelerator"] == "H100":
@@ -58,9 +55,7 @@ def test_what_the_reader_measured_goes_before_what_is_here(plan: Callable[..., A
         (("--model", "other"), "model"),
     ],
 )
-def test_other_settings_than_were_measured_have_no_duration(
-    plan: Callable[..., Any], change: tuple[str, str], named: str
-) -> None:
+def test_other_settings_than_were_measured_have_no_duration(plan, change, named) -> None:
     found = plan(*change)
     assert found["time"] == {"verdict": "not_evaluable"}
     (lack,) = found["lacks"]
@@ -68,9 +63,7 @@ def test_other_settings_than_were_measured_have_no_duration(
     assert "--seconds-per-step" in lack
 
 
-def test_a_project_without_measurements_says_so_and_has_the_study_named(
-    toolkit: Toolkit, alone: Home, plan: Callable[..., Any]
-) -> None:
+def test_a_project_without_measurements_says_so_and_has_the_study_named(toolkit, alone, plan) -> None:
     (alone.cards / "costs.toml").unlink()
     planned = plan("--study", "embedded")
     assert planned["time"] == {"verdict": "not_evaluable"}

@@ -147,9 +147,7 @@ class TestKeys:
             ),
         ],
     )
-    def test_free_text_never_changes_a_key(
-        self, tool: str, one: dict[str, Any], other: dict[str, Any]
-    ) -> None:
+    def test_free_text_never_changes_a_key(self, tool, one, other) -> None:
         keys = []
         for arguments in (one, other):
             at = desk(CLEAN)

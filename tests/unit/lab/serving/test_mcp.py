@@ -114,9 +114,7 @@ def running(record: Path, interrupts: str = "SIG_DFL") -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_a_client_of_the_official_package_is_told_of_the_task_and_carries_it_out(
-    tmp_path: Path, mode: str
-) -> None:
+def test_a_client_of_the_official_package_is_told_of_the_task_and_carries_it_out(tmp_path, mode) -> None:
     program, *arguments = command(tmp_path / "episode.json")
     server = StdioServerParameters(command=program, args=arguments, cwd=CHECKOUT)
     # The library would take the stderr of the moment it was first imported, which tests may have changed.
@@ -235,9 +233,7 @@ def test_calls_sent_at_once_are_made_and_answered_in_their_order(tmp_path: Path)
     ],
     ids=range(11),
 )
-def test_a_line_that_is_no_request_is_answered_and_serving_goes_on(
-    tmp_path: Path, line: str, identifier: Any, code: int
-) -> None:
+def test_a_line_that_is_no_request_is_answered_and_serving_goes_on(tmp_path, line, identifier, code) -> None:
     error, answer = answers(tmp_path / "episode.json", line, waiting("1"))
     assert (error["id"], error["error"]["code"]) == (identifier, code)
     assert answer["result"]["structuredContent"] == {"waited": 1}
@@ -289,9 +285,7 @@ def test_a_client_that_is_killed_amid_a_line_leaves_a_graded_record(tmp_path: Pa
     # In the background of a script a shell has interrupts ignored.
     [("SIG_DFL", signal.SIGTERM), ("SIG_DFL", signal.SIGINT), ("SIG_IGN", signal.SIGTERM)],
 )
-def test_a_server_that_is_stopped_leaves_a_graded_record(
-    tmp_path: Path, interrupts: str, number: int
-) -> None:
+def test_a_server_that_is_stopped_leaves_a_graded_record(tmp_path, interrupts, number) -> None:
     path = tmp_path / "episode.json"
     with running(path, interrupts) as process:
         process.stdin.write(json.dumps(call({"name": "nothing"})).encode() + b"\n")

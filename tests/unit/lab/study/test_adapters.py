@@ -44,9 +44,7 @@ ROW = {
         ({"adapter": None}, IncompleteError, "too large for its row"),
     ],
 )
-def test_what_is_not_a_row_s_adapter_is_refused(
-    change: dict[str, Any], error: type[Exception], text: str
-) -> None:
+def test_what_is_not_a_row_s_adapter_is_refused(change, error, text) -> None:
     with pytest.raises(error, match=text):
         read_adapter({**ROW, **change}, "x-paired-s0")
 

@@ -140,9 +140,7 @@ def test_a_pool_that_is_not_the_specified_one_is_named(tmp_path: Path) -> None:
         assembled(workplace, runs)
 
 
-def test_registers_on_a_full_disk_stay_as_they_were(
-    study: Study, workplace: Workplace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_registers_on_a_full_disk_stay_as_they_were(study, workplace, monkeypatch) -> None:
     before = snapshot(study.folder)
     whole = Path.write_bytes
 
@@ -212,9 +210,7 @@ DEFECTS: list[tuple[str, Callable[[list[Any]], list[Any]], str]] = [
 
 
 @pytest.mark.parametrize(("table", "defect", "said"), DEFECTS)
-def test_what_evidence_lacks_is_said(
-    evidence: Segment, table: str, defect: Callable[[list[Any]], list[Any]], said: str
-) -> None:
+def test_what_evidence_lacks_is_said(evidence, table, defect, said) -> None:
     assert said in " ".join(lacking(evidence | {table: defect(evidence[table])}))
 
 

@@ -115,9 +115,7 @@ def _segments(run: LanguageModelSpecification) -> Iterator[bytes]:
         yield raw
 
 
-def test_every_register_of_a_run_at_the_paper_s_maxima_is_concluded_written_and_verified(
-    tmp_path: Path,
-) -> None:
+def test_every_register_of_a_run_at_the_paper_s_maxima_is_concluded_written_and_verified(tmp_path) -> None:
     """6,144 tokens a rollout, 8 rollouts a group, 24 groups a step, 100 steps, 21 calls an episode."""
     run = paper_run()
     raw = list(_segments(run))
@@ -163,9 +161,7 @@ def test_the_paper_s_runs_and_every_shipped_run_fit() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_sizes_that_a_column_or_a_file_cannot_hold_are_refused(
-    run: Specification, coordinates: int | None, said: str
-) -> None:
+def test_sizes_that_a_column_or_a_file_cannot_hold_are_refused(run, coordinates, said) -> None:
     with pytest.raises(UsageError, match=said.replace(".", r"\.")) as raised:
         check_capacity(run, coordinates)
     error = raised.value

@@ -259,9 +259,7 @@ def test_checkpoints_that_a_run_does_not_keep_are_too_much(drawn: dict[str, list
     assert lacking(run, drawn | {"checkpoints": []}) == ""
 
 
-def test_all_groups_of_a_resampled_run_s_first_step_are_those_that_its_seeds_draw(
-    study: Study, registers: Any
-) -> None:
+def test_all_groups_of_a_resampled_run_s_first_step_are_those_that_its_seeds_draw(study, registers) -> None:
     run = run_of("resampled")
     rows = Replayer(study, run.run_id).rows("groups")
     last = max(at for at, row in enumerate(rows) if row["step"] == 1)

@@ -142,9 +142,7 @@ def test_a_study_that_was_cut_off_anywhere_goes_on_to_the_same_bytes(
     assert lasting[0] == lasting[1]
 
 
-def test_another_checkpoint_than_registered_stops_a_study_before_anything_is_played(
-    trained: Study, runs: tuple[Specification, ...]
-) -> None:
+def test_another_checkpoint_than_registered_stops_a_study_before_anything_is_played(trained, runs) -> None:
     rows = [dict(row) for row in trained.rows("checkpoints")]
     rows[-1]["sha256"] = "0" * 64
     other: Any = Changed(trained, {"checkpoints": rows})
@@ -164,9 +162,7 @@ def test_a_study_that_lacks_the_run_is_named(trained: Study, runs: tuple[Specifi
 
 
 @pytest.mark.parametrize("given", [None, 2])
-def test_a_worker_that_was_handed_no_checkpoint_or_another_plays_nothing(
-    trained: Study, runs: tuple[Specification, ...], given: int | None
-) -> None:
+def test_a_worker_that_was_handed_no_checkpoint_or_another_plays_nothing(trained, runs, given) -> None:
     handed = given if given is None else given_by(runs, lambda _: trained)(runs[0], given)
     with pytest.raises(DamagedError, match="was not handed what it evaluates"):
         play_segment(runs[0], 4, handed)
@@ -180,9 +176,7 @@ def test_a_copy_that_was_changed_is_damage(evaluated: Study, check: Any) -> None
         check(Changed(evaluated, {"checkpoints": rows}))
 
 
-def test_a_group_too_much_is_no_evidence_of_a_run_that_trains_nothing(
-    trained: Study, runs: tuple[Specification, ...]
-) -> None:
+def test_a_group_too_much_is_no_evidence_of_a_run_that_trains_nothing(trained, runs) -> None:
     groups = trained.run_columns(
         "groups", runs[0].checkpoints["run"], ("run_id", "step", "position", "observed_rewards")
     )
@@ -199,9 +193,7 @@ def test_its_rows_are_replayed_and_audited(evaluated: Study, runs: tuple[Specifi
         replayer.rollout(1, 0, 0)
 
 
-def test_a_replay_holds_the_copies_against_their_digest(
-    evaluated: Study, runs: tuple[Specification, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_replay_holds_the_copies_against_their_digest(evaluated, runs, monkeypatch) -> None:
     other = replace(runs[0], checkpoints={**runs[0].checkpoints, "sha256": "0" * 64})
     monkeypatch.setattr("toolkit.lab.verification.replay.specification_of", lambda *_: other)
     with pytest.raises(DamagedError, match="registered to evaluate"):

@@ -94,9 +94,7 @@ def test_own_and_shared_samples_are_not_mixed(tmp_path: Path) -> None:
         play(tmp_path / "own", QUICK)
 
 
-def test_the_shared_samples_of_a_set_know_no_model_and_the_diagnostic_has_its_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_shared_samples_of_a_set_know_no_model_and_the_diagnostic_has_its_own(monkeypatch) -> None:
     asked = Asked(("clean", "faults_p025"), tasks=2, schedules=2, sampling="shared", seed=3)
     seeds: dict[str, list[list[int]]] = {}
     for model in ("one", "other"):

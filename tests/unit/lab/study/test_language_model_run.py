@@ -121,16 +121,12 @@ def check_gone_on_with(folder: Path, whole: Path, model: str) -> None:
     assert second["ended_at"]
 
 
-def test_a_run_that_was_cut_off_and_gone_on_with_leaves_the_same_bytes(
-    cut: Path, whole: Path, model: str
-) -> None:
+def test_a_run_that_was_cut_off_and_gone_on_with_leaves_the_same_bytes(cut, whole, model) -> None:
     check_gone_on_with(cut, whole, model)
 
 
 @pytest.mark.slow
-def test_a_run_that_was_killed_and_gone_on_with_leaves_the_same_bytes(
-    whole: Path, model: str, tmp_path: Path
-) -> None:
+def test_a_run_that_was_killed_and_gone_on_with_leaves_the_same_bytes(whole, model, tmp_path) -> None:
     command = [sys.executable, "-m", "tests.unit.lab.study.train_in_a_folder", tmp_path, model, "3"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (CHECKOUT, SMALL_MODEL)))}
     ended = subprocess.run(

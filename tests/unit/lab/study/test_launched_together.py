@@ -116,9 +116,7 @@ def test_what_two_began_is_not_gone_on_with_by_one(killed: Path, model: str) -> 
     assert len(attempts(killed / RUN)) == 1
 
 
-def test_what_two_began_and_two_go_on_with_after_a_kill_has_the_same_bytes(
-    killed: Path, together: Path, model: str
-) -> None:
+def test_what_two_began_and_two_go_on_with_after_a_kill_has_the_same_bytes(killed, together, model) -> None:
     assert not (killed / RUN / "COMPLETE.json").exists()
     ended = launch(2, killed, model)
     assert ended.returncode == 0, ended.stderr

@@ -29,7 +29,6 @@ from toolkit.lab.play.matrix import EVERYTHING, Selection, check_agreement
 from toolkit.lab.training.recipe import load_recipe
 from toolkit.places import Home
 from toolkit.prereg.registration import Registration, load_registration
-from toolkit.registers.study import Study
 from toolkit.rules.rulebook import rulebook_of
 
 PAPER = load_recipe("qwen3.5-2b")
@@ -50,9 +49,7 @@ def measurements(home: Home) -> Measurements:
     return read
 
 
-def test_counted_episodes_are_those_that_every_published_run_played(
-    registration: Registration, published: Any
-) -> None:
+def test_counted_episodes_are_those_that_every_published_run_played(registration, published) -> None:
     """The published runs of one place in the matrix: 14, and the replication of one of them."""
     counted = {
         (c.condition, c.arm, c.seed): c for c in map(count_run, runs_of(rulebook_of(registration), FIRST))
@@ -69,9 +66,7 @@ def test_counted_episodes_are_those_that_every_published_run_played(
         )
 
 
-def test_counted_episodes_are_those_of_every_embedded_run(
-    registration: Registration, embedded: Study
-) -> None:
+def test_counted_episodes_are_those_of_every_embedded_run(registration, embedded) -> None:
     counted = {run.run_id: count_run(run).episodes for run in runs_of(rulebook_of(registration), EVERYTHING)}
     assert counted == {run["run_id"]: run["episodes"] for run in embedded.rows("runs")}
 
@@ -79,9 +74,7 @@ def test_counted_episodes_are_those_of_every_embedded_run(
 @pytest.mark.parametrize(
     "change", ["step.prompts=12", "step.rollouts=4", "step.steps=200", "step.checkpoint_every=50"]
 )
-def test_a_recipe_of_other_sizes_is_refused_for_a_registered_run(
-    registration: Registration, change: str
-) -> None:
+def test_a_recipe_of_other_sizes_is_refused_for_a_registered_run(registration, change) -> None:
     run = runs_of(rulebook_of(registration), FIRST)[0]
     check_agreement(load_recipe("qwen3.5-2b"), run, "here")
     with pytest.raises(UsageError, match=change.partition("=")[0]):
@@ -113,9 +106,7 @@ def test_a_malformed_list_of_measured_runs_is_damaged(home: Home, tmp_path: Path
         "SELECT run_id, 'x', episodes FROM runs",
     ],
 )
-def test_a_query_that_gives_no_measured_runs_is_damaged(
-    measurements: Measurements, published: Any, query: str
-) -> None:
+def test_a_query_that_gives_no_measured_runs_is_damaged(measurements, published, query) -> None:
     with pytest.raises(DamagedError, match="something else than measured runs"):
         replace(measurements, query=query).basis(published)
 

@@ -62,9 +62,7 @@ def figures(published: Study) -> Figures:
 
 
 @pytest.mark.parametrize(("table", "columns"), [(TABLE, COLUMNS), (FRACTIONS, SHARES)])
-def test_figures_are_the_papers_to_every_printed_digit(
-    figures: Figures, table: str, columns: tuple[tuple[str, str, str], ...]
-) -> None:
+def test_figures_are_the_papers_to_every_printed_digit(figures, table, columns) -> None:
     for trajectory, step, numbers in printed(table):
         found = [f"{figures[trajectory, step, *column]['value']:.3f}" for column in columns]
         assert found == numbers, (trajectory, step)

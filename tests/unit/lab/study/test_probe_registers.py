@@ -4,7 +4,6 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,9 +39,7 @@ def probe(registration: Registration, registered: dict[str, Specification]) -> d
     return design.required_probe(registration, registered.values())
 
 
-def test_every_run_of_tier_1_is_probed_at_every_checkpoint(
-    embedded: Study, probe: design.RegisteredProbe
-) -> None:
+def test_every_run_of_tier_1_is_probed_at_every_checkpoint(embedded, probe) -> None:
     assert len(probe.runs) == 14
     expected = {("base", 0), *((each.run_id, step) for each in probe.runs for step in range(20, 101, 20))}
     for scored in ("all", "actions"):
@@ -50,9 +47,7 @@ def test_every_run_of_tier_1_is_probed_at_every_checkpoint(
         assert {(row["trajectory"], row["step"]) for row in rows} == expected
 
 
-def test_the_untrained_policy_probed_again_is_what_is_registered(
-    embedded: Study, probe: design.RegisteredProbe
-) -> None:
+def test_the_untrained_policy_probed_again_is_what_is_registered(embedded, probe) -> None:
     rows = {each.run_id: rows_of_run(embedded, "checkpoints", each.run_id) for each in probe.runs}
     base = run.probe_jobs(probe.design, probe.runs, rows)[0]
     files = probed.probe_trajectory(base)
@@ -67,18 +62,14 @@ def test_the_untrained_policy_probed_again_is_what_is_registered(
     assert files["base.parquet"] == path.read_bytes()
 
 
-def test_figures_computed_from_the_evidence_alone_are_those_stored(
-    embedded: Study, probe: design.RegisteredProbe
-) -> None:
+def test_figures_computed_from_the_evidence_alone_are_those_stored(embedded, probe) -> None:
     meant = [row for row in report.report(embedded, RUN).checkpoints if row["step"] in (20, 100)]
     compared, residual = report.recompute(embedded, meant, probe, lambda _: None)
     assert compared == 2 * 16 * 64 + len(meant) * (1 + 4 + 64 + 16 + 31)
     assert residual < 1e-12
 
 
-def test_a_decision_on_the_probe_names_the_evidence_that_it_rests_on(
-    embedded: Study, toolkit: Callable[..., Result]
-) -> None:
+def test_a_decision_on_the_probe_names_the_evidence_that_it_rests_on(embedded, toolkit) -> None:
     (decision,) = toolkit("decide", "P13", "--study", "embedded", "--json").json()
     (named,) = [read["files"] for read in decision["registers"] if read["config"] == "probe_gram"]
     probed_ones = ("base", "c2-paired-s0", "c2-paired-s1", "c2-paired-s2")
@@ -104,9 +95,7 @@ def test_a_table_of_a_place_is_derived_from_its_trajectory_s_evidence_alone(
             )
 
 
-def test_figures_of_what_was_not_probed_are_not_there(
-    embedded: Study, published: Study, probe: design.RegisteredProbe
-) -> None:
+def test_figures_of_what_was_not_probed_are_not_there(embedded, published, probe) -> None:
     for place in (Place(RUN, 21, "all"), Place(RUN, 20, "tokens")):
         with pytest.raises(IncompleteError, match="a checkpoint has no evidence") as error:
             figures.figures(embedded, probe.design, [place])
@@ -121,9 +110,7 @@ def rows(embedded: Study) -> dict[str, list[Row]]:
     return {name: embedded.rows(name) for name in TABLES_OF_PROBE}
 
 
-def test_what_does_not_follow_from_evidence_and_design_is_named(
-    embedded: Study, rows: dict[str, list[Row]], probe: design.RegisteredProbe
-) -> None:
+def test_what_does_not_follow_from_evidence_and_design_is_named(embedded, rows, probe) -> None:
     def refused(table: str, study: Any, by: design.RegisteredProbe) -> None:
         with pytest.raises(DamagedError, match=rf"{table}\.\w+ is not what follows from"):
             report.recompute(study, meant, by, lambda _: None)
@@ -139,9 +126,7 @@ def test_what_does_not_follow_from_evidence_and_design_is_named(
     refused("probe_indices", Changed(embedded, rows), other)
 
 
-def test_drifts_of_other_checkpoints_are_noticed(
-    embedded: Study, rows: dict[str, list[Row]], probe: design.RegisteredProbe
-) -> None:
+def test_drifts_of_other_checkpoints_are_noticed(embedded, rows, probe) -> None:
     meant = report.report(embedded, "base").checkpoints
     fewer = [row for row in rows["probe_drift"] if row["trajectory"] != RUN]
     with pytest.raises(VerificationError, match="probe_drift is not on the registered checkpoints") as error:
@@ -149,9 +134,7 @@ def test_drifts_of_other_checkpoints_are_noticed(
     assert RUN in str(error.value.found)
 
 
-def test_the_probe_s_seeds_hold_the_amendment_s_tokens(
-    registration: Registration, probe: design.RegisteredProbe, tmp_path: Path
-) -> None:
+def test_the_probe_s_seeds_hold_the_amendment_s_tokens(registration, probe, tmp_path) -> None:
     assert probe.design.root == f"embedded {amendment_anchor(registration, 'A1')}"
     assert amendment_anchor(registration, "A1") != anchor(registration)
     shutil.copytree(registration.folder, tmp_path / "embedded")
@@ -172,9 +155,7 @@ def test_the_probe_s_seeds_hold_the_amendment_s_tokens(
         amendment_anchor(changed, "A1")
 
 
-def test_an_amendment_that_reads_what_was_there_does_not_concern_its_own_probe_alone(
-    registration: Registration,
-) -> None:
+def test_an_amendment_that_reads_what_was_there_does_not_concern_its_own_probe_alone(registration) -> None:
     assert own_data_amendments(registration) == {"A1"}
     (amendment,) = registration.amendments
     for old, new in (
@@ -187,9 +168,7 @@ def test_an_amendment_that_reads_what_was_there_does_not_concern_its_own_probe_a
         assert own_data_amendments(changed) == frozenset()
 
 
-def test_what_was_measured_says_by_which_design(
-    embedded: Study, rows: dict[str, list[Row]], probe: design.RegisteredProbe
-) -> None:
+def test_what_was_measured_says_by_which_design(embedded, rows, probe) -> None:
     def holds(**tables: list[Row] | None) -> bool:
         return design.is_measured_by(probe.design, Changed(embedded, tables))  # type: ignore[arg-type]
 
@@ -214,9 +193,7 @@ def test_a_registration_without_a_probe_says_so(registered: dict[str, Specificat
         design.required_probe(other, registered.values())
 
 
-def test_a_row_of_evidence_is_probed_again_and_what_was_changed_in_it_noticed(
-    embedded: Study, probe: design.RegisteredProbe
-) -> None:
+def test_a_row_of_evidence_is_probed_again_and_what_was_changed_in_it_noticed(embedded, probe) -> None:
     prober = ProbeReplayer(embedded, probe)
     first, *_, last = prober.rows(RUN)
     for row in (first, last):
@@ -232,9 +209,7 @@ def test_a_row_of_evidence_is_probed_again_and_what_was_changed_in_it_noticed(
             prober.check({**first, **place})
 
 
-def test_an_audit_draws_evidence_where_a_probe_is_registered(
-    embedded: Study, registered: dict[str, Specification], probe: design.RegisteredProbe
-) -> None:
+def test_an_audit_draws_evidence_where_a_probe_is_registered(embedded, registered, probe) -> None:
     done = audit(embedded, 5, 3, registered, lambda *_: None, probe=probe)
     assert done.sampled == {"episodes": 1, "groups": 1, "luck_share": 1, "checkpoints": 1, "probe_gram": 1}
 

@@ -105,9 +105,7 @@ def gram_of(probed: MeasuredProbe, trajectory: str, step: int, noise: str) -> li
     return [row for row in listed if (row["step"], row["noise"]) == (step, noise)]
 
 
-def test_its_gram_matrices_are_those_of_scores_from_a_loop_of_backward_passes(
-    base: Path, probed: MeasuredProbe
-) -> None:
+def test_its_gram_matrices_are_those_of_scores_from_a_loop_of_backward_passes(base, probed) -> None:
     """Of the first task of each set."""
     run = RUNS[1]
     model = small.adapted(base, specification(base, run), 12)  # as the row of step 10 was made
@@ -146,9 +144,7 @@ def test_a_rollout_is_sampled_from_the_seed_of_its_place(base: Path) -> None:
         tokens.append(token)
 
 
-def test_a_reward_is_the_true_outcome_of_the_rollout_s_desk(
-    base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reward_is_the_true_outcome_of_the_rollout_s_desk(base, monkeypatch) -> None:
     """Task by task, schedule by schedule: a desk is a success here where its schedule's seed is odd."""
     model = small.adapted(base, specification(base, RUNS[0]), 2)
     monkeypatch.setattr(language_model, "Recorded", GRADED)
@@ -191,9 +187,7 @@ def test_a_stop_leaves_what_was_finished(jobs: tuple[ProbeJob, ...], folder: Pat
     assert snapshot(tmp_path) == snapshot(folder)
 
 
-def test_its_tables_obey_the_schema_and_name_the_adapters_that_were_scored(
-    jobs: tuple[ProbeJob, ...], rows: dict[str, list[Row]], probed: MeasuredProbe
-) -> None:
+def test_its_tables_obey_the_schema_and_name_the_adapters_that_were_scored(jobs, rows, probed) -> None:
     assembly = probed.added_to(Assembly({}, {}))
     assert set(assembly.files) == set(TABLES_OF_PROBE)
     for name, part in probed.rows.items():
@@ -212,9 +206,7 @@ def test_its_tables_obey_the_schema_and_name_the_adapters_that_were_scored(
     assert len({row["adapter_fingerprint"] for row in stored.values()}) == len(stored)
 
 
-def test_what_was_probed_of_another_adapter_recipe_or_model_is_not_kept(
-    jobs: tuple[ProbeJob, ...], folder: Path, base: Path
-) -> None:
+def test_what_was_probed_of_another_adapter_recipe_or_model_is_not_kept(jobs, folder, base) -> None:
     job = jobs[1]
     assert read_probed(folder, job) is not None
     first, *others = job.checkpoints
@@ -226,9 +218,7 @@ def test_what_was_probed_of_another_adapter_recipe_or_model_is_not_kept(
         assert read_probed(folder, changed) is None
 
 
-def test_an_adapter_of_other_bytes_than_its_row_s_is_refused(
-    jobs: tuple[ProbeJob, ...], tmp_path: Path
-) -> None:
+def test_an_adapter_of_other_bytes_than_its_row_s_is_refused(jobs, tmp_path) -> None:
     row = jobs[1].checkpoints[0]
     raw = bytearray(base64.b64decode(row["adapter"]))
     raw[-1] ^= 1
@@ -246,9 +236,7 @@ def test_another_base_model_is_refused(jobs: tuple[ProbeJob, ...], tmp_path: Pat
     assert error.value.found == f"{tmp_path / 'other'} at {other.model_commit}"
 
 
-def test_an_adapter_of_another_recipe_is_refused_and_so_are_other_coordinates(
-    jobs: tuple[ProbeJob, ...], base: Path, tmp_path: Path
-) -> None:
+def test_an_adapter_of_another_recipe_is_refused_and_so_are_other_coordinates(jobs, base, tmp_path) -> None:
     other = specification(base, RUNS[0], "lora.rank=4", "lora.alpha=8")
     row = small.adapter_row(small.adapted(base, other, 3), RUNS[0], 10, tmp_path / "adapter")
     foreign = replace(jobs[1], checkpoints=(row,))
@@ -258,9 +246,7 @@ def test_an_adapter_of_another_recipe_is_refused_and_so_are_other_coordinates(
         probe_all(tmp_path / "probe", [jobs[0], replace(foreign, run=other)])
 
 
-def test_only_the_arms_of_one_seed_have_to_begin_from_one_adapter(
-    base: Path, rows: dict[str, list[Row]]
-) -> None:
+def test_only_the_arms_of_one_seed_have_to_begin_from_one_adapter(base, rows) -> None:
     first, second = (specification(base, run) for run in RUNS)
     changed = {**rows, RUNS[1]: [{**rows[RUNS[1]][0], "sha256": "0" * 64}, *rows[RUNS[1]][1:]]}
     with pytest.raises(DamagedError, match="began from another policy"):

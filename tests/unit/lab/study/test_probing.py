@@ -7,7 +7,6 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -71,9 +70,7 @@ def folder(jobs: tuple[ProbeJob, ...], tmp_path_factory: pytest.TempPathFactory)
     return place
 
 
-def test_the_untrained_policy_is_probed_once_and_each_run_at_the_steps_that_are_asked_for(
-    jobs: tuple[ProbeJob, ...], rows: dict[str, list[Row]]
-) -> None:
+def test_the_untrained_policy_is_probed_once_and_each_run_at_the_steps_that_are_asked_for(jobs, rows) -> None:
     assert [(job.trajectory, [row["step"] for row in job.checkpoints]) for job in jobs] == [
         ("base", [0]),
         *((run, [20, 40]) for run in RUNS),
@@ -92,9 +89,7 @@ def probe_in(folder: str) -> None:
     probe_all(Path(folder), jobs_of({run: checkpoints(run) for run in RUNS}))
 
 
-def test_a_kill_leaves_what_was_finished_and_no_other_byte(
-    jobs: tuple[ProbeJob, ...], folder: Path, tmp_path: Path
-) -> None:
+def test_a_kill_leaves_what_was_finished_and_no_other_byte(jobs, folder, tmp_path) -> None:
     script = "import sys; from tests.unit.lab.study.test_probing import probe_in; probe_in(sys.argv[1])"
     process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], cwd=CHECKOUT)
     while not list(tmp_path.glob("*.json")):
@@ -110,9 +105,7 @@ def test_a_kill_leaves_what_was_finished_and_no_other_byte(
 
 
 @pytest.mark.parametrize("damage", ["cut-evidence", "changed-figures", "missing-evidence", "no-json"])
-def test_a_damaged_trajectory_is_probed_again(
-    damage: str, jobs: tuple[ProbeJob, ...], folder: Path, tmp_path: Path
-) -> None:
+def test_a_damaged_trajectory_is_probed_again(damage, jobs, folder, tmp_path) -> None:
     for name, raw in snapshot(folder).items():
         (tmp_path / name).write_bytes(raw)
     evidence, figures = tmp_path / f"{RUNS[0]}.parquet", tmp_path / f"{RUNS[0]}.json"
@@ -175,9 +168,7 @@ DIVERGED = checkpoint_row("x", Weights(0, (float("nan"), *untrained(16)[1:]), ZE
     ],
     ids=["tasks that the runs did not meet", "a changed checkpoint", "parameters that diverged"],
 )
-def test_what_was_not_played_like_this_is_refused(
-    jobs: tuple[ProbeJob, ...], tmp_path: Path, change: dict[str, Any], said: str
-) -> None:
+def test_what_was_not_played_like_this_is_refused(jobs, tmp_path, change, said) -> None:
     with pytest.raises((DamagedError, VerificationError), match=said):
         probe_all(tmp_path, [replace(jobs[0], **change)])
     assert not list(tmp_path.glob("*.json"))

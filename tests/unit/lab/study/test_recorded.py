@@ -9,7 +9,6 @@ from toolkit.errors import VerificationError
 from toolkit.lab.play.rows import rows_of_run
 from toolkit.lab.verification.recorded import ReplayedEpisode, choose_of_runs, choose_pairs, playable
 from toolkit.lab.verification.replay import Replayer
-from toolkit.places import Home
 from toolkit.registers.row_tables import FAULTS
 from toolkit.registers.study import Study, open_study
 
@@ -61,9 +60,7 @@ def test_an_episode_that_comes_out_otherwise_stops(embedded: Study, monkeypatch:
         choose_pairs(embedded)
 
 
-def test_runs_of_other_code_and_studies_without_rows_are_left_alone(
-    embedded: Study, published: Study
-) -> None:
+def test_runs_of_other_code_and_studies_without_rows_are_left_alone(embedded, published) -> None:
     assert choose_pairs(published) == ()
     run = next(row for row in embedded.rows("runs") if row["arm"] == "paired")
     assert playable(run) is not None
@@ -97,9 +94,7 @@ def test_of_a_run_a_success_a_failure_and_a_fault_of_its_last_evaluation_are_pla
         assert sum(call.charged for call in each.episode.trace or ()) == each.row["calls"]
 
 
-def test_a_run_without_played_episodes_says_why(
-    embedded: Study, home: Home, of_runs: dict[str, tuple[ReplayedEpisode, ...] | str]
-) -> None:
+def test_a_run_without_played_episodes_says_why(embedded, home, of_runs) -> None:
     whole = {
         name: choose_of_runs(open_study(home.study_folder(name))) for name in ("map", "bfcl", "small-lm")
     }

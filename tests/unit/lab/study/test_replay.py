@@ -109,9 +109,7 @@ def more(rows: list[Any], row: int, column: str, *at: int, by: float = 1) -> Non
         ),
     ],
 )
-def test_what_was_changed_in_a_row_is_noticed(
-    embedded: Study, tmp_path: Path, table: str, row: int, change: Any, where: str
-) -> None:
+def test_what_was_changed_in_a_row_is_noticed(embedded, tmp_path, table, row, change, where) -> None:
     forged = changed(embedded, tmp_path, table, change)
     with pytest.raises(VerificationError, match="came out otherwise") as error:
         forged.check(table, forged.rows(table)[row])
@@ -126,9 +124,7 @@ def test_what_was_changed_in_a_row_is_noticed(
         ("checkpoints", lambda rows: more(rows, 0, "parameters", 0, by=1e-15), "not those that were written"),
     ],
 )
-def test_what_was_changed_on_the_way_to_a_rollout_is_noticed(
-    embedded: Study, tmp_path: Path, table: str, change: Any, said: str
-) -> None:
+def test_what_was_changed_on_the_way_to_a_rollout_is_noticed(embedded, tmp_path, table, change, said) -> None:
     with pytest.raises((VerificationError, DamagedError), match=said):
         changed(embedded, tmp_path, table, change).rollout(3, 0, 0)
 
@@ -150,9 +146,7 @@ def test_an_audit_draws_the_same_rows_for_the_same_seed_and_knows_how_many_there
     assert first.rows == sum(pq.read_metadata(file).num_rows for file in files)
 
 
-def test_a_run_of_another_specification_than_registered_is_noticed(
-    embedded: Study, registered: dict[str, Specification]
-) -> None:
+def test_a_run_of_another_specification_than_registered_is_noticed(embedded, registered) -> None:
     others = {name: replace(run, learning_rate="0.004") for name, run in registered.items()}
     with pytest.raises(VerificationError, match="the specification of") as error:
         audit(embedded, 1, 0, others, nothing)
@@ -169,9 +163,7 @@ def test_the_command_replays_an_evaluation(toolkit: Callable[..., Result]) -> No
     assert (document["verdict"], document["task"]) == ("verified", "validation:3")
 
 
-def test_the_command_draws_rows_that_nobody_can_foresee_and_the_same_again(
-    toolkit: Callable[..., Result],
-) -> None:
+def test_the_command_draws_rows_that_nobody_can_foresee_and_the_same_again(toolkit) -> None:
     command = ("registers", "audit", "--study", "embedded", "--sample", 2)
     first, second = (toolkit(*command, "--json").json() for _ in range(2))
     assert first["seed"] != second["seed"]
@@ -214,8 +206,6 @@ def test_the_command_audits_rows_and_refuses_summary_figures(toolkit: Callable[.
         ("--run", RUN, "--step", 5, "--position", 24, "--slot", 0),
     ],
 )
-def test_a_place_that_is_none_is_wrong_usage(
-    toolkit: Callable[..., Result], place: tuple[object, ...]
-) -> None:
+def test_a_place_that_is_none_is_wrong_usage(toolkit, place) -> None:
     result = toolkit("episode", "replay", "--study", "embedded", *place)
     assert (result.code, result.out) == (2, "")

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.conftest import Toolkit
 from tests.unit.stack import require_tensorboard, require_trainer
 from toolkit.errors import UsageError
 from toolkit.lab.play import language_model_run, reporting
@@ -20,9 +19,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
 
 
-def test_a_tracker_that_is_not_installed_is_refused_with_the_way_to_it(
-    toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tracker_that_is_not_installed_is_refused_with_the_way_to_it(toolkit, monkeypatch) -> None:
     monkeypatch.setattr(reporting, "find_spec", lambda name: None if name == "wandb" else object())
     with pytest.raises(UsageError, match="not installed") as raised:
         reporting.check_trackers(["tensorboard", "wandb"])
@@ -55,9 +52,7 @@ def test_each_tracker_has_the_trainer_s_own_callback_and_a_place_in_the_run_s_fo
 
 
 @pytest.mark.slow
-def test_tensorboard_has_every_step_s_figures_and_the_run_is_complete_without_them(
-    tmp_path: Path,
-) -> None:
+def test_tensorboard_has_every_step_s_figures_and_the_run_is_complete_without_them(tmp_path) -> None:
     require_tensorboard()
     require_trainer()
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

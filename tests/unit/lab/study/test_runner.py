@@ -113,9 +113,7 @@ def test_kills_at_random_moments_leave_the_same_bytes(tmp_path: Path, processes:
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
-def test_a_runner_that_is_killed_or_interrupted_leaves_no_process_and_loses_nothing(
-    tmp_path: Path, end: signal.Signals
-) -> None:
+def test_a_runner_that_is_killed_or_interrupted_leaves_no_process_and_loses_nothing(tmp_path, end) -> None:
     with runner(
         tmp_path,
         60,  # so many that a starved test still finds the runner at work
@@ -153,18 +151,14 @@ def test_another_specification_is_refused(cut_off: RunFolder, change: Any, expec
     assert snapshot(cut_off.folder) == before
 
 
-def test_another_version_of_the_package_is_refused(
-    cut_off: RunFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_version_of_the_package_is_refused(cut_off, monkeypatch) -> None:
     monkeypatch.setattr("toolkit.__version__", "9.9.9")
     with pytest.raises(UsageError, match="another version"):
         play(cut_off.folder.parent, RUNS[:1])
 
 
 @pytest.mark.parametrize("keep", [0, 400, -1])
-def test_a_truncated_newest_segment_is_kept_aside_and_played_again(
-    cut_off: RunFolder, expected: dict[str, bytes], keep: int
-) -> None:
+def test_a_truncated_newest_segment_is_kept_aside_and_played_again(cut_off, expected, keep) -> None:
     newest = cut_off.segments[1]
     broken = newest.read_bytes()[:keep]
     newest.write_bytes(broken)
@@ -177,9 +171,7 @@ def test_a_truncated_newest_segment_is_kept_aside_and_played_again(
     assert "segment-001 was cut short or changed" in messages[0]
 
 
-def test_what_follows_a_broken_or_missing_segment_is_kept_aside_too(
-    cut_off: RunFolder, expected: dict[str, bytes]
-) -> None:
+def test_what_follows_a_broken_or_missing_segment_is_kept_aside_too(cut_off, expected) -> None:
     first, second = cut_off.segments[:2]
     first.write_bytes(first.read_bytes().replace(b"c2-paired", b"c3-paired"))
     play(cut_off.folder.parent, RUNS[:1])
@@ -198,9 +190,7 @@ def test_what_follows_a_broken_or_missing_segment_is_kept_aside_too(
     ("number", "foreign", "said"),
     [(1, RUNS[1].run_id, "another run"), (2, RUNS[0].run_id, "another place")],
 )
-def test_a_segment_of_another_run_or_place_is_refused(
-    cut_off: RunFolder, expected: dict[str, bytes], number: int, foreign: str, said: str
-) -> None:
+def test_a_segment_of_another_run_or_place_is_refused(cut_off, expected, number, foreign, said) -> None:
     cut_off.segments[number].write_bytes(expected[f"{foreign}/segment-001"])
     before = snapshot(cut_off.folder)
     with pytest.raises(DamagedError, match=said) as error:
@@ -264,9 +254,7 @@ def test_a_damaged_complete_file_is_damage(tmp_path: Path, content: bytes) -> No
         play(tmp_path, RUNS[:1])
 
 
-def test_a_run_whose_complete_file_was_removed_is_completed_from_its_segments(
-    tmp_path: Path, expected: dict[str, bytes]
-) -> None:
+def test_a_run_whose_complete_file_was_removed_is_completed_from_its_segments(tmp_path, expected) -> None:
     play(tmp_path)
     (tmp_path / RUNS[0].run_id / "COMPLETE.json").unlink()
     play(tmp_path, play=no_play)

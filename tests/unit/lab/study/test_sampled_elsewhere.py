@@ -179,9 +179,7 @@ def test_a_checkpoint_s_row_says_which_weights_it_met(probed: MeasuredProbe, lev
         assert figures == pytest.approx([used.mean(), used.min(), used.max()], rel=1e-4)
 
 
-def test_the_tables_obey_the_schema_and_only_the_weighted_estimator_sees_the_weights(
-    probed: MeasuredProbe,
-) -> None:
+def test_the_tables_obey_the_schema_and_only_the_weighted_estimator_sees_the_weights(probed) -> None:
     for name, rows in probed.rows.items():
         check_table(TABLES[name], to_arrow(TABLES[name], rows))
     assert probed.largest_residual < 1e-9
@@ -195,9 +193,7 @@ def test_a_rollout_ends_with_what_was_sampled_and_counts_no_more(probed: Measure
     assert max(lengths) == min(lengths) + 1
 
 
-def test_without_vllm_it_is_told_before_anything_is_sampled(
-    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_vllm_it_is_told_before_anything_is_sampled(base, tmp_path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "vllm", None)
     with pytest.raises(IncompleteError, match="needs vLLM") as refused:
         probe_all(tmp_path / "probe", jobs(base, tmp_path, "sampling.max_turns=3"))

@@ -33,9 +33,7 @@ def test_datasets_loads_every_split(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert loaded["validation"][0] == task_row(load_task("validation:0"))
 
 
-def test_a_task_that_was_changed_or_is_missing_or_too_many_is_found(
-    study: Study, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_task_that_was_changed_or_is_missing_or_too_many_is_found(study, monkeypatch) -> None:
     monkeypatch.setattr("toolkit.lab.task_pools.POOLS", ("diagnostic",))  # the smallest
     rows = [row for row in study.rows(TABLE) if row["pool"] == "diagnostic"]
     assert list(verify(Changed(study, {TABLE: rows}), print)) == ["diagnostic"]  # type: ignore[arg-type]

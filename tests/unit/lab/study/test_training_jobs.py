@@ -57,18 +57,14 @@ def test_each_run_is_trained_on_a_gpu_where_there_is_one(
     assert sent == [expected]
 
 
-def test_a_study_s_runs_are_not_sent_by_several_processes(
-    run: LanguageModelSpecification, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_study_s_runs_are_not_sent_by_several_processes(run, monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(UsageError, match="one command sends the runs") as error:
         training_jobs.train_models(Workplace(tmp_path), [run], HERE)
     assert "-m toolkit train" in str(error.value.remedy)
 
 
-def test_a_run_in_a_process_that_sees_several_gpus_begins_nothing(
-    run: LanguageModelSpecification, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_run_in_a_process_that_sees_several_gpus_begins_nothing(run, monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(devices, "visible_gpus", lambda: ("0", "1"))
     with pytest.raises(UsageError, match="c2-paired-s3 would be trained in a process that sees several"):
         language_model_run.train_run(run, "a-folder", tmp_path)

@@ -2,7 +2,6 @@
 
 import tempfile
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,9 +51,7 @@ def test_the_first_of_several_steps_does_not_count_in_their_duration(step: trial
 
 
 @pytest.mark.slow
-def test_two_steps_are_tried_and_nothing_is_kept(
-    toolkit: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_steps_are_tried_and_nothing_is_kept(toolkit, tmp_path, monkeypatch) -> None:
     require_trainer()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before = snapshot(tmp_path)

@@ -136,9 +136,7 @@ def test_a_group_that_comes_out_otherwise_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("design", ["paired", "independent"])
-def test_the_example_of_any_loop_records_its_groups(
-    design: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_example_of_any_loop_records_its_groups(design, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(CHECKOUT / "examples" / "pairing"))
     monkeypatch.setattr(sys, "argv", ["plain.py", design])

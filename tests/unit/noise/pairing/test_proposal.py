@@ -53,9 +53,7 @@ def test_the_kind_is_what_the_server_says(hints: Any, kind: str, repeatable: boo
         (None, None, False),
     ],
 )
-def test_the_resource_is_the_first_required_text_that_names_something(
-    schema: Any, resource: str | None, is_unsure: bool
-) -> None:
+def test_the_resource_is_the_first_required_text_that_names_something(schema, resource, is_unsure) -> None:
     tool, doubts = of_server(annotations=READS, inputSchema=schema)
     assert (tool.resource, bool(doubts)) == (resource, is_unsure)
 

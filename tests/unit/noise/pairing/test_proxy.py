@@ -121,9 +121,7 @@ def test_without_noise_every_line_but_the_list_of_tools_is_the_servers_to_the_by
     assert said((*proxy("--tools", declared, regime="clean"), *OFFICIAL)) == said(OFFICIAL)
 
 
-def test_two_clients_that_ask_the_same_in_another_order_meet_the_same_fates(
-    tmp_path: Path, declared: Path
-) -> None:
+def test_two_clients_that_ask_the_same_in_another_order_meet_the_same_fates(tmp_path, declared) -> None:
     # Rate limits and outages keep later calls from being drawn: what was drawn, though, was drawn alike.
     seen = []
     for name, calls in (("one", CALLS), ("two", CALLS[::-1])):
@@ -146,9 +144,7 @@ def test_a_draw_is_the_one_that_anybody_can_compute(tmp_path: Path, declared: Pa
         assert (fate["fault"] is None) or drawn["gate"] < 0.25
 
 
-def test_a_fault_is_an_answer_that_says_the_same_in_text_and_structure(
-    tmp_path: Path, declared: Path
-) -> None:
+def test_a_fault_is_an_answer_that_says_the_same_in_text_and_structure(tmp_path, declared) -> None:
     record = tmp_path / "calls.jsonl"
     calls = [each for one in CALLS * 3 for each in (one, ("wait", {"seconds": 9}))]
     for regime in ("faults_p025", "held_out_types"):
@@ -334,9 +330,7 @@ def test_a_server_that_cannot_be_started_is_said() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-def test_a_proxy_that_is_stopped_leaves_a_record_that_can_be_replayed(
-    tmp_path: Path, declared: Path, number: int
-) -> None:
+def test_a_proxy_that_is_stopped_leaves_a_record_that_can_be_replayed(tmp_path, declared, number) -> None:
     record = tmp_path / "calls.jsonl"
     heeding = (
         "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "

@@ -44,9 +44,7 @@ def first(value: Any) -> Any:
         ([], {"rows": [1, 2]}, ['{"rows": [1]}'], {"rows": [1]}),
     ],
 )
-def test_a_change_shows_in_text_and_structure(
-    content: list[Any], structure: Any, shown: list[str], cut: Any
-) -> None:
+def test_a_change_shows_in_text_and_structure(content, structure, shown, cut) -> None:
     result = {"content": content, "_meta": {"kept": True}}
     answer = changed(result if structure is None else {**result, "structuredContent": structure}, first)
     assert [block["text"] for block in answer["content"] if block["type"] == "text"] == shown

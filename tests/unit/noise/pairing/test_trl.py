@@ -124,9 +124,7 @@ def expected(design: str, group: Group, seed: int) -> list[str]:
 
 
 @pytest.mark.parametrize("design", ["paired", "independent"])
-def test_two_steps_are_recorded_and_verified(
-    design: Any, model: str, tmp_path: Path, says: Callable[..., None]
-) -> None:
+def test_two_steps_are_recorded_and_verified(design, model, tmp_path, says) -> None:
     says(*[("show", {"path": path}) for path in "abcdefgh"])
     record = tmp_path / "groups.jsonl"
     noise = paired(Files, design=design, regime="faults_p025", seed=7, record=record, task="name")
@@ -145,9 +143,7 @@ def test_two_steps_are_recorded_and_verified(
     assert made.environments[0].shown  # the calls reached the tools
 
 
-def test_batches_steps_and_repeated_prompts_keep_their_groups(
-    model: str, tmp_path: Path, says: Callable[..., None]
-) -> None:
+def test_batches_steps_and_repeated_prompts_keep_their_groups(model, tmp_path, says) -> None:
     """Accumulation, several iterations on a batch, and a prompt that a step has twice."""
     says(("show", {"path": "a"}))
     record = tmp_path / "groups.jsonl"

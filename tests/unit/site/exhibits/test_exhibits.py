@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -31,9 +30,7 @@ GENERATOR = [
 ]
 
 
-def test_a_site_of_somebodys_own_study_says_nothing_of_ours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_site_of_somebodys_own_study_says_nothing_of_ours(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
     monkeypatch.chdir(tmp_path)
     site = journey(tmp_path, "lm_eval/models", "--arm", "model").site

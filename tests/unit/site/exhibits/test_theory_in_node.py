@@ -1,11 +1,10 @@
 """The theory page's sliders show what `toolkit theory` computes, by formulas of their own."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.conftest import CHECKOUT, Result
+from tests.conftest import CHECKOUT
 from tests.unit.site.node import in_node
 
 SCRIPT = CHECKOUT / "toolkit" / "site" / "exhibits" / "assets" / "theory.js"
@@ -35,18 +34,14 @@ def _flat(document: dict[str, Any], above: str = "") -> dict[str, float]:
     return flat
 
 
-def test_the_bandit_is_the_one_of_the_command_over_a_grid(
-    toolkit: Callable[..., Result], in_browser: list[dict[str, Any]]
-) -> None:
+def test_the_bandit_is_the_one_of_the_command_over_a_grid(toolkit, in_browser) -> None:
     for (logit, size, rate), found in zip(GRID, in_browser, strict=True):
         settings = ("--logit", logit, "--group-size", size, "--flip-rate", rate)
         expected = _flat(toolkit("theory", "bandit", *settings, "--json").json())
         assert {name: _flat(found)[name] for name in expected} == pytest.approx(expected, rel=1e-9, abs=1e-13)
 
 
-def test_the_spurious_rate_is_the_one_of_the_command(
-    toolkit: Callable[..., Result], in_browser: list[dict[str, Any]]
-) -> None:
+def test_the_spurious_rate_is_the_one_of_the_command(toolkit, in_browser) -> None:
     for (_, size, rate), found in zip(GRID, in_browser, strict=True):
         settings = ("--flip-rate", rate, "--group-size", size)
         expected = toolkit("theory", "spurious", *settings, "--json").json()["independent"]

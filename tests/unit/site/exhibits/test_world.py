@@ -38,9 +38,7 @@ def test_a_home_with_its_tasks_has_one_without_episodes() -> None:
     assert "player" not in read.ids
 
 
-def test_every_call_of_both_designs_stands_on_the_page_without_scripts(
-    recorded: tuple[ReplayedEpisode, ...],
-) -> None:
+def test_every_call_of_both_designs_stands_on_the_page_without_scripts(recorded) -> None:
     text = rendered(world.page("embedded", recorded))
     assert text.count('<li data-key="') == sum(len(one.episode.trace or ()) for one in recorded)
     Read(text)

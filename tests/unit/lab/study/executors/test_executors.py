@@ -104,9 +104,7 @@ def test_jobs_that_take_no_gpu_are_told_of_what_this_process_sees() -> None:
 
 
 @pytest.mark.usefixtures("gpus")
-def test_a_job_that_wants_a_gpu_to_itself_is_done_here_only_where_there_is_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_job_that_wants_a_gpu_to_itself_is_done_here_only_where_there_is_one(monkeypatch) -> None:
     trains, evaluates = HERE.on_gpus(ANEW), HERE.on_gpus(KEPT)
     assert not trains.is_this_process(1)
     assert evaluates.is_this_process(2)

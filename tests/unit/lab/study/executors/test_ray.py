@@ -65,9 +65,7 @@ def command(*arguments: str, **options: Any) -> subprocess.Popen[str]:
     )
 
 
-def test_a_study_s_registers_have_the_same_manifest_hash(
-    toolkit: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_s_registers_have_the_same_manifest_hash(toolkit, tmp_path, monkeypatch) -> None:
     small_home(tmp_path, monkeypatch)
     hashes = []
     for executor in ("local", "ray"):
@@ -144,9 +142,7 @@ def test_what_a_machine_cannot_import_is_told(tmp_path: Path, monkeypatch: pytes
     assert "on every machine" in str(error.value.remedy)
 
 
-def test_a_cluster_is_worked_on_by_its_address_and_says_nothing_but_what_was_lost(
-    cluster: str, tmp_path: Path
-) -> None:
+def test_a_cluster_is_worked_on_by_its_address_and_says_nothing_but_what_was_lost(cluster, tmp_path) -> None:
     out, err = command(SUMS, cluster, str(tmp_path / "died")).communicate(timeout=60)
     assert dict(map(json.loads, out.splitlines())) == sums.SUMS
     assert re.fullmatch(r"set \d, its sum: its process was lost, and it is sent again \(.*\)\n", err)

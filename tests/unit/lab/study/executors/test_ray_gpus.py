@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import CHECKOUT, SMALL_MODEL, Result, snapshot
+from tests.conftest import CHECKOUT, SMALL_MODEL, snapshot
 from tests.unit.lab.study.executors import sums
 from tests.unit.lab.study.test_language_model_run import FILES, RUN, attempts
 from tests.unit.stack import require_ray, require_stack, require_trainer
@@ -62,9 +62,7 @@ def test_a_process_with_a_gpu_that_was_lost_is_begun_again(gpu: str, tmp_path: P
     assert ["loss 1 of at most 3" in message for message in messages] == [True]
 
 
-def test_gpus_are_given_back_when_jobs_are_done_whoever_still_knows_who_did_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_gpus_are_given_back_when_jobs_are_done_whoever_still_knows_who_did_them(monkeypatch) -> None:
     import ray
 
     known: list[Any] = []
@@ -82,9 +80,7 @@ def test_gpus_are_given_back_when_jobs_are_done_whoever_still_knows_who_did_them
     assert ray.available_resources().get("GPU") == 2
 
 
-def test_an_evaluation_has_a_gpu_a_process_and_the_same_bytes(
-    toolkit: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_evaluation_has_a_gpu_a_process_and_the_same_bytes(toolkit, tmp_path, monkeypatch) -> None:
     require_stack()
     taken: list[str | None] = []
     each_step = Executor.each_step
