@@ -1,6 +1,7 @@
 """The house rules that a machine can check."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import grimp
 import pytest
 
 from tests.conftest import CHECKOUT
+from toolkit.places import HOME_VARIABLE
 
 MODULES = sorted((CHECKOUT / "toolkit").rglob("*.py"))
 NEED_AN_EXTRA = {f"toolkit/noise/trainers/{name}.py" for name in ("openenv", "trl", "verifiers")} | {
@@ -175,7 +177,8 @@ print(*(name for name in sys.modules if name.partition(".")[0] == "toolkit"), fi
 def rooms_and_core(folder: Path, *command: str) -> tuple[list[str], list[str]]:
     """Return which modules of other rooms than the core a command loads, and which of the core."""
     run = [sys.executable, "-c", LOADED, *command]
-    done = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=True)
+    home = {**os.environ, HOME_VARIABLE: str(folder)}
+    done = subprocess.run(run, cwd=folder, env=home, capture_output=True, text=True, check=True)
     rooms = [re.match(r"toolkit\.(lab|noise|site|pairing)\b", name) for name in done.stderr.split()]
     return [found.string for found in rooms if found], done.stderr.split()
 

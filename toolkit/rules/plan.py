@@ -93,15 +93,26 @@ class Plan:
         A cell of which no run exists was not run; a single missing run is a gap in the evidence.
         """
         of_condition = [run for run in runs if run["condition"] == endpoint.condition]
+        by_place: dict[tuple[str, str, str, int], list[Row]] = {}
+        for run in of_condition:
+            if run["role"] in self.roles:
+                by_place.setdefault(place_of(run), []).append(run)
         return {
-            (arm, seed): self._deciding_run(endpoint, arm, seed, of_condition)
+            (arm, seed): self._deciding_run(endpoint, arm, seed, of_condition, by_place)
             for arm in endpoint.arms
             for seed in endpoint.seeds
         }
 
-    def _deciding_run(self, endpoint: Endpoint, arm: str, seed: int, runs: Sequence[Row]) -> str | Missing:
+    def _deciding_run(
+        self,
+        endpoint: Endpoint,
+        arm: str,
+        seed: int,
+        runs: Sequence[Row],
+        by_place: Mapping[tuple[str, str, str, int], Sequence[Row]],
+    ) -> str | Missing:
         key = (endpoint.condition, endpoint.scale_rewards, arm, seed)
-        matching = [run for run in runs if run["role"] in self.roles and place_of(run) == key]
+        matching = by_place.get(key, ())
         name = described(endpoint, arm, seed)
         if len(matching) > 1:
             raise DamagedError(
