@@ -9,7 +9,7 @@ PIP := $(BIN)/python $(INSTALL)
 
 # What speaks with the Hub or with DuckDB is tested with two majors of each.
 OTHER := $(VENV)/other-majors
-OTHER_TESTS := tests/hub tests/unit/registers/test_query.py tests/unit/registers/test_sandbox.py tests/properties/test_diff.py
+OTHER_TESTS := tests/hub tests/unit/registers/test_query.py tests/properties/test_diff.py
 
 # What trains language models is tested with the newest trainer, too.
 NEWEST := $(VENV)/newest-train
@@ -41,8 +41,8 @@ ELSEWHERE := $(foreach room,inspect pairing mcp_servers,--ignore tests/$(room))
 
 help:
 	@echo "make reproduce   verify, decide and render everything that is shipped"
-	@echo "make test        set up what the tests need and run them: five minutes on two cores"
-	@echo "make test-all    what is slow or rare: other majors, the newest trainer, vLLM, OpenEnv, verifiers, long runs, a draw of the mutants"
+	@echo "make test        set up what the tests need and run them: four minutes on two cores"
+	@echo "make test-all    what is slow or rare, lane by lane: .ci/lanes.py says what each guards"
 	@echo "make mutants     every defect of the list, and the tests that have to notice it"
 	@echo "make check       style, types, architecture, documentation against the command line"
 	@echo "make bench       measure what has a performance goal"
