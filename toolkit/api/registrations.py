@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from toolkit.prereg.freeze import Draft, Frozen
     from toolkit.prereg.registration import Registration
     from toolkit.prereg.verification import Verification
-    from toolkit.registers.study import Study as AnyStudy
+    from toolkit.registers.study import Study as OpenedStudy
 
 
 def verify(
     registration: str | Path,
-    studies: Sequence[AnyStudy] | None = None,
+    studies: Sequence[OpenedStudy] | None = None,
     home: Home | None = None,
     *,
     trust_files: Sequence[Path] = (),
@@ -87,7 +87,7 @@ def verify(
 
 def verify_frozen(
     home: Home | None = None,
-    studies: Sequence[AnyStudy] | None = None,
+    studies: Sequence[OpenedStudy] | None = None,
     trust_files: Sequence[Path] = (),
 ) -> list[Verification]:
     """Verify every registration here that claims to be frozen; a draft claims nothing yet.
