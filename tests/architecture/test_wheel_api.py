@@ -41,7 +41,7 @@ reveal_type(estimators.luck_share([[0, 1], [1, 0]]).share)
 """
 REVEALED = [
     "Study",
-    "list[TypedDict(RunRow",
+    "list[dict[str, Any]]",
     "LazyFrame",
     "DataFrame",
     "DuckDBPyRelation",
