@@ -16,7 +16,6 @@ from toolkit.rooms import laboratory
 
 if TYPE_CHECKING:
     from toolkit.documents.registers import AuditDocument
-    from toolkit.registers.study import Study
 
 DEFAULT_SAMPLE = 16
 MOST = 1_000_000
@@ -55,12 +54,7 @@ def audit(*, study: str | None, sample: int, seed: int | None, as_json: bool) ->
       toolkit registers audit --study embedded --sample 4
       toolkit registers audit --study embedded --sample 2 --seed 7 --json
     """
-    document, lines = audited(api.open_study(study or _with_rows()), sample, seed)
-    tell(document, *lines, as_json=as_json)
-
-
-def audited(opened: Study, sample: int, seed: int | None) -> tuple[AuditDocument, list[str]]:
-    """Play random rows of a study again; return what was drawn, and the same in lines."""
+    opened = api.open_study(study or _with_rows())
     laboratory().check_playable(opened)
     case = api.open_case(opened)
     seed = fresh_seed() if seed is None else seed
@@ -87,11 +81,13 @@ def audited(opened: Study, sample: int, seed: int | None) -> tuple[AuditDocument
         "derived": done.derived,
         "runs": list(done.runs),
     }
-    return document, [
+    tell(
+        document,
         f"{opened.name}: {count} of {done.rows} rows played again, all as registered ({drawn})",
         f"  {derived} rows that follow derived again, all as registered ({followed})",
         f"  drawn with --seed {seed}",
-    ]
+        as_json=as_json,
+    )
 
 
 def fresh_seed() -> int:

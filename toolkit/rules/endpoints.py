@@ -44,7 +44,6 @@ OVER_STEPS_SAY = {
     "mean": "plain mean over the steps",
     "steps_to_threshold": "the first step that reaches `threshold`, interpolated; missing where none does",
 }
-OVER_STEPS = tuple(OVER_STEPS_SAY)
 COUNTED_BY_TASK = {
     "successes": "true_success",
     "observed_successes": "observed_reward",

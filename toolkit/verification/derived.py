@@ -4,13 +4,10 @@ The schema says which table follows from which rows (`Table.follows`). Runs foll
 too: each has the specification that the registered matrix gives it, the root of its seeds included.
 """
 
-import os
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any
 
-from toolkit.errors import DamagedError, ToolkitError
+from toolkit.errors import DamagedError
 from toolkit.prereg.registration import Registration
 from toolkit.registers import arrow
 from toolkit.registers.arrow import Row
@@ -95,23 +92,11 @@ class DerivedRegisters:
             self._check_places()
         new = [name for name in names if (table, name) not in self._derived]
         if table in summaries.SUMMARIES:
-            if table in {"runs", "evaluations"}:
-                self._read_ahead(new)
             for run in new:
                 compare(table, self._of_run(table, run), self._stored_rows(table, run))
         elif new and self._registration and self._book:
             laboratory().check_probe(self._study, self._registration, self._book, table, new)
         self._derived |= {(table, name) for name in new}
-
-    def _read_ahead(self, runs: Sequence[str]) -> None:
-        """Count the episodes of runs on all cores; what cannot be read is refused where it is asked for."""
-
-        def count(run: str) -> None:
-            with suppress(ToolkitError):
-                self._counted(run)
-
-        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-            list(pool.map(count, runs))
 
     def _check_places(self) -> None:
         """Check that every run stands in its registered place, or one that decides could be moved away."""

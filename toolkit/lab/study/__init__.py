@@ -1,1 +1,0 @@
-"""Studies: what they are made of, and how their registers come about."""
