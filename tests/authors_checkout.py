@@ -17,7 +17,7 @@ from tests.restated_document import fit_restatement
 from toolkit.places import Home
 from toolkit.prereg.authority import make_request
 from toolkit.prereg.evidence import write_certificates
-from toolkit.prereg.trust import Trusted, write_trust
+from toolkit.prereg.record import Trusted, write_trust
 from toolkit.registers.published import Record, Source, read_source
 
 NAME = "paired-rollouts"

@@ -88,10 +88,7 @@ def write_text(path: Path, content: str) -> None:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[Path]:
-    """Give a name beside a file's place, and put what is written there in its place if nothing failed.
-
-    For what is too large to be held; `write_bytes` takes the rest.
-    """
+    """Give a name beside a file's place, for what is too large to hold, and rename it if nothing failed."""
     check_target(path)
     beside = _beside(path)
     try:
@@ -188,10 +185,7 @@ def replacing(folder: Path) -> Iterator[Path]:
 
 
 def write_durably(path: Path, content: bytes) -> None:
-    """Write a file as `write_bytes` does, its bytes on the disk before its name is.
-
-    For what took long to make: neither a kill nor a power cut leaves half of it.
-    """
+    """Write a file as `write_bytes` does; neither a kill nor a power cut leaves half of it."""
     beside = _beside(path)
     try:
         with beside.open("wb") as stream:

@@ -82,20 +82,12 @@ def run_seed(study: str, seed: int) -> int:
 
 
 def row_seed(run: int, step: int, position: int) -> int:
-    """Return the schedule seed of a training row: one task at one step.
-
-    Source:
-        Paper app:env: derived from the run's seed and the row index.
-    """
+    """Return the schedule seed of a training row: one task at one step (Paper app:env)."""
     return derive("row/v1", run, step, position)
 
 
 def slot_seed(row: int, slot: int) -> int:
-    """Return the schedule seed of one rollout of a row under the independent design.
-
-    Source:
-        Paper app:env: derived from the row's seed and the rollout slot.
-    """
+    """Return the schedule seed of one rollout of a row under the independent design (Paper app:env)."""
     return derive("slot/v1", row, slot)
 
 
@@ -105,11 +97,7 @@ def group_seed(seed: int, step: int, task: str, repeat: int) -> int:
 
 
 def evaluation_seed(task_id: str, schedule: int) -> int:
-    """Return the seed of an evaluation schedule: distinct across tasks, equal across arms and checkpoints.
-
-    Source:
-        Paper app:env, eval_schedule_seed(t, k).
-    """
+    """Return the seed of an evaluation schedule: distinct across tasks, equal across arms and checkpoints."""
     return derive("evaluation/v1", schedule, task_id)
 
 

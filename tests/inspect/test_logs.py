@@ -12,8 +12,7 @@ import pytest
 
 from tests.conftest import CHECKOUT
 from tests.unit.stack import require_inspect
-from toolkit.drafting.outline import outlined
-from toolkit.drafting.scaffold import scaffold
+from toolkit.drafting.outline import outlined, scaffold
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.registers.importing.mapping import parse_mapping
 from toolkit.registers.importing.readers import inspect_logs

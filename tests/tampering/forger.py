@@ -26,9 +26,8 @@ from toolkit.lab.play.rows import rows_of_run, specification_of
 from toolkit.places import Home
 from toolkit.prereg.chain import CHAIN
 from toolkit.prereg.freeze import add, freeze, read_addition
-from toolkit.prereg.record import FROZEN, RECORD
+from toolkit.prereg.record import FROZEN, RECORD, TRUST
 from toolkit.prereg.registration import load_registration
-from toolkit.prereg.trust import TRUST
 from toolkit.registers.arrow import Row, parquet_bytes, row_sha256, shape, to_arrow, to_rows
 from toolkit.registers.manifest import FileEntry, TableEntry, read_manifest, write_manifest
 from toolkit.registers.schema import TABLES

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.registrations import chained, rehash
 from tests.tampering.forger import Forger, edit_text
-from tests.tampering.of_rows import LARGE, SMALL, more
-from tests.tampering.tampering import Tampering
+from tests.tampering.of_rows import more
+from tests.tampering.tampering import LARGE, SMALL, Tampering, core, small
 from toolkit import api
 from toolkit.files import write_bytes
 from toolkit.prereg.registration import load_registration
@@ -180,55 +180,27 @@ def figures_only(forger: Forger) -> None:
 
 
 REGISTRATIONS = (
-    Tampering("a rule edited", SMALL, lowered, ("rules.toml",), quick=True),
-    Tampering(
-        "a rule edited, everything hashed anew",
-        SMALL,
-        lowered_and_hashed,
-        ("freeze", "token", "registration"),
-        quick=True,
-    ),
-    Tampering(
+    core("a rule edited", lowered, "rules.toml"),
+    core("a rule edited, everything hashed anew", lowered_and_hashed, "freeze", "token", "registration"),
+    core(
         "a rule edited, everything hashed and timestamped anew after the runs",
-        SMALL,
         lowered_and_frozen,
-        ("freeze", "root", "registration"),
-        quick=True,
+        "freeze",
+        "root",
+        "registration",
     ),
-    Tampering(
+    small(
         "a rule edited, timestamped by clocks that lie, runs made to name that freeze",
-        SMALL,
         lowered_and_backdated,
-        ("groups", "probe", "registration"),
+        "groups",
+        "probe",
+        "registration",
     ),
-    Tampering(
-        "a late amendment lowers a bar",
-        SMALL,
-        late_amendment,
-        ("A1", "amendment", "registration"),
-        quick=True,
-    ),
-    Tampering(
-        "a late amendment is dated before the runs",
-        SMALL,
-        misdated_amendment,
-        ("A1", "amendment", "registration"),
-        quick=True,
-    ),
-    Tampering(
-        "a late amendment is timestamped by clocks that lie",
-        SMALL,
-        backdated_amendment,
-        limit=MADE_BY_ANYBODY,
-    ),
-    Tampering(
-        "registers pointed at an easier registration",
-        SMALL,
-        easier_registration,
-        ("easier", "registration"),
-        quick=True,
-    ),
-    Tampering("a run's specification of another freeze", SMALL, other_anchor, ("specification",), quick=True),
+    core("a late amendment lowers a bar", late_amendment, "A1", "amendment", "registration"),
+    core("a late amendment is dated before the runs", misdated_amendment, "A1", "amendment", "registration"),
+    small("a late amendment is timestamped by clocks that lie", backdated_amendment, limit=MADE_BY_ANYBODY),
+    core("registers pointed at an easier registration", easier_registration, "easier", "registration"),
+    core("a run's specification of another freeze", other_anchor, "specification"),
     Tampering("an amendment cut off, with what came later", LARGE, cut_off("A1", "D2"), ("A1", "probe")),
     Tampering(
         "the last deviation cut off",
@@ -236,12 +208,11 @@ REGISTRATIONS = (
         cut_off("D2"),
         limit="how long a chain was, only those know who have seen it",
     ),
-    Tampering(
+    core(
         "every row dropped, and the rest called published figures",
-        SMALL,
         figures_only,
-        ("published figures only", "no launch time"),
-        quick=True,
+        "published figures only",
+        "no launch time",
     ),
     Tampering("a published figure", "published", published_figure, ("evaluations",), quick=True),
     Tampering(

@@ -1,17 +1,17 @@
 """Tamperings with rows: what follows from them, the rows themselves, and what lies beside them."""
 
+import operator
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 from tests.tampering.forger import Forger
-from tests.tampering.tampering import Tampering
+from tests.tampering.tampering import LARGE, Tampering, core, small
 from toolkit.decisions.engine import inputs_sha256
 from toolkit.lab.training.checkpoint import checkpoint_sha256
 from toolkit.registers.arrow import Row
 
-SMALL, LARGE = "tiny-lm", "embedded"
 PAIRED, INDEPENDENT = "c2-paired-s0", "c2-independent-s0"
 UNPROBED = "c2-paired-s110"
 REPLAY = "only playing it again shows it"
@@ -191,15 +191,12 @@ def task(forger: Forger) -> None:
 
 
 ROWS = (
-    Tampering(
-        "a count of `evaluations`, no hash recomputed", SMALL, not_resealed, ("evaluations",), quick=True
-    ),
-    Tampering(
+    core("a count of `evaluations`, no hash recomputed", not_resealed, "evaluations"),
+    core(
         "a count of `evaluations`",
-        SMALL,
         one_value("evaluations", 3, observed_successes=more(-1), successes=more(-1)),
-        ("evaluations", "episodes"),
-        quick=True,
+        "evaluations",
+        "episodes",
     ),
     Tampering(
         "15 counts of `evaluations`, decisions and H2a's interval",
@@ -208,154 +205,113 @@ ROWS = (
         ("evaluations", "episodes"),
         drawn=(PAIRED, "evaluations", GAINED),
     ),
-    Tampering(
+    core(
         "a count of `groups_summary`",
-        SMALL,
         one_value("groups_summary", 2, zero_variance=more(-1)),
-        ("groups",),
-        quick=True,
+        "groups",
         rule="H1a",
     ),
-    Tampering(
+    small(
         "a luck share of `luck_share_summary`",
-        SMALL,
         one_value("luck_share_summary", 0, luck_share=more(0.01)),
-        ("luck_share",),
+        "luck_share",
         rule="H1a",
     ),
-    Tampering(
-        "a trace of `probe`",
-        SMALL,
-        one_value("probe", 0, trace_paired=lambda old: old * 0.5),
-        ("probe",),
-        quick=True,
-        rule="H1b",
+    core(
+        "a trace of `probe`", one_value("probe", 0, trace_paired=lambda old: old * 0.5), "probe", rule="H1b"
     ),
-    Tampering(
+    small(
         "an end of `probe_intervals`",
-        SMALL,
-        one_value("probe_intervals", 0, low=lambda old: old - 0.01),
-        ("probe_intervals",),
+        one_value("probe_intervals", 0, low=more(-0.01)),
+        "probe_intervals",
         rule="H1b",
     ),
-    Tampering(
+    small(
         "a task of `probe_clean_tasks`",
-        SMALL,
         one_value("probe_clean_tasks", 0, successes=lambda old: old - 1 if old else 1),
-        ("probe_clean_tasks",),
+        "probe_clean_tasks",
         rule="H1b",
     ),
-    Tampering(
+    small(
         "a task of `probe_diagnostic_tasks`",
-        SMALL,
         one_value("probe_diagnostic_tasks", 0, squared_norms_paired=more(0.1)),
-        ("probe_diagnostic_tasks",),
+        "probe_diagnostic_tasks",
         rule="H1b",
     ),
-    Tampering(
+    small(
         "a row of `probe_checkpoints`",
-        SMALL,
         one_value("probe_checkpoints", 0, clean_successes=more()),
-        ("probe_checkpoints",),
+        "probe_checkpoints",
         rule="H1b",
     ),
-    Tampering("a stored verdict", SMALL, of_rule("H2a", verdict="pass"), ("H2a",), quick=True),
-    Tampering(
-        "an end of a stored interval", SMALL, of_rule("H2a", low=0.001), ("H2a", "c2_auc_95"), quick=True
-    ),
-    Tampering(
-        "stored decisions of other rows", SMALL, of_rule("H2a", inputs_sha256="0" * 64), ("H2a",), quick=True
-    ),
-    Tampering("a count of `runs`", SMALL, one_value("runs", 0, episodes=more(5)), ("runs",), quick=True),
-    Tampering("the status of a run", SMALL, without_a_run, ("status", "runs"), quick=True),
-    Tampering("an episode deleted", SMALL, without_an_episode, ("episodes", "evaluations"), quick=True),
-    Tampering(
+    core("a stored verdict", of_rule("H2a", verdict="pass"), "H2a"),
+    core("an end of a stored interval", of_rule("H2a", low=0.001), "H2a", "c2_auc_95"),
+    core("stored decisions of other rows", of_rule("H2a", inputs_sha256="0" * 64), "H2a"),
+    core("a count of `runs`", one_value("runs", 0, episodes=more(5)), "runs"),
+    core("the status of a run", without_a_run, "status", "runs"),
+    core("an episode deleted", without_an_episode, "episodes", "evaluations"),
+    core(
         "an episode deleted, summaries and decisions made to fit",
-        SMALL,
         lambda forger: (without_an_episode(forger), forger.fit_summaries(PAIRED).fit_decisions()),
-        ("episodes",),
-        quick=True,
+        "episodes",
     ),
-    Tampering(
+    core(
         "an outcome of an episode",
-        SMALL,
-        one_value(
-            "episodes", 0, PAIRED, true_success=lambda old: not old, observed_reward=lambda old: not old
-        ),
-        ("episodes", "evaluations"),
-        quick=True,
+        one_value("episodes", 0, PAIRED, true_success=operator.not_, observed_reward=operator.not_),
+        "episodes",
+        "evaluations",
     ),
-    Tampering(
+    core(
         "an evaluation left out",
-        SMALL,
         lambda forger: forger.edit("evaluations", lambda rows: rows.pop(3)).seal().fit_decisions(),
-        ("evaluations",),
-        quick=True,
+        "evaluations",
     ),
-    Tampering(
-        "a run left out everywhere",
-        SMALL,
-        without_any_trace,
-        limit="its rules are then not evaluable, and say why",
+    small(
+        "a run left out everywhere", without_any_trace, limit="its rules are then not evaluable, and say why"
     ),
-    Tampering(
+    small(
         "a table of `luck_share`",
-        SMALL,
         one_value("luck_share", 0, PAIRED, true_successes=lambda old: [not old[0], *old[1:]]),
-        ("luck_share",),
+        "luck_share",
         rule="H1a",
     ),
-    Tampering(
+    small(
         "a number of `probe_gram`",
-        SMALL,
         one_value("probe_gram", 0, "base", gram=lambda old: [old[0] * 1.01, *old[1:]]),
-        ("probe",),
+        "probe",
         rule="H1b",
     ),
-    Tampering(
-        "a schedule of `schedules`",
-        SMALL,
-        one_value("schedules", 0, schedule_seed=lambda old: old ^ 1),
-        ("schedule",),
+    small(
+        "a schedule of `schedules`", one_value("schedules", 0, schedule_seed=lambda old: old ^ 1), "schedule"
     ),
-    Tampering("a byte of an adapter", SMALL, adapter, ("adapter",)),
-    Tampering(
-        "the specification of a launch",
-        SMALL,
-        one_value("launches", 0, specification_sha256="0" * 64),
-        ("launches",),
+    small("a byte of an adapter", adapter, "adapter"),
+    small(
+        "the specification of a launch", one_value("launches", 0, specification_sha256="0" * 64), "launches"
     ),
-    Tampering("the files of two runs exchanged", SMALL, swapped, ("episodes",), quick=True),
-    Tampering(
+    core("the files of two runs exchanged", swapped, "episodes"),
+    small(
         "the files of two runs exchanged, their rows relabelled",
-        SMALL,
         swapped_and_relabelled,
-        ("episodes", "evaluations"),
+        "episodes",
+        "evaluations",
     ),
-    Tampering(
-        "paired and independent run exchanged everywhere",
-        SMALL,
-        arms_exchanged,
-        ("groups", "probe"),
-        quick=True,
-    ),
-    Tampering(
+    core("paired and independent run exchanged everywhere", arms_exchanged, "groups", "probe"),
+    small(
         "an advantage of a training group",
-        SMALL,
         one_value("groups", 0, PAIRED, advantages=smallest_first),
-        ("advantages", "groups"),
+        "advantages",
+        "groups",
     ),
-    Tampering(
+    small(
         "a schedule seed of a training group",
-        SMALL,
         one_value("groups", 0, PAIRED, schedule_seeds=lambda old: [old[0] ^ 1] * len(old)),
-        ("schedule_seeds", "groups"),
+        "schedule_seeds",
+        "groups",
     ),
-    Tampering(
+    small(
         "a schedule seed of an episode",
-        SMALL,
         one_value("episodes", 0, PAIRED, schedule_seed=lambda old: old ^ 1),
-        ("schedule",),
+        "schedule",
     ),
     Tampering(
         "a parameter of a checkpoint, and its hash",
@@ -365,19 +321,12 @@ ROWS = (
         drawn=(UNPROBED, "checkpoints", 2),
         limit=REPLAY,
     ),
-    Tampering("a task of a pool", SMALL, task, ("task", "pool")),
-    Tampering("a file that nothing declares", SMALL, extra_file, ("notes.txt",)),
-    Tampering("a sentence of the card", SMALL, card, limit="prose follows from no row"),
-    Tampering(
-        "launches moved before the freeze",
-        SMALL,
-        moved(timedelta(days=-2)),
-        ("freeze", "registration"),
-        quick=True,
-    ),
-    Tampering(
+    small("a task of a pool", task, "task", "pool"),
+    small("a file that nothing declares", extra_file, "notes.txt"),
+    small("a sentence of the card", card, limit="prose follows from no row"),
+    core("launches moved before the freeze", moved(timedelta(days=-2)), "freeze", "registration"),
+    small(
         "launches moved to another day",
-        SMALL,
         moved(timedelta(hours=5)),
         limit="a launch time is the word of the machine that ran",
     ),
@@ -385,16 +334,16 @@ ROWS = (
         "an outcome of an episode, everything made to fit",
         LARGE,
         flipped,
+        ("episodes",),
         drawn=(PAIRED, "episodes", FAILED),
-        names=("episodes",),
         limit=REPLAY,
     ),
     Tampering(
         "all episodes of a run invented, everything made to fit",
         LARGE,
         invented,
+        ("episodes",),
         drawn=(PAIRED, "episodes", 7),
-        names=("episodes",),
         limit=REPLAY,
     ),
 )

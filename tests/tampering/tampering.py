@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from tests.tampering.forger import Forger
 
+SMALL, LARGE = "tiny-lm", "embedded"
 Drawn = tuple[str, str, int]
 """Run, table and position of a row in its file."""
 
@@ -22,3 +24,13 @@ class Tampering:
     drawn: Drawn | None = None
     quick: bool = False  # whether it belongs to the quick core
     limit: str = ""  # why nothing in the rows or the registration contradicts it; empty where something does
+
+
+def small(name: str, do: Callable[[Forger], object], *names: str, **facts: Any) -> Tampering:
+    """Return a tampering with the small study."""
+    return Tampering(name, SMALL, do, names, **facts)
+
+
+def core(name: str, do: Callable[[Forger], object], *names: str, **facts: Any) -> Tampering:
+    """Return one that belongs to the quick core."""
+    return small(name, do, *names, quick=True, **facts)

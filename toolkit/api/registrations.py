@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from toolkit.api.study import Study
     from toolkit.documents.verification import OwnStanding
     from toolkit.drafting.importing import Import, Imported
-    from toolkit.prereg.chronology import StudyRuns
     from toolkit.prereg.freeze import Draft, Frozen
     from toolkit.prereg.registration import Registration
-    from toolkit.prereg.verification import Verification
+    from toolkit.prereg.verification import StudyRuns, Verification
     from toolkit.registers.study import Study as OpenedStudy
 
 
@@ -63,7 +62,7 @@ def verify(
     from datetime import UTC, datetime
 
     from toolkit.decisions.case import open_book
-    from toolkit.prereg.trust import known_authorities, known_restatements
+    from toolkit.prereg.record import known_authorities, known_restatements
     from toolkit.prereg.verification import Reader, verify_registration
     from toolkit.verification.registered import refuse_own, runs_of
 
@@ -174,7 +173,7 @@ def freeze(
         >>> toolkit.freeze("my-study", demonstration=True).sha256  # doctest: +SKIP
     """
     from toolkit.line_ends import ADDED, protect
-    from toolkit.prereg import authority, record, trust
+    from toolkit.prereg import authority, record
     from toolkit.prereg.demonstration import demonstrated
     from toolkit.prereg.freeze import freeze as freeze_draft
     from toolkit.prereg.freeze import refuse_waiting
@@ -184,13 +183,13 @@ def freeze(
     home = home or find_home()
     draft = check_draft(registration, home)
     folder = home.registration_folder(str(registration))
-    known = trust.known_authorities(*trust_files)
+    known = record.known_authorities(*trust_files)
     if demonstration:
         refuse_waiting(folder)
         asked: Sequence[authority.Source] = demonstrated()
     else:
-        own = draft.contents.get(trust.TRUST)
-        named = trust.parse_trust(own.decode(errors="replace"), trust.TRUST) if own is not None else ()
+        own = draft.contents.get(record.TRUST)
+        named = record.parse_trust(own.decode(errors="replace"), record.TRUST) if own is not None else ()
         asked = authority.online(authorities, named, known, roots, timeout_s)
     standing: OwnStanding = record.DEMONSTRATION if demonstration else record.PUBLIC
     say = say or logging.getLogger(__name__).info

@@ -61,8 +61,8 @@ def adopt(
 
     from toolkit.prereg import adoption
     from toolkit.prereg.adoption import Folder
+    from toolkit.prereg.record import known_authorities, known_restatements
     from toolkit.prereg.registration import load_registration
-    from toolkit.prereg.trust import known_authorities, known_restatements
     from toolkit.prereg.verification import Reader
 
     home = find_home()

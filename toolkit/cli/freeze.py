@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from toolkit.documents import registrations as documents
     from toolkit.places import Home
-    from toolkit.prereg import authority, record, trust
+    from toolkit.prereg import authority, record
     from toolkit.prereg.freeze import Added, Frozen
     from toolkit.prereg.registration import Registration
 
@@ -193,9 +193,8 @@ def _add(
 ) -> None:
     from datetime import UTC, datetime
 
-    from toolkit.prereg import trust
     from toolkit.prereg.freeze import add, read_addition
-    from toolkit.prereg.record import Amendment
+    from toolkit.prereg.record import Amendment, known_authorities
     from toolkit.prereg.registration import load_registration
     from toolkit.verification import decidable
 
@@ -212,7 +211,7 @@ def _add(
     if type(entry).__name__.lower() != kind:
         raise UsageError(f"{file.name} is no {kind}", found=type(entry).__name__.lower(), where=file)
     is_exploratory = isinstance(entry, Amendment) and _is_exploratory(home, loaded, entry)
-    known = trust.known_authorities(*asking["trust_files"])
+    known = known_authorities(*asking["trust_files"])
     added = add(
         loaded,
         entry,
@@ -276,7 +275,7 @@ def _is_exploratory(home: Home, registration: Registration, amendment: record.Am
 
 def _sources(
     registration: Registration,
-    known: Sequence[trust.Trusted],
+    known: Sequence[record.Trusted],
     *,
     addresses: tuple[str, ...],
     roots: tuple[Path, ...],

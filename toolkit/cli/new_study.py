@@ -85,8 +85,7 @@ def new_study(
       toolkit new-study my-study --table pilot.csv --attribute difficulty
       toolkit new-study my-study --table pilot.csv --repository me/my-study --json
     """
-    from toolkit.drafting.outline import blank, outlined
-    from toolkit.drafting.scaffold import scaffold
+    from toolkit.drafting.outline import blank, outlined, scaffold
     from toolkit.files import write_all
     from toolkit.line_ends import ADDED, protect
     from toolkit.registers.importing.reading import read_log

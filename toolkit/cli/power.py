@@ -17,8 +17,8 @@ from toolkit.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.drafting.outcomes import Outcome
     from toolkit.drafting.power import Components, Power
+    from toolkit.drafting.simulation import Outcome
     from toolkit.rules.rules import Rule
 
 MORE_SEEDS = (5, 10, 20)
@@ -139,9 +139,8 @@ def power(
       toolkit power H2a --effect 0.03 --variance-ratio 16 --simulations 200
       toolkit power H5 --effect 0 --seeds 3 --simulations 100
     """
-    from toolkit.drafting import power_report as report
     from toolkit.drafting import simulation
-    from toolkit.drafting.power import fit, simulate
+    from toolkit.drafting.power import fit, power_document, simulate
 
     study = study or api.usual_study()
     (case,) = api.load_cases((study,))
@@ -173,7 +172,7 @@ def power(
             simulated.append(simulate(case.book, rule, components, design))
         seconds = time.perf_counter() - started
     if as_json:
-        print_json(report.power_document(registered, study, components, simulated, target))
+        print_json(power_document(registered, study, components, simulated, target))
     else:
         _show(registered, study, components, simulated, target)
         say_line(_precision(simulated, seconds))
@@ -223,7 +222,7 @@ def _spread_text(components: Components, spread: tuple[float, float] | None) -> 
 
 
 def _show(rule: Rule, study: str, components: Components, found: list[Power], target: float) -> None:
-    from toolkit.drafting.power_report import LABEL, harder, needed, share, spread_range, warnings
+    from toolkit.drafting.power import LABEL, harder, needed, share, spread_range, warnings
 
     title = f"{rule.id}   {rule.title}   fitted to {study}; {LABEL}"
     headings = ("effect", "seeds", "passes", "±", "interval covers", "excludes zero", "wrong sign")

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
+from statistics import mean, variance
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from toolkit.decisions.intervals import step_weights
-from toolkit.decisions.measure import Tables, in_words, success_at
-from toolkit.drafting.outcomes import Outcome, as_recorded, draw_sums, outcome_of
+from toolkit.decisions.intervals import Resampler, step_weights
+from toolkit.decisions.measure import EPISODES, Tables, in_words, success_at
 from toolkit.errors import IncompleteError, UsageError
-from toolkit.rules.endpoints import OVER_TASKS, Endpoint
+from toolkit.rules.endpoints import COUNTED_BY_TASK, OVER_TASKS, Endpoint, Rate
 from toolkit.rules.plan import Plan
 from toolkit.rules.rulebook import RuleBook
-from toolkit.rules.rules import MCNEMAR, SEEDS, Rule
+from toolkit.rules.rules import BINARY, MCNEMAR, SEEDS, Rule
 from toolkit.rules.values import Missing
 
 if TYPE_CHECKING:
@@ -29,6 +30,48 @@ REACH = 4
 # Tasks may then be left alike, on which the differences of scores do not depend.
 LEAST_REACH = 2
 ARMS = FEWEST_SEEDS = 2
+
+
+SCORE = "score"
+# A Beta as wide as this is taken for its limit, which has the two ends alone.
+WIDEST = 1 - 1e-6
+FEWEST_TASKS = 2
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an endpoint's episodes come to."""
+
+    name: str = BINARY[0]  # `successes`, `score`, or a sum of `evaluations`
+    # low, high: the least and the most that an episode can come to; an amount has no end above
+    low: float = 0.0
+    high: float = 1.0
+    # Standard deviation of an episode around its task's mean, in its unit; of successes that follows from
+    # their rate
+    sd: float = 0.0
+    source: str = ""  # where that is from
+
+    @property
+    def is_success(self) -> bool:
+        """Whether an episode has it or not."""
+        return self.name in BINARY
+
+    @property
+    def in_words(self) -> str:
+        """What is assumed of an episode, in words."""
+        if self.is_success:
+            return "successes are binomial at their task's rate"
+        if self.name == SCORE:
+            drawn = f"a score is a Beta draw on its range, {self.low:g} to {self.high:g}, or one of the ends,"
+        else:
+            drawn = f"{self.name} of an episode are a gamma draw"
+        return f"{drawn} around its task's mean with sd {self.sd:.4g} ({self.source})"
+
+    def scale(self, levels: Sequence[float]) -> float:
+        """Return what a task's spread is a share of: the range, or of an amount the smallest mean."""
+        return self.high - self.low if math.isfinite(self.high) else min(levels)
+
+
 SUCCESSES = Outcome()
 
 
@@ -96,10 +139,7 @@ def simulated_endpoints(book: RuleBook, rule: Rule) -> list[Endpoint]:
 
 
 def check_seeds(book: RuleBook, rule: Rule, seeds: int) -> None:
-    """Check that a rule's intervals and tests can be made with so many seeds.
-
-    Those over tasks can with a single one, and McNemar's test can with no more.
-    """
+    """Check that a rule's intervals and tests can be made with so many seeds; over tasks one is enough."""
     named = (book.names_of(rule) | {rule.interval}) & set(book.intervals)
     tests = [book.tests[name] for name in sorted(book.read_by(book.names_of(rule)) & set(book.tests))]
     spread = [f"{n}: {m}" for n in sorted(named) if (m := book.intervals[n].method) not in OVER_TASKS]
@@ -141,9 +181,7 @@ def fitted_outcome(
         )
     if episode_sd is not None:
         return replace(outcome, sd=episode_sd, source="given")
-    weighted = zip(weights_of(endpoint), trained_steps(endpoint), strict=True)
-    squares = float(sum(weight**2 for weight, is_trained in weighted if is_trained))
-    return as_recorded(book, registers, endpoint, outcome, squares)
+    return as_recorded(book, registers, endpoint, outcome, trained_share(endpoint, power=2))
 
 
 def shares_samples(book: RuleBook, endpoints: list[Endpoint]) -> bool:
@@ -232,12 +270,17 @@ def task_spread(
     return float(min(design.task_sd * outcome.scale(success), max(room, 0.0) / 3**0.5))
 
 
+def _whole_weights(endpoint: Endpoint) -> tuple[list[int], int]:
+    """Return the weights of an endpoint's steps as whole numbers, and what they are multiplied by."""
+    weights = weights_of(endpoint)
+    scale = lcm(*(weight.denominator for weight in weights))
+    return [int(weight * scale) for weight in weights], scale
+
+
 def by_seed(endpoint: Endpoint, counts: NDArray[Any], design: Design) -> tuple[Fraction, ...]:
     """Return the exact difference of each seed."""
     episodes = (design.tasks or endpoint.tasks) * endpoint.schedules
-    weights = weights_of(endpoint)
-    scale = lcm(*(weight.denominator for weight in weights))
-    whole = [int(weight * scale) for weight in weights]
+    whole, scale = _whole_weights(endpoint)
     differences = (counts[:, 0] - counts[:, 1]).sum(axis=-1).tolist()
     # Counts are added up as whole numbers: a thousand studies have a hundred thousand of them.
     sums = (
@@ -262,9 +305,7 @@ def whole_by_task(endpoint: Endpoint, counts: NDArray[Any]) -> list[list[int]] |
     """Return the same over a common denominator: of counts, as whole numbers."""
     import numpy as np
 
-    weights = weights_of(endpoint)
-    scale = lcm(*(weight.denominator for weight in weights))
-    whole = np.array([int(weight * scale) for weight in weights])
+    whole = np.array(_whole_weights(endpoint)[0])
     table: list[list[int]] | list[list[float]] = np.einsum(
         "k,skt->st", whole, counts[:, 0] - counts[:, 1]
     ).tolist()
@@ -276,17 +317,14 @@ def weights_of(endpoint: Endpoint) -> tuple[Fraction, ...]:
     return step_weights(endpoint) or (Fraction(1),)
 
 
-def trained_share(endpoint: Endpoint) -> float:
+def trained_share(endpoint: Endpoint, power: int = 1) -> float:
     """Return how much of a gap that opens with training an endpoint sees: 0.9 of an area from step 0."""
     weighted = zip(weights_of(endpoint), trained_steps(endpoint), strict=True)
-    return float(sum(weight for weight, is_trained in weighted if is_trained))
+    return float(sum(weight**power for weight, is_trained in weighted if is_trained))
 
 
 def trained_steps(endpoint: Endpoint) -> tuple[bool, ...]:
-    """Return at which of its steps an endpoint sees a gap: after step 0, where there is any other.
-
-    A study that evaluates once and calls that step 0 does not mean the time before training.
-    """
+    """Return at which of its steps an endpoint sees a gap: after step 0, where there is any other."""
     steps = steps_of(endpoint)
     return tuple(step > 0 or not any(steps) for step in steps)
 
@@ -315,3 +353,75 @@ def second_arm(plan: Plan, registers: Tables, endpoint: Endpoint) -> tuple[float
         present = [float(value) for value in values if not isinstance(value, Missing)]
         means.append(sum(present) / len(present))
     return tuple(means)
+
+
+def outcome_of(book: RuleBook, endpoint: Endpoint) -> Outcome | None:
+    """Return what an endpoint's episodes come to; None where it is no mean of episodes."""
+    measured = endpoint.outcome
+    if not isinstance(measured, Rate) or measured.count not in COUNTED_BY_TASK:
+        return None
+    if measured.count in BINARY:
+        return Outcome(measured.count)
+    if measured.of != EPISODES:
+        return None
+    if measured.count == SCORE:
+        scores = book.terms.scores
+        return Outcome(SCORE, float(scores[0]), float(scores[1])) if scores else None
+    return Outcome(measured.count, 0.0, math.inf)
+
+
+def draw_sums(
+    rng: np.random.Generator, outcome: Outcome, episodes: int, levels: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return what the episodes of each task add up to."""
+    if outcome.sd == 0:
+        return levels * episodes
+    if outcome.name == SCORE:
+        width = outcome.high - outcome.low
+        drawn = _beta_sums(rng, episodes, (levels - outcome.low) / width, outcome.sd / width)
+        return outcome.low * episodes + width * drawn
+    shape = (levels / outcome.sd) ** 2 * episodes
+    scale = outcome.sd**2 / levels.clip(min=1e-300)
+    sums: NDArray[np.float64] = rng.gamma(shape, scale)
+    return sums
+
+
+def _beta_sums(
+    rng: np.random.Generator, episodes: int, means: NDArray[np.float64], sd: float
+) -> NDArray[np.float64]:
+    """Return sums of Beta draws in [0, 1] with given means; of its ends where the Beta would be wider."""
+    import numpy as np
+
+    most = means * (1 - means)
+    is_beta = sd**2 < most * WIDEST
+    strength = np.where(is_beta, most / sd**2 - 1, 1.0)
+    inner = np.where(is_beta, means, 0.5)
+    sums = np.zeros_like(means)
+    for _ in range(episodes):
+        beta = rng.beta(inner * strength, (1 - inner) * strength)
+        sums += beta if is_beta.all() else np.where(is_beta, beta, rng.random(means.shape) < means)
+    return sums
+
+
+def as_recorded(
+    book: RuleBook, registers: Tables, endpoint: Endpoint, outcome: Outcome, squares: float
+) -> Outcome:
+    """Return an outcome so wide that tasks' differences spread as the recorded ones."""
+    found: Any = Missing(not_run=False, reasons=("no episode rows",))
+    if registers.has(EPISODES):
+        found = Resampler(registers, book.plan).differences(endpoint)
+    if not isinstance(found, Missing) and len(found[0][0]) >= FEWEST_TASKS:
+        table, denominator = found
+        of_tasks = mean(variance([value / denominator for value in row]) for row in table)
+        sd = float(of_tasks * endpoint.schedules / (2 * squares)) ** 0.5
+        return replace(outcome, sd=sd, source="so that tasks' differences spread as recorded")
+    if not math.isfinite(outcome.high):
+        raise IncompleteError(
+            f"how much {outcome.name} of an episode vary is not known",
+            expected="episode rows of two tasks or more",
+            found=found.reasons[0] if isinstance(found, Missing) else "a single task",
+            where=f"study {registers.name}, {endpoint.id}",
+            remedy="--episode-sd NUMBER",
+        )
+    widest = (outcome.high - outcome.low) / 2
+    return replace(outcome, sd=widest, source="half the range, the most there is: no episodes to fit it to")

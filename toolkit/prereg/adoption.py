@@ -176,10 +176,7 @@ def _kept(evidence: Path) -> dict[str, bytes]:
 
 
 def _verified(registration: Registration, contents: dict[str, bytes], reader: Reader) -> Verification:
-    """Verify a copy of the registration with the evidence in place.
-
-    That somebody stands for the restatement is for the reader of a verdict to ask, not for the evidence.
-    """
+    """Verify a copy of the registration with the evidence in place."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / registration.folder.name
         shutil.copytree(registration.folder, folder, ignore=shutil.ignore_patterns(EVIDENCE, ".*"))
@@ -253,14 +250,7 @@ DEEPEST = 40
 
 
 class Folder:
-    """A checkout of somebody's repository.
-
-    Args:
-        root: its folder.
-
-    Raises:
-        UsageError: it is no folder.
-    """
+    """A checkout of somebody's repository."""
 
     def __init__(self, root: Path) -> None:
         if not root.is_dir():

@@ -28,10 +28,9 @@ from toolkit.prereg.evidence import (
     read_blocks,
     write_certificates,
 )
-from toolkit.prereg.record import EVIDENCE
+from toolkit.prereg.record import EVIDENCE, Trusted
 from toolkit.prereg.token.der import MAX_BYTES
 from toolkit.prereg.token.verdict import VERIFIED, TokenVerdict
-from toolkit.prereg.trust import Trusted
 
 PAUSE_S = 1.0
 ONE_SECOND = timedelta(seconds=1)

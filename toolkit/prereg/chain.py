@@ -12,6 +12,7 @@ reorders a line changes every link after it, and a timestamp over any of them.
 import contextlib
 import hashlib
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -210,18 +211,13 @@ def discard(folder: Path) -> None:
     """Remove what waits."""
     pending = folder / PENDING
     if pending.is_dir() and not pending.is_symlink():
-        import shutil
-
         shutil.rmtree(pending, ignore_errors=True)
     else:
         pending.unlink(missing_ok=True)
 
 
 def promised(folder: Path, frozen: str, chain: bytes) -> dict[str, str]:
-    """Return the files of an addition that was cut short, and their hashes, by name.
-
-    They may lie in their places already, and belong to nothing until the chain names them.
-    """
+    """Return the hashes of the files of an addition that was cut short, by name; some may be in place."""
     document = pending_document(folder)
     if document is None or not document.startswith(chain) or document == chain:
         return {}

@@ -19,8 +19,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from toolkit.errors import IncompleteError
 from toolkit.prereg.authority import Judge, Reply, Say, make_request
+from toolkit.prereg.record import Trusted, slug_of
 from toolkit.prereg.token.verdict import VERIFIED
-from toolkit.prereg.trust import Trusted, slug_of
 
 LIFETIME = timedelta(days=3650)
 ADDRESS = "demonstration"
@@ -29,11 +29,7 @@ POLICY = "2.999.3161"
 
 
 class DemonstrationAuthority:
-    """A root, a signer below it, and nothing that outlives the process but their certificates and tokens.
-
-    Args:
-        name: as it appears in its certificates.
-    """
+    """A root, a signer below it, and nothing that outlives the process but their certificates and tokens."""
 
     def __init__(self, name: str) -> None:
         self.name = name

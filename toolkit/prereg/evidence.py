@@ -11,18 +11,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from asn1crypto import pem
 
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError
 from toolkit.files import file_sha256, read_bytes, read_up_to
-from toolkit.prereg.record import EVIDENCE
+from toolkit.prereg.record import EVIDENCE, Trusted
 from toolkit.prereg.registration import Registration
-from toolkit.prereg.token.der import OID, parse
-from toolkit.prereg.token.verdict import INCOMPLETE, NOT_VERIFIED, VERIFIED, TokenVerdict
-from toolkit.prereg.token.verify import Material
-from toolkit.prereg.trust import Trusted
+from toolkit.prereg.token.certificate import read_certificate
+from toolkit.prereg.token.der import MAX_BYTES, OID, parse
+from toolkit.prereg.token.timestamp import embedded_certificates, granted_token, read_timestamp
+from toolkit.prereg.token.verdict import INCOMPLETE, NOT_VERIFIED, VERIFIED, Refused, TokenVerdict
+from toolkit.prereg.token.verify import Material, verify_token
 
 if TYPE_CHECKING:
     from toolkit.documents.verification import TokenDocument, TokenVerdictDocument
@@ -79,24 +80,10 @@ class Judged:
 
 def token_document(verdict: TokenVerdict) -> TokenVerdictDocument:
     """Return a verdict on a token as it is printed with `--json`."""
-    return {
-        "verdict": verdict.verdict,
-        "failed_check": verdict.failed_check,
-        "failed_step": verdict.failed_step,
-        "message": verdict.message,
-        "gen_time": verdict.gen_time,
-        "accuracy_seconds": verdict.accuracy_seconds,
-        "serial": verdict.serial,
-        "policy": verdict.policy,
-        "imprint_algorithm": verdict.imprint_algorithm,
-        "imprint": verdict.imprint,
-        "signer": verdict.signer,
-        "signature_algorithm": verdict.signature_algorithm,
-        "root": verdict.root,
-        "root_sha256": verdict.root_sha256,
-        "revocation": verdict.revocation,
-        "notes": verdict.notes,
-    }
+    from toolkit.documents.verification import TokenVerdictDocument
+
+    names = TokenVerdictDocument.__annotations__
+    return cast("TokenVerdictDocument", {name: getattr(verdict, name) for name in names})
 
 
 def places(prefix: str, authority: Trusted) -> tuple[str, str]:
@@ -127,10 +114,6 @@ def judge(
     token = folder / token_place
     if not token.is_file():
         return Judged(authority, token_place, _incomplete(f"the token is not here: {token_place}"))
-    from toolkit.prereg.token.der import MAX_BYTES
-    from toolkit.prereg.token.timestamp import embedded_certificates
-    from toolkit.prereg.token.verify import Material, verify_token
-
     try:
         raw = read_up_to(token, MAX_BYTES + 1)
         request = read_bytes(folder / request_place, MAX_BYTES) if request_place else None
@@ -177,9 +160,6 @@ def _rootless(authority: Trusted, certificates: tuple[bytes, ...]) -> str:
 
 def _is_certificate(der: bytes) -> bool:
     """Whether an archived file can be used; what is no certificate must not spoil every token beside it."""
-    from toolkit.prereg.token.certificate import read_certificate
-    from toolkit.prereg.token.verdict import Refused
-
     try:
         read_certificate(der)
     except Refused:
@@ -188,7 +168,6 @@ def _is_certificate(der: bytes) -> bool:
 
 
 def _blocks(folder: Path, endings: tuple[str, ...], kind: str) -> Iterable[bytes]:
-
     for path in sorted((folder / EVIDENCE).iterdir()):
         if path.suffix.lower() in endings:
             yield from read_blocks(path, kind)
@@ -232,10 +211,6 @@ def amendment_anchor(registration: Registration, amendment: str) -> str:
         anchor = SHA-256 of the lines: anchor of the registration, link of the amendment,
                  SHA-256 of what each of its authorities signed, in the order of the trust file
     """
-    from toolkit.prereg.token.der import MAX_BYTES
-    from toolkit.prereg.token.timestamp import granted_token, read_timestamp
-    from toolkit.prereg.token.verdict import Refused
-
     entry = next(entry for entry in registration.entries if entry.id == amendment)
     signed = []
     for authority in registration.trust_in(entry):
@@ -289,10 +264,7 @@ def write_certificates(certificates: Iterable[bytes]) -> bytes:
 
 
 def find_pinned(fingerprints: Iterable[str], at_hand: Iterable[bytes]) -> tuple[bytes, ...]:
-    """Return the certificates with pinned fingerprints: of those at hand, else of this system's list.
-
-    Where a certificate comes from does not matter, since its fingerprint says which one it is.
-    """
+    """Return the certificates with pinned fingerprints: of those at hand, else of this system's list."""
     wanted = set(fingerprints)
     certificates = {hashlib.sha256(der).hexdigest(): der for der in at_hand}
     if not wanted <= set(certificates):

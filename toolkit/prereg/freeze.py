@@ -41,9 +41,20 @@ from toolkit.prereg.chain import (
 from toolkit.prereg.demonstration import ADDRESS
 from toolkit.prereg.evidence import Judged, places
 from toolkit.prereg.git import clean_commit
-from toolkit.prereg.record import AMENDMENTS, DEVIATIONS, EVIDENCE, FROZEN, RECORD, Amendment, Deviation
+from toolkit.prereg.record import (
+    AMENDMENTS,
+    DEVIATIONS,
+    EVIDENCE,
+    FROZEN,
+    RECORD,
+    TRUST,
+    Amendment,
+    Deviation,
+    Trusted,
+    parse_trust,
+    write_trust,
+)
 from toolkit.prereg.registration import ADDED_TRUST, PROTOCOL, RULES, Registration, load_registration
-from toolkit.prereg.trust import TRUST, Trusted, parse_trust, write_trust
 from toolkit.prereg.verification import agreement, independence
 
 if TYPE_CHECKING:

@@ -1,8 +1,4 @@
-"""What a registration's own files say beside its rules: the freeze record, amendments, deviations.
-
-The record: what was timestamped, when, by whom, and where the evidence lies. What is added after the freeze:
-amendments, which change rules, and deviations, which record events.
-"""
+"""What a registration's own files say beside its rules: freeze record, amendments, deviations, trust file."""
 
 from __future__ import annotations
 
@@ -10,11 +6,15 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime
-from pathlib import PurePosixPath
+from importlib.resources import files
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from toolkit.errors import DamagedError
+from toolkit.files import read_text
 
 if TYPE_CHECKING:
     from toolkit.documents.verification import OwnStanding
@@ -274,7 +274,7 @@ def _flag(value: object) -> bool:
 
 
 def utc(moment: datetime) -> datetime:
-    """Return a moment in UTC; one without a zone is none."""
+    """Return a moment in UTC; one without a zone is refused."""
     if moment.tzinfo is None:
         raise TypeError(f"{moment} has no time zone")
     in_utc = moment.astimezone(UTC)
@@ -287,3 +287,111 @@ def leads_out(name: str) -> bool:
     """Whether a name leads out of its folder."""
     path = PurePosixPath(name)
     return path.is_absolute() or ".." in path.parts
+
+
+TRUST = "trust.toml"
+_FINGERPRINT = re.compile(r"[0-9a-f]{64}")
+_ADDRESS = re.compile(r"https?://\S+|demonstration", re.ASCII)
+_SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+
+
+@dataclass(frozen=True)
+class Trusted:
+    """An authority."""
+
+    name: str  # as people know it
+    slug: str  # as file names have it
+    operator: str  # who runs it; two authorities of one operator count as one
+    address: str  # where it answers
+    roots: tuple[str, ...]  # SHA-256 fingerprints of its pinned certificates, hexadecimal
+    policies: tuple[str, ...] = ()  # object identifiers of the policies accepted; any where none is named
+    certificates: str = ""  # where its root certificate can be had
+
+
+def known_authorities(*more: Path) -> tuple[Trusted, ...]:
+    """Return the authorities that this version ships, and those of a reader's own trust files."""
+    shipped = (files("toolkit.prereg") / "authorities.toml").read_text(encoding="utf-8")
+    authorities = list(parse_trust(shipped, "authorities.toml"))
+    for path in more:
+        authorities += parse_trust(read_text(path), path)
+    return tuple(authorities)
+
+
+def known_restatements(more: Iterable[str] = ()) -> frozenset[str]:
+    """Return the restatements that somebody stands for, by the last link of their chain."""
+    shipped = tomllib.loads((files("toolkit.prereg") / "restatements.toml").read_text(encoding="utf-8"))
+    return frozenset((*(entry["link"] for entry in shipped["restatements"]), *more))
+
+
+def parse_trust(text: str, where: Path | str) -> tuple[Trusted, ...]:
+    """Read a trust file."""
+    try:
+        authorities = tuple(_trusted(entry) for entry in tomllib.loads(text)["authorities"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise DamagedError(
+            "a trust file does not say what it has to",
+            expected="[[authorities]] with name, operator, address and roots (SHA-256 fingerprints)",
+            found=f"{type(error).__name__}: {error}",
+            where=where,
+        ) from None
+    slugs = [authority.slug for authority in authorities]
+    if len(set(slugs)) != len(slugs):
+        raise DamagedError("a trust file names an authority twice", found=", ".join(slugs), where=where)
+    return authorities
+
+
+def write_trust(authorities: Iterable[Trusted], comment: str) -> str:
+    """Return a trust file."""
+    parts = [f"# {comment}\n"]
+    for authority in authorities:
+        parts.append(
+            "\n[[authorities]]\n"
+            f'name = "{authority.name}"\n'
+            f'operator = "{authority.operator}"\n'
+            f'address = "{authority.address}"\n'
+            f"roots = {_listed(authority.roots)}\n"
+        )
+        if authority.policies:
+            parts.append(f"policies = {_listed(authority.policies)}\n")
+        if authority.certificates:
+            parts.append(f'certificates = "{authority.certificates}"\n')
+    return "".join(parts)
+
+
+def operator_of(root_sha256: str, known: Iterable[Trusted]) -> str | None:
+    """Return the operator of a pinned root, or None where no known authority has it."""
+    return next((authority.operator for authority in known if root_sha256 in authority.roots), None)
+
+
+def slug_of(name: str) -> str:
+    """Return a name as file names have it."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40].strip("-")
+
+
+def _trusted(entry: dict[str, Any]) -> Trusted:
+    authority = Trusted(
+        name=_text(entry["name"]),
+        slug=slug_of(_text(entry["name"])),
+        operator=_text(entry["operator"]),
+        address=_text(entry["address"]),
+        roots=tuple(_text(root).lower() for root in entry["roots"]),
+        policies=tuple(_text(policy) for policy in entry.get("policies", [])),
+        certificates=entry.get("certificates", ""),
+    )
+    if not authority.roots or not all(_FINGERPRINT.fullmatch(root) for root in authority.roots):
+        raise ValueError(f"{authority.name}: roots are SHA-256 fingerprints, 64 hexadecimal digits each")
+    if not _ADDRESS.fullmatch(authority.address):
+        raise ValueError(f"{authority.name}: {authority.address!r} is no http(s) address")
+    if not _SLUG.fullmatch(authority.slug):
+        raise ValueError(f"{authority.name!r} has no letter or digit")
+    return authority
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.isprintable() or not value or '"' in value or "\\" in value:
+        raise TypeError(f"expected plain text, found {value!r}")
+    return value
+
+
+def _listed(values: Iterable[str]) -> str:
+    return "[" + ", ".join(f'"{value}"' for value in values) + "]"

@@ -11,9 +11,19 @@ from toolkit.files import file_sha256, read_up_to
 from toolkit.line_ends import refuse_converted
 from toolkit.prereg import record
 from toolkit.prereg.chain import CHAIN, LARGEST_FROZEN, Entry, is_left_over, promised, read_chain, read_listed
-from toolkit.prereg.record import EVIDENCE, FROZEN, RECORD, Amendment, Deviation, FreezeRecord, text
+from toolkit.prereg.record import (
+    EVIDENCE,
+    FROZEN,
+    RECORD,
+    TRUST,
+    Amendment,
+    Deviation,
+    FreezeRecord,
+    Trusted,
+    parse_trust,
+    text,
+)
 from toolkit.prereg.spans import UNRESTATED, Unrestated, read_unrestated
-from toolkit.prereg.trust import TRUST, Trusted, parse_trust
 
 RULES = "rules.toml"
 PROTOCOL = "protocol.md"

@@ -9,11 +9,9 @@ from pathlib import Path
 from toolkit.decisions import case
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.places import Home
-from toolkit.prereg.chronology import StudyRuns
-from toolkit.prereg.record import Amendment
+from toolkit.prereg.record import Amendment, known_authorities, known_restatements
 from toolkit.prereg.registration import Registration, load_registration
-from toolkit.prereg.trust import known_authorities, known_restatements
-from toolkit.prereg.verification import Reader, standing_of, verify_loaded
+from toolkit.prereg.verification import Reader, StudyRuns, standing_of, verify_loaded
 from toolkit.registers.row_tables import TABLES_OF_PROBE
 from toolkit.registers.study import Study, launched_runs
 from toolkit.rooms import laboratory

@@ -9,8 +9,7 @@ from scipy import stats
 from tests.conftest import Toolkit
 from toolkit.decisions.case import Case
 from toolkit.drafting import power as simulated
-from toolkit.drafting.power import Power
-from toolkit.drafting.power_report import harder, needed, spread_range, warnings
+from toolkit.drafting.power import Power, harder, needed, spread_range, warnings
 from toolkit.drafting.simulation import Design
 
 FAST = ("--simulations", "10", "--seeds", "3")

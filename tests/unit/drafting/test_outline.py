@@ -11,9 +11,8 @@ import pytest
 
 from tests.conftest import Result
 from toolkit.decisions.evaluation import check_not_vacuous
-from toolkit.drafting.outline import blank, outlined
+from toolkit.drafting.outline import blank, outlined, scaffold
 from toolkit.drafting.power import Components, Power, simulate
-from toolkit.drafting.scaffold import scaffold
 from toolkit.drafting.simulation import Design
 from toolkit.errors import UsageError
 from toolkit.registers.importing.mapping import parse_mapping

@@ -49,43 +49,26 @@ def test_the_success_by_step_is_the_second_arms(case: Case, fitted: Components) 
         assert success == pytest.approx(sum(at) / 3)
 
 
-@pytest.mark.parametrize(("effect", "known"), [(0.0, 0.046), (0.03, 0.41), (0.05, 0.75)])
+@pytest.mark.parametrize(("effect", "known"), [(0.0, 0.046), (0.05, 0.75)])
 def test_the_operating_characteristics_at_a_seed_spread_of_034_are_the_known_ones(
     case: Case, fitted: Components, effect: float, known: float
 ) -> None:
-    simulated = run(case, fitted, effect=effect, simulations=2000)
-    assert simulated.pass_probability == pytest.approx(known, abs=0.03)
-
-
-def test_a_normal_model_of_the_seeds_differences_gives_the_same_pass_probability(case, fitted) -> None:
-    """Mean at least 0.03, every seed positive, and a final difference that shares the seeds' effects."""
-    rng = np.random.default_rng(3)
-    sims = 40_000
-    gaps = 0.03 + fitted.seed_sd * rng.standard_normal((sims, 3))
-    area = gaps + fitted.sampling_variance**0.5 * rng.standard_normal((sims, 3))
-    success = fitted.success["c2_final_noisy"][0]
-    final_sd = (2 * success * (1 - success) / 800) ** 0.5
-    final = gaps / 0.9 + final_sd * rng.standard_normal((sims, 3))
-    passes = (area.mean(axis=1) >= 0.03) & (area > 0).all(axis=1) & (final.mean(axis=1) >= 0)
-    assert run(case, fitted, simulations=2000).pass_probability == pytest.approx(passes.mean(), abs=0.035)
+    """What passes overstates the effect."""
+    simulated = run(case, fitted, effect=effect, simulations=800)
+    assert simulated.pass_probability == pytest.approx(known, abs=0.05)
+    assert simulated.mean_estimate_passed is not None
+    assert simulated.mean_estimate_passed > max(effect, 0.03)
 
 
 @pytest.mark.parametrize(
     ("rule", "effect", "tasks"),
-    [
-        ("H2a", 0.05, None),
-        ("H2a", 0.05, 200),
-        ("H2a", -0.05, None),
-        ("H3", 0.05, 30),
-        ("H5", -0.03, None),
-        ("H2b", 0.03, None),
-    ],
+    [("H2a", 0.05, 200), ("H2a", -0.05, None), ("H3", 0.05, 30), ("H5", -0.03, None), ("H2b", 0.03, None)],
 )
 def test_the_mean_of_simulated_studies_is_the_effect_on_every_endpoint(case, rule, effect, tasks) -> None:
     components = fit(case.book, case.study, rule, task_sd=TASK_SD, rng_seed=1)
     registered = case.book.rule(rule)
     share = simulation.trained_share(case.book.endpoints[registered.estimate])
-    design = simulation.Design(effect, 0.0, 0.1, 3, tasks, 600, 1, resamples=10)
+    design = simulation.Design(effect, 0.0, 0.1, 3, tasks, 200, 1, resamples=10)
     studies = list(power.studies(case.book, registered, components, design))
     for name in studies[0].series:
         truth = effect / share * simulation.trained_share(case.book.endpoints[name])
@@ -148,19 +131,8 @@ def test_without_any_spread_a_large_effect_always_passes_and_none_never(case, fi
     assert run(case, fitted, effect=-0.2, seed_sd=0.0, simulations=100).passed == 0
 
 
-def test_more_seeds_make_a_rule_on_every_seed_harder_and_more_tasks_easier(case, fitted) -> None:
-    few, many = (run(case, fitted, seeds=seeds, simulations=300).pass_probability for seeds in (3, 15))
-    assert many < few - 0.15
-    few, many = (
-        run(case, fitted, effect=0.05, seed_sd=0.0, tasks=tasks, simulations=300).pass_probability
-        for tasks in (64, 600)
-    )
-    assert many > few + 0.05
-
-
-@pytest.mark.parametrize("simulations", [100, pytest.param(400, marks=pytest.mark.slow)])
-def test_the_interval_covers_the_true_effect(case: Case, fitted: Components, simulations: int) -> None:
-    resamples = 5 * simulations
+def test_the_interval_covers_the_true_effect(case: Case, fitted: Components) -> None:
+    simulations, resamples = 60, 300
     simulated = run(case, fitted, seeds=10, simulations=simulations, resamples=resamples)
     rule = case.book.rule("H2a")
     covered = 0
@@ -173,42 +145,22 @@ def test_the_interval_covers_the_true_effect(case: Case, fitted: Components, sim
     assert covered > 0.925 * simulations
 
 
-def test_a_non_inferiority_rule_is_decided_by_its_simulated_interval(case: Case) -> None:
-    components = fit(case.book, case.study, "H5", task_sd=TASK_SD, rng_seed=1)
-    design = simulation.Design(0.0, components.seed_sd, TASK_SD, 3, None, 300, 1, 1000)
-    passes = [
-        simulate(case.book, "H5", components, replace(design, effect=effect)).pass_probability
-        for effect in (-0.10, 0.0, 0.05)
-    ]
-    assert passes[0] < 0.05
-    assert 0.2 < passes[1] < 0.8
-    assert passes[2] > 0.95
-
-
 def test_a_sign_can_be_wrong_where_the_effect_is_small(case: Case, fitted: Components) -> None:
-    simulated = run(case, fitted, effect=0.002, simulations=1000)
+    simulated = run(case, fitted, effect=0.002, simulations=500)
     assert simulated.wrong_sign is not None
     assert simulated.excluded_zero is not None
     assert 0 < simulated.wrong_sign < simulated.excluded_zero
-    negative = run(case, fitted, effect=-0.06, simulations=300)
+    negative = run(case, fitted, effect=-0.06, simulations=100)
     assert negative.excluded_zero is not None
-    assert negative.excluded_zero > 100
+    assert negative.excluded_zero > 30
     assert negative.wrong_sign == 0
     assert run(case, fitted, effect=0.0, simulations=50).wrong_sign is None
 
 
-def test_what_passed_overstates_the_effect(case: Case, fitted: Components) -> None:
-    simulated = run(case, fitted, effect=0.02)
-    assert simulated.mean_estimate_passed is not None
-    assert simulated.mean_estimate_passed > 0.03
-
-
 def test_the_same_seed_gives_the_same_answer_and_another_another(case: Case, fitted: Components) -> None:
-    assert run(case, fitted, simulations=150) == run(case, fitted, simulations=150)
-    assert (
-        run(case, fitted, simulations=150).mean_estimate_passed
-        != run(case, fitted, simulations=150, rng_seed=2).mean_estimate_passed
-    )
+    first, again, other = (run(case, fitted, simulations=60, rng_seed=seed) for seed in (1, 1, 2))
+    assert first == again
+    assert first.mean_estimate_passed != other.mean_estimate_passed
 
 
 @pytest.mark.parametrize("rule", ["H1a", "H1b", "P13", "gate2", "P12"])
@@ -228,11 +180,11 @@ def test_a_rule_on_students_interval_passes_as_often_as_a_t_test(case: Case, fit
     """Seeds' differences are near enough to normal: the size of the test is that of its level."""
     t_90 = '[intervals.c2_t]\nendpoint = "c2_auc"\nlevel = "0.90"\nmethod = "t over seeds"\n'
     book = with_rule(case, t_90, "lower(c2_t) > 0", interval="c2_t")
-    design = simulation.Design(0.0, fitted.seed_sd, 0.0, 12, None, 1500, 4)
+    design = simulation.Design(0.0, fitted.seed_sd, 0.0, 12, None, 500, 4)
     found = simulate(book, "S", fitted, design)
-    assert found.pass_probability == pytest.approx(0.05, abs=4 * (0.05 * 0.95 / 1500) ** 0.5)
+    assert found.pass_probability == pytest.approx(0.05, abs=4 * (0.05 * 0.95 / 500) ** 0.5)
     assert found.covered is not None
-    assert found.covered / 1500 == pytest.approx(0.90, abs=4 * (0.09 / 1500) ** 0.5)
+    assert found.covered / 500 == pytest.approx(0.90, abs=4 * (0.09 / 500) ** 0.5)
 
 
 TESTS = """
@@ -258,7 +210,7 @@ method = "holm"
 def test_a_rule_on_exact_tests_passes_where_other_programs_reject(case: Case, fitted: Components) -> None:
     tests = ("p(flip) <= 0.1", "p(ranks) <= 0.2", "adjusted(flip) <= 0.15")
     book = with_rule(case, TESTS, *tests)
-    design = simulation.Design(0.02, 0.03, 0.1, 8, None, 60, 4)
+    design = simulation.Design(0.02, 0.03, 0.1, 8, None, 30, 4)
     passed = 0
     for study in power.studies(book, book.rule("S"), fitted, design):
         table = simulation.by_task(book.endpoints["c2_auc"], study.counts["c2_auc"])
@@ -273,7 +225,7 @@ def test_a_rule_on_exact_tests_passes_where_other_programs_reject(case: Case, fi
         expected = flip <= 0.1 and float(ours) <= 0.2 and adjusted <= 0.15
         assert study.passes(book.rule("S")) == expected
         passed += expected
-    assert 5 < passed < 55
+    assert 3 < passed < 27
     assert simulate(book, "S", fitted, design).passed == passed
 
 
@@ -282,13 +234,13 @@ SPREAD = '[statistics.spread]\ntitle = "Spread"\nformula = "{}"\nunit = "fractio
 
 def test_a_statistic_of_what_is_simulated_is_simulated_too(case: Case, fitted: Components) -> None:
     book = with_rule(case, SPREAD.format("variance(c2_auc)"), "spread <= 0.0012")
-    design = simulation.Design(0.0, 0.03, 0.0, 12, None, 400, 4)
+    design = simulation.Design(0.0, 0.03, 0.0, 12, None, 150, 4)
     found = simulate(book, "S", fitted, design)
     rng = np.random.default_rng(5)
     spread = (0.03**2 + fitted.sampling_variance) * rng.chisquare(11, 100_000) / 11
     expected = (spread <= 0.0012).mean()
     assert 0.1 < expected < 0.9
-    assert found.pass_probability == pytest.approx(expected, abs=0.1)
+    assert found.pass_probability == pytest.approx(expected, abs=0.15)
 
 
 def test_the_power_of_a_rule_whose_estimate_is_a_statistic_is_refused(case: Case, fitted: Components) -> None:
@@ -308,6 +260,7 @@ def test_one_seed_is_too_few_for_an_interval_of_seeds(case: Case) -> None:
     assert "c2_auc_95: percentile bootstrap" in str(caught.value.found)
 
 
+TASKWISE = {"estimate": "c2_final_noisy", "interval": "c2_tasks"}
 OVER_TASKS = """[intervals.c2_tasks]
 endpoint = "c2_final_noisy"
 level = "0.95"
@@ -318,20 +271,14 @@ method = "{}"
 @pytest.mark.parametrize("method", ["t over tasks", "bca bootstrap"])
 def test_a_rule_on_an_interval_over_tasks_is_simulated_with_one_seed(case: Case, method: str) -> None:
     """The normal approximation: a difference of two rates on 200 tasks."""
-    book = with_rule(
-        case,
-        OVER_TASKS.format(method),
-        "lower(c2_tasks) > 0",
-        estimate="c2_final_noisy",
-        interval="c2_tasks",
-    )
+    book = with_rule(case, OVER_TASKS.format(method), "lower(c2_tasks) > 0", **TASKWISE)
     components = fit(with_one_seed(book), case.study, "S", task_sd=0.0, rng_seed=1)
     success = components.success["c2_final_noisy"][0]
     assert (components.seed_sd, len(components.observed)) == (0.0, 1)
     endpoint = book.endpoints["c2_final_noisy"]
     expected = 2 * success * (1 - success) / (endpoint.tasks * endpoint.schedules)
     assert components.sampling_variance == pytest.approx(expected, rel=0.25)
-    design = simulation.Design(0.05, 0.0, 0.0, 1, 200, 400, 4, 1000)
+    design = simulation.Design(0.05, 0.0, 0.0, 1, 200, 200, 4, 500)
     found = simulate(book, "S", components, design)
     rates = success, success + 0.05
     error = (sum(p * (1 - p) for p in rates) / (200 * endpoint.schedules)) ** 0.5
@@ -341,10 +288,9 @@ def test_a_rule_on_an_interval_over_tasks_is_simulated_with_one_seed(case: Case,
 
 def test_an_interval_that_covers_more_or_less_than_it_says_is_noticed(case: Case, fitted: Components) -> None:
     """Tasks alone do not tell what seeds add; crossed resamples count the episodes' noise twice."""
-    named = {"estimate": "c2_final_noisy", "interval": "c2_tasks"}
-    narrow = with_rule(case, OVER_TASKS.format("t over tasks"), "lower(c2_tasks) > 0", **named)
-    crossed = with_rule(case, OVER_TASKS.format("percentile bootstrap"), "lower(c2_tasks) > 0", **named)
-    design = simulation.Design(0.0, 0.05, 0.1, 5, None, 300, 4, 500)
+    narrow = with_rule(case, OVER_TASKS.format("t over tasks"), "lower(c2_tasks) > 0", **TASKWISE)
+    crossed = with_rule(case, OVER_TASKS.format("percentile bootstrap"), "lower(c2_tasks) > 0", **TASKWISE)
+    design = simulation.Design(0.0, 0.05, 0.1, 5, None, 300, 4, 200)
     alone = replace(design, seed_sd=0.0)
     assert simulate(narrow, "S", fitted, design).level_missed < -0.1
     assert simulate(narrow, "S", fitted, alone).level_missed == 0
@@ -361,8 +307,7 @@ def test_what_chance_can_do_is_no_warning() -> None:
 
 def test_a_nested_interval_is_simulated_as_one(case: Case, fitted: Components) -> None:
     nested = OVER_TASKS.format("percentile bootstrap") + 'crossing = "nested"\n'
-    named = {"estimate": "c2_final_noisy", "interval": "c2_tasks"}
-    book = with_rule(case, nested, "lower(c2_tasks) > 0", **named)
+    book = with_rule(case, nested, "lower(c2_tasks) > 0", **TASKWISE)
     design = simulation.Design(0.0, 0.0, 0.1, 5, None, 3, 4, 500)
     for study in power.studies(book, book.rule("S"), fitted, design):
         theirs = nested_bootstrap(
@@ -390,7 +335,7 @@ def test_arms_that_share_their_samples_keep_their_rates_and_differ_as_much_less_
 
 def test_a_ratio_above_one_finds_an_effect_more_often_and_covers_it(case: Case, fitted: Components) -> None:
     own, shared = (
-        run(case, fitted, "H2a", seed_sd=0.0, effect=0.04, variance_ratio=ratio, simulations=400)
+        run(case, fitted, "H2a", seed_sd=0.0, effect=0.04, variance_ratio=ratio, simulations=200)
         for ratio in (1.0, 20.0)
     )
     assert shared.pass_probability > own.pass_probability + 0.1

@@ -1,6 +1,8 @@
 """An endpoint on the tasks that an attribute chooses: their episodes alone count, and nothing else does."""
 
 import json
+import shutil
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from tests.unit.site import test_decide_in_node as in_node
 from toolkit.errors import DamagedError, RuleError
 from toolkit.places import HOME_VARIABLE
 from toolkit.registers.columns import attributes_text, read_attributes
+from toolkit.registers.schema import TABLES
 from toolkit.registers.validation import check_rows
 from toolkit.rules.rulebook import load_rulebook
 from toolkit.verification.decidable import check_decidable
@@ -91,23 +94,51 @@ def log(seed: int = 1) -> list[Row]:
     return rows
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path / "pilot.csv", log(), "score")
+@pytest.fixture(scope="module")
+def at() -> Iterator[Callable[[Path], Path]]:
+    """Return what has commands run in a folder."""
+    with pytest.MonkeyPatch.context() as patch:
+
+        def enter(folder: Path) -> Path:
+            patch.setenv(HOME_VARIABLE, str(folder))
+            patch.chdir(folder)
+            return folder
+
+        yield enter
+
+
+@pytest.fixture(scope="module")
+def drafted(at: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study begun with an attribute that is called otherwise than its column, made once."""
+    folder = at(tmp_path_factory.mktemp("drafted"))
+    write(folder / "pilot.csv", log(), "score")
     assert run("new-study", "mine", "--table", "pilot.csv", "--attribute", "level", "--into", ".").code == 0
-    for path in [
-        *tmp_path.glob("prereg/mine/*"),
-        tmp_path / "cards/mine.md",
-        tmp_path / "mappings/mine.toml",
-    ]:
+    for path in [*folder.glob("prereg/mine/*"), folder / "cards/mine.md", folder / "mappings/mine.toml"]:
         text = path.read_text(encoding="utf-8").replace("FILL IN", "said")
-        # The attribute is called otherwise than its column.
         text = text.replace("[attributes]\nlevel =", "[attributes]\ndifficulty =")
         text = text.replace("[values.level]", "[values.difficulty]").replace('"Hard"', '"hard"')
         path.write_text(text, encoding="utf-8")
-    return tmp_path
+    return folder
+
+
+@pytest.fixture
+def project(at: Callable[[Path], Path], drafted: Path, tmp_path: Path) -> Path:
+    return at(shutil.copytree(drafted, tmp_path / "home"))
+
+
+@pytest.fixture(scope="module")
+def _decided(at: Callable[[Path], Path], drafted: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The study with its whole log imported, made once."""
+    folder = at(shutil.copytree(drafted, tmp_path_factory.mktemp("decided") / "home"))
+    begun(folder)
+    done = imported(folder, log())
+    assert done.code == 0, done.err
+    return folder
+
+
+@pytest.fixture
+def study(at: Callable[[Path], Path], _decided: Path) -> Path:
+    return at(_decided)
 
 
 def begun(project: Path, *changes: tuple[str, str], more: str = ENDPOINT) -> None:
@@ -127,9 +158,7 @@ def imported(project: Path, rows: list[Row]) -> Any:
 
 
 def decided(rule: str = "H2") -> Row:
-    (decision,) = run("decide", rule, "--study", "mine", "--json").json()
-    found: Row = decision
-    return found
+    return run("decide", rule, "--study", "mine", "--json").json()[0]
 
 
 def differences(rows: list[Row]) -> dict[str, list[int]]:
@@ -150,10 +179,7 @@ def test_a_new_study_writes_the_attribute_of_a_column(project: Path) -> None:
     assert '[values.difficulty]\n"Hard!" = "hard"\n' in mapping
 
 
-def test_an_endpoint_on_some_tasks_is_their_episodes_mean_and_interval(project: Path) -> None:
-    begun(project)
-    done = imported(project, log())
-    assert done.code == 0, done.err
+def test_an_endpoint_on_some_tasks_is_their_episodes_mean_and_interval(study: Path) -> None:
     decision, expected = decided(), differences(log())
     assert decision["estimate"]["by_seed"] == {
         seed: round(float(Fraction(sum(of), HARD)), 5) for seed, of in expected.items()
@@ -171,18 +197,14 @@ def test_an_endpoint_on_some_tasks_is_their_episodes_mean_and_interval(project: 
     assert whole == {seed: round(float(Fraction(sum(of), TASKS)), 5) for seed, of in expected.items()}
 
 
-def test_a_decision_names_the_files_that_chose_the_tasks(project: Path) -> None:
-    begun(project)
-    assert imported(project, log()).code == 0
+def test_a_decision_names_the_files_that_chose_the_tasks(study: Path) -> None:
     read = {one["config"]: one for one in decided()["registers"]}
     assert set(read) == {"runs", "evaluations", "episodes", "task_pools"}
     assert list(read["task_pools"]["files"]) == ["task_pools/tasks-00000-of-00001.parquet"]
     assert "task_pools" not in {one["config"] for one in decided("H1")["registers"]}
 
 
-def test_the_sql_of_an_endpoint_gives_the_counts_that_it_is_measured_on(project: Path) -> None:
-    begun(project)
-    assert imported(project, log()).code == 0
+def test_the_sql_of_an_endpoint_gives_the_counts_that_it_is_measured_on(study: Path) -> None:
     (explained,) = run("explain", "H2", "--study", "mine", "--json").json()
     (endpoint,) = explained["endpoints"]
     rows = run("sql", endpoint["rows"], "--study", "mine", "--json").json()
@@ -198,15 +220,13 @@ def test_the_sql_of_an_endpoint_gives_the_counts_that_it_is_measured_on(project:
     assert won == expected
 
 
-def test_a_page_decides_again_on_the_episodes_of_some_tasks(project: Path) -> None:
-    begun(project)
-    assert imported(project, log()).code == 0
+def test_a_page_decides_again_on_the_episodes_of_some_tasks(study: Path) -> None:
     assert run("site", "build").code == 0
-    (page,) = (project / "site").rglob("H2.html")
+    (page,) = (study / "site").rglob("H2.html")
     text = page.read_text(encoding="utf-8")
     assert "difficulty=hard, 7 tasks" in text
     said = json.loads(text.partition('class="decide-evidence">')[2].partition("</script>")[0])
-    (reached,) = in_node.decided(project / "site", {"said": said, "choice": {}})
+    (reached,) = in_node.decided(study / "site", {"said": said, "choice": {}})
     assert (reached["verdict"], reached["disagreements"]) == (said["recorded"]["H2"]["verdict"], [])
 
 
@@ -254,7 +274,10 @@ def test_a_subgroup_of_another_size_is_not_decided(project, change, reason) -> N
 @pytest.mark.parametrize(
     ("change", "found"),
     [
-        (lambda rows: [*rows[:-1], rows[-1] | {"level": "Hard!"}], "'t11' of pool 'tasks': "),
+        (
+            lambda rows: [*rows[:-1], rows[-1] | {"level": "Hard!"}],
+            """'t11' of pool 'tasks': '{"difficulty":"easy"}' in row 12; '{"difficulty":"hard"}' in row 72""",
+        ),
         (lambda rows: [*rows[:-1], rows[-1] | {"level": "odd"}], "'odd' in row 72"),
         (lambda rows: [*rows[:-1], rows[-1] | {"level": ""}], "nothing in row 72"),
     ],
@@ -265,14 +288,6 @@ def test_a_log_that_says_no_one_declared_word_of_a_task_is_refused(project, chan
     done = imported(project, change(log()))
     assert done.code == 4
     assert found in done.err
-
-
-def test_two_values_of_a_task_are_named_with_their_rows(project: Path) -> None:
-    begun(project)
-    rows = log()
-    rows[-1]["level"] = "Hard!"
-    done = imported(project, rows)
-    assert """'{"difficulty":"easy"}' in row 12; '{"difficulty":"hard"}' in row 72""" in done.err
 
 
 @pytest.mark.parametrize(
@@ -336,9 +351,7 @@ def test_sizes_of_one_subgroup_that_contradict_each_other_are_refused_before_a_f
         check_decidable(load_rulebook(again))
 
 
-def test_power_refuses_a_rule_on_some_tasks(project: Path) -> None:
-    begun(project)
-    assert imported(project, log()).code == 0
+def test_power_refuses_a_rule_on_some_tasks(study: Path) -> None:
     done = run("power", "H2", "--study", "mine")
     assert done.code == 2
     assert "reads some tasks of a set alone" in done.err
@@ -356,10 +369,11 @@ def test_a_rehearsal_fits_the_size_of_a_subgroup_to_the_pilot(project: Path) -> 
     assert decision["estimate"]["by_seed"] == {s: round(total / 6, 5) for s, total in kept.items()}
 
 
-def test_a_pool_that_was_changed_is_noticed(project: Path) -> None:
-    begun(project)
-    assert imported(project, log()).code == 0
-    path = project / "registers/mine/task_pools/tasks-00000-of-00001.parquet"
+def test_a_pool_that_was_changed_is_noticed(at, study: Path, tmp_path: Path) -> None:
+    path = (
+        at(shutil.copytree(study, tmp_path / "home"))
+        / "registers/mine/task_pools/tasks-00000-of-00001.parquet"
+    )
     table = pl.read_parquet(path)
     turned = (
         table["attributes"]
@@ -386,20 +400,16 @@ def test_a_pool_that_was_changed_is_noticed(project: Path) -> None:
     ],
 )
 def test_attributes_are_canonical_texts_of_the_same_names(texts: list[str], problem: str) -> None:
+    pools = {"task_pools": TABLES["task_pools"].with_words({"pool": ("p",)})}
+
     def check(said: list[str]) -> None:
         rows = {"pool": ["p"] * 2, "index": [0, 1], "task_id": ["t", "u"], "attributes": said}
         frame = pl.DataFrame(rows).with_columns(pl.col("index").cast(pl.Int32))
-        check_rows({"task_pools": frame.to_arrow()}, _pools())
+        check_rows({"task_pools": frame.to_arrow()}, pools)
 
     check([texts[0], texts[0]])
     with pytest.raises(DamagedError, match=problem):
         check(texts)
-
-
-def _pools() -> dict[str, Any]:
-    from toolkit.registers.schema import TABLES
-
-    return {"task_pools": TABLES["task_pools"].with_words({"pool": ("p",)})}
 
 
 def test_attributes_are_read_as_they_were_written() -> None:

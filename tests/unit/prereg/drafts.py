@@ -15,13 +15,12 @@ from tests.unit.decisions.rows_study import ROW_RULES
 from tests.unit.decisions.study import rule
 from toolkit.decisions.evaluation import check_not_vacuous
 from toolkit.prereg.authority import Online, Source
-from toolkit.prereg.chronology import StudyRuns
 from toolkit.prereg.demonstration import DemonstrationAuthority
 from toolkit.prereg.evidence import write_certificates
 from toolkit.prereg.freeze import Added, Draft, Frozen, add, freeze, open_draft, read_addition
+from toolkit.prereg.record import Trusted, slug_of, write_trust
 from toolkit.prereg.registration import load_registration
-from toolkit.prereg.trust import Trusted, slug_of, write_trust
-from toolkit.prereg.verification import Reader, Verification, verify_registration
+from toolkit.prereg.verification import Reader, StudyRuns, Verification, verify_registration
 from toolkit.rules.rulebook import load_rulebook
 from toolkit.verification.decidable import check_entry
 

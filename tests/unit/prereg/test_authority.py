@@ -34,10 +34,9 @@ from toolkit.errors import IncompleteError, UsageError, VerificationError
 from toolkit.prereg import freeze as freezing
 from toolkit.prereg.authority import Online
 from toolkit.prereg.chain import PENDING, begin, locked
-from toolkit.prereg.chronology import StudyRuns
+from toolkit.prereg.record import Trusted
 from toolkit.prereg.registration import is_draft, load_registration
-from toolkit.prereg.trust import Trusted
-from toolkit.prereg.verification import Check
+from toolkit.prereg.verification import Check, StudyRuns
 
 
 @pytest.fixture

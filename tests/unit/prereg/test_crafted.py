@@ -17,7 +17,7 @@ from tests.conftest import CHECKOUT
 from tests.forge import der
 from tests.forge.case import also, by, embedding, given, judged, recipe, verified
 from tests.forge.defects import CASES, CHECKS, Case
-from tests.forge.defects_time import ISSUED, SECOND, crl
+from tests.forge.defects_chain import ISSUED, SECOND, crl
 from tests.forge.keys import Scheme
 from tests.forge.pki import SERVER_AUTH, UNKNOWN, Crl, Revoked, authority, house, root, stamper
 from tests.forge.token import (
@@ -38,14 +38,13 @@ from tests.unit.decisions.study import RULES
 from tests.unit.prereg.drafts import H, add_to, amendment, freeze_with, problems, verify, write_draft
 from toolkit.errors import DamagedError
 from toolkit.prereg.chain import begin, pending_document
-from toolkit.prereg.chronology import StudyRuns
 from toolkit.prereg.evidence import Judged, Subject, judge, places
+from toolkit.prereg.record import Trusted
 from toolkit.prereg.registration import load_registration
 from toolkit.prereg.token.der import MAX_ELEMENTS, check_der
 from toolkit.prereg.token.verdict import Refused, TokenVerdict
 from toolkit.prereg.token.verify import STEPS, Material, verify_token
-from toolkit.prereg.trust import Trusted
-from toolkit.prereg.verification import agreement, independence
+from toolkit.prereg.verification import StudyRuns, agreement, independence
 
 VALID = [name for name in CASES if name.startswith("valid: ")]
 DEFECTS = [name for name in CASES if not name.startswith("valid: ")]

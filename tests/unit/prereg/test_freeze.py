@@ -41,8 +41,8 @@ from toolkit.errors import (
 from toolkit.files import file_sha256
 from toolkit.prereg.chain import begin, extend_chain
 from toolkit.prereg.freeze import freeze
+from toolkit.prereg.record import write_trust
 from toolkit.prereg.registration import is_draft, load_registration
-from toolkit.prereg.trust import write_trust
 from toolkit.rules.rulebook import load_rulebook
 
 
@@ -123,11 +123,11 @@ def test_a_recorded_time_that_no_token_states_is_found(frozen, pair) -> None:
 
 
 def test_many_freezes_at_once(tmp_path, pair) -> None:
-    folders = [drafts.write_draft(tmp_path, f"study-{number}") for number in range(8)]
+    folders = [drafts.write_draft(tmp_path, f"study-{number}") for number in range(4)]
     patient = [replace(online, timeout_s=60) for online in pair]
-    with ThreadPoolExecutor(8) as pool:
+    with ThreadPoolExecutor(4) as pool:
         made = list(pool.map(lambda folder: freeze_with(folder, *patient), folders))
-    assert len({frozen.sha256 for frozen in made}) == 8
+    assert len({frozen.sha256 for frozen in made}) == 4
     assert {verify(folder, *pair).verdict for folder in folders} == {"verified"}
 
 
@@ -342,12 +342,6 @@ def test_other_authorities_than_the_freezes_can_vouch_for_an_addition(frozen, pa
     assert (result.verdict, problems(result)) == ("verified", [])
 
 
-def test_a_third_authority_more_does_no_harm(frozen, pair) -> None:
-    with Authority("C") as third:
-        add_to(frozen, amendment(), *pair, source(third, "Authority C"))
-    assert verify(frozen, *pair).verdict == "verified"
-
-
 def test_an_addition_that_one_authority_refuses_is_not_recorded(frozen, pair) -> None:
     with Authority("C", "rejection") as bad:
         elsewhere = replace(pair[1], trusted=replace(pair[1].trusted, address=bad.url))
@@ -500,14 +494,6 @@ def refused(folder) -> str:
     return caught.value.found or ""
 
 
-def test_the_commit_is_recorded(committed) -> None:
-    assert freeze_it(committed) == git(committed, "rev-parse", "HEAD")
-
-
-def test_outside_a_repository_there_is_no_commit(tmp_path) -> None:
-    assert freeze_it(write_draft(tmp_path)) == ""
-
-
 @pytest.mark.parametrize("name", ["protocol.md", "data.csv"])
 @pytest.mark.parametrize("is_staged", [False, True])
 def test_what_is_not_committed_as_it_is_is_refused(committed, name, is_staged) -> None:
@@ -517,13 +503,13 @@ def test_what_is_not_committed_as_it_is_is_refused(committed, name, is_staged) -
     assert name in refused(committed)
 
 
+def test_the_commit_is_recorded_whatever_changed_elsewhere(committed) -> None:
+    (committed.parent / "notes.txt").write_bytes(b"")
+    assert freeze_it(committed) == git(committed, "rev-parse", "HEAD")
+
+
 def test_an_untracked_draft_is_refused(repository) -> None:
     assert refused(write_draft(repository)) == "protocol.md, rules.toml"
-
-
-def test_a_change_elsewhere_does_not_matter(committed) -> None:
-    (committed.parent / "notes.txt").write_bytes(b"")
-    assert freeze_it(committed) != ""
 
 
 def test_an_ignored_file_is_refused(committed) -> None:

@@ -11,8 +11,8 @@ from tests.registrations import rehash
 from tests.restated_document import DOCUMENT_MISSING, FROZEN_DOCUMENT, fit_restatement, made_document
 from toolkit.errors import RuleError
 from toolkit.prereg import spans
+from toolkit.prereg.record import known_authorities, known_restatements
 from toolkit.prereg.registration import load_registration
-from toolkit.prereg.trust import known_authorities, known_restatements
 from toolkit.prereg.verification import Reader, verify_registration
 from toolkit.rules.rulebook import rulebook_of
 

@@ -9,8 +9,8 @@ from tests.unit.site.reading import Read, pages_of
 from toolkit import api
 from toolkit.decisions.case import Case
 from toolkit.places import Home
+from toolkit.prereg.record import known_authorities
 from toolkit.prereg.registration import Registration, load_registration
-from toolkit.prereg.trust import known_authorities
 from toolkit.prereg.verification import Reader, Verification, verify_registration
 from toolkit.site.environment import markdown, ticked
 from toolkit.site.material import Material

@@ -258,7 +258,7 @@ def _registration(name: str, home: Home) -> Registration:
 
 
 def _wait_for_freeze(registration: Registration) -> None:
-    from toolkit.prereg.chronology import seconds_to_settle
+    from toolkit.prereg.verification import seconds_to_settle
 
     left = seconds_to_settle(registration, datetime.now(UTC))
     if left:

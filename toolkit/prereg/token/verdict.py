@@ -13,12 +13,7 @@ NOT_CHECKED = "not checked"
 
 
 class Refused(Exception):  # noqa: N818 - a verdict, not an error of the program
-    """A check does not hold.
-
-    Args:
-        message: what was found, in one phrase.
-        is_incomplete: it could not be decided because an input is missing.
-    """
+    """A check does not hold; `is_incomplete`: it could not be decided because an input is missing."""
 
     def __init__(self, message: str, *, is_incomplete: bool = False) -> None:
         super().__init__(message)

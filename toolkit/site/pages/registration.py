@@ -12,10 +12,9 @@ from typing import Any
 from toolkit.decisions.case import Case
 from toolkit.errors import RuleError
 from toolkit.prereg.chain import CHAIN
-from toolkit.prereg.chronology import Chronology
 from toolkit.prereg.record import DEMONSTRATION, EVIDENCE, FROZEN, Deviation
 from toolkit.prereg.registration import Registration
-from toolkit.prereg.verification import ADDITIONS, PROMISE, Verification
+from toolkit.prereg.verification import ADDITIONS, PROMISE, Chronology, Verification
 from toolkit.registers.study import Study, launched_runs
 from toolkit.rules.rulebook import rulebook_of
 from toolkit.site.charts.svg import Chart

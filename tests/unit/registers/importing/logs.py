@@ -6,8 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from toolkit.drafting.outline import outlined
-from toolkit.drafting.scaffold import scaffold
+from toolkit.drafting.outline import outlined, scaffold
 from toolkit.errors import DamagedError
 from toolkit.registers.importing.mapping import parse_mapping
 from toolkit.registers.importing.reading import read_log

@@ -9,8 +9,7 @@ import polars as pl
 import pytest
 
 from tests.conftest import CHECKOUT
-from toolkit.drafting.outline import outlined
-from toolkit.drafting.scaffold import scaffold
+from toolkit.drafting.outline import outlined, scaffold
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.files import file_sha256
 from toolkit.registers.importing.mapping import parse_mapping

@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 
 from tests.conftest import CHECKOUT, Toolkit
-from toolkit.drafting.outline import outlined
-from toolkit.drafting.scaffold import scaffold
+from toolkit.drafting.outline import outlined, scaffold
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.registers.importing.mapping import parse_mapping
 from toolkit.registers.importing.readers import cells, lm_eval
