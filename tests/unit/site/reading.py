@@ -1,4 +1,4 @@
-"""Pages made by some makers alone, and pages read strictly."""
+"""Pages made by some makers alone, and pages read strictly: as a tree, its tables by their headings."""
 
 import html
 import re
@@ -7,6 +7,9 @@ from contextlib import nullcontext
 from html.parser import HTMLParser
 from typing import Any
 from unittest.mock import patch
+from xml.etree.ElementTree import Element, TreeBuilder
+
+import pytest
 
 from toolkit.site.charts.svg import Chart
 from toolkit.site.environment import environment
@@ -33,6 +36,7 @@ SHARED: dict[str, Any] = {
     "citation": None,
 }
 PACKAGES = ("toolkit.site.exhibits",)
+NUMBER = re.compile(r"[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]\d+)?")
 
 
 class Read(HTMLParser):
@@ -46,6 +50,7 @@ class Read(HTMLParser):
         self.parts: list[str] = []
         self.scripts: list[tuple[str | None, str | None]] = []
         self.policies: list[str | None] = []
+        self.tree = TreeBuilder()
         self._open: list[str] = []
         self.feed(text)
         assert self._open == []
@@ -56,6 +61,9 @@ class Read(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         named = dict(attrs)
+        self.tree.start(tag, {key: value or "" for key, value in attrs})
+        if tag in VOID:
+            self.tree.end(tag)
         self.tags.append(tag)
         self.links += [value for key in ("href", "src") if (value := named.get(key))]
         assert tag != "style"
@@ -79,10 +87,12 @@ class Read(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         assert tag in UNENDED or self._open.pop() == tag
+        self.tree.end(tag)
         if tag in CELLS | UNENDED:
             self.parts.append(" ")
 
     def handle_data(self, data: str) -> None:
+        self.tree.data(data)
         if "script" not in self._open:
             self.parts.append(data)
 
@@ -116,3 +126,45 @@ def words(text: str) -> str:
     """Return what a reader sees of a page, every element apart from the next."""
     bare = re.sub(r"<script.*?</script>|<svg.*?</svg>", " ", text, flags=re.DOTALL)
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", bare)).split())
+
+
+def tree(page: Page, names: Iterable[str] = (), *, drawn: bool = False) -> Element:
+    """Return a page's main part, as if the site had these pages beside it; without drawings, or with them."""
+    (main,) = Read(rendered(page, names, drawn=drawn)).tree.close().iter("main")
+    return main
+
+
+def text(element: Element | None) -> str:
+    """Return what stands in an element, with a hyphen for every minus."""
+    assert element is not None
+    return " ".join("".join(element.itertext()).split()).replace("\N{MINUS SIGN}", "-")
+
+
+def numbers(said: str) -> list[float]:
+    return [float(number.replace(",", "")) for number in NUMBER.findall(said)]
+
+
+def near(number: float, digits: int) -> Any:
+    return pytest.approx(number, abs=0.51 * 10**-digits, rel=0)
+
+
+def classed(element: Element, name: str) -> list[Element]:
+    return [part for part in element.iter() if name in part.get("class", "").split()]
+
+
+def section(page: Element, identifier: str) -> Element:
+    """Return the section that a heading names."""
+    (part,) = (part for part in page.iter("section") if part.get("aria-labelledby") == identifier)
+    return part
+
+
+def table(page: Element, label: str) -> list[dict[str, Element]]:
+    """Return the rows of all tables so labelled, a cell under each heading; groups' headings left out."""
+    regions = [part for part in page.iter("div") if part.get("aria-label") == label]
+    assert regions, label
+    rows = []
+    for region in regions:
+        headings = [text(cell) for cell in region.findall("table/thead/tr/th")]
+        cells = (list(row) for row in region.findall("table/tbody/tr") if len(row) == len(headings))
+        rows += [dict(zip(headings, row, strict=True)) for row in cells]
+    return rows

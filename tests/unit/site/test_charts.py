@@ -74,6 +74,7 @@ def every_chart() -> list[Chart]:
         for series in ("seed 0", "mean")
         for step in (0, 20)
     )
+    counted = [CurvePoint("paired", "seed 0", s, Fraction(s + 50, 200), s + 50, 200) for s in (0, 20)]
     steps = tuple(Step(n, 0.1 * n, 1.0, 0.5, 0.0, (1.0, 0.5, 2.0), 9.0, 6.0) for n in (1, 2))
     row = ForestRow("H1", "One", "miss", "fraction", Fraction(0), BAR, Fraction(3, 100))
     found = (
@@ -89,8 +90,52 @@ def every_chart() -> list[Chart]:
         predicted_and_seen(SCENE, "s"),
         reward_table("r, step 0", "Luck share 0.5", ((True, False), (True, True)), (0, 1)),
         *training_steps(steps),
+        learning_curves(tuple(counted), "C2", "successes / episodes"),
+        condition_by_success(8, ((0.1, 0.1, 0.2), (0.9, 0.3, 0.2))),
     )
     return [drawn(chart) for chart in found]
+
+
+MINUS = "\N{MINUS SIGN}"
+# The last mark of each chart: what it says, and the rows that it carries.
+MARKS = [
+    (
+        f"mean of 3 seeds: +0.0333, 95% interval [{MINUS}0.0100, +0.0800]",
+        "mean,0.03333333333333333,-0.01,0.08",
+    ),
+    (
+        f"mean of 20 seeds: +0.0950, 95% interval [{MINUS}0.0100, +0.0800]",
+        "mean,0.095,-0.01,0.08",
+    ),
+    ("paired, mean, step 20: 35.00%", "paired,mean,20,0.35,,"),
+    ("checkpoint a@20: 0.700 [0.600, 0.800]", "a@20,0.7,0.6,0.8"),
+    (f"H1, One: 0, 95% interval [{MINUS}0.0100, +0.0800]; miss", "H1,miss,0.0,-0.01,0.08"),
+    ("base at step 0: ratio 0.900", "base,0,0.9,,"),
+    ("task t:1: L 0.3, R 0.2 (score²)", "t:1,0.3,0.2"),
+    ("luck share of r at step 0: 0.400 [0.300, 0.500]", "r,paired,0,0.4,0.3,0.5"),
+    ("final, step 20: 1 of 2, 50.0%", "final,20,1,2"),
+    ("2 there: drift ratio 1.000, trace ratio 0.750; seen 1.050", "2,there,1.0,0.75,1.05,,"),
+    ("schedule 1, rollout 2: success", "1,2,1"),
+    ("Loss, step 2: 0.2", "2,0.2"),
+    ("Gradient norm, step 2: 1", "2,1.0"),
+    ("Entropy, step 2: 0.5", "2,0.5"),
+    ("Share of tokens clipped, step 2: 0", "2,0.0"),
+    ("Importance weight, step 2: 1", "2,1.0"),
+    ("Seconds a step, step 2: 9", "2,9.0"),
+    (
+        "paired, seed 0, step 0: 25.00%, 50 of 200; paired, seed 0, step 20: 35.00%, 70 of 200",
+        "paired,seed 0,0,0.25,50,200\npaired,seed 0,20,0.35,70,200",
+    ),
+    (
+        "; ".join(f"R, score spread: 0.2 at success probability p {x}" for x in (0.1, 0.9)),
+        "&quot;R, score spread&quot;,0.1,0.2\n&quot;R, score spread&quot;,0.9,0.2",
+    ),
+]
+
+
+def test_a_mark_says_and_carries_the_rows_that_it_stands_for() -> None:
+    marked = [re.findall(r'aria-label="([^"]*)" data-row="([^"]*)"', c.wide)[-1] for c in every_chart()]
+    assert marked == MARKS
 
 
 PAIRED = "Paired above independent in"
@@ -317,7 +362,7 @@ def test_more_sets_than_colours_differ_in_shape() -> None:
 
 
 def test_sides_of_the_condition_have_no_arms_colour() -> None:
-    chart = drawn(condition_by_success(8, ((0.1, 0.1, 0.2), (0.9, 0.3, 0.2))))
+    chart = every_chart()[-1]
     used = set(re.findall(r"\bk\d\b", chart.svg))
     assert used
     assert not used & {svg.ARMS["paired"], svg.ARMS["independent"]}

@@ -1,10 +1,17 @@
 """What a rule's drawings are made of: its values, and the intervals that the study holds for them."""
 
+import csv
+import html
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
+from tests.unit.site.conftest import opened
+from tests.unit.site.reading import made_by
 from toolkit.decisions.case import Case
 from toolkit.lab.probing.report import report
 from toolkit.registers.query import ask
@@ -12,6 +19,8 @@ from toolkit.rules.expressions import parse
 from toolkit.rules.values import Series
 from toolkit.site.charts.svg import Chart
 from toolkit.site.drawings import comparisons, forest_row, measure, rule_charts
+from toolkit.site.material import Material
+from toolkit.site.pages import luck, probe, run
 
 
 def charts(case: Case, rule: str) -> list[Chart]:
@@ -104,3 +113,44 @@ def test_members_are_compared_with_the_number_that_a_test_names_and_its_sign(emb
     series = Series("checkpoint", (("a", Fraction(-1, 2)), ("b", Fraction(0))))
     (compared,) = comparisons(replace(rule, criteria=(criterion,)), "x", series)
     assert (compared.sign, compared.bound, compared.held, compared.of) == (">", -0.25, 1, 2)
+
+
+def carried(chart: Chart) -> list[tuple[str, ...]]:
+    """Return the rows that a chart's marks carry."""
+    rows = "\n".join(map(html.unescape, re.findall(r'data-row="([^"]*)"', chart.wide)))
+    return sorted(map(tuple, csv.reader(rows.split("\n"))))
+
+
+DRAWN: dict[str, tuple[Any, Callable[..., Chart], str]] = {
+    "published/runs/t1-c2-paired-s1.html": (
+        run,
+        lambda context: context["chart_drawn"],
+        """
+        SELECT replace(regime, '_', ' ') || CASE phase WHEN 'periodic' THEN '' ELSE ', ' || phase END,
+          step, successes, episodes FROM evaluations WHERE run_id = 't1-c2-paired-s1'""",
+    ),
+    "published/luck.html": (
+        luck,
+        lambda context: context["charts"][0],
+        """
+        SELECT run_id, arm, step, luck_share, interval_low::DOUBLE, interval_high::DOUBLE
+        FROM luck_share_summary WHERE condition = 'C2'""",
+    ),
+    "embedded/probe.html": (
+        probe,
+        lambda context: context["charts"]["actions"][0],
+        """
+        SELECT trajectory, step, value, low, high FROM probe_intervals WHERE noise = 'outcome'
+        AND estimator = 'MC' AND figure = 'condition_ratio' AND scored = 'actions'
+        AND regexp_matches(trajectory, '^(base|c2-paired-s[0-2])$')""",
+    ),
+}
+
+
+@pytest.mark.parametrize("page", DRAWN)
+def test_the_rows_of_a_drawing_are_the_registers(page: str) -> None:
+    case, (maker, chart_of, query) = opened(page.partition("/")[0]), DRAWN[page]
+    chart = chart_of(made_by(Material((case,)), maker)[page].context)
+    carried = "\n".join(map(html.unescape, re.findall(r'data-row="([^"]*)"', chart.wide)))
+    expected = (["" if cell is None else str(cell) for cell in row] for row in ask(case.study, query).rows)
+    assert sorted(csv.reader(carried.split("\n"))) == sorted(expected)

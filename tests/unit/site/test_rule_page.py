@@ -10,8 +10,7 @@ import pytest
 from tests.conftest import CHECKOUT
 from tests.unit.decisions.study import amendment
 from tests.unit.decisions.study import rule as small_rule
-from tests.unit.site.numbers import numbers, table, text, tree
-from tests.unit.site.reading import made_by
+from tests.unit.site.reading import made_by, numbers, table, text, tree
 from toolkit.decisions.case import Case
 from toolkit.decisions.engine import Engine
 from toolkit.places import Home

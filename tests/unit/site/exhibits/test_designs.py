@@ -7,8 +7,7 @@ from math import fsum
 
 import pytest
 
-from tests.unit.site.numbers import numbers
-from tests.unit.site.reading import page_of, rendered
+from tests.unit.site.reading import numbers, page_of, rendered
 from toolkit.decisions.case import Case
 from toolkit.registers.query import ask
 from toolkit.site.exhibits.designs import EXHIBIT

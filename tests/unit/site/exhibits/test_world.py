@@ -1,6 +1,7 @@
-"""The page of the world: for homes whose studies play in it, and true to the episodes that it shows."""
+"""The pages of worlds: for homes whose studies play in them, and true to the episodes that they show."""
 
 import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -8,13 +9,25 @@ from typing import Any
 import pytest
 
 from tests.conftest import CHECKOUT
-from tests.unit.site.reading import Read, pages_of, rendered
+from tests.unit.site.conftest import opened
+from tests.unit.site.reading import (
+    Read,
+    classed,
+    near,
+    numbers,
+    pages_of,
+    rendered,
+    section,
+    table,
+    text,
+    tree,
+)
 from toolkit.decisions.case import Case
 from toolkit.lab.backoffice.tools import TOOLS
 from toolkit.lab.verification.recorded import ReplayedEpisode, choose_pairs
 from toolkit.noise.draws import Schedule
 from toolkit.registers.study import open_study
-from toolkit.site.exhibits import world
+from toolkit.site.exhibits import foreign, world
 from toolkit.site.exhibits.world import pairs
 from toolkit.site.material import Material
 
@@ -77,3 +90,45 @@ def test_hostile_answers_are_shown_as_text(recorded: tuple[ReplayedEpisode, ...]
     text = rendered(world.page(HOSTILE, (replace(first, episode=episode), *rest)))
     assert HOSTILE not in text
     assert HOSTILE in Read(text).text
+
+
+def test_the_world_page_shows_draws_of_the_episodes_own_schedule(
+    recorded: tuple[ReplayedEpisode, ...],
+) -> None:
+    shown = tree(world.page("embedded", recorded))
+    events = [part for part in classed(shown, "event") if "≥" in text(part) or "<" in text(part)]
+    assert events
+    for event in events:
+        (digest,) = (part.get("title") for part in event.iter("span") if part.get("title"))
+        draw, rate = numbers(text(event).partition("draw ")[2])[:2]
+        assert draw == near(int(str(digest)[:16], 16) / 2**64, 4)  # the first eight bytes
+        assert ("<" in text(event)) == (draw < rate)
+
+
+def test_the_page_of_bfcl_counts_its_pools_and_its_tools() -> None:
+    bfcl = opened("bfcl")
+    (page,) = foreign.pages(Material((bfcl,), (bfcl.study,), cards=CHECKOUT / "cards"))
+    shown = tree(page)
+    rows = bfcl.study.polars("task_pools").collect().to_dicts()
+    for cells in table(shown, "Tasks of bfcl"):
+        is_turn = text(cells["Episodes"]) == "bfcl turns"
+        # Whoever names a turn says which of its scenario it is.
+        mine = [
+            row
+            for row in rows
+            if row["pool"] == text(cells["Pool"]) and ("." in row["forms"].rpartition("_")[2]) == is_turn
+        ]
+        counted = (
+            len(mine),
+            sum(row["reads"] + row["writes"] for row in mine),
+            sum(row["writes"] for row in mine),
+        )
+        names = ("Tasks", "Planned calls", "Writes among them")
+        assert tuple(numbers(text(cells[name]))[0] for name in names) == counted
+    declared = tomllib.loads((CHECKOUT / "toolkit/lab/worlds/bfcl/tools.toml").read_text("utf-8"))["tools"]
+    listed = {text(cells["Tool"]): text(cells["Kind"]) for cells in table(shown, "Tools")}
+    assert listed == {name: said["kind"] for name, said in declared.items()}
+    about = text(section(shown, "tools"))
+    assert f"The {len(declared)} tools" in about
+    for kind in ("read", "list", "write"):
+        assert f"{sum(said['kind'] == kind for said in declared.values())} of kind {kind}" in about
