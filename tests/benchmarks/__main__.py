@@ -1,107 +1,76 @@
-"""Measure what has a performance goal: `make bench`.
+"""Measure what has a performance goal: `make bench`, or `python -m tests.benchmarks NAME` for a part.
 
-Every figure is of a whole process: wall time, processor time and peak memory as the operating system counted
-them. Commands take turns in one run, so that their ratios hold when the machine's speed drifts; absolute
-times are those of the machine at hand. Medians of several rounds, after one that is not counted.
+Figures of commands are of whole processes: wall time, processor time and peak memory as the operating system
+counted them. Whatever is compared takes turns in one run, so that ratios hold when the machine's speed
+drifts; absolute times are those of the machine at hand. Medians of several rounds, after one that is not
+counted.
 """
 
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from dataclasses import dataclass, field
+from importlib import import_module
 
-from tests.benchmarks.timing import verdict
+from tests.benchmarks.harness import PYTHON, TOOLKIT, commands, verdict
 
-ROUNDS = 7
-TOOLKIT = [sys.executable, "-m", "toolkit"]
-STUDIES = ("published", "embedded", "tiny-lm")
-H2A = [*TOOLKIT, "decide", "H2a", "--study"]
-VERIFY = [*TOOLKIT, "registers", "verify", "--study"]
-BASE = "interpreter + pyarrow"
-CLICK = "interpreter + click"
-VERSION = "toolkit --version"
+ROUNDS, FEW = 7, 3
+BASE, CLICK = "interpreter + pyarrow", "interpreter + click"
 TIMES_CLICK = 2
+# Command → its goal in seconds.
+GOALS = {
+    **{f"decide H2a, {study}": 0.5 for study in ("published", "embedded", "tiny-lm")},
+    "toolkit decide --all": 2.5,
+    "registers verify, embedded": 10,
+    "toolkit reproduce": 30,
+}
+ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+# Part → what its environment has: each in a process of its own, whose memory and whose threads are its own.
+PARTS: dict[str, dict[str, str]] = {
+    **{part: {} for part in ("intervals", "episodes", "tokens", "registers", "imports", "site", "study")},
+    **dict.fromkeys(("gram", "scores"), ONE_THREAD),
+    "proxy": {},
+}
 
 
-@dataclass
-class Case:
-    """A command, its goal in seconds where it has one, and what was measured."""
-
-    name: str
-    command: list[str]
-    goal: float | None = None
-    rounds: int = ROUNDS
-    wall: list[float] = field(default_factory=list)
-    cpu: list[float] = field(default_factory=list)
-    memory: list[float] = field(default_factory=list)
-
-
-def run(case: Case) -> None:
-    """Run a command once and record what it used."""
-    started = time.perf_counter()
-    silent = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
-    process = os.posix_spawn(case.command[0], case.command, os.environ, file_actions=silent)
-    _, status, used = os.wait4(process, 0)
-    case.wall.append(time.perf_counter() - started)
-    case.cpu.append(used.ru_utime + used.ru_stime)
-    case.memory.append(used.ru_maxrss / 1024)
-    if os.waitstatus_to_exitcode(status):
-        sys.exit(f"{case.name} failed")
+def compare() -> None:
+    """Measure commands, and print one line each."""
+    h2a = {f"decide H2a, {name.split()[-1]}": name.split()[-1] for name in GOALS if "H2a" in name}
+    with tempfile.TemporaryDirectory() as folder:
+        quick = {
+            BASE: (PYTHON, "-c", "import pyarrow"),
+            CLICK: (PYTHON, "-c", "import click"),
+            "toolkit --version": (*TOOLKIT, "--version"),
+            "toolkit --help": (*TOOLKIT, "--help"),
+            **{n: (*TOOLKIT, "decide", "H2a", "--study", study, "--json") for n, study in h2a.items()},
+            "toolkit decide --all": (*TOOLKIT, "decide", "--all", "--json"),
+            "toolkit sql": (*TOOLKIT, "sql", "FROM runs", "--json"),
+        }
+        slow = {
+            "registers verify, embedded": (*TOOLKIT, "registers", "verify", "--study", "embedded"),
+            "toolkit reproduce": (*TOOLKIT, "reproduce", "--site", f"{folder}/site"),
+        }
+        found = commands(quick, ROUNDS) | commands(slow, FEW)
+    print(f"{'command':26} {'wall s':>8} {'cpu s':>8} {'peak MB':>8} {'ratio':>7}  goal")
+    for name, (wall, cpu, memory, _) in found.items():
+        goal = verdict(wall < GOALS[name], f"under {GOALS[name]} s") if name in GOALS else ""
+        print(f"{name:26} {wall:8.3f} {cpu:8.3f} {memory:8.0f} {wall / found[BASE].wall:7.2f}  {goal}")
+    print(f"ratio: wall time over that of '{BASE}', medians of {ROUNDS} rounds (the last two: {FEW})")
+    for name in ("toolkit --version", "toolkit --help"):
+        times = found[name].wall / found[CLICK].wall
+        print(f"{name} over {CLICK}: {times:.2f}  {verdict(times <= TIMES_CLICK, f'at most {TIMES_CLICK}')}")
 
 
 def main() -> None:
-    """Measure and print one line a command."""
-    with tempfile.TemporaryDirectory() as folder:
-        cases = [
-            Case(BASE, [sys.executable, "-c", "import pyarrow"]),
-            Case(CLICK, [sys.executable, "-c", "import click"]),
-            Case(VERSION, [*TOOLKIT, "--version"]),
-            Case("toolkit --help", [*TOOLKIT, "--help"]),
-            *(Case(f"decide H2a, {study}", [*H2A, study, "--json"], goal=0.5) for study in STUDIES),
-            Case("toolkit decide --all", [*TOOLKIT, "decide", "--all", "--json"], goal=2.5),
-            Case("registers verify, embedded", [*VERIFY, "embedded"], goal=10, rounds=3),
-            Case("toolkit sql", [*TOOLKIT, "sql", "FROM runs", "--json"]),
-            Case("toolkit reproduce", [*TOOLKIT, "reproduce", "--site", f"{folder}/site"], goal=30, rounds=3),
-        ]
-        for number in range(ROUNDS + 1):
-            for case in cases:
-                if number <= case.rounds:
-                    run(case)
-    base = statistics.median(cases[0].wall[1:])
-    print(f"{'command':26} {'wall s':>8} {'cpu s':>8} {'peak MB':>8} {'ratio':>7}  goal")
-    for case in cases:
-        wall, cpu = statistics.median(case.wall[1:]), statistics.median(case.cpu[1:])
-        goal = "" if case.goal is None else verdict(wall < case.goal, f"under {case.goal} s")
-        print(f"{case.name:26} {wall:8.3f} {cpu:8.3f} {max(case.memory):8.0f} {wall / base:7.2f}  {goal}")
-    print(f"ratio: wall time over that of '{BASE}', medians of {ROUNDS} rounds (reproduce: 3) in one run")
-    median = {case.name: statistics.median(case.wall[1:]) for case in cases}
-    for name in (VERSION, "toolkit --help"):
-        times = median[name] / median[CLICK]
-        goal = verdict(times <= TIMES_CLICK, f"at most {TIMES_CLICK} times")
-        print(f"{name} over {CLICK}: {times:.2f}  {goal}")
-    # Imported only now: a child process is charged with the memory that its parent held.
-    from tests.benchmarks import intervals
-
-    intervals.compare()
-    # In a process of its own: what the others loaded would slow its many small objects down.
-    sys.stdout.flush()
-    for name in (
-        "episodes",
-        "tokens",
-        "rows",
-        "queries",
-        "imports",
-        "site",
-        "pages",
-        "study",
-        "gram",
-        "scores",
-        "proxy",
-    ):
-        subprocess.run([sys.executable, "-m", f"tests.benchmarks.{name}"], check=True)
+    """Measure the parts that are named; without a name commands, and then all parts."""
+    for name in sys.argv[1:]:
+        import_module(f"tests.benchmarks.{name}").compare()
+    if not sys.argv[1:]:
+        compare()
+        sys.stdout.flush()
+        for name, environment in PARTS.items():
+            command = [PYTHON, "-m", "tests.benchmarks", name]
+            subprocess.run(command, check=True, env=os.environ | environment)
 
 
 if __name__ == "__main__":

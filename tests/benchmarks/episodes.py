@@ -13,7 +13,7 @@ import time
 from functools import partial
 from hashlib import sha256
 
-from tests.benchmarks.timing import medians, verdict
+from tests.benchmarks.harness import medians, verdict
 from toolkit.lab.episodes.agents import reference
 from toolkit.lab.episodes.episode import play
 from toolkit.lab.tasks.pools import tasks
@@ -68,7 +68,3 @@ def compare() -> None:
         each, rate = seconds / len(jobs), len(jobs) / seconds
         goal = verdict(rate >= GOALS[name], f"at least {GOALS[name]:,}") if name in GOALS else ""
         print(f"  {name:36} {1e6 * each:12,.2f} {rate:10,.0f} {each / round_s:11,.1f}  {goal}".rstrip())
-
-
-if __name__ == "__main__":
-    compare()

@@ -12,8 +12,8 @@ from functools import partial
 from inspect import unwrap
 from typing import Any
 
+from tests.benchmarks.harness import medians
 from tests.benchmarks.scores import PUBLISHED, clock
-from tests.benchmarks.timing import medians
 from tests.unit.lab.probe import published, tiny
 
 HALF, SINGLE = 2, 4

@@ -9,16 +9,13 @@ Operations are counted as needed: a symmetric product has N(N + 1)/2 entries, a 
 a coordinate each. Beside it stands the count of a product that computes both triangles, 2N² a coordinate.
 """
 
-import os
 import resource
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 
 import numpy as np
 
-from tests.benchmarks.timing import verdict
+from tests.benchmarks.harness import verdict
 from toolkit.lab.probe.gram import default_width, gram
 
 COORDINATES = 33_600_000
@@ -83,7 +80,7 @@ def measure(vectors: int, coordinates: int) -> None:
     )
 
 
-def main() -> None:
+def compare() -> None:
     """Measure and print one line a size."""
     print(f"Gram matrices by block, beside products of {SIDE} × {SIDE} doubles; one thread, processor time")
     print("     N       P       s  product     gram  needed  full count")
@@ -93,15 +90,3 @@ def main() -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"  peak {peak:.0f} MB, {POOL_BYTES >> 20} MB of it simulated scores a line", end="  ")
     print(f"{verdict(peak < GOAL_MB, f'under {GOAL_MB} MB')}")
-
-
-def compare() -> None:
-    """Measure in a process of its own, whose BLAS has one thread and whose memory is its own."""
-    sys.stdout.flush()
-    one_thread = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
-    command = [sys.executable, "-c", "from tests.benchmarks.gram import main; main()"]
-    subprocess.run(command, check=True, env=os.environ | one_thread)
-
-
-if __name__ == "__main__":
-    compare()

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.timing import verdict
+from tests.benchmarks.harness import verdict
 from tests.unit.noise.pairing.notes_server import DECLARATION
 from tests.unit.noise.pairing.proxied import NOTES, proxy
 
@@ -74,7 +74,3 @@ def compare() -> None:
     goal = verdict(added <= GOAL_S, f"at most {1e3 * GOAL_S:g} ms")
     medians = [1e3 * seconds for seconds in (statistics.median(alone), statistics.median(behind), added)]
     print("  direct {:.2f} ms, under noise {:.2f} ms, added {:.2f} ms  {}".format(*medians, goal))
-
-
-if __name__ == "__main__":
-    compare()

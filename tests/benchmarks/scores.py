@@ -6,15 +6,12 @@ batch, and gives the sum of the scores only. The three take turns; figures are m
 time on one thread is counted, on an accelerator wall time with the device waited for.
 """
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from tests.benchmarks.timing import medians
+from tests.benchmarks.harness import medians
 from tests.unit.stack import INSTALL, PACKAGES
 from toolkit.lab.probe.recorded import Transcript
 
@@ -56,8 +53,12 @@ def measure(name: str, model: Any, batch: Sequence[Transcript]) -> None:
     )
 
 
-def main() -> None:
+def compare() -> None:
     """Measure the tiny model, and the published architecture where there is an accelerator."""
+    missing = [name for name in PACKAGES if find_spec(name) is None]
+    if missing:
+        print(f"NO LANGUAGE MODEL WAS MEASURED: {', '.join(missing)} missing; run: {INSTALL}")
+        return
     import torch
 
     from tests.unit.lab.probe.published import published_model
@@ -72,18 +73,3 @@ def main() -> None:
         measure("Qwen3.5-2B", published_model("cuda"), transcripts(PUBLISHED))
     else:
         print("  no accelerator is here: the published architecture was not measured")
-
-
-def compare() -> None:
-    """Measure in a process of its own, or say aloud that nothing was measured."""
-    missing = [name for name in PACKAGES if find_spec(name) is None]
-    if missing:
-        print(f"NO LANGUAGE MODEL WAS MEASURED: {', '.join(missing)} missing; run: {INSTALL}")
-        return
-    sys.stdout.flush()
-    command = [sys.executable, "-c", "from tests.benchmarks.scores import main; main()"]
-    subprocess.run(command, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
-
-
-if __name__ == "__main__":
-    compare()

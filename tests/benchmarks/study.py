@@ -5,13 +5,10 @@ commands, in as many processes as there are processors, from nothing, with regis
 is that of the machine at hand. Beside them stands computing the probe's figures anew from the evidence.
 """
 
-import resource
-import subprocess
-import sys
 import tempfile
 import time
 
-from tests.benchmarks.timing import verdict
+from tests.benchmarks.harness import TOOLKIT, run, verdict
 from toolkit import api
 from toolkit.lab.play.rows import specification_of
 from toolkit.lab.play.segments import play_segment
@@ -26,15 +23,7 @@ COMMANDS = (
 GOAL_MB = 1000
 
 
-def timed(command: str) -> float:
-    """Return how long a command takes."""
-    started = time.perf_counter()
-    words = [sys.executable, "-m", "toolkit", *command.split()]
-    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - started
-
-
-def main() -> None:
+def compare() -> None:
     """Measure and print one line a figure."""
     specification = specification_of(api.open_study("embedded", find_home()), RUN)
     play_segment(specification, 0, None)  # makes the tasks
@@ -50,12 +39,10 @@ def main() -> None:
     print(f"{RUN}: {episodes} episodes, {episodes / took:,.0f} a second of processor time")
     for command, what, goal in COMMANDS:
         with tempfile.TemporaryDirectory() as folder:
-            took = timed(f"{command} --folder {folder}/kept --into {folder}/registers")
-        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-        print(f"{what}, registers written: {took:.1f} s, peak {peak:.0f} MB a process")
-        print(f"  {verdict(took < goal and peak < GOAL_MB, f'under {goal} s and {GOAL_MB} MB')}")
-    print(f"its figures anew from the evidence: {timed('probe report --study embedded --check'):.1f} s")
-
-
-if __name__ == "__main__":
-    main()
+            into = ("--folder", f"{folder}/kept", "--into", f"{folder}/registers")
+            used = run(*TOOLKIT, *command.split(), *into)
+        print(f"{what}, registers written: {used.wall:.1f} s, peak {used.memory:.0f} MB a process")
+        is_met = used.wall < goal and used.memory < GOAL_MB
+        print(f"  {verdict(is_met, f'under {goal} s and {GOAL_MB} MB')}")
+    anew = run(*TOOLKIT, "probe", "report", "--study", "embedded", "--check").wall
+    print(f"its figures anew from the evidence: {anew:.1f} s")

@@ -4,14 +4,14 @@ In turns and in one run, so that the ratios hold when the machine's speed drifts
 same token, made here, its document and its root.
 """
 
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
-from tests.benchmarks.timing import medians, verdict
+from cryptography import x509
+from rfc3161_client import VerifierBuilder, decode_timestamp_response
+
+from tests.benchmarks.harness import PYTHON, TOOLKIT, medians, run, verdict
 from tests.forge.case import recipe
 from tests.forge.pki import house
 from tests.forge.token import DOCUMENT, NOW
@@ -20,7 +20,6 @@ from toolkit.prereg.token.verify import Material, verify_token
 
 ROUNDS, TOKENS = 15, 20
 COLD_GOAL_S = 0.4
-SILENT = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
 def here(token: bytes) -> Callable[[], None]:
@@ -33,64 +32,34 @@ def here(token: bytes) -> Callable[[], None]:
     return verify
 
 
-def by_openssl(folder: Path) -> Callable[[], None]:
-    command = ["openssl", "ts", "-verify", "-in", "token", "-data", "document", "-CAfile", "root.pem"]
-    return lambda: subprocess.run(command, cwd=folder, check=True, **SILENT)
-
-
-def by_rfc3161_client(token: bytes) -> Callable[[], None]:
-    from cryptography import x509
-    from rfc3161_client import VerifierBuilder, decode_timestamp_response
-
-    root = x509.load_der_x509_certificate(house().root.der)
-
-    def verify() -> None:
-        verifier = VerifierBuilder(roots=[root]).build()
-        verifier.verify_message(decode_timestamp_response(token), DOCUMENT)
-
-    return verify
-
-
-def command(*arguments: str, codes: tuple[int, ...] = (0,)) -> Callable[[], None]:
-    """Return a whole process to run; `verify-prereg` ends with 3 where evidence is missing."""
-
-    def run() -> None:
-        code = subprocess.run([sys.executable, *arguments], check=False, **SILENT).returncode
-        if code not in codes:
-            raise ValueError(f"{arguments} ended with {code}")
-
-    return run
+def by_rfc3161_client(token: bytes) -> Callable[[], object]:
+    verifier = VerifierBuilder(roots=[x509.load_der_x509_certificate(house().root.der)]).build()
+    return lambda: verifier.verify_message(decode_timestamp_response(token), DOCUMENT)
 
 
 def compare() -> None:
     """Print medians of several rounds and the ratios."""
     token = recipe().make()
+    engines = {"toolkit": here(token), "rfc3161-client": by_rfc3161_client(token)}
+    files = {"-in": token, "-data": DOCUMENT, "-CAfile": write_certificates((house().root.der,))}
+    openssl = ["openssl", "ts", "-verify"]
+    processes = {
+        "openssl ts -verify": lambda: run(*openssl),
+        "python -c pass": lambda: run(PYTHON, "-c", "pass"),
+        # It ends with 3 where evidence is missing.
+        "toolkit verify-prereg": lambda: run(*TOOLKIT, "verify-prereg", "--json", codes=(0, 3)),
+    }
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        folder.joinpath("token").write_bytes(token)
-        folder.joinpath("document").write_bytes(DOCUMENT)
-        folder.joinpath("root.pem").write_bytes(write_certificates((house().root.der,)))
-        engines = {"toolkit": here(token)}
-        if has_client := find_spec("rfc3161_client") is not None:
-            engines["rfc3161-client"] = by_rfc3161_client(token)
-        processes = {
-            "openssl ts -verify": by_openssl(folder),
-            "python -c pass": command("-c", "pass"),
-            "toolkit verify-prereg": command("-m", "toolkit", "verify-prereg", "--json", codes=(0, 3)),
-        }
+        for option, content in files.items():
+            path = Path(place, option.strip("-"))
+            path.write_bytes(content)
+            openssl += [option, str(path)]
         taken = medians(engines, ROUNDS, times=TOKENS) | medians(processes, ROUNDS)
     print(f"tokens, medians of {ROUNDS} rounds")
     for name, figure in taken.items():
         print(f"  {name:22} {1000 * figure:9.2f} ms")
-    if not has_client:
-        print("  rfc3161-client: skipped, it is not installed (pip install rfc3161-client)")
-    print(f"  openssl / toolkit        {taken['openssl ts -verify'] / taken['toolkit']:6.2f}")
-    if has_client:
-        print(f"  rfc3161-client / toolkit {taken['rfc3161-client'] / taken['toolkit']:6.2f}")
+    for name in ("openssl ts -verify", "rfc3161-client"):
+        print(f"  {f'{name} / toolkit':28} {taken[name] / taken['toolkit']:6.2f}")
     cold = taken["toolkit verify-prereg"]
     met = verdict(cold < COLD_GOAL_S, f"verify-prereg under {COLD_GOAL_S} s")
-    print(f"  verify-prereg / python   {cold / taken['python -c pass']:6.2f}  {met}")
-
-
-if __name__ == "__main__":
-    compare()
+    print(f"  {'verify-prereg / python':28} {cold / taken['python -c pass']:6.2f}  {met}")

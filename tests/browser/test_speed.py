@@ -2,8 +2,7 @@
 
 import pytest
 
-from tests.browser.site import OpenPage, Served
-from tests.browser.speed import MOST_SHIFT, SHIFT, STILL, shift_of
+from tests.browser.site import MOST_SHIFT, SHIFT, STILL, OpenPage, Served, shift_of
 
 
 @pytest.mark.slow
