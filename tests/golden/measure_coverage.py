@@ -20,15 +20,15 @@ normal, plus what a task adds, uniform. One simulation shows whether an interval
 finds it: lies above zero.
 """
 
-import json
 import math
 import sys
 from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from tests.golden.stored import error, markdown, percents, read, write
 from toolkit.estimators import (
     bca_interval,
     clustered_bca_interval,
@@ -149,13 +149,7 @@ def bca_tasks(tables: np.ndarray, weights: BootstrapWeights, level: float) -> En
 
 
 INTERVALS: dict[str, Callable[[np.ndarray, BootstrapWeights, float], Ends]] = {
-    "crossed": crossed,
-    "nested": nested,
-    "seeds_only": seeds_only,
-    "student": student,
-    "bca": bca,
-    "student_tasks": student_tasks,
-    "bca_tasks": bca_tasks,
+    made.__name__: made for made in (crossed, nested, seeds_only, student, bca, student_tasks, bca_tasks)
 }
 COLUMNS = [
     ("crossed percentile, 95 %", "crossed", 0.95),
@@ -167,8 +161,6 @@ COLUMNS = [
     ("Student's t over tasks, 95 %", "student_tasks", 0.95),
     ("BCa over tasks, 95 %", "bca_tasks", 0.95),
 ]
-
-
 SIZES = ((5, 200), (8, 61), (3, 50), (1, 200))
 SPREADS = ((0.0, 0.0), (0.03, 0.0), (0.0, 0.1), (0.03, 0.1))
 OF_EPISODES = {
@@ -228,63 +220,53 @@ def measure(task_deviation: float, seeds: int, columns: list[tuple[str, str, flo
 def table(cells: list[Cell]) -> str:
     """Return the table of the README, its caption first."""
     by_cell = {(c.task_deviation, c.seeds, c.interval, c.level): c for c in cells}
-    simulations = cells[0].simulations
-    nominal, middling = (100 * math.sqrt(p * (1 - p) / simulations) for p in (0.95, 0.75))
+    nominal, middling = error(SIMULATIONS, 0.95, 0.75)
     caption = (
-        f"Coverage of the true mean difference in {simulations:,} simulations a cell, in percent. "
-        f"Monte Carlo standard error: {nominal:.1f} points at 95 %, {middling:.1f} at 75 %."
+        f"Coverage of the true mean difference in {SIMULATIONS:,} simulations a cell, in percent. "
+        f"Monte Carlo standard error: {nominal} points at 95 %, {middling} at 75 %."
     )
-    lines = [
-        caption,
-        "",
-        f"| σ of tasks | seeds | {' | '.join(title for title, _, _ in COLUMNS)} |",
-        f"| --- | --- |{' --- |' * len(COLUMNS)}",
+    rows = [
+        [
+            f"{deviation:g}",
+            seeds,
+            *(percents(by_cell[deviation, seeds, *of], "covered") for _, *of in COLUMNS),
+        ]
+        for deviation in TASK_DEVIATIONS
+        for seeds in SEEDS
     ]
-    for deviation in TASK_DEVIATIONS:
-        for seeds in SEEDS:
-            row = [by_cell[deviation, seeds, interval, level] for _, interval, level in COLUMNS]
-            rates = " | ".join(f"{100 * cell.covered / cell.simulations:.1f}" for cell in row)
-            lines.append(f"| {deviation:g} | {seeds} | {rates} |")
-    return "\n".join(lines)
+    heads = ["σ of tasks", "seeds", *(title for title, _, _ in COLUMNS)]
+    return "\n".join([caption, "", *markdown(heads, rows)])
 
 
 def played_table(cells: list[Played]) -> str:
     """Return the table of what finds an effect, its caption first."""
     by_cell = {(_plain(c), c.interval): c for c in cells}
-    simulations = cells[0].simulations
-    nominal, middling = (100 * math.sqrt(p * (1 - p) / simulations) for p in (0.95, 0.5))
+    nominal, middling = error(SIMULATIONS, 0.95, 0.5)
     caption = (
         f"Two arms, an episode on each task for each seed, a true gap of {100 * EFFECT:g} points: how often "
-        f"a 95 % interval covers the gap / finds it, in percent of {simulations:,} simulations a cell. Monte "
-        f"Carlo standard error: {nominal:.1f} points at 95 %, {middling:.1f} at 50 %."
+        f"a 95 % interval covers the gap / finds it, in percent of {SIMULATIONS:,} simulations a cell. Monte "
+        f"Carlo standard error: {nominal} points at 95 %, {middling} at 50 %."
     )
-    heads = " | ".join(f"`{method}`" for method in OF_EPISODES.values())
-    lines = [
-        caption,
-        "",
-        f"| seeds × tasks | σ of seeds | σ of tasks | {heads} |",
-        f"| --- | --- | --- |{' --- |' * len(OF_EPISODES)}",
+    rows = [
+        [
+            *(f"{one.seeds} × {one.tasks}", f"{one.seed_deviation:g}", f"{one.task_deviation:g}"),
+            *(percents(by_cell.get((one, name)), "covered", "found") for name in OF_EPISODES),
+        ]
+        for one in DESIGNS
     ]
-    for design in DESIGNS:
-        row = [by_cell.get((design, name)) for name in OF_EPISODES]
-        rates = " | ".join(f"{_percent(c.covered)} / {_percent(c.found)}" if c else "" for c in row)
-        place = f"{design.seeds} × {design.tasks} | {design.seed_deviation:g} | {design.task_deviation:g}"
-        lines.append(f"| {place} | {rates} |")
-    return "\n".join(lines)
+    heads = ["seeds × tasks", "σ of seeds", "σ of tasks", *(f"`{method}`" for method in OF_EPISODES.values())]
+    return "\n".join([caption, "", *markdown(heads, rows)])
 
 
-def _percent(count: int) -> str:
-    return f"{100 * count / SIMULATIONS:.1f}"
+def tables(differences: list[Cell], episodes: list[Played]) -> tuple[str, str]:
+    """Return both tables."""
+    return table(differences), played_table(episodes)
 
 
-def stored() -> list[Cell]:
-    """Return the cells of the first table."""
-    return [Cell(**cell) for cell in json.loads(FILE.read_text(encoding="utf-8"))["differences"]]
-
-
-def stored_played() -> list[Played]:
-    """Return the cells of the second table."""
-    return [Played(**cell) for cell in json.loads(FILE.read_text(encoding="utf-8"))["episodes"]]
+def stored() -> tuple[list[Cell], list[Played]]:
+    """Return the cells of both tables."""
+    differences, episodes = read(FILE, differences=Cell, episodes=Played)
+    return differences, episodes
 
 
 def _entropy(task_deviation: float, seeds: int, block: int, stream: int) -> int:
@@ -324,13 +306,8 @@ def main() -> None:
     for design in DESIGNS:
         print(design, file=sys.stderr)
         played += measure_played(design)
-    parts = {
-        name: ",\n    ".join(json.dumps(asdict(cell)) for cell in of)
-        for name, of in (("differences", cells), ("episodes", played))
-    }
-    written = ",\n  ".join(f'"{name}": [\n    {lines}\n  ]' for name, lines in parts.items())
-    FILE.write_text(f"{{\n  {written}\n}}\n", encoding="utf-8")
-    print(table(cells), played_table(played), sep="\n\n")
+    write(FILE, {"differences": cells, "episodes": played})
+    print(*tables(cells, played), sep="\n\n")
 
 
 if __name__ == "__main__":

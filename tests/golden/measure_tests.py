@@ -15,16 +15,16 @@ first arm's higher by the effect of its seed, which is normal. Seeds and tasks a
   an effect of 0.1, its power how often without any.
 """
 
-import json
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.golden.stored import markdown, percents, read, write
 from toolkit.estimators import (
     benjamini_hochberg,
     holm,
@@ -152,33 +152,31 @@ def families(with_effect: int, first: int = 0, number: int = SIMULATIONS) -> lis
 def table(cells: list[Cell], of_families: list[Families]) -> str:
     """Return the tables of the README."""
     by_cell = {(c.test, c.seeds, c.tasks, c.seed_deviation, c.effect): c for c in cells}
-    lines = [f"| seeds × tasks | σ of seeds | {' | '.join(TESTS)} |", f"| --- | --- |{' --- |' * len(TESTS)}"]
+    rows = []
     for seeds, tasks in DESIGNS:
         for deviation in SEED_DEVIATIONS:
-            row = []
+            row = [f"{seeds} × {tasks}", f"{deviation:g}"]
             for test in TESTS:
-                pair = [by_cell.get((test, seeds, tasks, deviation, effect)) for effect in (0.0, EFFECT)]
-                size, power = reversed(pair) if test == "equivalence" else pair
-                row.append(f"{_percent(size)} / {_percent(power)}" if size and power else "-")
-            lines.append(f"| {seeds} × {tasks} | {deviation:g} | {' | '.join(row)} |")
-    lines += ["", "| adjusted by | tests with an effect | any false | false among rejected | found |"]
-    lines.append("| --- | --- | --- | --- | --- |")
-    for f in of_families:
-        shares = (f.any_false / f.families, f.false_share, f.found)
-        said = [f"{100 * share:.1f}" for share in shares]
-        said[2] = said[2] if f.with_effect else "-"
-        lines.append(f"| {f.method} | {f.with_effect} of {FAMILY} | {' | '.join(said)} |")
-    return "\n".join(lines)
+                size, power = (by_cell.get((test, seeds, tasks, deviation, e)) for e in (0.0, EFFECT))
+                both = (power, size) if test == "equivalence" else (size, power)
+                row.append(" / ".join(percents(cell, "rejected") for cell in both) if size else "-")
+            rows.append(row)
+    adjusted = [
+        [
+            *(f.method, f"{f.with_effect} of {FAMILY}", f"{100 * f.any_false / f.families:.1f}"),
+            *(f"{100 * f.false_share:.1f}", f"{100 * f.found:.1f}" if f.with_effect else "-"),
+        ]
+        for f in of_families
+    ]
+    heads = ("adjusted by", "tests with an effect", "any false", "false among rejected", "found")
+    lines = markdown(["seeds × tasks", "σ of seeds", *TESTS], rows)
+    return "\n".join([*lines, "", *markdown(heads, adjusted)])
 
 
 def stored() -> tuple[list[Cell], list[Families]]:
     """Return what the file holds."""
-    document = json.loads(FILE.read_text(encoding="utf-8"))
-    return [Cell(**cell) for cell in document["cells"]], [Families(**one) for one in document["families"]]
-
-
-def _percent(cell: Cell) -> str:
-    return f"{100 * cell.rejected / cell.simulations:.1f}"
+    cells, of_families = read(FILE, cells=Cell, families=Families)
+    return cells, of_families
 
 
 def main() -> None:
@@ -190,12 +188,7 @@ def main() -> None:
                 print(f"{seeds} × {tasks}, σ of seeds {deviation:g}, effect {effect:g}", file=sys.stderr)
                 cells += measure(seeds, tasks, deviation, effect)
     of_families = [one for with_effect in (0, WITH_EFFECT) for one in families(with_effect)]
-    parts = {"cells": cells, "families": of_families}
-    lines = ",\n".join(
-        f'  "{name}": [\n    ' + ",\n    ".join(json.dumps(asdict(one)) for one in part) + "\n  ]"
-        for name, part in parts.items()
-    )
-    FILE.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+    write(FILE, {"cells": cells, "families": of_families})
     print(table(cells, of_families))
 
 

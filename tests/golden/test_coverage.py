@@ -1,38 +1,18 @@
-"""What the stored coverage says, and that it can be made again."""
+"""What the README says of coverage, size and power is stored, has its causes, and comes out again."""
 
 import math
+import re
 from statistics import NormalDist
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from tests.golden.measure_coverage import (
-    COLUMNS,
-    DESIGNS,
-    EFFECT,
-    OF_EPISODES,
-    OF_ONE_SEED,
-    RESAMPLES,
-    SEEDS,
-    SIMULATIONS,
-    TASK_DEVIATIONS,
-    TASKS,
-    Played,
-    bca_tasks,
-    crossed,
-    measure,
-    measure_played,
-    nested,
-    play,
-    played_table,
-    seeds_only,
-    simulate,
-    stored,
-    stored_played,
-    student,
-    student_tasks,
-    table,
-)
+from tests.conftest import CHECKOUT
+from tests.golden import measure_coverage as of
+from tests.golden import measure_drift_coverage, measure_seed_coverage, measure_tests
+from tests.golden.measure_coverage import DESIGNS, OF_EPISODES, OF_ONE_SEED, SEEDS, SIMULATIONS, Played
+from tests.golden.measure_tests import EFFECT, FAMILY, SEED_DEVIATIONS, TESTS, WITH_EFFECT
 from toolkit.estimators import (
     clustered_bca_interval,
     clustered_t_interval,
@@ -44,58 +24,61 @@ from toolkit.estimators import (
 )
 from toolkit.rules.endpoints import METHODS_SAY
 
-CELLS = {(c.task_deviation, c.seeds, c.interval, c.level): c for c in stored()}
-PLAYED = {(c.seeds, c.tasks, c.seed_deviation, c.task_deviation, c.interval): c for c in stored_played()}
+DIFFERENCES, EPISODES = of.stored()
+CELLS = {(c.task_deviation, c.seeds, c.interval, c.level): c for c in DIFFERENCES}
+PLAYED = {(c.seeds, c.tasks, c.seed_deviation, c.task_deviation, c.interval): c for c in EPISODES}
 ERROR = math.sqrt(0.95 * 0.05 / SIMULATIONS)
+TEXT = (CHECKOUT / "toolkit/estimators/README.md").read_text(encoding="utf-8")
 
 
 def rate(task_deviation: float, seeds: int, interval: str, level: float = 0.95) -> float:
     """Return a stored coverage."""
-    cell = CELLS[task_deviation, seeds, interval, level]
-    return cell.covered / cell.simulations
+    return CELLS[task_deviation, seeds, interval, level].covered / SIMULATIONS
 
 
-def test_every_cell_is_stored_once() -> None:
-    expected = {(d, s, i, level) for d in TASK_DEVIATIONS for s in SEEDS for _, i, level in COLUMNS}
-    assert set(CELLS) == expected
-    assert len(stored()) == len(expected)
-    assert all(0 <= cell.covered <= cell.simulations == SIMULATIONS for cell in CELLS.values())
+def test_every_cell_is_stored_once_and_every_method_that_can_be_registered_is_measured() -> None:
+    expected = {(d, s, i, level) for d in of.TASK_DEVIATIONS for s in SEEDS for _, i, level in of.COLUMNS}
+    assert (set(CELLS), len(DIFFERENCES)) == (expected, len(expected))
+    played = {
+        (d.seeds, d.tasks, d.seed_deviation, d.task_deviation, name)
+        for d in DESIGNS
+        for name in (OF_EPISODES if d.seeds > 1 else OF_ONE_SEED)
+    }
+    assert (set(PLAYED), len(EPISODES)) == (played, len(played))
+    assert all(0 <= c.covered <= c.simulations == SIMULATIONS for c in (*DIFFERENCES, *EPISODES))
+    assert {method.partition(",")[0] for method in OF_EPISODES.values()} == set(METHODS_SAY)
 
 
 def test_the_stored_counts_come_out_again() -> None:
-    columns = [column for column in COLUMNS if column[1] in {"crossed", "seeds_only", "student"}]
-    again = measure(0.1, 3, columns)
+    columns = [column for column in of.COLUMNS if column[1] in {"crossed", "seeds_only", "student"}]
+    again = of.measure(0.1, 3, columns)
     assert again == [CELLS[0.1, 3, interval, level] for _, interval, level in columns]
 
 
-def test_three_resampled_seeds_cover_three_times_in_four() -> None:
-    """Their interval is hardly wider than the range of three values: it misses the median in 2 of 8 cases."""
-    assert rate(0.0, 3, "seeds_only") == pytest.approx(0.75, abs=3 * math.sqrt(0.75 * 0.25 / SIMULATIONS))
-    assert rate(0.1, 3, "seeds_only") < 0.76
-    assert rate(0.0, 2, "seeds_only") == pytest.approx(0.5, abs=3 * math.sqrt(0.25 / SIMULATIONS))
+def near(level: float) -> tuple[float, float]:
+    error = 3 * math.sqrt(level * (1 - level) / SIMULATIONS)
+    return level - error, level + error
 
 
-@pytest.mark.parametrize("seeds", SEEDS)
-def test_students_t_is_exact_where_tasks_add_nothing(seeds: int) -> None:
-    assert rate(0.0, seeds, "student") == pytest.approx(0.95, abs=3 * ERROR)
-
-
-def test_students_t_fails_with_many_seeds_where_tasks_differ() -> None:
-    """More seeds narrow it about the mean of these 64 tasks, not about the truth."""
-    rates = [rate(0.1, seeds, "student") for seeds in SEEDS]
-    assert rates[0] > 0.9
-    assert rates[-1] < 0.8
-
-
-def test_the_crossed_interval_nears_its_level_with_twenty_seeds() -> None:
-    assert rate(0.1, 20, "crossed") == pytest.approx(0.95, abs=3 * ERROR)
-    assert rate(0.1, 20, "crossed", 0.9) == pytest.approx(0.9, abs=3 * math.sqrt(0.09 / SIMULATIONS))
-
-
-@pytest.mark.parametrize("deviation", TASK_DEVIATIONS)
-def test_the_crossed_interval_is_short_of_its_level_with_three_seeds(deviation: float) -> None:
-    assert 0.9 < rate(deviation, 3, "crossed") < 0.95 - 2 * ERROR
-    assert rate(deviation, 2, "crossed") < rate(deviation, 3, "crossed")
+@pytest.mark.parametrize(
+    ("cell", "least", "most"),
+    [
+        # Three seeds' interval is hardly wider than their range, which misses the median in 2 of 8 cases.
+        ((0.0, 3, "seeds_only"), *near(0.75)),
+        ((0.1, 3, "seeds_only"), 0, 0.76),
+        ((0.0, 2, "seeds_only"), *near(0.5)),
+        # Student's t is exact where tasks add nothing; more seeds narrow it about the mean of these 64 tasks.
+        *(((0.0, seeds, "student"), *near(0.95)) for seeds in SEEDS),
+        ((0.1, 2, "student"), 0.9, 1),
+        ((0.1, 20, "student"), 0, 0.8),
+        ((0.1, 20, "crossed"), *near(0.95)),
+        ((0.1, 20, "crossed", 0.9), *near(0.9)),
+        *(((deviation, 3, "crossed"), 0.9, 0.95 - 2 * ERROR) for deviation in of.TASK_DEVIATIONS),
+        *(((0.1, seeds, "student_tasks"), 0, 0.92) for seeds in SEEDS),
+    ],
+)
+def test_an_interval_covers_as_its_model_says(cell: tuple, least: float, most: float) -> None:
+    assert least < rate(*cell) < most
 
 
 @pytest.mark.parametrize("seeds", SEEDS)
@@ -106,90 +89,63 @@ def test_where_tasks_differ_only_the_crossed_reading_keeps_near_its_level(seeds:
 
 
 def test_intervals_made_by_the_block_are_the_estimators() -> None:
-    tables = simulate(0.1, 3, 0)
-    weights = draw_weights(3, TASKS, RESAMPLES, 7)
-    ends = student(tables, weights, 0.95)
-    for number, d in enumerate(tables[:5]):
-        assert ends[:, number] == pytest.approx(t_interval(d.mean(axis=1).tolist(), 0.95), abs=1e-12)
-    for number, (low, high) in enumerate(nested(tables, weights, 0.95).T[:5]):
+    tables = of.simulate(0.1, 3, 0)
+    weights = draw_weights(3, of.TASKS, of.RESAMPLES, 7)
+    ends = of.student(tables, weights, 0.95)
+    for number, (low, high) in enumerate(of.nested(tables, weights, 0.95).T[:5]):
+        assert ends[:, number] == pytest.approx(
+            t_interval(tables[number].mean(axis=1).tolist(), 0.95), abs=1e-12
+        )
         theirs = nested_bootstrap(tables[number], 20_000, 3, 0.95)
         width = theirs.high - theirs.low
         assert (low, high) == pytest.approx((theirs.low, theirs.high), abs=0.08 * width)
     by_hand = np.quantile([w @ tables[0].mean(axis=1) for w in weights.seeds], [0.025, 0.975])
-    assert seeds_only(tables, weights, 0.95)[:, 0] == pytest.approx(by_hand, abs=1e-12)
+    assert of.seeds_only(tables, weights, 0.95)[:, 0] == pytest.approx(by_hand, abs=1e-12)
+
+
+def residuals(tables: np.ndarray) -> np.ndarray:
+    """Return what neither seed nor task explains, shape (E, S, T)."""
+    seeds, tasks = tables.mean(axis=2, keepdims=True), tables.mean(axis=1, keepdims=True)
+    return tables - seeds - tasks + tables.mean(axis=(1, 2), keepdims=True)
 
 
 def test_simulations_have_the_deviations_they_name() -> None:
-    tables = np.concatenate([simulate(0.1, 10, block) for block in range(10)])
-    assert tables.mean(axis=(1, 2)).mean() == pytest.approx(0.03, abs=0.002)
-    residual = tables - tables.mean(axis=1, keepdims=True) - tables.mean(axis=2, keepdims=True)
-    residual += tables.mean(axis=(1, 2), keepdims=True)
-    assert (residual**2).sum() / (1000 * 9 * 63) == pytest.approx(0.16**2, rel=0.02)
-    by_seed = tables.mean(axis=2).var(axis=1, ddof=1).mean()
-    assert by_seed == pytest.approx(0.034**2 + 0.16**2 / TASKS, rel=0.1)
-    by_task = tables.mean(axis=1).var(axis=1, ddof=1).mean()
+    tables = np.concatenate([of.simulate(0.1, 10, block) for block in range(10)])
+    assert tables.mean() == pytest.approx(0.03, abs=0.002)
+    assert (residuals(tables) ** 2).sum() / (1000 * 9 * 63) == pytest.approx(0.16**2, rel=0.02)
+    by_seed, by_task = (tables.mean(axis=at).var(axis=1, ddof=1).mean() for at in (2, 1))
+    assert by_seed == pytest.approx(0.034**2 + 0.16**2 / of.TASKS, rel=0.1)
     assert by_task == pytest.approx(0.1**2 + 0.16**2 / 10, rel=0.05)
 
 
-def test_the_table_prints_the_counts_as_rates() -> None:
-    lines = table(stored()).splitlines()
-    error = 100 * math.sqrt(0.95 * 0.05 / SIMULATIONS)
-    assert f"{SIMULATIONS:,} simulations a cell" in lines[0]
-    assert f"Monte Carlo standard error: {error:.1f} points at 95 %" in lines[0]
-    percents = [100 * CELLS[0.1, 2, interval, level].covered / SIMULATIONS for _, interval, level in COLUMNS]
-    assert lines[4] == f"| 0.1 | 2 | {' | '.join(f'{percent:.1f}' for percent in percents)} |"
-    assert len(lines) == 4 + len(SEEDS) * len(TASK_DEVIATIONS)
-
-
-def covers(seeds: int, tasks: int, of_seeds: float, of_tasks: float, interval: str) -> float:
+def covers(*place: float | str) -> float:
     """Return a stored coverage of the second table."""
-    return PLAYED[seeds, tasks, of_seeds, of_tasks, interval].covered / SIMULATIONS
+    return PLAYED[place].covered / SIMULATIONS
 
 
-def finds(seeds: int, tasks: int, of_seeds: float, of_tasks: float, interval: str) -> float:
+def finds(*place: float | str) -> float:
     """Return a stored power of the second table."""
-    return PLAYED[seeds, tasks, of_seeds, of_tasks, interval].found / SIMULATIONS
-
-
-def test_every_method_that_can_be_registered_is_measured_on_every_design() -> None:
-    measured = {method.partition(",")[0] for method in OF_EPISODES.values()}
-    assert measured == set(METHODS_SAY)
-    expected = {
-        (d.seeds, d.tasks, d.seed_deviation, d.task_deviation, name)
-        for d in DESIGNS
-        for name in (OF_EPISODES if d.seeds > 1 else OF_ONE_SEED)
-    }
-    assert set(PLAYED) == expected
-    assert len(stored_played()) == len(expected)
-    assert all(cell.simulations == SIMULATIONS for cell in stored_played())
+    return PLAYED[place].found / SIMULATIONS
 
 
 @pytest.mark.parametrize("design", [Played(3, 50, 0.03, 0.1, ""), Played(1, 200, 0.0, 0.0, "")])
 def test_the_stored_counts_of_episodes_come_out_again(design: Played) -> None:
-    again = measure_played(design, ("student_tasks", "student", "crossed", "bca_tasks"))
+    again = of.measure_played(design, ("student_tasks", "student", "crossed", "bca_tasks"))
     place = (design.seeds, design.tasks, design.seed_deviation, design.task_deviation)
     assert again == [PLAYED[*place, cell.interval] for cell in again]
     assert len(again) == (4 if design.seeds > 1 else 2)
 
 
-@pytest.mark.parametrize("design", [d for d in DESIGNS if d.seed_deviation == 0])
-def test_intervals_over_tasks_keep_their_level_where_policies_are_fixed(design: Played) -> None:
-    for interval in OF_ONE_SEED:
-        assert abs(covers(design.seeds, design.tasks, 0.0, design.task_deviation, interval) - 0.95) < 0.02
+@pytest.mark.parametrize("design", DESIGNS)
+def test_an_interval_keeps_its_level_where_what_it_leaves_out_does_not_vary(design: Played) -> None:
+    place = (design.seeds, design.tasks, design.seed_deviation, design.task_deviation)
+    keeping = [*OF_ONE_SEED] if design.seed_deviation == 0 else []
+    keeping += ["student"] if design.task_deviation == 0 and design.seeds > 1 else []
+    assert all(abs(covers(*place, interval) - 0.95) < 0.02 for interval in keeping)
 
 
-@pytest.mark.parametrize("design", [d for d in DESIGNS if d.task_deviation == 0 and d.seeds > 1])
-def test_students_t_over_seeds_keeps_its_level_where_the_effect_is_that_of_every_task(design: Played) -> None:
-    assert abs(covers(design.seeds, design.tasks, design.seed_deviation, 0.0, "student") - 0.95) < 0.02
-
-
-@pytest.mark.parametrize("seeds", [5, 1])
-def test_intervals_over_tasks_are_too_narrow_where_runs_differ(seeds: int) -> None:
-    assert covers(seeds, 200, 0.03, 0.0, "student_tasks") < 0.92
-    assert all(rate(0.1, number, "student_tasks") < 0.92 for number in SEEDS)
-
-
-def test_crossed_resamples_are_too_wide_where_runs_do_not_differ_and_miss_what_tasks_show() -> None:
+def test_intervals_over_tasks_are_too_narrow_and_crossed_resamples_too_wide_elsewhere() -> None:
+    assert max(covers(seeds, 200, 0.03, 0.0, "student_tasks") for seeds in (5, 1)) < 0.92
     assert covers(5, 200, 0.0, 0.0, "crossed") > 0.99
     assert finds(5, 200, 0.0, 0.0, "crossed") < 0.5
     assert finds(5, 200, 0.0, 0.0, "student_tasks") > 0.8
@@ -197,39 +153,138 @@ def test_crossed_resamples_are_too_wide_where_runs_do_not_differ_and_miss_what_t
 
 def test_a_power_is_that_of_the_normal_approximation() -> None:
     """Rates of 0.5 ± 0.25: an arm's episode varies by 0.25 - 0.0625 - 0.0009, and has 1000 episodes."""
-    error = math.sqrt(2 * (0.25 - 0.25**2 - (EFFECT / 2) ** 2) / 1000)
-    expected = NormalDist().cdf(EFFECT / error - NormalDist().inv_cdf(0.975))
+    error = math.sqrt(2 * (0.25 - 0.25**2 - (of.EFFECT / 2) ** 2) / 1000)
+    expected = NormalDist().cdf(of.EFFECT / error - NormalDist().inv_cdf(0.975))
     assert finds(5, 200, 0.0, 0.0, "student_tasks") == pytest.approx(expected, abs=0.03)
 
 
 def test_episodes_have_the_gap_and_the_deviations_they_name() -> None:
-    tables = np.concatenate([play(Played(8, 61, 0.03, 0.1, ""), block) for block in range(10)])
+    tables = np.concatenate([of.play(Played(8, 61, 0.03, 0.1, ""), block) for block in range(10)])
     assert set(np.unique(tables)) == {-1, 0, 1}
-    assert tables.mean() == pytest.approx(EFFECT, abs=0.004)
-    seeds, tasks = tables.mean(axis=2), tables.mean(axis=1)
-    residual = tables - seeds[:, :, None] - tasks[:, None, :] + tables.mean(axis=(1, 2))[:, None, None]
-    noise = (residual**2).sum() / (1000 * 7 * 60)
-    assert (seeds.var(axis=1, ddof=1).mean() - noise / 61) ** 0.5 == pytest.approx(0.03, rel=0.15)
-    assert (tasks.var(axis=1, ddof=1).mean() - noise / 8) ** 0.5 == pytest.approx(0.1, rel=0.05)
+    assert tables.mean() == pytest.approx(of.EFFECT, abs=0.004)
+    noise = (residuals(tables) ** 2).sum() / (1000 * 7 * 60)
+    by_seed, by_task = (tables.mean(axis=at).var(axis=1, ddof=1).mean() for at in (2, 1))
+    assert (by_seed - noise / 61) ** 0.5 == pytest.approx(0.03, rel=0.15)
+    assert (by_task - noise / 8) ** 0.5 == pytest.approx(0.1, rel=0.05)
 
 
 def test_intervals_of_episodes_made_by_the_block_are_the_estimators() -> None:
-    tables = play(Played(3, 50, 0.03, 0.1, ""), 0)
-    weights = draw_weights(3, 50, RESAMPLES, 7)
-    by_t, by_bca, by_draws = (f(tables, weights, 0.95) for f in (student_tasks, bca_tasks, crossed))
+    tables = of.play(Played(3, 50, 0.03, 0.1, ""), 0)
+    weights = draw_weights(3, 50, of.RESAMPLES, 7)
+    made = [f(tables, weights, 0.95) for f in (of.student_tasks, of.bca_tasks, of.crossed)]
     for number, d in enumerate(tables[:5]):
+        by_t, by_bca, by_draws = (ends[:, number].tolist() for ends in made)
         totals = d.sum(axis=0).tolist()
-        assert by_t[:, number] == pytest.approx(clustered_t_interval(totals, 3, 0.95), abs=1e-12)
-        bca = clustered_bca_interval(totals, 3, draw_tasks(50, RESAMPLES, 7), 0.95)
+        assert by_t == pytest.approx(clustered_t_interval(totals, 3, 0.95), abs=1e-12)
+        bca = clustered_bca_interval(totals, 3, draw_tasks(50, of.RESAMPLES, 7), 0.95)
         assert bca is not None
-        assert by_bca[:, number].tolist() == [bca.low, bca.high]
+        assert by_bca == [bca.low, bca.high]
         registered = counted_bootstrap(d, 1, weights, 0.95)
-        assert by_draws[:, number].tolist() == [registered.low, registered.high]
+        assert by_draws == [registered.low, registered.high]
 
 
-def test_the_table_of_episodes_prints_what_covers_and_what_finds() -> None:
-    lines = played_table(stored_played()).splitlines()
-    cells = [PLAYED[5, 200, 0.0, 0.0, name] for name in OF_EPISODES]
-    shown = " | ".join(f"{c.covered / 20:.1f} / {c.found / 20:.1f}" for c in cells)
-    assert lines[4] == f"| 5 × 200 | 0 | 0 | {shown} |"
-    assert len(lines) == 4 + len(DESIGNS)
+# --------------------------------------------------------------------------- of seeds, and of the drift ratio
+
+SAID = {name: float(share) for name, share in re.findall(r"^\| (a .*?) \| ([\d.]+) \|$", TEXT, re.MULTILINE)}
+AGAIN = 400
+
+
+def test_every_case_of_seeds_is_said_once() -> None:
+    assert set(SAID) == set(measure_seed_coverage.CASES)
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_an_interval_of_seeds_covers_as_often_as_is_said(name: str) -> None:
+    """Other simulations than the table's: their difference is within four standard errors."""
+    said = SAID[name] / 100
+    error = math.sqrt(said * (1 - said) * (1 / SIMULATIONS + 1 / AGAIN))
+    assert abs(measure_seed_coverage.covered(name, AGAIN, SIMULATIONS) / AGAIN - said) < 4 * error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("batch", "percentiles", "interval"), [(2, 88.5, 94.0), (24, 21.0, 89.0)])
+def test_the_readme_says_how_often_intervals_cover(batch: int, percentiles: float, interval: float) -> None:
+    """Three Monte Carlo errors of 200 simulations, the libraries of another machine being others."""
+    *_, by_percentiles, covered = measure_drift_coverage.measure(64, batch, common=True)
+    for found, printed in ((by_percentiles, percentiles), (covered, interval)):
+        assert found == pytest.approx(printed, abs=300 * math.sqrt(0.25 / 200))
+    assert re.search(rf"\| 64 \| {batch} \| common \|.*\| {percentiles} \| {interval} \|", TEXT)
+
+
+# ------------------------------------------------------------------------------------------ size and power
+
+TESTED, FAMILIES = measure_tests.stored()
+BY_CELL = {(c.test, c.seeds, c.tasks, c.seed_deviation, c.effect): c.rejected / c.simulations for c in TESTED}
+LEVEL = 0.05
+
+
+def test_the_readme_has_every_test_and_family_that_is_stored() -> None:
+    assert measure_tests.table(TESTED, FAMILIES) in TEXT
+    expected = {
+        (test, *design, deviation, effect)
+        for test in TESTS
+        for design in measure_tests.DESIGNS
+        for deviation in SEED_DEVIATIONS
+        for effect in (0.0, EFFECT)
+        if measure_tests.applies(test, design[0])
+    }
+    assert (set(BY_CELL), len(TESTED)) == (expected, len(expected))
+    assert {(f.method, f.with_effect, f.families) for f in FAMILIES} == {
+        (method, number, SIMULATIONS) for method in measure_tests.ADJUSTMENTS for number in (0, WITH_EFFECT)
+    }
+
+
+@pytest.mark.parametrize("test", [test for test in TESTS if test != "equivalence"])
+def test_an_exact_test_keeps_its_level_where_its_null_hypothesis_holds(test: str) -> None:
+    sizes = [
+        size
+        for (name, _, _, deviation, effect), size in BY_CELL.items()
+        if name == test and effect == 0 and measure_tests.null(test, deviation)
+    ]
+    assert max(sizes) <= LEVEL + 3 * ERROR
+
+
+def test_fewer_than_six_seeds_never_reject() -> None:
+    rejected = {
+        share for (test, seeds, *_), share in BY_CELL.items() if test.endswith("over seeds") and seeds < 6
+    }
+    assert rejected == {0}
+
+
+def test_where_seeds_have_effects_tests_over_tasks_do_not_keep_their_level() -> None:
+    assert BY_CELL["sign flip over tasks", 5, 200, 0.034, 0.0] > LEVEL + 3 * ERROR
+    assert BY_CELL["McNemar", 1, 200, 0.034, 0.0] > LEVEL + ERROR
+
+
+def test_mcnemars_size_is_what_the_binomial_distribution_gives() -> None:
+    """Rates uniform from 0.2 to 0.8 leave a pair discordant with the chance 2 E[r (1 - r)] = 0.44."""
+    chance = 2 * (0.5 - (0.6**2 / 12 + 0.25))
+    discordant = np.arange(201)
+    # The most that one side may have of them for both tails to be at most the level.
+    at_most = stats.binom.ppf(LEVEL / 2, discordant, 0.5)
+    at_most -= 2 * stats.binom.cdf(at_most, discordant, 0.5) > LEVEL
+    rejected = 2 * stats.binom.cdf(at_most, discordant, 0.5)
+    expected = float((stats.binom.pmf(discordant, 200, chance) * rejected).sum())
+    assert BY_CELL["McNemar", 1, 200, 0.0, 0.0] == pytest.approx(expected, abs=4 * ERROR)
+
+
+def test_a_family_keeps_what_it_bounds() -> None:
+    for family in FAMILIES:
+        assert family.false_share <= LEVEL + 3 * ERROR
+        if family.method == "holm":
+            assert family.any_false / family.families <= LEVEL + 3 * ERROR
+    found = {f.method: f.found for f in FAMILIES if f.with_effect}
+    assert found["benjamini-hochberg"] >= found["holm"]
+
+
+def test_the_stored_rejections_come_out_again() -> None:
+    tests = ("sign flip over seeds", "Wilcoxon over seeds", "equivalence")
+    again = measure_tests.measure(8, 61, 0.034, EFFECT, tests)
+    assert [cell for cell in TESTED if cell in again] == again
+
+
+def test_other_families_fare_alike() -> None:
+    again = measure_tests.families(WITH_EFFECT, SIMULATIONS, 400)
+    for here, there in zip(again, FAMILIES[-2:], strict=True):
+        assert here.method == there.method
+        assert here.found == pytest.approx(there.found, abs=4 * math.sqrt(0.25 / (400 * FAMILY)) + 0.05)

@@ -15,14 +15,12 @@ def read(tool: str, **arguments: Any) -> dict[str, Any]:
     return answer
 
 
-def test_a_search_finds_part_of_a_name_in_any_case() -> None:
-    customers = read("search_customers", query="ADA ro", offset=0)["customers"]
-    assert [customer["customer_id"] for customer in customers] == ["C-1", "C-2"]
-
-
-def test_a_search_finds_a_whole_email_only() -> None:
-    assert len(read("search_customers", query="ada@mail.example", offset=0)["customers"]) == 1
-    assert read("search_customers", query="mail.example", offset=0)["customers"] == []
+@pytest.mark.parametrize(
+    ("query", "found"), [("ADA ro", ["C-1", "C-2"]), ("ada@mail.example", ["C-1"]), ("mail.example", [])]
+)
+def test_a_search_finds_part_of_a_name_in_any_case_and_a_whole_email(query: str, found: list[str]) -> None:
+    customers = read("search_customers", query=query, offset=0)["customers"]
+    assert [customer["customer_id"] for customer in customers] == found
 
 
 def test_a_customer_is_shown_with_their_tickets() -> None:
@@ -66,7 +64,7 @@ def test_an_order_shows_everything_but_its_shipping_fee() -> None:
         "customer_id": "C-1",
         "placed_on": "2026-03-07",
         "status": "paid",
-        "lines": [line | {"unit_price_cents": 1500, "reserved": 2}],
+        "lines": [line],
         "shipping_address": HOME._asdict(),
         "refundable_cents": 3000,
         "refunded_cents": 0,

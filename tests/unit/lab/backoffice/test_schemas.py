@@ -1,7 +1,7 @@
 """The tools' schemas: valid, true to what the tools take and answer, and complete."""
 
 import json
-from collections.abc import Iterator
+import re
 from typing import Any
 
 import jsonschema
@@ -94,12 +94,6 @@ def test_an_answer_of_another_shape_is_not_described(field: str) -> None:
     assert not accepts(answer_schema(TOOLS["get_order"]), answer)
 
 
-@ALL
-def test_every_field_that_a_tool_shows_is_described(tool: Tool) -> None:
-    shown = answer_schema(tool)["properties"].get(tool.shows, {})
-    assert tuple(shown.get("items", shown).get("properties", ())) == tool.fields
-
-
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
@@ -121,12 +115,6 @@ def test_every_error_code_is_described() -> None:
     assert all(meaning in code["description"] for meaning in CODES.values())
 
 
-def test_openai_tools_are_the_tools() -> None:
-    for entry, (name, tool) in zip(openai_tools(), TOOLS.items(), strict=True):
-        function = {"name": name, "description": tool.about, "parameters": json_schema(tool)}
-        assert entry == {"type": "function", "function": function}
-
-
 def test_openapi_has_a_path_for_each_of_the_thirteen_tools_and_what_version_3_1_requires() -> None:
     document = openapi_document("9.9")
     assert document["openapi"].startswith("3.1.")
@@ -141,26 +129,15 @@ def test_openapi_has_a_path_for_each_of_the_thirteen_tools_and_what_version_3_1_
         assert set(operation["responses"]) == {"200", "default"}
         assert all(response["description"] for response in operation["responses"].values())
     schemas = document["components"]["schemas"]
-    assert set(references(document)) == {f"#/components/schemas/{name}" for name in schemas}
+    references = set(re.findall(r'"\$ref": "([^"]+)"', json.dumps(document)))
+    assert references == {f"#/components/schemas/{name}" for name in schemas}
     for schema in (*schemas.values(), *json_schemas().values()):
         Validator.check_schema(schema)
 
 
 @pytest.mark.parametrize("build", [openai_tools, json_schemas, lambda: openapi_document("9.9")])
-def test_a_document_is_json_and_the_same_each_time(build: Any) -> None:
+def test_a_document_is_json(build: Any) -> None:
     assert json.loads(json.dumps(build())) == build()
-
-
-def references(value: Any) -> Iterator[str]:
-    """Yield every `$ref` of a document."""
-    if isinstance(value, dict):
-        if "$ref" in value:
-            yield value["$ref"]
-        for part in value.values():
-            yield from references(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from references(part)
 
 
 def smallest(parameter: Parameter) -> str | int:

@@ -1,10 +1,9 @@
-"""Reading prompts: what the words say, and nothing else."""
+"""Reading prompts: what the words say. `test_agents` carries out every prompt of the pools."""
 
 import pytest
 
-from toolkit.lab.backoffice.records import Customer, Order
 from toolkit.lab.episodes.brief import Brief, Errand, OrderRef, UnreadableError, cents, read_prompt
-from toolkit.lab.tasks.pools import load_task, tasks
+from toolkit.lab.tasks.pools import load_task
 
 
 def test_a_prompt_is_read_as_written() -> None:
@@ -34,34 +33,6 @@ def test_a_prompt_is_read_as_written() -> None:
             Errand("address_change", "street", OrderRef(product="wool rug"), {"street": "9 Oak Street"}),
         ),
     )
-
-
-@pytest.mark.parametrize("pool", ["validation", "test", "diagnostic_128"])
-def test_every_sub_request_of_a_pool_is_read_as_it_was_meant(pool: str) -> None:
-    for task in tasks(pool):
-        errands = read_prompt(task.prompt).errands
-        assert tuple(errand.template for errand in errands) == task.templates
-        assert tuple(errand.form for errand in errands) == task.forms
-
-
-def test_what_is_read_leads_to_one_record() -> None:
-    for number in range(300):
-        task = load_task(f"train:{number}")
-        brief = read_prompt(task.prompt)
-        person = brief.customer
-        records = task.base.records.values()
-        people = [r for r in records if isinstance(r, Customer) if person.items() <= r._asdict().items()]
-        (customer,) = people
-        orders = [r for r in records if isinstance(r, Order) and r.customer_id == customer.customer_id]
-        for errand in brief.errands:
-            if errand.order is not None:
-                ref = errand.order
-                assert len([o for o in orders if is_named(o, ref)]) == 1
-
-
-def is_named(order: Order, ref: OrderRef) -> bool:
-    products = [line.product for line in order.lines]
-    return order.order_id == ref.order_id or order.placed_on == ref.date or ref.product in products
 
 
 @pytest.mark.parametrize("text", ["", "Hello", "Customer C-1 asks:\nDo something nice."])

@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.lab.episodes.play import CUSTOMER, OTHER, PAID, cancel, code, desk, meeting, only, read
 from toolkit.lab.backoffice.refusal import CODES
+from toolkit.lab.backoffice.tools import TOOLS, Tool
 from toolkit.lab.episodes.desk import Desk
 from toolkit.lab.episodes.episode import close
 from toolkit.noise.draws import Schedule
@@ -119,39 +120,21 @@ class TestKeys:
             at.call(tool, {"order_id" if tool == "get_order" else "product_id": resource})
         assert [r.key for r in at.trace or ()] == [("O-1", 0), ("O-2", 0), ("O-1", 1), ("P-1", 0)]
 
-    @pytest.mark.parametrize(
-        ("tool", "one", "other"),
-        [
-            ("search_customers", {"query": "ada"}, {"query": "someone else", "offset": 3}),
-            ("cancel_order", {"order_id": "O-1", "reason": "a"}, {"order_id": " o-1 ", "reason": "b"}),
-            (
-                "issue_refund",
-                {"order_id": "O-1", "amount_cents": 1, "reason": "a"},
-                {"order_id": "O-1", "amount_cents": "2", "reason": "quite another reason"},
-            ),
-            (
-                "create_ticket",
-                {"customer_id": "C-1", "category": "other", "priority": "low", "summary": "a"},
-                {
-                    "customer_id": "C-1",
-                    "category": "damage",
-                    "priority": "high",
-                    "summary": "b",
-                    "order_id": "O",
-                },
-            ),
-            (
-                "update_shipping_address",
-                {"order_id": "O-1", "street": "a", "city": "b", "postal_code": "c", "country": "d"},
-                {"order_id": "O-1", "street": "e", "city": "f", "postal_code": 1, "country": "h"},
-            ),
-        ],
-    )
-    def test_free_text_never_changes_a_key(self, tool, one, other) -> None:
+    @pytest.mark.parametrize("tool", [tool for tool in TOOLS.values() if tool.kind != "control"])
+    def test_of_the_arguments_the_resource_alone_is_in_the_key(self, tool: Tool) -> None:
         keys = []
-        for arguments in (one, other):
+        for number in (0, 1):
+            arguments = {
+                p.name: p.choices[number]
+                if p.choices
+                else p.minimum + number
+                if p.type == "integer"
+                else "ab"[number]
+                for p in tool.parameters
+            }
+            arguments |= {} if tool.resource is None else {tool.resource: ("O-1", " o-1 ")[number]}
             at = desk(CLEAN)
-            at.call(tool, arguments)
+            at.call(tool.name, arguments)
             keys.append((at.trace or [])[0].key)
         assert keys[0] == keys[1] is not None
 
@@ -297,16 +280,6 @@ class TestFieldDropout:
         orders = desk(only("field_dropout")).call("list_orders", {"customer_id": CUSTOMER})["orders"]
         assert len({frozenset(entry) for entry in orders}) == 1
         assert len(orders[0]) == 3
-
-
-def test_an_answer_that_the_agent_changes_does_not_change_the_world() -> None:
-    at = desk(CLEAN)
-    shown = read(at)
-    shown["order"]["status"] = "delivered"
-    shown["order"]["lines"].clear()
-    again = read(at)
-    assert again["order"]["status"] == "paid"
-    assert again["order"]["lines"]
 
 
 def test_an_episode_that_is_closed_does_not_change_with_its_desk() -> None:

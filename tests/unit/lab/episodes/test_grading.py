@@ -147,22 +147,6 @@ def test_text_is_compared_after_normalization() -> None:
     assert succeeded(task, at.world)
 
 
-def test_a_postal_code_without_its_leading_zero_is_wrong() -> None:
-    task = next(t for n in range(2000) if (t := _whole_address(n)) is not None)
-    (write,) = (call for call in task.plan if call.tool == "update_shipping_address")
-    at = Desk(task, CLEAN, 0)
-    at.call(
-        "update_shipping_address", {**write.arguments, "postal_code": int(write.arguments["postal_code"])}
-    )
-    assert not succeeded(task, at.world)
-
-
-def _whole_address(number: int) -> Task | None:
-    task = load_task(f"train:{number}")
-    code_ = task.plan[-1].arguments.get("postal_code", "")
-    return task if task.templates == ("address_change",) and code_.isdigit() and code_[0] == "0" else None
-
-
 def test_the_summary_and_the_identifier_of_a_ticket_do_not_count_but_its_category_does() -> None:
     task = task_with("open_ticket_no_order")
     write = task.plan[-1]

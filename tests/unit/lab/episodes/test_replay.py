@@ -46,13 +46,19 @@ def test_every_drawn_call_names_its_key_and_its_draw() -> None:
         assert Schedule(3).draw(*call["key"]).digest.hex() == call["draw"]
 
 
-def test_a_call_that_json_has_no_word_for_is_still_recorded() -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *({"order_id": {1, 2}}, {"order_id": float("nan")}, {"order_id": "\ud800"}, ("O-1",)),
+        *({1: "O-1"}, {True: "O-1", "order_id": "O-1"}, {"order_id": ("O-1",)}),
+    ],
+)
+def test_what_json_has_no_word_for_is_recorded_and_not_played_again(arguments: Any) -> None:
     desk = Desk(load_task("test:7"), REGIMES["clean"], 0, traced=True)
-    for arguments in ({"order_id": {1, 2}}, {"order_id": float("nan")}, {"order_id": "\ud800"}):
-        desk.call("get_order", arguments)
-    recorded = episode_document(close(desk))
-    json.dumps(recorded, ensure_ascii=False, allow_nan=False).encode()
-    assert [call["verbatim"] for call in recorded["calls"]] == [False] * 3
+    desk.call("get_order", arguments)
+    text = json.dumps(episode_document(close(desk)), ensure_ascii=False, allow_nan=False)
+    recorded = json.loads(text.encode())
+    assert [call["verbatim"] for call in recorded["calls"]] == [False]
     with pytest.raises(IncompleteError, match="call 0 cannot be made again"):
         replay(recorded)
 
@@ -106,17 +112,6 @@ def test_a_damaged_document_is_refused(damage: Any) -> None:
     damage(damaged)
     with pytest.raises(DamagedError):
         replay(damaged)
-
-
-@pytest.mark.parametrize(
-    "arguments", [{1: "O-1"}, {True: "O-1", "order_id": "O-1"}, {"order_id": ("O-1",)}, ("O-1",)]
-)
-def test_what_json_would_change_is_not_taken_for_verbatim(arguments: Any) -> None:
-    desk = Desk(load_task("test:7"), REGIMES["clean"], 0, traced=True)
-    desk.call("get_order", arguments)
-    recorded = json.loads(json.dumps(episode_document(close(desk))))
-    with pytest.raises(IncompleteError):
-        replay(recorded)
 
 
 def test_an_agent_that_tampers_with_answers_does_not_spoil_the_record() -> None:

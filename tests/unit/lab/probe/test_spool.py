@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.unit.lab.probe import small
-from tests.unit.lab.probe.designs import FLIP_RATE, design, draw, groups_of, recorded_numbers
+from tests.unit.lab.probe.designs import FLIP_RATE, design, draw, gradients, groups_of, recorded_numbers
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.estimators import drift_interval
 from toolkit.estimators.coordinates import TaskSums
@@ -24,7 +24,6 @@ from toolkit.lab.probe.evidence import GramEvidence, Scored, gather, mean_gradie
 from toolkit.lab.probe.moments import (
     ESTIMATORS,
     MC,
-    SW,
     Progress,
     Steps,
     forms,
@@ -37,12 +36,16 @@ from toolkit.lab.probe.spool import spooled
 ONE = design()
 GROUPS = groups_of(ONE)
 NEAR = 1e-12
-STEPS = Steps((2,), 0.95)
+STEPS, TWO_STEPS = Steps((2,), 0.95), Steps((1, 24), 0.95)
+
+
+def groups(rollouts: RolloutSet) -> dict | None:
+    return GROUPS if rollouts.noise == TRANSITION else None
 
 
 def spool(folder: Path, rollouts: RolloutSet, coordinates: int, **changed: Any) -> Any:
     given = {"tasks": rollouts.tasks, "rollouts": rollouts.rollouts, "coordinates": coordinates}
-    given["groups"] = GROUPS if rollouts.noise == TRANSITION else None
+    given["groups"] = groups(rollouts)
     return spooled(folder, rollouts.noise, **given | {"flip_rate": FLIP_RATE} | changed)
 
 
@@ -59,29 +62,26 @@ def simulated(rollouts: RolloutSet, coordinates: int) -> Scored:
     return Scored(rewards, {ALL: tokens}, weights, draw(rollouts.tasks, rollouts.rollouts, coordinates))
 
 
-def assert_near(found: GramEvidence, expected: GramEvidence) -> None:
-    assert found.noise == expected.noise
-    for name in ("rewards", "tokens", "weights"):
-        assert np.array_equal(getattr(found, name), getattr(expected, name))
-        assert getattr(found, name).dtype == getattr(expected, name).dtype
-    pairs = [(found.gram, expected.gram)]
-    pairs += [(found.products[name], expected.products[name]) for name in ("MC", "SW")]
-    assert set(found.products) == set(expected.products)
-    for one, other in pairs:
-        assert one.shape == other.shape
-        assert np.abs(one - other).max() <= NEAR * np.abs(other).max() > 0
-
-
 @pytest.mark.parametrize("rollouts", ONE.sets, ids=[OUTCOME, TRANSITION])
 def test_evidence_through_files_is_that_of_memory(tmp_path, rollouts, monkeypatch) -> None:
     monkeypatch.setattr(products, "SMALLEST_WIDTH", 64)
     monkeypatch.setattr(products, "BLOCK_ENTRIES", 2048)
     scored = simulated(rollouts, 2001)
-    groups = GROUPS if rollouts.noise == TRANSITION else None
-    part = {ALL: slice(0, 2001)}
-    expected = gather(rollouts.noise, scored, part, [ALL], flip_rate=FLIP_RATE, groups=groups)[ALL]
-    assert_near(through_files(tmp_path, rollouts, scored), expected)
+    given = {"flip_rate": FLIP_RATE, "groups": groups(rollouts), "steps": TWO_STEPS}
+    expected = gather(rollouts.noise, scored, {ALL: slice(0, 2001)}, [ALL], **given)[ALL]
+    found = through_files(tmp_path, rollouts, scored, steps=TWO_STEPS)
     assert not list(tmp_path.iterdir())
+    for name in ("noise", "rewards", "tokens", "weights"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), strict=True)
+    assert set(found.products) == set(ESTIMATORS)
+    for one, other in (
+        (found.gram, expected.gram),
+        *((found.products[e], expected.products[e]) for e in ESTIMATORS),
+    ):
+        np.testing.assert_allclose(one, other, rtol=0, atol=NEAR * np.abs(other).max())
+    assert len(found.drifts) == 4
+    for one, other in zip(found.drifts, expected.drifts, strict=True):
+        assert one == {n: pytest.approx(v, rel=1e-4) if isinstance(v, float) else v for n, v in other.items()}
 
 
 def peak_memory(folder: Path, tasks: int, coordinates: int) -> int:
@@ -220,43 +220,11 @@ def test_a_disk_that_fills_up_leaves_no_file(tmp_path: Path, monkeypatch: pytest
     assert not list(tmp_path.iterdir())
 
 
-TWO_STEPS = Steps((1, 24), 0.95)
-EPSILON = 1e-4
-
-
-def groups(rollouts: RolloutSet) -> dict | None:
-    return GROUPS if rollouts.noise == TRANSITION else None
-
-
-def observed(scored, rollouts, kind, task) -> list[tuple[float, list[int], list]]:
-    """Return how likely each observed group of a task is, which rollouts it has, and what was observed."""
-    if rollouts.noise == TRANSITION:
-        listed = GROUPS[kind][task]
-        return [(1 / len(listed), list(g), [scored.rewards[task, at] for at in g]) for g in listed]
-    outcomes, everybody = scored.rewards[task], list(range(rollouts.rollouts))
-    if kind == PAIRED:
-        return [(1 - FLIP_RATE, everybody, list(outcomes)), (FLIP_RATE, everybody, [0.0] * len(everybody))]
-    return [
-        (np.prod([1 - FLIP_RATE if kept else FLIP_RATE for kept in mask]), everybody, list(mask * outcomes))
-        for mask in map(np.array, product((0, 1), repeat=len(everybody)))
-    ]
-
-
 def explicit(scored: Scored, rollouts: RolloutSet, estimator: str, kind: str) -> TaskSums:
     """Return what each task's group gradient is on average and in square, group by group."""
-    tasks, _, size = scored.scores.shape
-    totals, squares = np.zeros((2, tasks, size))
-    for task in range(tasks):
-        for chance, members, rewards in observed(scored, rollouts, kind, task):
-            advantages = np.array(rewards) - np.mean(rewards)
-            weights = np.full(len(members), 1 / len(members))
-            if estimator == SW:
-                advantages = advantages / (np.std(rewards, ddof=1) + EPSILON)
-                weights = scored.weights[task, members]
-            gradient = (advantages * weights) @ scored.scores[task, members].astype(float)
-            totals[task] += chance * gradient
-            squares[task] += chance * gradient**2
-    return TaskSums(np.ones(tasks), totals, squares)
+    made = [gradients(scored, groups(rollouts), estimator, kind, task) for task in range(rollouts.tasks)]
+    totals, squares = (np.array([chances @ every**n for every, chances in made]) for n in (1, 2))
+    return TaskSums(np.ones(rollouts.tasks), totals, squares)
 
 
 @pytest.mark.parametrize("rollouts", ONE.sets, ids=[OUTCOME, TRANSITION])
@@ -308,19 +276,6 @@ def test_rows_are_the_drift_of_explicit_gradients(rollouts: RolloutSet) -> None:
             expected = getattr(found.ratio, part)
             assert (row[name] is None) is (expected is None)
             assert expected is None or row[name] == pytest.approx(expected, rel=1e-4)
-
-
-@pytest.mark.parametrize("rollouts", ONE.sets, ids=[OUTCOME, TRANSITION])
-def test_through_files_it_is_that_of_memory(tmp_path: Path, rollouts: RolloutSet) -> None:
-    scored = simulated(rollouts, 301)
-    given = {"flip_rate": FLIP_RATE, "groups": groups(rollouts), "steps": TWO_STEPS}
-    expected = gather(rollouts.noise, scored, {ALL: slice(0, 301)}, [ALL], **given)[ALL].drifts
-    found = through_files(tmp_path, rollouts, scored, steps=TWO_STEPS).drifts
-    assert len(found) == len(expected) == 4
-    for one, other in zip(found, expected, strict=True):
-        assert one.keys() == other.keys()
-        for name, value in other.items():
-            assert one[name] == (pytest.approx(value, rel=1e-4) if isinstance(value, float) else value)
 
 
 def test_mean_squares_of_a_form_that_is_not_symmetric_are_its_own() -> None:

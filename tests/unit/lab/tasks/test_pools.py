@@ -14,7 +14,7 @@ from toolkit.lab.backoffice.tools import TOOLS, execute
 from toolkit.lab.backoffice.world import snapshot, untouched
 from toolkit.lab.episodes.brief import read_prompt
 from toolkit.lab.tasks.pools import POOLS, load_task, pool_sha256, positions, tasks
-from toolkit.lab.tasks.task import Task, budget, task_document, task_sha256
+from toolkit.lab.tasks.task import Task, budget, task_document
 from toolkit.lab.tasks.templates import FORMS, REQUESTS_PER_TASK, WEIGHTS
 
 
@@ -28,17 +28,8 @@ def every(pools: dict[str, list[Task]]) -> list[Task]:
     return [task for pool in pools.values() for task in pool]
 
 
-def test_the_pools_have_their_sizes(pools: dict[str, list[Task]]) -> None:
-    assert {name: len(pool) for name, pool in pools.items()} == {
-        "train": 2000,
-        "validation": 300,
-        "test": 300,
-        "diagnostic": 16,
-        "diagnostic_128": 128,
-    }
-
-
-def test_the_pools_are_those_that_are_pinned(pools: dict[str, list[Task]]) -> None:
+def test_the_pools_have_their_sizes_and_are_those_that_are_pinned(pools: dict[str, list[Task]]) -> None:
+    assert [len(pool) for pool in pools.values()] == [2000, 300, 300, 16, 128]
     pinned = json.loads((CHECKOUT / "tests/golden/pools.json").read_text(encoding="utf-8"))
     assert {name: pool_sha256(pool) for name, pool in pools.items()} == pinned
 
@@ -54,10 +45,9 @@ def test_no_two_pools_share_a_customer_or_a_world_seed(pools: dict[str, list[Tas
 
 
 def test_no_two_tasks_share_a_world_seed_a_customer_or_a_prompt(every: list[Task]) -> None:
-    assert len({task.world_seed for task in every}) == len(every)
-    assert len({task.prompt for task in every}) == len(every)
     identifiers = [key for task in every for key in task.base.records if key.startswith("C-")]
-    assert len(set(identifiers)) == len(identifiers)
+    for marks in ([task.world_seed for task in every], [task.prompt for task in every], identifiers):
+        assert len(set(marks)) == len(marks)
 
 
 def test_sub_requests_and_templates_follow_their_weights(pools: dict[str, list[Task]]) -> None:
@@ -82,10 +72,6 @@ def test_tasks_of_a_number_of_sub_requests_are_found_in_order(pools: dict[str, l
         assert sorted(at for found in by_number for at in found) == list(positions(name))
 
 
-def test_a_chi_square_test_would_see_wrong_weights() -> None:
-    assert not fits([1000, 1000, 1000], [20, 40, 40])
-
-
 def test_every_form_of_every_template_is_met(every: list[Task]) -> None:
     met = {pair for task in every for pair in zip(task.templates, task.forms, strict=True)}
     assert met == {(template, form.name) for template, forms in FORMS.items() for form in forms}
@@ -101,15 +87,11 @@ def test_plans_take_about_6_6_calls_on_average(pools: dict[str, list[Task]]) -> 
     assert 6.5 < sum(drawn) / len(drawn) < 6.7
 
 
-def test_the_budget_is_7_plus_2n_and_at_most_21(every: list[Task]) -> None:
+def test_the_budget_is_7_plus_2n_at_most_21_and_lets_every_write_be_sent_twice(every: list[Task]) -> None:
     assert [budget(n) for n in (1, 2, 6, 7, 8)] == [9, 11, 19, 21, 21]
     for task in every:
-        assert task.budget == budget(task.writes)
         assert task.writes == sum(TOOLS[call.tool].kind == "write" for call in task.plan)
-
-
-def test_every_plan_fits_its_budget_even_if_each_write_is_sent_twice(every: list[Task]) -> None:
-    assert all(len(task.plan) + task.writes <= task.budget for task in every)
+        assert len(task.plan) + task.writes <= task.budget == budget(task.writes)
 
 
 def test_a_plan_carried_out_call_by_call_gives_the_expected_end_state(every: list[Task]) -> None:
@@ -124,22 +106,15 @@ def test_a_plan_carried_out_call_by_call_gives_the_expected_end_state(every: lis
         assert world.revision == task.writes
 
 
-def test_every_task_changes_the_world(every: list[Task]) -> None:
+def test_tasks_change_orders_and_make_shipments_and_tickets_alone(every: list[Task]) -> None:
     for task in every:
-        assert any(task.base.records.get(key) != record for key, record in task.expected.items())
+        base = task.base.records
+        assert any(base.get(key) != record for key, record in task.expected.items())
         assert {type(record) for record in task.expected.values()} >= ({Order} if task.writes > 3 else set())
-
-
-def test_new_records_are_shipments_and_tickets_only(every: list[Task]) -> None:
-    for task in every:
-        for key in task.expected.keys() - task.base.records.keys():
-            assert isinstance(task.expected[key], Shipment | Ticket)
-
-
-def test_orders_of_a_customer_differ_in_their_dates(every: list[Task]) -> None:
-    for task in every:
-        orders = [r for r in task.base.records.values() if isinstance(r, Order)]
-        assert len({(r.customer_id, r.placed_on) for r in orders}) == len(orders)
+        new = task.expected.keys() - base.keys()
+        assert all(isinstance(task.expected[key], Shipment | Ticket) for key in new)
+        orders = [(r.customer_id, r.placed_on) for r in base.values() if isinstance(r, Order)]
+        assert len(set(orders)) == len(orders), "an order is named by its date"
 
 
 def test_a_task_is_the_same_alone_and_in_its_pool(pools: dict[str, list[Task]]) -> None:
@@ -149,11 +124,9 @@ def test_a_task_is_the_same_alone_and_in_its_pool(pools: dict[str, list[Task]]) 
 
 
 def test_the_digest_covers_prompt_world_plan_and_expectation(pools: dict[str, list[Task]]) -> None:
-    task = pools["validation"][0]
-    document = task_document(task)
+    document = task_document(pools["validation"][0])
     assert {"prompt", "world", "plan", "expected", "budget"} <= document.keys()
     assert json.loads(canonical(document)) == document
-    assert len({task_sha256(t) for t in pools["validation"]}) == 300
 
 
 WRONG = "| train| train:| train:-1| train:2000| train:٣| train:1:2| nowhere:0| train:0x1| train: 1"

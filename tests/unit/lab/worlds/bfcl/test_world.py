@@ -59,19 +59,11 @@ def world() -> Bfcl:
     return Bfcl()
 
 
-def outcomes(world_name, regime, does, pools=("test",)) -> tuple[float, float]:
-    """Return the shares of successes and of exposed episodes in some pools, under two schedules."""
+def outcomes(world_name, regime, does) -> tuple[float, float]:
+    """Return the shares of successes and of exposed episodes in the test pool, under two schedules."""
     episodes = [
-        play(
-            Fixed(does),
-            f"{pool}:{index}",
-            REGIMES[regime],
-            evaluation_seed(f"{pool}:{index}", schedule),
-            0,
-            world=world_name,
-        )[1]
-        for pool in pools
-        for index in FOREIGN[world_name][pool]
+        play(Fixed(does), task, REGIMES[regime], evaluation_seed(task, schedule), 0, world=world_name)[1]
+        for task in (f"test:{index}" for index in FOREIGN[world_name]["test"])
         for schedule in range(2)
     ]
     exposed = sum(bool(episode.exposures) for episode in episodes)
@@ -217,47 +209,35 @@ def files() -> dict[str, bytes]:
     return type(PACKAGE).files.__wrapped__(PACKAGE)  # type: ignore[no-any-return]
 
 
-def test_every_scenario_has_a_request_for_each_plan() -> None:
-    for category in source.CATEGORIES:
-        listed = source.scenarios(category)
-        assert len(listed) == 200
-        assert all(len(scenario.requests) == len(scenario.plans) for scenario in listed)
+@pytest.fixture
+def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the place of the wheel that the package is read from."""
+    PACKAGE.files()
+    monkeypatch.setenv(PACKAGE.wheel, str(tmp_path / "bfcl.whl"))
+    return tmp_path / "bfcl.whl"
 
 
 def test_the_base_category_has_the_turns_and_calls_that_are_registered() -> None:
     plans = [plan for scenario in source.scenarios() for plan in scenario.plans if plan]
-    assert (len(plans), sum(map(len, plans)), len({call.tool for plan in plans for call in plan})) == (
-        742,
-        1160,
-        82,
-    )
+    calls = [call.tool for plan in plans for call in plan]
+    assert (len(plans), len(calls), len(set(calls))) == (742, 1160, 82)
 
 
-def test_a_wheel_does_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    installed = files()
-    wheel = tmp_path / "bfcl.whl"
+@pytest.mark.parametrize("more", [b"", b"\n"])
+def test_a_wheel_does_as_well_and_one_byte_that_differs_is_refused(wheel: Path, more: bytes) -> None:
     with zipfile.ZipFile(wheel, "w") as written:
-        for name, content in installed.items():
-            written.writestr(name, content)
-    monkeypatch.setenv(PACKAGE.wheel, str(wheel))
-    assert files() == installed
-
-
-def test_one_byte_that_differs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wheel = tmp_path / "bfcl.whl"
-    with zipfile.ZipFile(wheel, "w") as written:
-        for number, (name, content) in enumerate(files().items()):
-            written.writestr(name, content + b"\n" * (number == 3))
-    monkeypatch.setenv(PACKAGE.wheel, str(wheel))
+        for number, (name, content) in enumerate(PACKAGE.files().items()):
+            written.writestr(name, content + more * (number == 3))
+    if not more:
+        assert files() == PACKAGE.files()
+        return
     with pytest.raises(DamagedError, match=r"not version 2025\.6\.8"):
         files()
 
 
 @pytest.mark.parametrize("content", [b"", b"no wheel", b"PK\x05\x06" + bytes(18)])
-def test_what_is_no_wheel_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
-    wheel = tmp_path / "bfcl.whl"
+def test_what_is_no_wheel_is_refused(wheel: Path, content: bytes) -> None:
     wheel.write_bytes(content)
-    monkeypatch.setenv(PACKAGE.wheel, str(wheel))
     with pytest.raises(DamagedError, match=r"not version 2025\.6\.8"):
         files()
 
@@ -279,15 +259,8 @@ def test_a_call_is_read_without_being_carried_out() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "f",
-        "f(x)",
-        "f(g())",
-        "a.f()",
-        "f(**{'a': 1})x",
-        "f(__import__('os').system('true'))",
-        "f(" + "[" * 5000,
-        "f(1); g()",
+        *("", "f", "f(x)", "f(g())", "a.f()", "f(**{'a': 1})x", "f(1); g()"),
+        *("f(__import__('os').system('true'))", "f(" + "[" * 5000),
     ],
 )
 def test_what_is_no_call_of_literals_is_refused(text: str) -> None:
