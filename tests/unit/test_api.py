@@ -14,7 +14,8 @@ import pytest
 import toolkit
 from tests.conftest import run
 from toolkit import api
-from toolkit.errors import IncompleteError, UsageError
+from toolkit.decisions.case import Case
+from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.places import Home
 
 FUNCTIONS = [name for name in toolkit.__all__ if inspect.isfunction(getattr(toolkit, name))]
@@ -26,10 +27,20 @@ def test_a_program_decides_as_the_command_does(home: Home) -> None:
 
 
 def test_a_program_decides_everything_as_the_command_does(home: Home) -> None:
-    decisions = toolkit.decide_all("tiny-lm", home)
-    assert [made.as_dict() for made in decisions] == run(
-        "decide", "--study", "tiny-lm", "--all", "--json"
-    ).json()
+    studies = ("published", "tiny-lm")
+    decisions = [made for study in studies for made in toolkit.decide_all(study, home)]
+    named = [word for study in studies for word in ("--study", study)]
+    assert [made.as_dict() for made in decisions] == run("decide", *named, "--all", "--json").json()
+
+
+def test_a_study_that_cannot_be_decided_beside_another_says_why(home: Home, monkeypatch) -> None:
+    def refuse(case: Case) -> None:
+        raise DamagedError("rows differ", expected=1, found=2, where=case.study.name, remedy="restore")
+
+    monkeypatch.setattr(Case, "decide_all", refuse)
+    with pytest.raises(DamagedError, match="rows differ") as refused:
+        api.decide_rules((), ("tiny-lm", "published"), home)
+    assert (refused.value.found, refused.value.where, refused.value.remedy) == ("2", "tiny-lm", "restore")
 
 
 @pytest.mark.parametrize(("study", "rule"), [("published", "H2a"), ("published", "P4"), ("embedded", "P13")])

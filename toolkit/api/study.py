@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
+import sys
 from dataclasses import dataclass, fields
 from html import escape
 from importlib.util import find_spec
@@ -523,11 +526,46 @@ def decide_rules(
         home.say_absent(logging.getLogger(__name__).warning)
     cases = load_cases(names, home, rules=rules, trust_files=trust_files)
     asked = rules_asked(cases, rules, home, everywhere=bool(names))
+    if not rules and len(cases) > 1 and sys.platform == "linux":
+        return _decide_beside(cases, watch)
     decisions = []
     for at, (case, rule) in enumerate(asked):
         watch(at, len(asked), f"{rule} of {case.study.name}")
         decisions.append(case.decide(rule))
     return decisions
+
+
+def _decide_beside(cases: Sequence[Case], watch: Callable[[int, int, str], None]) -> list[Decision]:
+    """Decide every rule of several studies, a process a study, the largest first: they share nothing."""
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from multiprocessing import get_context
+
+    left = sorted(range(len(cases)), key=lambda at: -len(cases[at].study.manifest.files))
+    total = sum(len(case.book.rules) for case in cases)
+
+    def show() -> None:
+        names, rules = zip(*((cases[at].study.name, len(cases[at].book.rules)) for at in left), strict=True)
+        watch(total - sum(rules), total, ", ".join(names))
+
+    with ProcessPoolExecutor(os.cpu_count(), get_context("fork"), _begin, (cases,)) as pool:
+        begun = {pool.submit(_decide_case, at): at for at in left}
+        for decided in as_completed(begun):
+            show()
+            left.remove(begun[decided])
+    made = {at: decided for decided, at in begun.items()}
+    return [decision for at in sorted(made) for decision in made[at].result()]
+
+
+_CASES: list[Case] = []  # in a process that was forked to decide one of them
+
+
+def _begin(cases: Sequence[Case]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # who interrupts the command wants no word of its helpers
+    _CASES.extend(cases)
+
+
+def _decide_case(at: int) -> tuple[Decision, ...]:
+    return _CASES[at].decide_all()
 
 
 def _case_of(study: Study | str | Path | None, home: Home | None, trust_files: Sequence[Path]) -> Case:
