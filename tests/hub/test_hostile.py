@@ -14,8 +14,8 @@ from tests.hub.conftest import NAME, RUNS, SHA, TOKEN, damage, expect, meet, nam
 from tests.hub.server import FixtureHub, Handler
 from toolkit.errors import DamagedError
 from toolkit.files import write_bytes
-from toolkit.registers.hub import pull as pulling
-from toolkit.registers.hub.pull import check_held
+from toolkit.registers.hub import transfer as pulling
+from toolkit.registers.hub.transfer import check_held
 from toolkit.registers.study import open_study, verify_study
 
 MANIFEST = "MANIFEST.json"
@@ -114,11 +114,12 @@ def test_wrong_bytes_get_no_place(hub: FixtureHub, commit: str, tmp_path: Path, 
     ("name", "old", "new", "problem"),
     [
         (CARD, b"---", b"--", "README.md is not the file that the manifest names"),
+        (CARD, b"\n", b"\r\n", "its line ends were converted from LF to CRLF"),
         (MANIFEST, b'"evidence": "rows"', b'"evidence": "summary"', "was changed after it was written"),
     ],
 )
 def test_a_repository_that_is_damaged_itself_is_refused(small, hub, commit, name, old, new, problem) -> None:
-    hub.store.commit(NAME, {name: (small / name).read_bytes().replace(old, new, 1)})
+    hub.store.commit(NAME, {name: (small / name).read_bytes().replace(old, new)})
     expect(pull(""), 4, problem)
 
 

@@ -41,12 +41,11 @@ from toolkit.errors import DamagedError, IncompleteError, UsageError, Verificati
 from toolkit.files import write_bytes
 from toolkit.places import HOME_VARIABLE
 from toolkit.registers.hub import client
-from toolkit.registers.hub import pull as pulling
+from toolkit.registers.hub import transfer as pulling
 from toolkit.registers.hub.client import Pin, change_pin, looks_like_reference, parse_reference, read_pins
-from toolkit.registers.hub.pull import open_remote
 from toolkit.registers.importing.reading import read_log
 from toolkit.registers.manifest import MANIFEST_NAME, Origin, read_manifest, write_manifest
-from toolkit.registers.query import ask, asking
+from toolkit.registers.query import ask, asking, open_remote
 from toolkit.registers.study import open_study
 
 
@@ -475,7 +474,7 @@ def test_the_command_says_what_was_not_hashed(hub, commit, monkeypatch) -> None:
 def test_a_reference_names_a_repository_and_a_revision(text: str, repository: str, revision: str) -> None:
     reference = parse_reference(text)
     assert (reference.repository, reference.revision, reference.asked) == (repository, revision, text)
-    assert reference.is_commit == (revision == SHA)
+    assert client.is_commit(reference.revision) == (revision == SHA)
 
 
 @pytest.mark.parametrize(

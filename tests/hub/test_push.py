@@ -12,7 +12,7 @@ from tests.hub.conftest import NAME, PUBLISHED, TOKEN, damage, expect, make_rows
 from tests.hub.server import FixtureHub
 from toolkit.files import write_bytes
 from toolkit.prereg.registration import load_registration
-from toolkit.registers.hub import push as pushing
+from toolkit.registers.hub import transfer as pushing
 from toolkit.registers.manifest import read_manifest, write_manifest
 
 

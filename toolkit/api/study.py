@@ -286,7 +286,7 @@ def open_registers(
     home = home or find_home()
     if home.find_study(name) is None and _is_on_the_hub(name):
         from toolkit.registers.hub.client import parse_reference
-        from toolkit.registers.hub.pull import pull
+        from toolkit.registers.hub.transfer import pull
 
         return pull(parse_reference(name), offline=offline, say=say)
     study = registers.open_study(home.study_folder(name))

@@ -25,7 +25,7 @@ from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
     from toolkit.documents.registers import PullDocument, PushDocument
-    from toolkit.registers.hub.push import Pushed
+    from toolkit.registers.hub.transfer import Pushed
     from toolkit.registers.study import Study
 
 
@@ -65,7 +65,7 @@ def push(
       toolkit registers push published my-group/published --private --json
     """
     from toolkit.registers.hub.client import parse_reference
-    from toolkit.registers.hub.push import push as push_study
+    from toolkit.registers.hub.transfer import push as push_study
 
     if "@" in repository:
         raise UsageError(
@@ -111,7 +111,7 @@ def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool
       toolkit registers pull some-group/their-study --into their-study
       toolkit registers pull some-group/their-study@v1.0.0 --offline
     """
-    from toolkit.registers.hub import pull as hub
+    from toolkit.registers.hub import transfer as hub
     from toolkit.registers.hub.client import parse_reference
     from toolkit.verification.steps import number_of_steps
 

@@ -15,8 +15,7 @@ from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
     from toolkit.documents.registers import AnswerRows, ParquetDocument
-    from toolkit.registers.hub.pull import RemoteStudy
-    from toolkit.registers.query import Answer, Asking
+    from toolkit.registers.query import Answer, Asking, RemoteStudy
     from toolkit.registers.study import Study
 
 
@@ -108,7 +107,7 @@ def _opened(name: str | None, *, remote: bool) -> Study | RemoteStudy:
     if name is None:
         raise UsageError("say which study on the Hub to ask", expected="--study owner/name@revision")
     from toolkit.registers.hub.client import parse_reference
-    from toolkit.registers.hub.pull import open_remote
+    from toolkit.registers.query import open_remote
 
     study = open_remote(parse_reference(name), say=output.remark)
     output.remark(

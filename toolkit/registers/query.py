@@ -1,4 +1,4 @@
-"""SQL over a study's registers: read-only, one view a table, nothing else within reach."""
+"""SQL over a study's registers, here or in place on the Hub: read-only, nothing else within reach."""
 
 from __future__ import annotations
 
@@ -6,16 +6,26 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit.deadline import within
-from toolkit.errors import DamagedError, UsageError
+from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.files import writing
-from toolkit.registers.hub.pull import RemoteStudy
+from toolkit.registers.hub import client as hub
+from toolkit.registers.hub.client import Reference
+from toolkit.registers.hub.transfer import list_register, read_file
+from toolkit.registers.manifest import (
+    LARGEST_MANIFEST,
+    MANIFEST_NAME,
+    Manifest,
+    Origin,
+    check_known,
+    parse_manifest,
+)
 from toolkit.registers.study import Study, create_view, literals
 
 if TYPE_CHECKING:
@@ -33,6 +43,130 @@ GRACE_S = 1.0
 """Seconds in which DuckDB stops: within one value, such as a list of a billion numbers, it does not look."""
 MOST_KEPT = 5_000_000
 """Rows of an answer that is held at once: as Python's values they take some gigabytes."""
+
+
+@dataclass(frozen=True)
+class RemoteStudy:
+    """A study on the Hub, its files stated to be the manifest's; the ranges that are read are not hashed."""
+
+    origin: Origin
+    manifest: Manifest
+    failures: list[Exception] = field(default_factory=list, compare=False)  # why ranges could not be read
+
+    @property
+    def place(self) -> str:
+        """Repository and commit, as an error names them."""
+        return self.origin.pinned
+
+    def datasets(self) -> Mapping[str, Any]:
+        """Return an Arrow dataset a table, by name; it reads what a query needs when the query runs."""
+        files = self._filesystem()
+        return {name: self._dataset(entry.files, files) for name, entry in self.manifest.tables.items()}
+
+    def tell_failure(self) -> None:
+        """Raise why the Hub could not be read: DuckDB passes on the words of an error alone."""
+        with hub.telling(self.place, "reading the study in place"):
+            for failure in self.failures:
+                raise failure
+
+    def _dataset(self, names: Sequence[str], files: Any) -> Any:
+        import pyarrow.dataset as ds
+        import pyarrow.parquet as pq
+
+        doing = "reading the study in place"
+        # One file says what the columns are: all of them have those of the table.
+        schema = hub.ask(self.place, doing, lambda: pq.read_schema(names[0], filesystem=files))
+        return ds.FileSystemDataset.from_paths(
+            list(names), schema=schema, format=ds.ParquetFileFormat(), filesystem=files
+        )
+
+    def _filesystem(self) -> Any:
+        """Return the files of the commit as a file system of Arrow's, which reads nothing ahead."""
+        import pyarrow as pa
+        import pyarrow.fs
+        from huggingface_hub import HfFileSystem
+
+        files = HfFileSystem(endpoint=hub.endpoint(), skip_instance_cache=True)
+        failures, root = self.failures, f"datasets/{self.origin.pinned}"
+
+        class Handler(pa.fs.FSSpecHandler):  # type: ignore[misc]
+            def open_input_file(self, path: str) -> Any:
+                with _noted(failures):
+                    opened = files.open(f"{root}/{path}", "rb", cache_type="none")
+                return pa.PythonFile(_Ranges(opened, failures), mode="r")
+
+            def open_input_stream(self, path: str) -> Any:
+                return self.open_input_file(path)
+
+        return pa.fs.PyFileSystem(Handler(files))
+
+
+@contextmanager
+def _noted(failures: list[Exception]) -> Iterator[None]:
+    """Note an error, of which DuckDB passes on the words alone."""
+    try:
+        yield
+    except Exception as error:
+        failures.append(error)
+        raise
+
+
+class _Ranges:
+    """A file of the Hub whose ranges are whole, or fail."""
+
+    def __init__(self, opened: Any, failures: list[Exception]) -> None:
+        self._opened, self._failures = opened, failures
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._opened, name)
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes, all of those asked for."""
+        left = max(0, self._opened.size - self._opened.tell())
+        wanted = left if size < 0 else min(size, left)
+        if not wanted:
+            return b""
+        with _noted(self._failures):
+            content = bytes(self._opened.read(wanted))
+            if len(content) != wanted:
+                raise IncompleteError(f"{len(content)} bytes of a file came where {wanted} were asked for")
+        return content
+
+
+def open_remote(reference: Reference, *, say: Callable[[str], None] = lambda _: None) -> RemoteStudy:
+    """Open a study on the Hub without fetching it; what the Hub states of its files is the manifest's."""
+    origin, is_online = hub.resolve(reference, offline=False, accept_moved=False, say=say)
+    if not is_online:
+        raise IncompleteError(
+            "a study is read in place only where the Hub can be asked",
+            where=origin.pinned,
+            remedy="leave out --remote",
+        )
+    listing = list_register(origin)
+    where = f"{origin.pinned}/{MANIFEST_NAME}"
+    manifest = parse_manifest(read_file(origin, MANIFEST_NAME, listing, LARGEST_MANIFEST), where)
+    check_known(manifest, where)
+    for name in (file for table in manifest.tables.values() for file in table.files):
+        stated, entry = listing.get(name), manifest.files[name]
+        if stated is None:
+            problem = f"{name} is not on the Hub"
+            raise hub.NoFileError(problem, expected="the manifest's file", where=origin.pinned)
+        if stated.sha256 is None:
+            raise IncompleteError(
+                f"the Hub states no SHA-256 for {name}",
+                expected="a Parquet file that was uploaded as a large file",
+                where=origin.pinned,
+                remedy="fetch the study: toolkit registers pull",
+            )
+        if (stated.sha256, stated.bytes) != (entry.sha256, entry.bytes):
+            raise DamagedError(
+                f"{name} on the Hub is not the file that the manifest names",
+                expected=f"SHA-256 {entry.sha256}, {entry.bytes} bytes",
+                found=f"SHA-256 {stated.sha256}, {stated.bytes} bytes",
+                where=origin.pinned,
+                remedy="ask for another revision, or tell the study's authors",
+            )
+    return RemoteStudy(origin, manifest)
 
 
 @dataclass(frozen=True)

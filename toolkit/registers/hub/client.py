@@ -14,7 +14,7 @@ from errno import ENOSPC
 from http import HTTPStatus
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 from urllib.parse import unquote
 
 from toolkit.deadline import within
@@ -66,13 +66,13 @@ class UnreachableError(IncompleteError):
 class RefusedError(IncompleteError):
     """The Hub has no such repository or revision, or does not show it (exit 3)."""
 
-    has_repository: ClassVar[bool] = False
+
+class NoRepositoryError(RefusedError):
+    """The Hub has no such repository, or hides it (exit 3)."""
 
 
 class NoRevisionError(RefusedError):
     """The Hub has the repository, and no such revision of it (exit 3)."""
-
-    has_repository = True
 
 
 class NoFileError(IncompleteError):
@@ -89,11 +89,6 @@ class Reference:
     repository: str
     revision: str
     asked: str
-
-    @property
-    def is_commit(self) -> bool:
-        """Whether the revision is a commit's SHA, which means the same for good."""
-        return is_commit(self.revision)
 
 
 def is_commit(sha: object) -> TypeGuard[str]:
@@ -120,10 +115,7 @@ def parse_reference(text: str) -> Reference:
 
 
 def parse_log(text: str) -> tuple[Reference, str]:
-    """Parse `hf://datasets/OWNER/NAME[@REVISION][/PATH]`; slashes of a revision are written %2F.
-
-    The path or pattern is empty where all of the repository is meant.
-    """
+    """Parse `hf://datasets/OWNER/NAME[@REVISION][/PATH]`; slashes of a revision are written %2F."""
     owner, _, rest = text.removeprefix(SCHEME).partition("/")
     name, _, path = rest.partition("/")
     if not text.startswith(SCHEME) or ".." in path.split("/"):
@@ -137,11 +129,6 @@ def parse_log(text: str) -> tuple[Reference, str]:
 def endpoint() -> str:
     """Return the Hub's address: HF_ENDPOINT, else the public Hub."""
     return (os.environ.get("HF_ENDPOINT") or PUBLIC).rstrip("/")
-
-
-def address(what: str) -> str:
-    """Return the address of a dataset repository."""
-    return f"{endpoint()}/datasets/{what}"
 
 
 def cache_folder() -> Path:
@@ -188,14 +175,14 @@ def bars() -> Iterator[None]:
     """Show the client's progress bars on a terminal, and none elsewhere."""
     from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
-    if sys.stderr.isatty() or are_progress_bars_disabled():
-        yield
-        return
-    disable_progress_bars()
+    hides = not sys.stderr.isatty() and not are_progress_bars_disabled()
+    if hides:
+        disable_progress_bars()
     try:
         yield
     finally:
-        enable_progress_bars()
+        if hides:
+            enable_progress_bars()
 
 
 @contextmanager
@@ -206,7 +193,7 @@ def telling(what: str, doing: str) -> Iterator[None]:
     except ToolkitError:
         raise
     except Exception as error:  # what a client makes of an answer that makes no sense can be anything
-        raise _meaning(error, what, doing) from error
+        raise _meaning(error, f"{endpoint()}/datasets/{what}", f"{doing} failed") from error
 
 
 def ask(what: str, doing: str, call: Callable[[], T], size: int = 0) -> T:
@@ -215,79 +202,64 @@ def ask(what: str, doing: str, call: Callable[[], T], size: int = 0) -> T:
         return within(ANSWER * timeout_s() + size / SLOWEST, call)
 
 
-def _meaning(error: Exception, what: str, doing: str) -> ToolkitError:
+def _meaning(error: Exception, where: str, failed: str) -> ToolkitError:
     """Return what a failure means, or what led to it: the client wraps one in another."""
     from huggingface_hub import errors
     from huggingface_hub.utils import httpx
 
-    causes = list(_causes(error))
+    causes: list[BaseException] = [error]
+    while causes[-1].__cause__ is not None:
+        causes.append(causes[-1].__cause__)
     for cause in causes:
         if isinstance(cause, errors.HfHubHTTPError):
-            return _refused(cause, what, doing)
+            return _refused(cause, where, failed)
+    first = _short(causes[-1])
+    offline = (errors.OfflineModeIsEnabled, errors.LocalEntryNotFoundError)
     for cause in causes:
         if isinstance(cause, OSError) and cause.errno == ENOSPC:
-            return IncompleteError(
-                f"{doing} failed: the disk is full",
-                where=cache_folder(),
-                remedy="make room, or set HF_HOME to another disk",
-            )
+            remedy = "make room, or set HF_HOME to another disk"
+            return IncompleteError(f"{failed}: the disk is full", where=cache_folder(), remedy=remedy)
         if isinstance(cause, (TimeoutError, httpx.TimeoutException)):
             return UnreachableError(
-                f"{doing} failed: the Hub does not answer in time",
+                f"{failed}: the Hub does not answer in time",
                 expected=f"a word every {timeout_s():g} s (HF_HUB_DOWNLOAD_TIMEOUT)",
                 found=_short(cause),
-                where=address(what),
+                where=where,
                 remedy=PATIENCE,
             )
-        offline = (errors.OfflineModeIsEnabled, errors.LocalEntryNotFoundError)
         if isinstance(cause, (httpx.TransportError, ConnectionError, *offline)):
-            return UnreachableError(
-                f"{doing} failed: the Hub cannot be reached",
-                found=_short(causes[-1]),
-                where=address(what),
-                remedy=AGAIN,
-            )
+            problem = f"{failed}: the Hub cannot be reached"
+            return UnreachableError(problem, found=first, where=where, remedy=AGAIN)
     is_broken_off = isinstance(error, (OSError, RuntimeError)) and not isinstance(error, RecursionError)
     return IncompleteError(
-        f"{doing} failed" if is_broken_off else f"{doing} failed: the answer makes no sense",
-        found=_short(causes[-1]),
-        where=getattr(causes[-1], "filename", None) or address(what),
+        failed if is_broken_off else f"{failed}: the answer makes no sense",
+        found=first,
+        where=getattr(causes[-1], "filename", None) or where,
         remedy=RESUME if is_broken_off else WRONG_HUB,
     )
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and what led to it, in this order."""
-    cause: BaseException | None = error
-    while cause is not None:
-        yield cause
-        cause = cause.__cause__
-
-
-def _refused(error: Exception, what: str, doing: str) -> ToolkitError:
+def _refused(error: Exception, where: str, failed: str) -> ToolkitError:
     """Return the error for an answer with a status other than success."""
     from huggingface_hub import errors
 
+    pages = "the repository's page lists its branches, tags and commits"
+    absent = "there is no such dataset repository, or it is private"
     meanings: tuple[tuple[type[Exception], type[IncompleteError], str, str], ...] = (
         (errors.GatedRepoError, RefusedError, "the repository is gated", f"ask for access; {LOG_IN}"),
-        (
-            errors.RevisionNotFoundError,
-            NoRevisionError,
-            "the repository has no such revision",
-            "the repository's page lists its branches, tags and commits",
-        ),
+        (errors.RevisionNotFoundError, NoRevisionError, "the repository has no such revision", pages),
         (
             errors.RepositoryNotFoundError,
-            RefusedError,
-            "there is no such dataset repository, or it is private",
+            NoRepositoryError,
+            absent,
             f"check the name; for a private one {LOG_IN}",
         ),
         (errors.EntryNotFoundError, NoFileError, "the Hub does not have a file", AGAIN),
     )
     for kind, made, problem, remedy in meanings:
         if isinstance(error, kind):
-            return made(f"{doing} failed: {problem}", found=_short(error), where=address(what), remedy=remedy)
-    where, response = address(what), getattr(error, "response", None)
+            return made(f"{failed}: {problem}", found=_short(error), where=where, remedy=remedy)
+    response = getattr(error, "response", None)
     status = 0 if response is None else int(response.status_code)
     if status == HTTPStatus.PRECONDITION_FAILED:
         return VerificationError(
@@ -296,12 +268,11 @@ def _refused(error: Exception, what: str, doing: str) -> ToolkitError:
             remedy="pull what is there now, look at it, and push again",
         )
     if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-        return RefusedError(
-            f"{doing} failed: the Hub does not permit it", found=status, where=where, remedy=LOG_IN
-        )
+        problem = f"{failed}: the Hub does not permit it"
+        return RefusedError(problem, found=status, where=where, remedy=LOG_IN)
     if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return UnreachableError(f"{doing} failed: the Hub answers {status}", where=where, remedy=AGAIN)
-    return IncompleteError(f"{doing} failed", found=_short(error), where=where)
+        return UnreachableError(f"{failed}: the Hub answers {status}", where=where, remedy=AGAIN)
+    return IncompleteError(failed, found=_short(error), where=where)
 
 
 def _short(error: BaseException) -> str:
@@ -339,11 +310,7 @@ def read_pins(repository: str) -> dict[str, Pin]:
 
 
 def change_pin(repository: str, name: str, changed: Callable[[Pin | None], Pin]) -> None:
-    """Remember a name's commit, in view of the one that is remembered.
-
-    Commands that run at once take turns from the reading to the writing: none forgets what another
-    remembered, and none overlooks it. Where `changed` raises, nothing is written.
-    """
+    """Remember a name's commit, in view of what is remembered; commands that run at once take turns."""
     path = repository_folder(repository) / PINS
     old = read_pins(repository).get(name)
     if old is not None and changed(old) == old:
@@ -381,9 +348,8 @@ def info_of(repository: str, revision: str = MAIN) -> DatasetInfo:
 
 def names_of(repository: str) -> tuple[set[str], set[str]]:
     """Return the names of a repository's branches and of its tags."""
-    refs = ask(
-        repository, "asking for the tags", lambda: client().list_repo_refs(repository, repo_type="dataset")
-    )
+    doing = "asking for the tags"
+    refs = ask(repository, doing, lambda: client().list_repo_refs(repository, repo_type="dataset"))
     return {ref.name for ref in refs.branches}, {ref.name for ref in refs.tags}
 
 
@@ -392,19 +358,17 @@ def resolve(
 ) -> tuple[Origin, bool]:
     """Return the commit that a reference means, and whether the Hub can be asked for its files.
 
-    1. A SHA means itself.
-    2. The Hub is asked; where it does not answer, what it last said is taken, and this is said.
-    3. A name that once was a tag and now is another commit is refused: what was decided on it was decided on
-       other bytes. What the Hub said is remembered.
+    Where the Hub does not answer, what it last said is taken, and this is said. A name that once was a tag
+    and now is another commit is refused: what was decided on it was decided on other bytes.
     """
     repository, revision, asked = reference.repository, reference.revision, reference.asked
     offline = offline or is_offline()
-    if reference.is_commit:  # 1
+    if is_commit(revision):
         if offline:
             say(f"the Hub was not asked: {repository}@{revision} from the cache")
         return Origin(repository, revision, revision, asked), not offline
     known = read_pins(repository).get(revision)
-    try:  # 2
+    try:
         now = _ask_revision(repository, revision, offline=offline)
     except UnreachableError as error:
         if known is None:
@@ -420,9 +384,10 @@ def resolve(
             raise
         was = f"when it was last asked it was another name for {known.commit}"
         again = f"{was}: name {repository}@{known.commit}"
-        error = error.restated(remedy=again if error.has_repository else f"{error.remedy}; {was}")
+        has_repository = isinstance(error, NoRevisionError)
+        error = error.restated(remedy=again if has_repository else f"{error.remedy}; {was}")
         raise offering_cache(error, repository, known.commit) from None
-    _remember(reference, now, accept_moved=accept_moved, say=say)  # 3
+    _remember(reference, now, accept_moved=accept_moved, say=say)
     return Origin(repository, revision, now.commit, asked), True
 
 
@@ -493,16 +458,11 @@ class Stated:
         """Whether it is a file that lies here; its SHA-256 is computed where it is not known."""
         if not path.is_file() or path.stat().st_size != self.bytes:
             return False
-        return (sha256 or file_sha256(path)) == self.sha256 if self.sha256 else git_name(path) == self.blob
-
-
-def git_name(path: Path) -> str:
-    """Return the name that git gives to a file's content."""
-    digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
-    with path.open("rb") as opened:
-        while part := opened.read(2**20):
-            digest.update(part)
-    return digest.hexdigest()
+        if self.sha256:
+            return (sha256 or file_sha256(path)) == self.sha256
+        git = hashlib.sha1(b"blob %d\0" % self.bytes, usedforsecurity=False)
+        with path.open("rb") as opened:
+            return hashlib.file_digest(opened, lambda: git).hexdigest() == self.blob
 
 
 def list_files(repository: str, commit: str) -> dict[str, Stated]:
@@ -512,12 +472,12 @@ def list_files(repository: str, commit: str) -> dict[str, Stated]:
         tree = client().list_repo_tree(repository, recursive=True, revision=commit, repo_type="dataset")
         return list(islice(tree, MOST_FILES + 1))
 
-    pinned = f"{repository}@{commit}"
-    entries = ask(pinned, "listing the files", read)
+    pinned, doing = f"{repository}@{commit}", "listing the files"
+    entries = ask(pinned, doing, read)
     if len(entries) > MOST_FILES:
         raise too_much("the Hub lists files without end", f"{MOST_FILES} files at most", pinned)
     files = {}
-    with telling(pinned, "listing the files"):
+    with telling(pinned, doing):
         for entry in entries:
             if not hasattr(entry, "blob_id"):  # a folder
                 continue

@@ -91,7 +91,7 @@ def _expanded(sources: Sequence[str | Path], say: Callable[[str], None]) -> list
     for source in sources:
         given = Path(source)
         if str(source).startswith(ON_THE_HUB):
-            from toolkit.registers.hub.pull import fetch_log  # brings what asks the Hub
+            from toolkit.registers.hub.transfer import fetch_log  # brings what asks the Hub
 
             paths += fetch_log(str(source), say)
         elif given.exists():
