@@ -300,9 +300,9 @@ def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_no_log_of_inspect_is_not_taken_for_one(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('{"status": "success"}')
-    assert not inspect_logs.recognizes(tmp_path)
-    assert not inspect_logs.recognizes(tmp_path / "absent.eval")
-    assert inspect_logs.recognizes(LOGS)
+    assert not inspect_logs.INSPECT.files(tmp_path)
+    assert not inspect_logs.INSPECT.files(tmp_path / "absent.eval")
+    assert inspect_logs.INSPECT.files(LOGS)
 
 
 @pytest.mark.parametrize(

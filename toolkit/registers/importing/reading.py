@@ -6,41 +6,17 @@ import glob
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.registers.importing.readers import (
-    every_eval_ever,
-    groups,
-    history,
-    hub_dataset,
-    inspect_logs,
-    lm_eval,
-    tables,
-    trl,
-    verl,
-)
+from toolkit.registers.importing.readers.every_eval_ever import EVERY_EVAL_EVER
+from toolkit.registers.importing.readers.inspect_logs import INSPECT
+from toolkit.registers.importing.readers.lm_eval import LM_EVAL
+from toolkit.registers.importing.readers.rollouts import GROUPS, TRL, VERL
+from toolkit.registers.importing.readers.tables import DATASETS, HISTORIES, TABLES
 from toolkit.registers.importing.source import ROW, Log
 
-
-class Reader(Protocol):
-    """A module that reads a format, with words for people on what it is and what is read."""
-
-    NAME: str
-    SOURCES: str
-
-    def recognizes(self, path: Path) -> bool:
-        """Whether a path is of the format, by its name and its first bytes; it never fails."""
-
-    def read(self, paths: list[Path]) -> Log:
-        """Read the whole log, or raise one clear error."""
-
-
 # The more particular first.
-READERS: tuple[Reader, ...] = (
-    *(inspect_logs, lm_eval, every_eval_ever, trl, verl, groups),
-    *(hub_dataset, history, tables),
-)
+READERS = (INSPECT, LM_EVAL, EVERY_EVAL_EVER, TRL, VERL, GROUPS, DATASETS, HISTORIES, TABLES)
 ON_THE_HUB = "hf://"
 EXPORTS = {
     ".wandb": "export each run's history from W&B as CSV, JSON lines or Parquet: pandas.DataFrame("
@@ -54,21 +30,16 @@ EXPORTS = {
 
 
 def read_log(sources: Sequence[str | Path], say: Callable[[str], None] = lambda _: None) -> Log:
-    """Read a log.
-
-    1. Patterns are expanded: `logs/*.eval` where no shell did it; what is on the Hub is fetched.
-    2. The first format that knows every source reads them all.
-    3. Rows are numbered across the sources.
-    """
-    paths = _expanded(sources, say)  # 1
+    """Read a log: patterns and what is on the Hub become files, which one format has to know."""
+    paths = _expanded(sources, say)
     for path in paths:
         if not path.exists():
             raise IncompleteError("there is no such file", where=path, remedy="give the path of a log")
-    reader = next((one for one in READERS if all(map(one.recognizes, paths))), None)  # 2
+    reader = next((one for one in READERS if all(map(one.files, paths))), None)
     if reader is None:
         raise UsageError(
             "the log is of a format that is not read, or of several",
-            expected="; ".join(f"{one.NAME}: {one.SOURCES}" for one in READERS),
+            expected="; ".join(f"{one.name}: {one.sources}" for one in READERS),
             found=", ".join(str(path) for path in paths[:5]),
             remedy=next(
                 (
@@ -82,7 +53,7 @@ def read_log(sources: Sequence[str | Path], say: Callable[[str], None] = lambda 
     log = reader.read(paths)
     if not log.table.height:
         raise DamagedError("the log has no rows, and no data is not zero", where=paths[0])
-    numbered = log.table.drop(ROW, strict=False).with_row_index(ROW, offset=1)  # 3
+    numbered = log.table.drop(ROW, strict=False).with_row_index(ROW, offset=1)
     return replace(log, table=numbered, files=log.files or tuple(paths))
 
 

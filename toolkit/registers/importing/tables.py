@@ -36,12 +36,7 @@ def rows_of(
     missing: MissingData | None = None,
     attributes: Attributes | None = None,
 ) -> pl.DataFrame:
-    """Return the rows of a log in the registers' types; words as their places among the words of a column.
-
-    1. Every mapped column is converted, and every constant put beside them.
-    2. Runs and schedules that the mapping does not name are named: a run by condition, arm and seed, a
-       schedule by the order in which a task's episodes stand in the table.
-    """
+    """Return the rows of a log in the registers' types, with runs and schedules named."""
     rows = _converted(source, mapping, scores, missing)
     return _named(with_attributes(rows, source, mapping, attributes or {}), mapping)
 
@@ -60,26 +55,21 @@ def tables_of(
 def counted(
     rows: pl.DataFrame, scores: Scores | None = None, missing: MissingData | None = None
 ) -> dict[str, pl.DataFrame]:
-    """Return the tables of a study by name, each sorted by its key.
-
-    1. Tasks are numbered within their pool.
-    2. Of several attempts one counts, and what has no outcome counts as registered.
-    3. Runs, evaluations and tasks are counted from the episodes.
-    """
+    """Return the tables of a study by name, each sorted by its key and counted from the episodes."""
     import polars as pl
 
-    tasks = numbered(rows)  # 1
+    tasks = numbered(rows)
     places, named = combinations(rows, ["pool", "task"])
     index = named.join(tasks, on=["pool", "task"], how="left", maintain_order="left")["index"]
     rows = rows.with_columns(index.gather(places).alias("task"))
     if missing is None:
         check_unique(rows)
     else:
-        rows = completed(rows, missing, scores)  # 2
+        rows = completed(rows, missing, scores)
     names = [name for name in EPISODES.column_names if name in rows.columns]
     episodes = rows.select(names)[identities(rows).arg_sort()]
     runs = _runs(rows)
-    tables = {  # 3
+    tables = {
         RUNS.name: runs,
         EPISODES.name: episodes,
         EVALUATIONS.name: _evaluations(episodes, runs),
@@ -314,10 +304,7 @@ def identities(rows: pl.DataFrame) -> pl.Series:
 
 
 def combinations(rows: pl.DataFrame, names: Sequence[str]) -> tuple[pl.Series, pl.DataFrame]:
-    """Return which of the different combinations of some columns each row has, and these, in order.
-
-    A join or a grouping by several columns would copy all of them.
-    """
+    """Return which combination of some columns each row has, and these in order, without copying all rows."""
     import polars as pl
 
     codes = pl.zeros(rows.height, pl.Int64, eager=True)
@@ -357,25 +344,19 @@ def check_unique(rows: pl.DataFrame) -> None:
 
 
 def completed(rows: pl.DataFrame, missing: MissingData, scores: Scores | None) -> pl.DataFrame:
-    """Return episodes with what the registration says of those without an outcome.
-
-    1. Of several attempts the registered one counts.
-    2. Every evaluation has every task and schedule that any evaluation on its set has: what is lacking is
-       there as missing.
-    3. What is missing is a failure, or has the lowest score; of one that is excluded, so is its task.
-    """
+    """Return episodes with what the registration says of those that are there twice or have no outcome."""
     import polars as pl
 
-    if missing.attempts != "one":  # 1
+    if missing.attempts != "one":
         rows = rows.sort(ROW).unique(_KEY, keep="first" if missing.attempts == "first" else "last")
     check_unique(rows)
-    lacking = _lacking(rows)  # 2
+    lacking = _lacking(rows)
     rows = pl.concat([rows, lacking], how="diagonal") if lacking.height else rows
     outcomes = [name for name in OUTCOMES if name in rows.columns]
     rows = rows.with_columns(missing=pl.any_horizontal(pl.col(name).is_null() for name in outcomes))
     if not rows["missing"].any():
         return rows.drop("missing")
-    lowest = {"true_success": False, "score": float(scores[0]) if scores else 0.0}  # 3
+    lowest = {"true_success": False, "score": float(scores[0]) if scores else 0.0}
     rows = rows.with_columns(pl.col(name).fill_null(lowest[name]) for name in outcomes)
     if missing.counts_as == "excluded":
         rows = rows.with_columns(excluded=pl.col("missing").any().over(*_SET, "task")).drop("missing")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.unit.registers.importing.logs import LOGS, refused, study_of
-from toolkit.registers.importing.readers import hub_dataset
+from toolkit.registers.importing.readers import tables as hub_dataset
 from toolkit.registers.importing.reading import read_log
 
 COLUMNS = ("split", "policy", "seed", "question_id", "trial", "correct", "started_at")

@@ -14,7 +14,7 @@ from tests.conftest import CHECKOUT, Toolkit
 from toolkit.drafting.outline import outlined, scaffold
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.registers.importing.mapping import parse_mapping
-from toolkit.registers.importing.readers import cells, lm_eval
+from toolkit.registers.importing.readers import common, lm_eval
 from toolkit.registers.importing.reading import read_log
 from toolkit.registers.importing.source import Log
 from toolkit.registers.importing.tables import tables_of
@@ -263,8 +263,8 @@ def test_lines_that_make_no_sense_are_one_error(mine: Path, text: bytes, says: s
     ("bound", "module"),
     [
         ("LARGEST_TABLE", lm_eval),
-        ("MOST_COLUMNS", cells),
-        ("MOST_CELLS", cells),
+        ("MOST_COLUMNS", common),
+        ("MOST_CELLS", common),
     ],
 )
 def test_samples_have_bounds(mine: Path, monkeypatch: pytest.MonkeyPatch, bound: str, module: object) -> None:
@@ -275,10 +275,10 @@ def test_samples_have_bounds(mine: Path, monkeypatch: pytest.MonkeyPatch, bound:
 
 def test_a_line_has_a_bound(mine: Path) -> None:
     with samples(mine).open("a") as opened:
-        opened.write(json.dumps({"doc_id": 6, "resps": "x" * (5 * cells.LONGEST_LINE // 2)}))
+        opened.write(json.dumps({"doc_id": 6, "resps": "x" * (5 * common.LONGEST_LINE // 2)}))
     with pytest.raises(DamagedError, match="not an output") as refused:
         read_log([mine])
-    assert f"{cells.LONGEST_LINE} bytes exceeded" in str(refused.value)
+    assert f"{common.LONGEST_LINE} bytes exceeded" in str(refused.value)
 
 
 def test_what_a_new_study_does_not_take_is_printed(toolkit: Toolkit, tmp_path: Path) -> None:

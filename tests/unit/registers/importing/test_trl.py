@@ -17,7 +17,7 @@ import pytest
 from tests.unit.registers.importing.logs import LOGS, of_file, refused, study_of
 from toolkit.errors import DamagedError
 from toolkit.registers.importing import source
-from toolkit.registers.importing.readers.trl import attributes
+from toolkit.registers.importing.readers.rollouts import attributes
 from toolkit.registers.importing.reading import read_log
 from toolkit.registers.importing.source import ROW
 

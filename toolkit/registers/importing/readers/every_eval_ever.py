@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.files import file_sha256
 from toolkit.line_ends import refuse_converted
-from toolkit.registers.importing.readers import cells
-from toolkit.registers.importing.readers.cells import read_json_lines
+from toolkit.registers.importing.readers import common
+from toolkit.registers.importing.readers.common import Reader, beginning, files_below, read_json_lines
 from toolkit.registers.importing.source import FILE, LARGEST_TABLE, Log
 
 if TYPE_CHECKING:
     import polars as pl
 
-NAME = "Every Eval Ever"
-SOURCES = "records of Every Eval Ever (UUID.json with UUID_samples.jsonl beside it), or a folder of them"
 WHAT = "a record of Every Eval Ever"
 VERSION = re.compile(r"(instance_level_eval_)?0\.[23]\.\d+")
 """Versions of its schema that are read."""
@@ -51,13 +49,16 @@ class _Record:
     samples: Path | None
 
 
-def recognizes(path: Path) -> bool:
-    """Whether a path is a record, or a folder that has one."""
-    return any(_is_record(file) for file in path.rglob("*.json*")) if path.is_dir() else _is_record(path)
+def _records(path: Path) -> list[Path]:
+    return files_below(path, _is_record)
 
 
-def read(paths: list[Path]) -> Log:
-    """Read records."""
+def _is_record(file: Path) -> bool:
+    start = beginning(file) if file.suffix in {".json", ".jsonl"} else b""
+    return all(mark in start for mark in _MARKS) and (file.suffix == ".json" or b'"sample_id"' in start)
+
+
+def _read(paths: list[Path]) -> Log:
     import polars as pl
 
     records = [_opened(file, path) for path in paths for file in _files(path)]
@@ -71,46 +72,43 @@ def read(paths: list[Path]) -> Log:
             remedy="convert the log anew with its samples, or import the log that the record was made from",
         )
     files = [record.samples for record in whole if record.samples]
-    cells.bounded("bytes", sum(file.stat().st_size for file in files), LARGEST_TABLE, paths[0])
+    common.bounded("bytes", sum(file.stat().st_size for file in files), LARGEST_TABLE, paths[0])
     left_out = {f"{record.file.name}: aggregate results only" for record in records if not record.samples}
     parts: list[pl.DataFrame] = []
-    told: list[dict[str, cells.Cell]] = []
+    told: list[dict[str, common.Cell]] = []
     for record in whole:
         rows, runs = _samples(record, len(told), left_out)
         parts.append(rows)
         told += runs
-    with cells.reading(paths[0], WHAT):
+    with common.reading(paths[0], WHAT):
         rows = pl.concat(parts, how="diagonal_relaxed")
-        table = cells.with_runs(rows, told, _RUN, paths[0])
-        table = _with_schedules(cells.with_regimes(table, "evaluation_result_id"))
-        table = _with_outcome(cells.with_prompts(table, "input.raw"))
+        table = common.with_runs(rows, told, _RUN, paths[0])
+        table = _with_schedules(common.with_regimes(table, "evaluation_result_id"))
+        table = _with_outcome(common.with_prompts(table, "input.raw"))
     if "error" in table.columns and table["error"].count():
         left_out.add(f"scores of {table['error'].count()} samples with an error")
     candidates = ["model", *(name for run in told for name in run if name.startswith(_ARMS))]
     return Log(
-        NAME,
+        EVERY_EVAL_EVER.name,
         table,
-        cells.candidates(table, candidates),
+        common.candidates(table, candidates),
         tuple(sorted(left_out)),
         tuple(file for record in whole for file in (record.file, record.samples) if file),
     )
 
 
-def _is_record(file: Path) -> bool:
-    try:
-        if file.suffix not in {".json", ".jsonl"} or not file.is_file():
-            return False
-        with file.open("rb") as opened:
-            start = opened.read(4096)
-    except OSError:
-        return False
-    return all(mark in start for mark in _MARKS) and (file.suffix == ".json" or b'"sample_id"' in start)
+EVERY_EVAL_EVER = Reader(
+    "Every Eval Ever",
+    "records of Every Eval Ever (UUID.json with UUID_samples.jsonl beside it), or a folder of them",
+    _records,
+    _read,
+)
 
 
 def _files(path: Path) -> list[Path]:
     """Return the descriptions of a source; of samples, the one beside them."""
     if path.is_dir():
-        return sorted(file for file in path.rglob("*.json") if _is_record(file))
+        return [file for file in _records(path) if file.suffix == ".json"]
     if path.suffix == ".json":
         return [path]
     beside = path.with_name(f"{path.stem.removesuffix('_samples')}.json")
@@ -124,12 +122,12 @@ def _files(path: Path) -> list[Path]:
 
 
 def _opened(file: Path, source: Path) -> _Record:
-    content = cells.document(file, WHAT)
-    with cells.reading(file, WHAT):
+    content = common.document(file, WHAT)
+    with common.reading(file, WHAT):
         _check_version(content.get("schema_version"), file)
-        detailed = cells.part(content, "detailed_evaluation_results")
+        detailed = common.part(content, "detailed_evaluation_results")
         if not detailed:
-            return _Record(file, cells.below(file, source), content, None)
+            return _Record(file, common.below(file, source), content, None)
         samples = file.with_name(Path(str(detailed.get("file_path")).replace("\\", "/")).name)
         if not samples.is_file():
             raise IncompleteError(
@@ -145,7 +143,7 @@ def _opened(file: Path, source: Path) -> _Record:
                 expected=f"SHA-256 {detailed.get('checksum')}",
                 where=samples,
             )
-    return _Record(file, cells.below(file, source), content, samples)
+    return _Record(file, common.below(file, source), content, samples)
 
 
 def _check_version(version: object, file: Path) -> None:
@@ -160,16 +158,16 @@ def _check_version(version: object, file: Path) -> None:
 
 def _samples(
     record: _Record, first: int, left_out: set[str]
-) -> tuple[pl.DataFrame, list[dict[str, cells.Cell]]]:
+) -> tuple[pl.DataFrame, list[dict[str, common.Cell]]]:
     """Return a record's samples, each with the number of its run, and those runs: one a result."""
     import polars as pl
 
     file = record.samples or record.file
     rows, lists = read_json_lines(file, WHAT, _OPENED)
-    with cells.reading(file, WHAT):
+    with common.reading(file, WHAT):
         for version in rows["schema_version"].unique().sort():
             _check_version(version, file)
-        wanted = cells.part(record.content, "detailed_evaluation_results").get("total_rows")
+        wanted = common.part(record.content, "detailed_evaluation_results").get("total_rows")
         if wanted is not None and wanted != rows.height:
             raise DamagedError(
                 "the record has other samples than it says", expected=wanted, found=rows.height, where=file
@@ -181,23 +179,23 @@ def _samples(
         numbers = {result: first + number for number, result in enumerate(results)}
         rows = rows.with_columns(pl.col(key).replace_strict(numbers, return_dtype=pl.Int64).alias(_RUN))
         left_out |= {*lists, "aggregate results"}
-    with cells.reading(record.file, WHAT):
+    with common.reading(record.file, WHAT):
         return rows, [_run(record, key, result, left_out) for result in results]
 
 
-def _run(record: _Record, key: str, result: object, left_out: set[str]) -> dict[str, cells.Cell]:
+def _run(record: _Record, key: str, result: object, left_out: set[str]) -> dict[str, common.Cell]:
     content = dict(record.content)
     name = "evaluation_name" if key == "pool" else key
     entries = [dict(one) for one in content.pop("evaluation_results", None) or []]
     entry = next((one for one in entries if one.get(name) == result), {})
     content.pop("detailed_evaluation_results", None)
-    told: dict[str, cells.Cell] = {FILE: record.name}
+    told: dict[str, common.Cell] = {FILE: record.name}
     launched = content.pop("evaluation_timestamp", None) or entry.get("evaluation_timestamp")
-    told["launched_at"] = cells.moment(launched)
+    told["launched_at"] = common.moment(launched)
     lists: set[str] = set()
     for part in ("generation_config", "metric_config", "source_data"):
-        told |= cells.flat({part: cells.part(entry, part)}, "", lists)
-    told |= cells.flat(
+        told |= common.flat({part: common.part(entry, part)}, "", lists)
+    told |= common.flat(
         {name: content[name] for name in content if name not in {"schema_version", "evaluation_id"}},
         "",
         lists,
@@ -235,5 +233,5 @@ def _with_outcome(table: pl.DataFrame) -> pl.DataFrame:
         truth in table.columns
         and table.select((pl.col(score) == pl.col(truth).cast(pl.Float64)).all()).item()
     ):
-        return cells.with_outcome(table, truth).drop(score, truth)
-    return cells.with_outcome(table, score).drop(score)
+        return common.with_outcome(table, truth).drop(score, truth)
+    return common.with_outcome(table, score).drop(score)

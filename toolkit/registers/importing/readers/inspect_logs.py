@@ -20,16 +20,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.files import read_up_to
-from toolkit.registers.importing.readers import cells
-from toolkit.registers.importing.readers.cells import bounded
+from toolkit.registers.importing.readers import common
+from toolkit.registers.importing.readers.common import Reader, beginning, bounded, files_below
 from toolkit.registers.importing.source import FILE, LARGEST_TABLE, MOST_CELLS, Log
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-NAME = "Inspect"
-SOURCES = "logs of inspect_ai (.eval, .json), or a folder of them"
 _RUN = "number of the log"
 _START = re.compile(rb'\s*\{\s*(?:"version"\s*:\s*\d+\s*,\s*)?"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:\s*\{')
 _SHORTENED = ("...\n(content truncated)", "Key removed from summary (> 1k)")
@@ -58,13 +56,15 @@ class _Read:
     left_out: set[str] = field(default_factory=set)
 
 
-def recognizes(path: Path) -> bool:
-    """Whether a path is a log of Inspect, or a folder that has one."""
-    return bool(_files(path))
+def _files(path: Path) -> list[Path]:
+    return files_below(path, _is_log)
 
 
-def read(paths: list[Path]) -> Log:
-    """Read logs of Inspect."""
+def _is_log(file: Path) -> bool:
+    return file.suffix == ".eval" or (file.suffix == ".json" and bool(_START.match(beginning(file))))
+
+
+def _read(paths: list[Path]) -> Log:
     try:
         import inspect_ai.log  # noqa: F401 - asked for before any file is opened
     except ImportError as error:
@@ -75,52 +75,37 @@ def read(paths: list[Path]) -> Log:
             remedy="pip install 'paired-rollouts-toolkit[inspect]'",
         ) from None
     logs, left_out = _last_tries(
-        [_opened(file, cells.below(file, path)) for path in paths for file in _files(path)]
+        [_opened(file, common.below(file, path)) for path in paths for file in _files(path)]
     )
     told = [_run(log) for log in logs]
     rows = [{_RUN: number, **row} for number, log in enumerate(logs) for row in _samples(log)]
     first = logs[0].file
     _check_scored(rows, first)
-    with cells.reading(first, "a log of Inspect"):
-        table = cells.with_runs(cells.frame(rows, first), told, _RUN, first)
-        table = _with_outcomes(cells.with_prompts(table, "input"), logs)
+    with common.reading(first, "a log of Inspect"):
+        table = common.with_runs(common.frame(rows, first), told, _RUN, first)
+        table = _with_outcomes(common.with_prompts(table, "input"), logs)
     left_out += sorted({name for log in logs for name in log.left_out})
     candidates = [name for run in told for name in run if _may_be_arm(name)]
     return Log(
-        NAME,
+        INSPECT.name,
         table,
-        cells.candidates(table, candidates),
+        common.candidates(table, candidates),
         (*left_out, *_ALWAYS),
         tuple(log.file for log in logs),
     )
 
 
-def _files(path: Path) -> list[Path]:
-    if path.is_dir():
-        return sorted(file for file in path.rglob("*") if file.suffix in {".eval", ".json"} and _is_log(file))
-    return [path] if _is_log(path) else []
-
-
-def _is_log(file: Path) -> bool:
-    try:
-        if not file.is_file():
-            return False
-        if file.suffix == ".eval":
-            return True
-        with file.open("rb") as opened:
-            return file.suffix == ".json" and bool(_START.match(opened.read(4096)))
-    except OSError:
-        return False
+INSPECT = Reader("Inspect", "logs of inspect_ai (.eval, .json), or a folder of them", _files, _read)
 
 
 def _opened(file: Path, name: str) -> _Read:
     """Return a log: of an archive, from a copy of what was examined."""
     from inspect_ai.log import EvalLog, read_eval_log, read_eval_log_sample_summaries
 
-    with cells.reading(file, "a log of Inspect"), tempfile.TemporaryDirectory() as scratch:
+    with common.reading(file, "a log of Inspect"), tempfile.TemporaryDirectory() as scratch:
         if file.suffix == ".json":
             raw = read_up_to(file, LARGEST_TABLE + 1)
-            cells.bounded("bytes", len(raw), LARGEST_TABLE, file)
+            bounded("bytes", len(raw), LARGEST_TABLE, file)
             header = read_eval_log(BytesIO(raw), format="json")
             summaries = [sample.summary() for sample in header.samples or ()]
         else:
@@ -153,7 +138,7 @@ def _opened(file: Path, name: str) -> _Read:
     return _Read(file, name, header, summaries)
 
 
-def _check_scored(rows: Sequence[Mapping[str, cells.Cell]], where: Path) -> None:
+def _check_scored(rows: Sequence[Mapping[str, common.Cell]], where: Path) -> None:
     if any(name.startswith("score.") for row in rows for name in row):
         return
     error = next((row["error"] for row in rows if row.get("error")), "no error")
@@ -179,22 +164,22 @@ def _last_tries(logs: list[_Read]) -> tuple[list[_Read], list[str]]:
     ]
 
 
-def _run(log: _Read) -> dict[str, cells.Cell]:
+def _run(log: _Read) -> dict[str, common.Cell]:
     """Return what a log says of its run, the most telling first."""
     spec, plan = log.header.eval, log.header.plan
-    told: dict[str, cells.Cell] = {FILE: log.name, "pool": spec.task, "model": spec.model}
+    told: dict[str, common.Cell] = {FILE: log.name, "pool": spec.task, "model": spec.model}
     settings = spec.model_generate_config.model_dump(exclude_none=True)
     settings |= plan.config.model_dump(exclude_none=True)
     told["seed"] = settings.pop("seed", None)
     dumped = spec.model_dump(mode="json", exclude_none=True)
     for name in ("task_args", "model_args", "solver_args", "model_roles"):
-        told |= cells.flat({name: dumped.pop(name, None) or {}}, "", log.left_out)
+        told |= common.flat({name: dumped.pop(name, None) or {}}, "", log.left_out)
     told["solver"] = " + ".join(step.solver for step in plan.steps)
     for step in plan.steps:
-        told |= cells.flat({"solver": {step.solver: step.params}}, "", log.left_out)
-    told |= cells.flat({"generate": settings}, "", log.left_out)
+        told |= common.flat({"solver": {step.solver: step.params}}, "", log.left_out)
+    told |= common.flat({"generate": settings}, "", log.left_out)
     told["tags"] = ", ".join(log.header.tags or spec.tags or ()) or None
-    told |= cells.flat({"run_metadata": dumped.pop("metadata", None) or {}}, "", log.left_out)
+    told |= common.flat({"run_metadata": dumped.pop("metadata", None) or {}}, "", log.left_out)
     told["status"] = log.header.status
     told["invalidated"] = log.header.invalidated or None
     told["launched_at"] = _launched(log)
@@ -204,7 +189,7 @@ def _run(log: _Read) -> dict[str, cells.Cell]:
     for name in ("task_args_passed", "solver_args_passed"):
         dumped.pop(name, None)
     others: set[str] = set()
-    told |= {name: value for name, value in cells.flat(dumped, "", others).items() if name not in _NO_RUN}
+    told |= {name: value for name, value in common.flat(dumped, "", others).items() if name not in _NO_RUN}
     log.left_out |= others - set(_NO_RUN)
     return told
 
@@ -222,11 +207,11 @@ def _launched(log: _Read) -> str:
     return min(str(time) for time in begun if time)
 
 
-def _samples(log: _Read) -> list[dict[str, cells.Cell]]:
+def _samples(log: _Read) -> list[dict[str, common.Cell]]:
     """Return a row for each sample and epoch, those that are missing too."""
     rows = [_sample(log, summary) for summary in log.summaries]
     ids, epochs = log.header.eval.dataset.sample_ids or (), log.header.eval.config.epochs or 1
-    cells.bounded("samples", len(ids) * epochs, MOST_CELLS, log.file)
+    bounded("samples", len(ids) * epochs, MOST_CELLS, log.file)
     there = {(row["task"], row["schedule"]) for row in rows}
     wanted = ((str(sample), epoch) for sample in ids for epoch in range(epochs))
     error = f"not in the log, whose status is {log.header.status}"
@@ -237,8 +222,8 @@ def _samples(log: _Read) -> list[dict[str, cells.Cell]]:
     ]
 
 
-def _sample(log: _Read, summary: Any) -> dict[str, cells.Cell]:
-    row: dict[str, cells.Cell] = {"task": str(summary.id), "schedule": summary.epoch - 1}
+def _sample(log: _Read, summary: Any) -> dict[str, common.Cell]:
+    row: dict[str, common.Cell] = {"task": str(summary.id), "schedule": summary.epoch - 1}
     if summary.epoch < 1:
         raise DamagedError(
             "an epoch is counted from 1", found=f"{summary.epoch} of {summary.id}", where=log.file
@@ -269,7 +254,7 @@ def _sample(log: _Read, summary: Any) -> dict[str, cells.Cell]:
         row[name] = _whole(log, name, getattr(summary, name, None))
     if summary.choices:
         log.left_out.add("choices")
-    told = cells.flat({"metadata": summary.metadata}, "", log.left_out)
+    told = common.flat({"metadata": summary.metadata}, "", log.left_out)
     return row | {name: _whole(log, name, value) for name, value in told.items()}
 
 
@@ -289,7 +274,7 @@ def _number(value: Any) -> Any:
     return value
 
 
-def _whole(log: _Read, name: str, value: Any) -> cells.Cell:
+def _whole(log: _Read, name: str, value: Any) -> common.Cell:
     """Return a value that a summary has in full; lists, and texts that it has cut, are left out."""
     if isinstance(value, str):
         if not value.endswith(_SHORTENED) and not (len(value) > _LONG and value.endswith("...")):
@@ -314,9 +299,9 @@ def _with_outcomes(table: pl.DataFrame, logs: list[_Read]) -> pl.DataFrame:
     declared = {_headline(log, scores) for log in logs}
     if len(scores) == 1 and table[scores[0]].dtype.is_numeric():
         scorer = pl.lit(scores[0].removeprefix("score.")).alias("scorer")
-        return cells.with_outcome(table, scores[0]).with_columns(scorer).drop(scores[0])
+        return common.with_outcome(table, scores[0]).with_columns(scorer).drop(scores[0])
     named = declared.pop() if len(declared) == 1 else None
-    return cells.with_outcome(table, named) if named and table[named].dtype.is_numeric() else table
+    return common.with_outcome(table, named) if named and table[named].dtype.is_numeric() else table
 
 
 def _headline(log: _Read, scores: list[str]) -> str | None:
@@ -341,14 +326,11 @@ _ENCRYPTED = 1
 
 
 def checked_copy(path: Path, into: Path) -> tuple[Path, set[tuple[str, int]]]:
-    """Copy what describes a log and its samples to an archive of its own.
-
-    1. The list of members is of a size that one can have, and names JSON documents at places of their own.
-    2. Header and summaries are unpacked: to the sizes that are written, whose sum and ratios are bounded.
-    3. They are packed again, alone. Samples with all their messages are not opened.
-    """
-    _check_directory(path)
-    try:
+    """Copy header and summaries of a log, whose sizes are bounded, to an archive of their own."""
+    mend = "copy the log again; `inspect log recover` mends one whose program was interrupted"
+    whole = "a zip archive of JSON documents, whole"
+    with common.reading(path, "a readable archive of Inspect", expected=whole, remedy=mend):
+        _check_directory(path)
         with zipfile.ZipFile(path) as opened, path.open("rb") as raw:
             listed = opened.infolist()
             bounded("members", len(listed), MOST_MEMBERS, path)
@@ -361,19 +343,7 @@ def checked_copy(path: Path, into: Path) -> tuple[Path, set[tuple[str, int]]]:
             with zipfile.ZipFile(into / "log.eval", "w") as copy:
                 for name in wanted:
                     copy.writestr(name, _unpacked(members[name], raw, path))
-    except (zipfile.BadZipFile, zlib.error, OSError, ValueError, EOFError, NotImplementedError) as error:
-        raise _damaged(path, str(error) or type(error).__name__) from None
     return into / "log.eval", samples
-
-
-def _damaged(path: Path, found: str) -> DamagedError:
-    return DamagedError(
-        f"{path.name} is not a readable archive of Inspect",
-        expected="a zip archive of JSON documents, whole",
-        found=found,
-        where=path,
-        remedy="copy the log again; `inspect log recover` mends one whose program was interrupted",
-    )
 
 
 def _check_directory(path: Path) -> None:
@@ -382,7 +352,7 @@ def _check_directory(path: Path) -> None:
         tail = opened.read()
     end, wide = tail.rfind(b"PK\x05\x06"), tail.rfind(b"PK\x06\x06")
     if end < 0:
-        raise _damaged(path, "no end of an archive")
+        raise zipfile.BadZipFile("no end of an archive")
     size = int.from_bytes(tail[end + 12 : end + 16], "little")
     if wide >= 0:
         size = int.from_bytes(tail[wide + 40 : wide + 48], "little")

@@ -15,15 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, IncompleteError
-from toolkit.registers.importing.readers import cells
-from toolkit.registers.importing.readers.cells import read_json_lines
+from toolkit.registers.importing.readers import common
+from toolkit.registers.importing.readers.common import Reader, files_below, read_json_lines
 from toolkit.registers.importing.source import FILE, LARGEST_TABLE, Log
 
 if TYPE_CHECKING:
     import polars as pl
 
-NAME = "lm-evaluation-harness"
-SOURCES = "output of lm_eval --log_samples: a folder, or samples_*.jsonl with results_*.json beside them"
 WHAT = "an output of lm-evaluation-harness"
 MOST_POOLS = 20
 _TIME = r"(?P<time>\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(?:\.\d+)?)"
@@ -53,24 +51,20 @@ class _Samples:
     task: str
 
 
-def recognizes(path: Path) -> bool:
-    """Whether a path is an output of the harness, or a folder that has one."""
-    if path.is_dir():
-        return any(_is_output(file) for file in path.rglob("*_*.json*"))
-    return _is_output(path)
+def _outputs(path: Path) -> list[Path]:
+    return files_below(path, lambda file: _SAMPLES.fullmatch(file.name) or _RESULTS.fullmatch(file.name))
 
 
-def read(paths: list[Path]) -> Log:
-    """Read outputs of the harness."""
+def _read(paths: list[Path]) -> Log:
     import polars as pl
 
     files = [one for path in paths for one in _found(path)]
-    cells.bounded("bytes", sum(one.file.stat().st_size for one in files), LARGEST_TABLE, paths[0])
-    results = cache(lambda path: cells.document(path, WHAT))
+    common.bounded("bytes", sum(one.file.stat().st_size for one in files), LARGEST_TABLE, paths[0])
+    results = cache(lambda path: common.document(path, WHAT))
     left_out, parts, metrics = set[str](), [], dict[str, None]()
     for number, one in enumerate(files):
         rows, lists = read_json_lines(one.file, WHAT, ("doc",))
-        with cells.reading(one.file, WHAT):
+        with common.reading(one.file, WHAT):
             metrics |= dict.fromkeys(
                 name for name in rows.columns if name not in _TOLD and not name.startswith("doc.")
             )
@@ -78,14 +72,14 @@ def read(paths: list[Path]) -> Log:
             task = rows["doc_id"].cast(pl.String).alias("task")
             parts.append(rows.drop("doc_id").with_columns(task, pl.lit(number).alias(_RUN)))
     told = [_run(one, results(one.results), left_out) for one in files]
-    with cells.reading(paths[0], WHAT):
+    with common.reading(paths[0], WHAT):
         rows = pl.concat(parts, how="diagonal_relaxed")
-        table = cells.with_runs(rows, told, _RUN, paths[0])
-        table = cells.with_regimes(_with_groups(table).with_columns(schedule=pl.lit(0)), "filter")
+        table = common.with_runs(rows, told, _RUN, paths[0])
+        table = common.with_regimes(_with_groups(table).with_columns(schedule=pl.lit(0)), "filter")
         _check_documents(table, paths[0])
         named = [name for name in metrics if name in table.columns]
         if len(named) == 1:
-            table = cells.with_outcome(table, named[0]).drop(named)
+            table = common.with_outcome(table, named[0]).drop(named)
             table = table.with_columns(metric=pl.lit(named[0]))
     starts = ("model_args.", "gen_kwargs.", "task.")
     candidates = [
@@ -96,27 +90,29 @@ def read(paths: list[Path]) -> Log:
     if several:
         left_out.add(f"repeats, of which a filter makes one outcome ({', '.join(several)})")
     return Log(
-        NAME,
+        LM_EVAL.name,
         table.drop("metrics", strict=False),
-        cells.candidates(table, candidates),
+        common.candidates(table, candidates),
         (*sorted(left_out), *_ALWAYS),
         (*dict.fromkeys(one.results for one in files), *(one.file for one in files)),
     )
 
 
-def _is_output(file: Path) -> bool:
-    return bool(_SAMPLES.fullmatch(file.name) or _RESULTS.fullmatch(file.name))
+LM_EVAL = Reader(
+    "lm-evaluation-harness",
+    "output of lm_eval --log_samples: a folder, or samples_*.jsonl with results_*.json beside them",
+    _outputs,
+    _read,
+)
 
 
 def _found(path: Path) -> list[_Samples]:
     """Return the samples of a source: below a folder, beside results, or themselves."""
-    if path.is_dir():
-        files = sorted(file for file in path.rglob("samples_*.jsonl") if _SAMPLES.fullmatch(file.name))
-        described = sorted(file for file in path.rglob("results_*.json") if _RESULTS.fullmatch(file.name))
-    elif match := _RESULTS.fullmatch(path.name):
-        files, described = sorted(path.parent.glob(f"samples_*_{match['time']}.jsonl")), [path]
-    else:
-        files, described = [path], []
+    outputs = _outputs(path)
+    described = [file for file in outputs if _RESULTS.fullmatch(file.name)]
+    files = [file for file in outputs if _SAMPLES.fullmatch(file.name)]
+    if match := path.is_file() and _RESULTS.fullmatch(path.name):
+        files = sorted(path.parent.glob(f"samples_*_{match['time']}.jsonl"))
     found = [_beside(file, path) for file in files]
     for results in described:
         _check_complete(results, {one.task for one in found if one.results == results})
@@ -134,11 +130,11 @@ def _beside(file: Path, source: Path) -> _Samples:
             where=file,
             remedy="copy the whole folder that lm_eval wrote",
         )
-    return _Samples(file, beside[0], cells.below(beside[0], source), match["task"])
+    return _Samples(file, beside[0], common.below(beside[0], source), match["task"])
 
 
 def _check_complete(results: Path, there: set[str]) -> None:
-    wanted = cells.document(results, WHAT).get("n-samples")
+    wanted = common.document(results, WHAT).get("n-samples")
     absent = sorted(set(wanted) - there) if isinstance(wanted, dict) else [] if there else ["any task"]
     if absent:
         raise IncompleteError(
@@ -150,26 +146,26 @@ def _check_complete(results: Path, there: set[str]) -> None:
         )
 
 
-def _run(one: _Samples, results: Mapping[str, Any], left_out: set[str]) -> dict[str, cells.Cell]:
+def _run(one: _Samples, results: Mapping[str, Any], left_out: set[str]) -> dict[str, common.Cell]:
     """Return what the results say of a run and its task, the most telling first."""
-    with cells.reading(one.results, WHAT):
-        config, lists = cells.part(results, "config"), set[str]()
+    with common.reading(one.results, WHAT):
+        config, lists = common.part(results, "config"), set[str]()
         arguments = _arguments(config.pop("model_args", None))
         model = results.get("model_name") or arguments.get("pretrained") or config.get("model")
-        told: dict[str, cells.Cell] = {FILE: one.name, "pool": one.task, "model": model}
-        told |= cells.flat({"model_args": arguments}, "", lists)
-        told |= cells.flat({"gen_kwargs": _arguments(config.pop("gen_kwargs", None))}, "", lists)
-        told["num_fewshot"] = cells.part(results, "n-shot").get(one.task)
+        told: dict[str, common.Cell] = {FILE: one.name, "pool": one.task, "model": model}
+        told |= common.flat({"model_args": arguments}, "", lists)
+        told |= common.flat({"gen_kwargs": _arguments(config.pop("gen_kwargs", None))}, "", lists)
+        told["num_fewshot"] = common.part(results, "n-shot").get(one.task)
         told |= {name: results.get(name) for name in _ARMS[1:]}
         told["seed"] = config.pop("random_seed", None)
-        told["launched_at"] = cells.moment(results.get("date"))
-        told["group"] = _group(one.task, cells.part(results, "group_subtasks"))
-        of_task = cells.part(cells.part(results, "configs"), one.task)
-        described = {"version": cells.part(results, "versions").get(one.task)} | of_task
+        told["launched_at"] = common.moment(results.get("date"))
+        told["group"] = _group(one.task, common.part(results, "group_subtasks"))
+        of_task = common.part(common.part(results, "configs"), one.task)
+        described = {"version": common.part(results, "versions").get(one.task)} | of_task
         described.pop("metadata", None)  # the model's arguments once more, and the file's place
-        told |= cells.flat({"config": config, "task": described}, "", lists)
-        better = cells.part(cells.part(results, "higher_is_better"), one.task)
-        told |= cells.flat({"higher_is_better": better}, "", lists)
+        told |= common.flat({"config": config, "task": described}, "", lists)
+        better = common.part(common.part(results, "higher_is_better"), one.task)
+        told |= common.flat({"higher_is_better": better}, "", lists)
         others = ("lm_eval_version", "transformers_version", "git_hash", "model_source")
         told |= {name: results.get(name) for name in others}
         left_out |= lists

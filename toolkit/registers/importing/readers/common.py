@@ -1,29 +1,76 @@
-"""From the nested documents of a log to columns with one value a row."""
+"""What readers share: which files are a log's, runs as columns beside their rows, nested values as cells."""
 
 from __future__ import annotations
 
 import glob
+import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, ToolkitError
 from toolkit.files import read_up_to
-from toolkit.registers.importing.source import FILE, LONGEST_LINE, MOST_CELLS, MOST_COLUMNS
+from toolkit.registers.importing.source import FILE, LONGEST_LINE, MOST_CELLS, MOST_COLUMNS, Log
 
 if TYPE_CHECKING:
     import duckdb
     import polars as pl
 
 
+@dataclass(frozen=True)
+class Reader:
+    """What reads a format, with words for people on what it is and what is read."""
+
+    name: str
+    sources: str
+    files: Callable[[Path], Sequence[Path]]  # those of a path that are of the format, by name and first bytes
+    read: Callable[[list[Path]], Log]  # the whole log, or one clear error
+
+
 Cell = str | int | float | bool | None
 LARGEST_DOCUMENT = 2**26
 """Bytes of a document that describes a run: with a template of every task it has a thousandth."""
 _LARGEST_WHOLE = 2**63
+
+
+def files_below(path: Path, fits: Callable[[Path], object]) -> list[Path]:
+    """Return the files of a folder that fit, in order; the path itself where it is such a file."""
+    there = path.rglob("*") if path.is_dir() else (path,)
+    return sorted(file for file in there if file.is_file() and fits(file))
+
+
+def named(pattern: str) -> Callable[[Path], re.Match[str] | None]:
+    """Return what finds the files whose whole name has a pattern."""
+    name = re.compile(pattern, re.DOTALL)
+    return lambda file: name.fullmatch(file.name)
+
+
+def beginning(file: Path) -> bytes:
+    """Return the first bytes of a file; none of one that cannot be read."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(4096)
+    except OSError:
+        return b""
+
+
+def first_object(file: Path) -> dict[str, Any]:
+    """Return the JSON object that the first line of a file is; an empty one where it is none."""
+    try:
+        with file.open("rb") as opened:
+            first = json.loads(opened.readline(LONGEST_LINE))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return first if isinstance(first, dict) else {}
 
 
 def bounded(what: str, count: int, most: int, path: Path) -> None:
@@ -39,21 +86,25 @@ def bounded(what: str, count: int, most: int, path: Path) -> None:
 
 
 @contextmanager
-def reading(path: Path, what: str) -> Iterator[None]:
+def reading(path: Path, what: str, expected: str | None = None, remedy: str | None = None) -> Iterator[None]:
     """Say of which file it was whatever went wrong with reading it."""
     import duckdb
     import polars as pl
+    import yaml
 
-    wrong = (ValueError, TypeError, LookupError, RecursionError, ArithmeticError)
+    wrong = (ValueError, TypeError, LookupError, AttributeError, RuntimeError, ArithmeticError, StopIteration)
+    unreadable = (OSError, EOFError, zipfile.BadZipFile, zlib.error, yaml.YAMLError)
     try:
         yield
     except ToolkitError:
         raise
-    except (*wrong, OSError, EOFError, NotImplementedError, pl.exceptions.PolarsError, duckdb.Error) as error:
+    except (*wrong, *unreadable, pl.exceptions.PolarsError, duckdb.Error) as error:
         raise DamagedError(
             f"{path.name} is not {what}",
+            expected=expected,
             found=str(error).splitlines()[0] if str(error) else type(error).__name__,
             where=path,
+            remedy=remedy,
         ) from None
 
 
@@ -90,10 +141,7 @@ def flat(content: Mapping[str, Any], prefix: str, left_out: set[str]) -> dict[st
 
 
 def frame(rows: Sequence[Mapping[str, Any]], path: Path) -> pl.DataFrame:
-    """Return rows as a table: a column of its own type where all its values have one, else text.
-
-    Columns without any value are left out.
-    """
+    """Return rows as a table: a column of its own type where all its values have one, else text."""
     import polars as pl
 
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -151,11 +199,7 @@ def with_prompts(table: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def with_outcome(table: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Return a table with an outcome under the name that registers have for its sort.
-
-    Scores that are 0 or 1 wherever they are there become truth values; one that is not a number (NaN) is
-    none. Where there is none, and no other error, `error` says so.
-    """
+    """Return a table with an outcome as `true_success`, where it is 0 or 1 throughout, or as `score`."""
     import polars as pl
 
     cells = table[name]
@@ -285,3 +329,179 @@ def _typed(texts: pl.Series, kinds: set[str]) -> pl.Series:
         if numbers.null_count() == texts.null_count():
             return numbers
     return texts
+
+
+# Runs.
+
+STEM = "run.stem"
+"""Column with the name of a run without its seed."""
+SEEDS = tuple(f"config.{name}" for name in ("seed", "random_seed", "rng_seed", "run_seed"))
+"""Settings that are a run's seed."""
+TASK, HISTORY = "task", "history"
+"""A history has no tasks: all that it measured was measured on this one."""
+OWN = "own."
+"""Before the name of a column of the log that a reader's column would hide."""
+_SEED = re.compile(r"(?:^|[-_./])(?:seed|s)[-_=]?(\d{1,19})(?=$|[-_./])", re.IGNORECASE)
+_DEEPEST = 20
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of a log."""
+
+    folder: Path  # its folder, or the one file that it has
+    table: pl.DataFrame  # its rows
+    # Dotted name, as `config.seed` → value, as text
+    settings: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[Path, ...] = ()  # what was read
+    name: str | None = None  # what it is called, where that is not the name of its folder
+
+
+def joined(name: str, runs: Sequence[Run], left_out: Iterable[str] = ()) -> Log:
+    """Return the log that runs make together.
+
+    1. A run has its own name, if every run has one, or that of its folder below the one that all lie in.
+    2. Its seed is what its settings say, or what every name says: `grpo-s3`, `grpo/seed_3`.
+    3. Settings in which runs differ are columns; the others are named as left out.
+    """
+    import polars as pl
+
+    own = [run.name for run in runs if run.name is not None]
+    names = own if len(set(own)) == len(runs) else run_names([run.folder for run in runs])  # 1
+    stems, seeds = _named_seeds(names)
+    told = [next((run.settings[key] for key in SEEDS if key in run.settings), None) for run in runs]
+    is_told = None not in told
+    if is_told or any("seed" in run.table.columns for run in runs):
+        seeds = told if is_told else []  # 2
+    keys = dict.fromkeys(key for run in runs for key in run.settings if not (is_told and key in SEEDS))
+    differing = [key for key in keys if len({run.settings.get(key) for run in runs}) > 1]  # 3
+    same = [key for key in keys if key not in differing]
+    check_cells(sum(run.table.height for run in runs), max(run.table.width for run in runs) + len(differing))
+    parts = []
+    for number, run in enumerate(runs):
+        told_of_run = {
+            FILE: names[number],
+            **({STEM: stems[number]} if stems else {}),
+            **({"seed": seeds[number]} if seeds else {}),
+            **{key: run.settings.get(key) for key in differing},
+        }
+        parts.append(with_constants(run.table, told_of_run))
+    table = pl.concat(parts, how="diagonal_relaxed")
+    if same:
+        such = ", ".join(same[:3])
+        left_out = (*left_out, f"{len(same)} settings that are the same in every run, such as {such}")
+    of_run = (*([STEM] if stems else []), FILE, *differing)
+    return Log(
+        name, table, of_run, tuple(left_out), tuple(dict.fromkeys(file for run in runs for file in run.files))
+    )
+
+
+def run_names(folders: Sequence[Path]) -> list[str]:
+    """Return what runs are called: their folders, below the folder that all have in common."""
+    whole = [_called(Path(os.path.abspath(folder))) for folder in folders]  # noqa: PTH100 - links keep names
+    base = Path(os.path.commonpath([folder.parent for folder in whole]))
+    return [folder.relative_to(base).as_posix() for folder in whole]
+
+
+def _called(folder: Path) -> Path:
+    """Return a folder by the name of its repository, where it is a commit in the Hub's cache."""
+    for above in (folder, *folder.parents):
+        repository = above.parent.parent
+        if above.parent.name == "snapshots" and "--" in repository.name:
+            return repository.with_name(repository.name.rpartition("--")[2]) / folder.relative_to(above)
+    return folder
+
+
+def _named_seeds(names: Sequence[str]) -> tuple[list[str], list[str | None]]:
+    """Return the names without their seeds, and the seeds; nothing where a name has none."""
+    found = [list(_SEED.finditer(name)) for name in names]
+    if not all(found):
+        return [], []
+    last = [matches[-1] for matches in found]
+    stems = [
+        (name[: match.start()] + name[match.end() :]).strip("-_./") or "run"
+        for name, match in zip(names, last, strict=True)
+    ]
+    return stems, [match[1] for match in last]
+
+
+def with_constants(table: pl.DataFrame, values: Mapping[str, str | None]) -> pl.DataFrame:
+    """Return a table with columns of one text each."""
+    import polars as pl
+
+    texts = (pl.lit(value, dtype=pl.String).alias(name) for name, value in values.items())
+    return set_apart(table, values).with_columns(texts)
+
+
+def set_apart(table: pl.DataFrame, taken: Iterable[str]) -> pl.DataFrame:
+    """Return a table whose own columns of names that a reader gives are called `own.NAME`."""
+    return table.rename({name: OWN + name for name in taken if name in table.columns})
+
+
+def numbered(table: pl.DataFrame) -> pl.DataFrame:
+    """Return rollouts with `task`, the first digits of the SHA-256 of their prompt, and `schedule`."""
+    import polars as pl
+
+    prompts = table["prompt"].unique().drop_nulls()
+    digests = [hashlib.sha256(prompt.encode()).hexdigest()[:16] for prompt in prompts]
+    names = pl.DataFrame({"prompt": prompts, "task": pl.Series(digests, dtype=pl.String)})
+    table = set_apart(table, ("task", "schedule")).join(names, on="prompt", how="left", maintain_order="left")
+    return table.with_columns(schedule=pl.int_range(pl.len()).over(["step", "task"]))
+
+
+def flattened(document: object, left_out: set[str], where: Path) -> dict[str, str]:
+    """Return the values of nested settings by dotted name, as text."""
+    found: dict[str, str] = {}
+
+    def visit(value: object, name: str, depth: int) -> None:
+        if depth > _DEEPEST or len(found) + len(left_out) > MOST_COLUMNS:
+            raise DamagedError(
+                "the settings of a run are more than they can be",
+                expected=f"{MOST_COLUMNS} at most, in documents at most {_DEEPEST} deep",
+                where=where,
+            )
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                visit(inner, f"{name}.{key}" if name else str(key), depth + 1)
+        elif isinstance(value, bool):
+            found[name] = str(value).lower()
+        elif isinstance(value, int | float) or (isinstance(value, str) and _is_text(value)):
+            found[name] = str(value)
+        elif value is not None:
+            left_out.add(name)
+
+    visit(document, "", 0)
+    return found
+
+
+def _is_text(value: str) -> bool:
+    return not any("\ud800" <= letter <= "\udfff" for letter in value)  # half of a pair is no text
+
+
+def check_within(folder: Path, files: Iterable[Path]) -> None:
+    """Check that files lie in a folder, wherever their links lead; the Hub's cache has links of its own."""
+    root = folder.resolve()
+    if not root.is_dir():
+        return
+    cached = next((above.parent / "blobs" for above in root.parents if above.name == "snapshots"), root)
+    for file in files:
+        target = file.resolve()
+        if root not in target.parents and cached not in target.parents:
+            raise DamagedError(
+                "a file of the log is a link that leads out of its folder",
+                expected=f"a file in {folder}",
+                found=target,
+                where=file,
+                remedy="put the file itself there, if it is the log's",
+            )
+
+
+def check_cells(rows: int, columns: int) -> None:
+    """Check that runs make a table that can be held."""
+    if rows * columns > MOST_CELLS:
+        raise DamagedError(
+            "the log has more cells than a table can have",
+            expected=f"{MOST_CELLS} at most",
+            found=f"{rows} rows of {columns} columns",
+            remedy="read fewer runs at once",
+        )

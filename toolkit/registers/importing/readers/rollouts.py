@@ -1,8 +1,4 @@
-"""Rollouts of a TRL trainer: the Parquet files that it writes with `log_completions`.
-
-A trainer writes the completions of the batch that it generated last, each time that it logs: with
-`logging_steps` above 1 the batches between are in no file, and a batch that it trains on twice is in two.
-"""
+"""Rollouts that trainers recorded: TRL's Parquet files, verl's JSON lines, groups of paired rollouts."""
 
 from __future__ import annotations
 
@@ -10,57 +6,62 @@ import json
 import pickletools
 import re
 import zipfile
-import zlib
 from collections.abc import Callable
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import DamagedError, ToolkitError
+from toolkit.errors import DamagedError
 from toolkit.files import read_text
-from toolkit.registers.importing.readers.runs import (
+from toolkit.registers.importing.readers.common import (
+    Reader,
     Run,
+    bounded,
     check_cells,
     check_within,
     files_below,
+    first_object,
     flattened,
     joined,
+    named,
     numbered,
+    reading,
     set_apart,
+    with_outcome,
 )
-from toolkit.registers.importing.source import ROW, Log, read_source
+from toolkit.registers.importing.source import FILE, LARGEST_TABLE, ROW, Log, read_source
 
 if TYPE_CHECKING:
     import polars as pl
 
+# TRL writes the completions of the batch that it generated last, each time that it logs: with `logging_steps`
+# above 1 the batches between are in no file, and a batch that it trains on twice is in two.
 
-NAME = "TRL rollouts"
-SOURCES = "output folders of a TRL trainer with log_completions, or a folder of them"
 ARGUMENTS = "training_args.bin"
 STATE = "trainer_state.json"
 NEEDED = ("step", "prompt", "completion")
-_FILE = re.compile(r"completions_\d+\.parquet")
+_is_completions = named(r"completions_\d+\.parquet")
 _REWARD = re.compile(r"(?:eval_)?rewards/(.+)/mean")
 
 
-def recognizes(path: Path) -> bool:
-    """Whether a path is a completions file, or a folder that has one."""
-    return bool(files_below(path, _FILE))
+def _completions(path: Path) -> list[Path]:
+    return files_below(path, _is_completions)
 
 
-def read(paths: list[Path]) -> Log:
+def _read_trl(paths: list[Path]) -> Log:
     """Read the rollouts of runs.
 
     A row is a rollout: `step`, `task` (of its prompt), `prompt`, `schedule` (which rollout of its prompt at
     its step), `completion`, the reward functions' columns and `advantage` as TRL wrote them, `score` (their
     weighted sum, which TRL logs as reward), and `config.NAME` of the training arguments in which runs differ.
     """
-    files = [file for path in paths for file in files_below(path, _FILE)]
+    files = [file for path in paths for file in _completions(path)]
     for path in paths:
-        check_within(path, files_below(path, _FILE))
+        check_within(path, _completions(path))
     left_out: dict[str, None] = {}
     runs = [_run(folder, list(own), left_out) for folder, own in groupby(files, _folder)]
-    return joined(NAME, runs, left_out)
+    return joined(TRL.name, runs, left_out)
 
 
 def _folder(file: Path) -> Path:
@@ -126,21 +127,14 @@ def _newest(folder: Path, name: str) -> Path | None:
 
 def _rewards(file: Path) -> list[str]:
     """Return the names of the reward functions, which the trainer's state has figures of."""
-    try:
+    with reading(file, "what a trainer writes"):
         history = json.loads(read_text(file))["log_history"]
-        named = [_REWARD.fullmatch(name) for entry in history for name in entry]
-    except ToolkitError:
-        raise
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise DamagedError(f"{STATE} is not what a trainer writes", found=error, where=file) from None
-    return list(dict.fromkeys(match[1] for match in named if match))
+        told = [_REWARD.fullmatch(name) for entry in history for name in entry]
+    return list(dict.fromkeys(match[1] for match in told if match))
 
 
 def _scored(table: pl.DataFrame, arguments: dict[str, Any] | None, rewards: list[str] | None) -> pl.DataFrame:
-    """Return rollouts with what TRL calls their reward: the weighted sum of the functions that gave one.
-
-    Without the trainer's state and arguments it is known only where a single function can have been.
-    """
+    """Return rollouts with their weighted reward as `score`, where it is known which functions gave it."""
     import polars as pl
 
     columns = [
@@ -168,24 +162,13 @@ _OTHER = object()
 
 def attributes(path: Path) -> dict[str, Any]:
     """Return the attributes of an object that `torch.save` wrote, such as `training_args.bin`."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            member = next(one for one in archive.infolist() if one.filename.split("/")[1:] == ["data.pkl"])
-            if member.file_size > LARGEST:
-                raise ValueError(f"{member.file_size} bytes of settings, {LARGEST} at most")
-            with archive.open(member) as opened:
-                found = _top(opened.read(LARGEST))
-    except (
-        *(OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, StopIteration),
-        *(RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error),
-    ) as error:
-        raise DamagedError(
-            f"{path.name} is not what torch.save writes",
-            found=str(error).splitlines()[0] if str(error) else type(error).__name__,
-            where=path,
-            remedy="remove the file: without it the log is read without the run's settings",
-        ) from None
-    return found
+    remedy = "remove the file: without it the log is read without the run's settings"
+    with reading(path, "what torch.save writes", remedy=remedy), zipfile.ZipFile(path) as archive:
+        member = next(one for one in archive.infolist() if one.filename.split("/")[1:] == ["data.pkl"])
+        if member.file_size > LARGEST:
+            raise ValueError(f"{member.file_size} bytes of settings, {LARGEST} at most")
+        with archive.open(member) as opened:
+            return _top(opened.read(LARGEST))
 
 
 def _top(pickled: bytes) -> dict[str, Any]:
@@ -264,3 +247,149 @@ _MAKES: dict[str, Callable[[list[Any]], Any]] = {
     "NEWTRUE": lambda _: True,
     "NEWFALSE": lambda _: False,
 }
+
+
+TRL = Reader(
+    "TRL rollouts",
+    "output folders of a TRL trainer with log_completions, or a folder of them",
+    _completions,
+    _read_trl,
+)
+
+
+# verl dumps what `trainer.rollout_data_dir` and `trainer.validation_data_dir` name.
+
+POOL = "pool"
+_is_dump = named(r"\d+\.jsonl")
+_KIND = re.compile(r"train|rollout|val|eval|test|generation|dump", re.IGNORECASE)
+
+
+def _dumps(path: Path) -> list[Path]:
+    """Return the dumps of steps; none where the first is of something else."""
+    files = files_below(path, _is_dump)
+    is_verl = files and first_object(files[0]).keys() >= {"input", "output", "score", "step"}
+    return files if is_verl else []
+
+
+def _read_verl(paths: list[Path]) -> Log:
+    """Read the rollouts of runs.
+
+    A row is a rollout: `step`, `task` (of its prompt), `prompt` (verl's `input`), `schedule` (which rollout
+    of its prompt at its step), `output`, `gts`, `score`, and what the reward function said beside it. Where
+    folders of a run are called after what is in them, such as `rollouts` and `validation`, `pool` says which.
+    verl writes no configuration there: arms and seeds are sought in the names of the folders.
+    """
+    import polars as pl
+
+    runs: list[Run] = []
+    left_out: set[str] = set()
+    for path in paths:
+        files = _dumps(path)
+        check_within(path, files)
+        files.sort(key=lambda file: (file.parent, int(file.stem)))
+        for folder, own in groupby(files, attrgetter("parent")):
+            steps = list(own)
+            table = _steps(steps, left_out)
+            is_kind = _KIND.search(folder.name) is not None
+            if is_kind:
+                table = set_apart(table, [POOL]).with_columns(pl.lit(folder.name).alias(POOL))
+            runs.append(Run(folder.parent if is_kind else folder, table, files=tuple(steps)))
+    return joined(VERL.name, runs, sorted(left_out))
+
+
+def _steps(files: list[Path], left_out: set[str]) -> pl.DataFrame:
+    """Return the rollouts of a folder."""
+    import polars as pl
+
+    steps: list[pl.DataFrame] = []
+    rows = 0
+    for file in files:
+        step = read_source(file, left_out).drop(ROW)
+        rows += step.height
+        check_cells(rows, step.width)
+        steps.append(set_apart(step, ["prompt"]).rename({"input": "prompt"}))
+    return numbered(pl.concat(steps, how="diagonal_relaxed"))
+
+
+VERL = Reader(
+    "verl rollouts",
+    "folders that verl dumps rollouts in (STEP.jsonl), or a folder of them",
+    _dumps,
+    _read_verl,
+)
+
+
+# Groups that `toolkit.noise.trainers` recorded: JSON lines, a group each. A row is a rollout: its arm is the
+# design, its schedule the number of its slot among the task's at its step. `zero_variance` and `spurious` are
+# its group's: whoever maps one of them as the outcome decides on its rate.
+
+_OF_SLOTS = {"schedule_seeds": "schedule_seed", "true_outcomes": "outcome", "observed_rewards": "observed"}
+_OF_GROUPS = ("design", "regime", "seed", "step", "task", "repeat", "exposed", "zero_variance", "spurious")
+
+
+def _records(path: Path) -> list[Path]:
+    return files_below(path, _is_record)
+
+
+def _is_record(file: Path) -> bool:
+    return file.suffix == ".jsonl" and {*_OF_GROUPS, *_OF_SLOTS} <= first_object(file).keys()
+
+
+def _read_groups(paths: list[Path]) -> Log:
+    """Read records; several processes of a run, and several runs, have one each."""
+    import polars as pl
+
+    files = [file for path in paths for file in _records(path)]
+    bounded("bytes", sum(file.stat().st_size for file in files), LARGEST_TABLE, paths[0])
+    parts = []
+    for file in files:
+        with reading(file, "a record of groups"), file.open("rb") as lines:
+            parts.append(_rollouts([json.loads(line) for line in lines], file.stem))
+    table = pl.concat(parts)
+    places = ["arm", "regime", "seed", "step", "task", "schedule"]
+    twice = table.filter(table.select(places).is_duplicated())
+    if twice.height:
+        raise DamagedError(
+            "a group is there twice",
+            found=", ".join(f"{name} {twice[name][0]}" for name in places[:-1]),
+            where=", ".join(twice[FILE].unique().sort()),
+            remedy="`toolkit pairing verify` says which line it is",
+        )
+    table = with_outcome(table, "outcome").drop("outcome")
+    rewards = table["observed"]
+    if rewards.is_in([0.0, 1.0]).all():
+        table = table.with_columns(rewards.cast(pl.Boolean).alias("observed_reward")).drop("observed")
+    return Log(GROUPS.name, table, of_run=("arm", "regime", FILE), files=tuple(files))
+
+
+def _rollouts(groups: list[dict[str, object]], name: str) -> pl.DataFrame:
+    """Return a row a slot of every group."""
+    import polars as pl
+
+    schema: dict[str, pl.DataType | type[pl.DataType]] = {
+        "seed": pl.UInt64,
+        "schedule_seeds": pl.List(pl.String),
+        "true_outcomes": pl.List(pl.Float64),
+        "observed_rewards": pl.List(pl.Float64),
+    }
+    told = [{key: group[key] for key in (*_OF_GROUPS, *_OF_SLOTS)} for group in groups]
+    table = pl.DataFrame(told, infer_schema_length=None, schema_overrides=schema)
+    size = pl.col("schedule_seeds").list.len().cast(pl.Int64)
+    rollouts = (
+        table.with_columns(schedule=pl.int_ranges(pl.col("repeat") * size, (pl.col("repeat") + 1) * size))
+        .explode(*_OF_SLOTS, "schedule")
+        .rename({**_OF_SLOTS, "design": "arm"})
+        .drop("repeat")
+        .with_columns(pl.lit(name).alias(FILE))
+    )
+    if sum(rollouts.null_count().row(0)):
+        raise ValueError("a group has an empty value")
+    return rollouts
+
+
+GROUPS = Reader(
+    "groups of paired rollouts",
+    "records of toolkit.noise.trainers (.jsonl), or a folder of them",
+    _records,
+    _read_groups,
+)
