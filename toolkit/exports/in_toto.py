@@ -27,11 +27,7 @@ Descriptor = dict[str, Any]
 
 
 def statements(case: Case, rules: Sequence[str] = ()) -> Iterator[tuple[str, bytes]]:
-    """Yield one Statement a rule, by file name.
-
-    Its subjects are the study's register files, each hashed now; its predicate the decision as
-    `toolkit decide --json` prints it, with the frozen files, the amendments and those tokens that are here.
-    """
+    """Yield one Statement a rule, by file name, about register files that are each hashed now."""
     decided = case.decide_all(rules)
     subjects = _subjects(case)
     for decision in decided:

@@ -82,10 +82,7 @@ def run_ends(study: Study) -> dict[str, datetime]:
 
 
 def last_date(study: Study, registration: Registration | None, told: datetime | None = None) -> datetime:
-    """Return the last moment that a study's rows name, an end or a launch of a run.
-
-    No clock is asked, so that the same study gives the same bytes.
-    """
+    """Return the last moment that a study's rows name, an end or a launch of a run; no clock is asked."""
     launched: list[datetime] = [at for run in study.rows("runs") if (at := run.get("launched_at"))]
     if found := [*run_ends(study).values(), *launched]:
         return max(found)

@@ -61,11 +61,7 @@ def to_arrow(table: Table, rows: Iterable[Mapping[str, object]]) -> Any:
 
 
 def to_rows(arrow: Any) -> list[Row]:
-    """Return an Arrow table as dictionaries.
-
-    Times are converted here: Arrow's own conversion imports pandas where it is installed, which costs a
-    command more time than everything else it does.
-    """
+    """Return an Arrow table as dictionaries; Arrow would import pandas, which is slow, for its times."""
     import pyarrow as pa
 
     columns = {}
@@ -79,10 +75,7 @@ def to_rows(arrow: Any) -> list[Row]:
 
 
 def numbers(column: Any) -> Any:
-    """Return a column of numbers or of truth values as an array of numpy's; none of them may be absent.
-
-    Arrow's own conversion imports pandas, as above.
-    """
+    """Return a column of numbers or truth values, none absent, as numpy's array; again without pandas."""
     import numpy as np
     import pyarrow as pa
 
@@ -229,11 +222,7 @@ def _leaf(column: Column) -> str:
 
 
 def _encoding(column: Column, table: Table) -> str:
-    """Return the encoding that leaves the least to store, among those that every reader knows.
-
-    Small numbers of a key rise by 0 or 1 from row to row. Seeds and lists of doubles hardly repeat within a
-    dictionary's reach, and the compressor finds those that do. All else repeats.
-    """
+    """Return the encoding that leaves the least to store: what a dictionary does not suit hardly repeats."""
     if column.type is Type.INT16 and column.name in table.key:
         return "DELTA_BINARY_PACKED"
     if column.type in (Type.UINT64, Type.UINT64S, Type.FLOAT64S):

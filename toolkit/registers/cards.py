@@ -36,11 +36,7 @@ def repository_documents(
     standing: str = "",
     findings: str = "",
 ) -> dict[str, bytes]:
-    """Return the documents of a repository by name: its card.
-
-    Its Parquet files are given by table and name, in the order of the card's configurations, and `words` are
-    the study's own by column where it does not use the toolkit's; the rest as for `dataset_card`.
-    """
+    """Return the documents of a repository by name: its card. `files` are by table and name."""
     configs = [config_of(TABLES[name].with_words(words or {}), parts) for name, parts in files.items()]
     card = dataset_card(
         source, configs, registration=registration, rows=rows, standing=standing, findings=findings

@@ -44,20 +44,15 @@ class StudyDifference:
 
 
 def diff_studies(first: Study, second: Study, examples: int = EXAMPLES) -> StudyDifference:
-    """Return what differs between two studies.
-
-    1. What the manifests say is compared.
-    2. Tables with the same row hash are the same: of the same files, or the hash is computed.
-    3. The rows of the others are compared by key, all files of these tables checked against the manifests.
-    """
+    """Return what differs between two studies: facts, documents, and rows by key where row hashes differ."""
     ours, theirs = first.manifest, second.manifest
     names = list(dict.fromkeys([*(t.name for t in first.tables), *(t.name for t in second.tables)]))
     same = tuple(name for name in names if _is_same(first, second, name))
     return StudyDifference(
-        facts=_differing(_facts(ours), _facts(theirs)),  # 1
+        facts=_differing(_facts(ours), _facts(theirs)),
         documents=_differing(_documents(ours), _documents(theirs)),
-        tables=tuple(diff_table(first, second, name, examples) for name in names if name not in same),  # 3
-        same_tables=same,  # 2
+        tables=tuple(diff_table(first, second, name, examples) for name in names if name not in same),
+        same_tables=same,
     )
 
 
@@ -110,10 +105,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class TableDifference:
-    """What differs between the rows of a table in two studies.
-
-    Counts of rows are None where only one of the studies has the table.
-    """
+    """What differs between the rows of a table in two studies."""
 
     table: str  # its name
     # How many rows the first and the second study have; None for a study without the table
@@ -132,11 +124,7 @@ class TableDifference:
 
 
 def diff_table(first: Study, second: Study, name: str, examples: int) -> TableDifference:
-    """Return what differs between the rows of a table in two studies.
-
-    Files that both studies have, byte for byte, hold the same rows and are not compared. Nulls of a key are
-    equal to each other, and so are those of a value; a column whose type is another one is compared as text.
-    """
+    """Return what differs between the rows of a table; files that both studies have are not compared."""
     key = next(table.key for table in (*first.tables, *second.tables) if table.name == name)
     rows = tuple(study.manifest.tables[name].rows if study.has(name) else None for study in (first, second))
     if not (first.has(name) and second.has(name)):

@@ -98,19 +98,14 @@ def identity(task: ArrayLike, schedule: ArrayLike) -> NDArray[np.int64]:
 
 
 def count_run(run: str, episodes: Any, names: Collection[str]) -> CountedRun:
-    """Count the episodes of a run.
-
-    1. No value is absent, and every row is the run's; rows that are left out are counted as such alone.
-    2. Every row is greater than the one before it, so that none is there twice.
-    3. Each evaluation is counted.
-    """
-    words, columns = _columns(run, episodes)  # 1
+    """Count the episodes of a run by evaluation, each of them checked to be the run's and there once."""
+    words, columns = _columns(run, episodes)
     key = np.zeros(episodes.num_rows, np.int64)
     for name in PLACE:
         key = key * _MOST + columns[name]
     episode = identity(columns["task"], columns["schedule"])
     rising = (key[1:] > key[:-1]) | ((key[1:] == key[:-1]) & (episode[1:] > episode[:-1]))
-    if not rising.all():  # 2
+    if not rising.all():
         raise _disorder(run, columns, words, int(np.flatnonzero(~rising)[0]))
     place_of: dict[int, Place] = {
         int(key[at]): (*(words[name][columns[name][at]] for name in _WORDS), int(columns["step"][at]))
@@ -120,7 +115,7 @@ def count_run(run: str, episodes: Any, names: Collection[str]) -> CountedRun:
     out_of, tasks_out = key[left_out], columns["task"][left_out]
     out = {place_of[at]: Counter(tasks_out[out_of == at].tolist()) for at in np.unique(out_of).tolist()}
     key, columns = key[~left_out], {name: values[~left_out] for name, values in columns.items()}
-    starts = _starts(key)  # 3
+    starts = _starts(key)
     ends = np.append(starts[1:], len(key))
     places = [place_of[at] for at in key[starts].tolist()]
     counts = {
@@ -334,16 +329,11 @@ _LISTS = ("schedule_seeds", "true_successes", "observed_rewards", "advantages")
 
 
 def count_groups(run: str, groups: Any) -> dict[str, Any]:
-    """Count the training groups of a run.
-
-    1. No value is absent, every row is the run's, and a group has as many of each thing as rollouts.
-    2. What a row says of its group, that it has no variance or a spurious one, is what its rewards give.
-    3. The groups are counted.
-    """
+    """Count the training groups of a run, checked to say of themselves what their rewards give."""
     where = f"{GROUPS.name}/{run}.parquet"
     absent = [name for name in groups.column_names if groups[name].null_count]
     strangers = sorted(set(groups["run_id"].unique().to_pylist()) - {run})
-    if absent or strangers or not groups.num_rows:  # 1
+    if absent or strangers or not groups.num_rows:
         raise DamagedError(
             "a file of training groups is not its run's",
             expected=f"groups of {run}, without an absent value",
@@ -355,7 +345,7 @@ def count_groups(run: str, groups: Any) -> dict[str, Any]:
     all_correct = np.logical_and.reduceat(truths, starts)
     varies = np.logical_or.reduceat(rewards, starts) & ~np.logical_and.reduceat(rewards, starts)
     spurious = all_correct & varies
-    for name, derived in {"zero_variance": ~varies, "spurious": spurious}.items():  # 2
+    for name, derived in {"zero_variance": ~varies, "spurious": spurious}.items():
         differing = np.flatnonzero(numbers(groups[name]) != derived)
         if len(differing):
             at = int(differing[0])
@@ -368,7 +358,7 @@ def count_groups(run: str, groups: Any) -> dict[str, Any]:
     seeds = lists["schedule_seeds"]
     sharing = int((np.minimum.reduceat(seeds, starts) == np.maximum.reduceat(seeds, starts)).sum())
     largest = np.maximum.reduceat(np.abs(lists["advantages"]), starts)
-    return {  # 3
+    return {
         "groups": len(starts),
         "all_correct": int(all_correct.sum()),
         "spurious": int(spurious.sum()),

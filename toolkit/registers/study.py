@@ -286,11 +286,7 @@ def specification_document(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def launched_runs(study: Study) -> list[Row]:
-    """Return the rows of `runs`, each with the moment of its first launch.
-
-    That stands in its own row, or in the first of its launches where a study lists them: a run that was cut
-    off was begun when it was launched first, whatever was launched later.
-    """
+    """Return the rows of `runs`, each with the moment of its first launch."""
     first: dict[str, datetime] = {}
     for launch in study.rows("launches") if study.has("launches") else ():
         run_id, at = launch["run_id"], launch["launched_at"]
@@ -308,16 +304,12 @@ def check_files(study: Study) -> None:
 
 
 def check_tables(study: Study, progress: Callable[[str], None] = lambda _: None) -> dict[str, int]:
-    """Check a study's tables and rows; return the number of rows of each table.
-
-    1. Every table has the schema's columns, the manifest's row count and the manifest's row hash.
-    2. Every row obeys the schema, and every reference between tables leads somewhere.
-    """
+    """Check a study's tables and rows; return the number of rows of each table."""
     tables = {}
-    for table in study.tables:  # 1
+    for table in study.tables:
         progress(table.name)
         tables[table.name] = study.arrow(table.name)
-    check_rows(tables, {table.name: table for table in study.tables})  # 2
+    check_rows(tables, {table.name: table for table in study.tables})
     return {name: table.num_rows for name, table in tables.items()}
 
 

@@ -179,11 +179,7 @@ def _check_sums(table: Table, arrow: Any) -> None:
 
 
 def _changes(chosen: Any) -> Any:
-    """Return the positions of the rows that say something else than the row before.
-
-    In a table sorted by what it refers to with, these are few. (Arrow's own grouping imports pandas where it
-    is installed.)
-    """
+    """Return the positions of the rows that differ from the row before; Arrow's own grouping is slow."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

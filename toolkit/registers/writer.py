@@ -83,16 +83,10 @@ def seal_study(
     words: Mapping[str, tuple[str, ...]] | None = None,
     proven: manifests.Manifest | None = None,
 ) -> manifests.Manifest:
-    """Complete a study whose Parquet files lie in its folder already, one a run: verify them, name them.
-
-    1. Nothing else lies in the folder.
-    2. Table by table: every file has the schema's columns, the rows of all files together obey the schema and
-       are sorted by the table's key, and every reference leads somewhere.
-    3. The documents are written, and the manifest last.
-    """
+    """Complete a study whose Parquet files lie in its folder already, one a run: verify them, name them."""
     parquet_files = [file for names in files.values() for file in names]
-    check_place(folder, study, [*parquet_files, *documents])  # 1
-    known = _known(folder, files, proven)  # 2
+    check_place(folder, study, [*parquet_files, *documents])
+    known = _known(folder, files, proven)
     new = {name: names for name, names in files.items() if name not in known}
     entries, proven_files = _prove(folder, new, words or {})
     if proven is not None:
@@ -112,7 +106,7 @@ def seal_study(
     )
     manifests.check_manifest(manifest)
     manifests.check_nothing_else(folder, manifest)
-    write_all(folder, documents, first=folder / manifests.MANIFEST_NAME)  # 3
+    write_all(folder, documents, first=folder / manifests.MANIFEST_NAME)
     manifests.write_manifest(folder, manifest)
     return manifest
 
@@ -135,10 +129,7 @@ def _known(
 def _prove(
     folder: Path, files: Mapping[str, Sequence[str]], words: Mapping[str, tuple[str, ...]]
 ) -> tuple[dict[str, manifests.TableEntry], dict[str, manifests.FileEntry]]:
-    """Return the entries of tables and of their files, all of them checked.
-
-    Only one table is held at a time, beside those that others refer to.
-    """
+    """Return the checked entries of tables and of their files; one table is held at a time."""
     import pyarrow as pa
 
     entries: dict[str, manifests.FileEntry] = {}
