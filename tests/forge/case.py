@@ -92,6 +92,10 @@ def by(signer: Cert, **knobs: Any) -> Recipe:
     return recipe(signer=signer, **knobs)
 
 
+def issuing(label: str = "A") -> Cert:
+    return house(label).intermediate
+
+
 def signer(**knobs: Any) -> Cert:
     """Return the usual signer's certificate with something else in it."""
     return house().signer.but(**knobs)
@@ -134,7 +138,7 @@ def also(*extra: bytes) -> Recipe:
 
 def placed(serial: int, label: str = "A", version: int = 2) -> Recipe:
     """Return a recipe whose signed attributes name the signer's issuer, of a house, and its number."""
-    return with_ids(own_id(issuer=house(label).intermediate.subject, serial=serial), version=version)
+    return with_ids(own_id(issuer=issuing(label).subject, serial=serial), version=version)
 
 
 def organization(text: str, tag: int = 0x0C) -> bytes:

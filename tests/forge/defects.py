@@ -17,6 +17,7 @@ from tests.forge.case import (
     embedding,
     given,
     incomplete,
+    issuing,
     padded,
     placed,
     recipe,
@@ -358,14 +359,14 @@ def _twin() -> bytes:
 
 def _padded(part: int) -> object:
     """An intermediate with one field more in its signed part (0) or in its algorithm (1)."""
-    padded = der.change(house().intermediate.der, (part,), lambda v: der.with_more(v, der.NULL))
+    padded = der.change(issuing().der, (part,), lambda v: der.with_more(v, der.NULL))
     return embedding(house().signer, padded)
 
 
 def _unused_bits() -> Case:
     """A signature said to end a bit earlier: another certificate, and to a careless reader the same."""
     for serial in range(1, 99):
-        plain = house().intermediate.but(serial=serial).der
+        plain = issuing().but(serial=serial).der
         if plain[-1] % 2 == 0:
             cut = der.change(plain, (2,), lambda v: der.bits(der.body(v)[1:], 1))
             return embedding(house().signer, cut)
@@ -378,23 +379,23 @@ def _lacking(*certificates: Cert) -> Case:
 
 SIGNER: Cases = {
     "no certificate at all": _lacking,
-    "only the intermediate embedded": lambda: _lacking(house().intermediate),
-    "only another signer embedded": lambda: _lacking(stamper("Another", house().intermediate)),
+    "only the intermediate embedded": lambda: _lacking(issuing()),
+    "only another signer embedded": lambda: _lacking(stamper("Another", issuing())),
     "only a certificate of another serial number": lambda: _lacking(signer(serial=5)),
-    "only a certificate of another issuer": lambda: _lacking(signer(issuer=house("B").intermediate)),
+    "only a certificate of another issuer": lambda: _lacking(signer(issuer=issuing("B"))),
     "no certificate of the key identifier": lambda: incomplete(
         "signer", recipe(by_key=True, sid=der.tlv(0x80, bytes(20)))
     ),
     "two certificates of one issuer and number": lambda: embedding(signer(), _twin()),
     "two certificates of one key identifier": lambda: embedding(signer(), signer(serial=6), by_key=True),
     "embedded sequence that is no certificate": lambda: embedding(
-        signer(), house().intermediate, der.seq(der.integer(1))
+        signer(), issuing(), der.seq(der.integer(1))
     ),
     "embedded certificate with an extension twice": lambda: embedding(
         signer(), signer(serial=9, extensions=(UNKNOWN, UNKNOWN))
     ),
     "embedded certificate with a field too many": lambda: embedding(
-        signer(), der.with_more(house().intermediate.der, der.NULL)
+        signer(), der.with_more(issuing().der, der.NULL)
     ),
     "intermediate with unused bits in its signature": _unused_bits,
     "intermediate with a field too many in its signed part": lambda: _padded(0),
@@ -408,6 +409,16 @@ def _value(ids: tuple[Ess, ...], version: int) -> tuple[bytes, ...]:
     return (der.seq(der.seq(*(each.encode(version) for each in ids))),)
 
 
+def _other_id(version: int) -> bytes:
+    return _value((Ess(issuing().der),), version)[0]
+
+
+def _identified(*values: bytes, version: int = 2, **knobs: object) -> object:
+    """Return a recipe whose attribute of signing certificates has these values."""
+    kind = SIGNING_CERTIFICATE_V2 if version == 2 else token.SIGNING_CERTIFICATE
+    return recipe(values=((kind, values),), **knobs)
+
+
 def _reread() -> Case:
     """The signer's certificate changed where a parser that writes it again would mend it.
 
@@ -419,7 +430,7 @@ def _reread() -> Case:
     changed = last.der.replace(usage, bytes.fromhex("0403020781"))
     if changed == last.der:
         raise ValueError("nothing was changed")
-    return by(last, certificates=(changed, house().intermediate.der))
+    return by(last, certificates=(changed, issuing().der))
 
 
 CERTIFICATE_ID: Cases = {
@@ -430,36 +441,26 @@ CERTIFICATE_ID: Cases = {
         attributes=(CONTENT_TYPE, MESSAGE_DIGEST),
         unsigned=(attribute(SIGNING_CERTIFICATE_V2, *_value((own_id(),), 2)),),
     ),
-    "ESS v2 names the intermediate": lambda: with_ids(Ess(house().intermediate.der)),
+    "ESS v2 names the intermediate": lambda: with_ids(Ess(issuing().der)),
     "ESS v2 names another signer": lambda: with_ids(Ess(house("B").signer.der)),
     "ESS v2 names a certificate of the same number": lambda: with_ids(Ess(_twin())),
-    "ESS v1 names the intermediate": lambda: with_ids(Ess(house().intermediate.der), version=1),
+    "ESS v1 names the intermediate": lambda: with_ids(Ess(issuing().der), version=1),
     "ESS v2 hash of zeros": lambda: with_ids(own_id(value=bytes(32))),
     "ESS v2 hash cut short": lambda: with_ids(own_id(value=bytes.fromhex("00") * 20)),
     "ESS v2 hash empty": lambda: with_ids(own_id(value=b"")),
     "ESS v2 with SHA-1": lambda: with_ids(own_id(digest="sha1")),
     "ESS v2 with MD5": lambda: with_ids(own_id(digest="md5")),
-    "ESS v2 names the signer second": lambda: with_ids(Ess(house().intermediate.der), own_id()),
+    "ESS v2 names the signer second": lambda: with_ids(Ess(issuing().der), own_id()),
     "ESS v2 empty": with_ids,
     "ESS v1 empty": lambda: with_ids(version=1),
     "ESS v2 with another serial number": lambda: placed(5),
     "ESS v2 with another issuer": lambda: placed(house().signer.number, "B"),
     "ESS v1 with another serial number": lambda: placed(5, version=1),
-    "ESS v1 right and v2 wrong": lambda: recipe(
-        attributes=token.BOTH_IDS,
-        values=((SIGNING_CERTIFICATE_V2, _value((Ess(house().intermediate.der),), 2)),),
-    ),
-    "ESS v1 wrong and v2 right": lambda: recipe(
-        attributes=token.BOTH_IDS,
-        values=((token.SIGNING_CERTIFICATE, _value((Ess(house().intermediate.der),), 1)),),
-    ),
-    "ESS v2 with two values": lambda: recipe(
-        values=(
-            (SIGNING_CERTIFICATE_V2, (*_value((own_id(),), 2), *_value((Ess(house().intermediate.der),), 2))),
-        )
-    ),
-    "ESS v2 without a value": lambda: recipe(values=((SIGNING_CERTIFICATE_V2, ()),)),
-    "ESS v2 not a sequence": lambda: recipe(values=((SIGNING_CERTIFICATE_V2, (der.integer(1),)),)),
+    "ESS v1 right and v2 wrong": lambda: _identified(_other_id(2), attributes=token.BOTH_IDS),
+    "ESS v1 wrong and v2 right": lambda: _identified(_other_id(1), version=1, attributes=token.BOTH_IDS),
+    "ESS v2 with two values": lambda: _identified(*_value((own_id(),), 2), _other_id(2)),
+    "ESS v2 without a value": _identified,
+    "ESS v2 not a sequence": lambda: _identified(der.integer(1)),
 }
 
 

@@ -16,6 +16,7 @@ from tests.forge.case import (
     edited,
     embedding,
     given,
+    issuing,
     middle,
     organization,
     recipe,
@@ -50,12 +51,12 @@ from tests.forge.token import POLICY, STAMPED, attribute
 
 
 def _signer(kind: str, **knobs: object) -> object:
-    return by(stamper(f"Forge {kind}", house().intermediate, kind), **knobs)
+    return by(stamper(f"Forge {kind}", issuing(), kind), **knobs)
 
 
 def _pss(algorithm: bytes | None = None, **scheme: object) -> object:
     """Return a recipe signed with RSASSA-PSS under this name."""
-    return recipe(scheme=keys.Scheme("pss", **scheme), algorithm=algorithm)
+    return recipe(scheme=Scheme("pss", **scheme), algorithm=algorithm)
 
 
 def _named(*parameters: object) -> bytes:
@@ -74,13 +75,13 @@ def _odd_mask() -> bytes:
 def _numbers(modulus: int, exponent: int, signature: bytes) -> Case:
     """A signer whose certified RSA key has these numbers."""
     odd = replace(key("rsa-2048", "odd"), spki=rsa_spki(modulus, exponent))
-    return by(stamper("Forge odd", house().intermediate, key=odd), signature=signature)
+    return by(stamper("Forge odd", issuing(), key=odd), signature=signature)
 
 
 def _exponent_one() -> Case:
     """With the exponent 1 a signature is the padded hash itself: anybody can write it."""
     odd = replace(key("rsa-2048", "odd"), spki=rsa_spki(2**2047 + 1, 1))
-    token = by(stamper("Forge one", house().intermediate, key=odd))
+    token = by(stamper("Forge one", issuing(), key=odd))
     attributes = der.set_of(*token.signed_attributes(token.tst_info()))
     hashed = der.seq(digest_identifier("sha256"), der.octets(digest("sha256", attributes)))
     padded = b"\x00\x01" + b"\xff" * (256 - 3 - len(hashed)) + b"\x00" + hashed
@@ -90,17 +91,21 @@ def _exponent_one() -> Case:
 def _explicit_curve() -> Case:
     plain = key("ecdsa-p256", "explicit")
     odd = replace(plain, spki=explicit_spki(plain))
-    return by(stamper("Forge explicit", house().intermediate, key=odd))
+    return by(stamper("Forge explicit", issuing(), key=odd))
 
 
 def _elliptic(edit: Callable[[bytes], bytes]) -> Case:
-    last = stamper("Forge elliptic", house().intermediate, "ecdsa-p256")
+    last = stamper("Forge elliptic", issuing(), "ecdsa-p256")
     return edited("signature", edit, signer=last)
 
 
-def _with_attribute(signer_info: bytes, extra: bytes) -> bytes:
+def _unknown(text: str) -> bytes:
+    return attribute("1.3.6.1.4.1.99999.9", der.utf8(text))
+
+
+def _with_one_more(signer_info: bytes, text: str) -> bytes:
     parts = list(der.children(signer_info))
-    parts[3] = der.explicit(0, *sorted([*der.children(parts[3]), extra]))
+    parts[3] = der.explicit(0, *sorted([*der.children(parts[3]), _unknown(text)]))
     return der.seq(*parts)
 
 
@@ -109,7 +114,7 @@ def _signed_under_context_tag() -> object:
     plain = recipe()
     content = plain.tst_info()
     encoded = der.implicit(0, der.set_of(*plain.signed_attributes(content)))
-    return plain.but(signature=sign(plain.signer.key, encoded, keys.Scheme("rsa")))
+    return plain.but(signature=sign(plain.signer.key, encoded, Scheme("rsa")))
 
 
 SIGNATURE: Cases = {
@@ -121,13 +126,9 @@ SIGNATURE: Cases = {
     "signature with a leading zero": lambda: edited("signature", lambda v: b"\x00" + v),
     "signature by another key": lambda: recipe(signing_key=key("rsa-2048", "nobody")),
     "attribute changed after signing": lambda: edited(
-        "signer_info",
-        lambda v: v.replace(b"signing time 1", b"signing time 2"),
-        extra_attributes=(attribute("1.3.6.1.4.1.99999.9", der.utf8("signing time 1")),),
+        "signer_info", lambda v: v.replace(b"first", b"later"), extra_attributes=(_unknown("first"),)
     ),
-    "attribute added after signing": lambda: edited(
-        "signer_info", lambda v: _with_attribute(v, attribute("1.3.6.1.4.1.99999.9", der.utf8("later")))
-    ),
+    "attribute added after signing": lambda: edited("signer_info", lambda v: _with_one_more(v, "later")),
     "attributes signed under their context tag": _signed_under_context_tag,
     "ECDSA signature not encoded": lambda: _signer("ecdsa-p256", signature=bytes(range(1, 65))),
     "ECDSA signature with a trailing byte": lambda: _elliptic(lambda v: v + b"\x00"),
@@ -146,18 +147,18 @@ SIGNATURE: Cases = {
         "ecdsa-p256", signature=der.seq(der.integer(0), der.integer(0))
     ),
     "RSA name over an elliptic key": lambda: _signer(
-        "ecdsa-p256", algorithm=keys.Scheme("rsa").identifier(), scheme=keys.Scheme("ecdsa")
+        "ecdsa-p256", algorithm=Scheme("rsa").identifier(), scheme=Scheme("ecdsa")
     ),
-    "ECDSA name over an RSA key": lambda: recipe(algorithm=keys.Scheme("ecdsa").identifier()),
+    "ECDSA name over an RSA key": lambda: recipe(algorithm=Scheme("ecdsa").identifier()),
     "Ed25519 name over an RSA key": lambda: recipe(algorithm=der.seq(der.oid(keys.ED25519))),
     "unknown signature algorithm": lambda: recipe(algorithm=der.seq(der.oid("1.3.6.1.4.1.99999.8"))),
     "a digest's name as signature algorithm": lambda: recipe(algorithm=digest_identifier("sha256")),
-    "signature's hash named wrongly": lambda: recipe(algorithm=keys.Scheme("rsa", "sha512").identifier()),
+    "signature's hash named wrongly": lambda: recipe(algorithm=Scheme("rsa", "sha512").identifier()),
     "digest SHA-1": lambda: recipe(digest="sha1"),
     "digest MD5": lambda: recipe(digest="md5"),
     "digest SHA-224": lambda: recipe(digest="sha224"),
-    "digest SHA-256 signed with SHA-1": lambda: recipe(scheme=keys.Scheme("rsa", "sha1")),
-    "digest SHA-1 signed with SHA-256": lambda: recipe(digest="sha1", scheme=keys.Scheme("rsa")),
+    "digest SHA-256 signed with SHA-1": lambda: recipe(scheme=Scheme("rsa", "sha1")),
+    "digest SHA-1 signed with SHA-256": lambda: recipe(digest="sha1", scheme=Scheme("rsa")),
     "ECDSA with SHA-1": lambda: _signer("ecdsa-p256", digest="sha1"),
     "RSA key of 1024 bits": lambda: _signer("rsa-1024"),
     "curve of 224 bits": lambda: _signer("ecdsa-p224"),
@@ -170,19 +171,19 @@ SIGNATURE: Cases = {
     "PSS with another mask than MGF1": lambda: _pss(_odd_mask()),
     "PSS with a salt of less than nothing": lambda: _pss(_named("sha256", "sha256", -1)),
     "PSS hash with something empty for its NULL": lambda: _pss(
-        keys.Scheme("pss").identifier().replace(der.NULL, der.octets(b""), 1)
+        Scheme("pss").identifier().replace(der.NULL, der.octets(b""), 1)
     ),
     "PSS mask's hash with something empty for its NULL": lambda: _pss(
-        der.octets(b"").join(keys.Scheme("pss").identifier().rsplit(der.NULL, 1))
+        der.octets(b"").join(Scheme("pss").identifier().rsplit(der.NULL, 1))
     ),
     "Ed448 name over an Ed25519 key": lambda: _signer(
         "ed25519", digest="sha512", algorithm=der.seq(der.oid("1.3.101.113"))
     ),
     "PSS without parameters": lambda: _pss(der.seq(der.oid(keys.PSS))),
-    "PSS name over a PKCS #1 v1.5 signature": lambda: recipe(algorithm=keys.Scheme("pss").identifier()),
-    "PKCS #1 v1.5 with a key that is for keys.PSS only": lambda: _signer("pss", scheme=keys.Scheme("rsa")),
+    "PSS name over a PKCS #1 v1.5 signature": lambda: recipe(algorithm=Scheme("pss").identifier()),
+    "PKCS #1 v1.5 with a key that is for keys.PSS only": lambda: _signer("pss", scheme=Scheme("rsa")),
     "PSS key of SHA-512 used with SHA-256": lambda: _signer("pss-sha512"),
-    "PSS key with a short salt": lambda: _signer("pss-sha256", scheme=keys.Scheme("pss", salt=20)),
+    "PSS key with a short salt": lambda: _signer("pss-sha256", scheme=Scheme("pss", salt=20)),
     "Ed25519 signature with a bit flipped": lambda: _signer(
         "ed25519", digest="sha512", edits=(("signature", der.flipped),)
     ),
@@ -226,6 +227,12 @@ PURPOSE: Cases = {
 
 def _constrained(**bases: bytes) -> object:
     return middle(extensions=(name_constraints(**{kind: (base,) for kind, base in bases.items()}),))
+
+
+def _at(domain: str, **bases: tuple[bytes, ...]) -> object:
+    """A signer at a host of a domain, below an authority with constraints on names."""
+    above = ("Forge I", {"extensions": (name_constraints(**bases),)})
+    return chain(above, extensions=(alternative_name(dns(f"stamp.{domain}")),))
 
 
 def _embedding(*extra: bytes, roots: tuple[bytes, ...] | None = None) -> object:
@@ -279,18 +286,15 @@ CHAIN: Cases = {
     "a root of the same name and another key pinned": lambda: given(
         recipe(), roots=(root("Forge Root A", key=key("rsa-2048", "impostor")).der,)
     ),
-    "the signer's sibling pinned": lambda: given(
-        recipe(), roots=(stamper("Forge Sibling", house().intermediate).der,)
-    ),
+    "the signer's sibling pinned": lambda: given(recipe(), roots=(stamper("Forge Sibling", issuing()).der,)),
     "intermediate missing": lambda: embedding(house().signer),
-    "intermediate of another authority": lambda: embedding(house().signer, house("B").intermediate),
+    "intermediate of another authority": lambda: embedding(house().signer, issuing("B")),
     "intermediate of the same name and another key": lambda: embedding(
-        house().signer, house().intermediate.but(key=key("ecdsa-p256", "x"))
+        house().signer, issuing().but(key=key("ecdsa-p256", "x"))
     ),
     "rogue chain of the same names": _rogue,
-    "embedded self-signed root taken as anchor": lambda: by(
-        house("C").signer,
-        certificates=(house("C").signer.der, house("C").intermediate.der, house("C").root.der),
+    "embedded self-signed root taken as anchor": lambda: embedding(
+        house("C").signer, issuing("C"), house("C").root, signer=house("C").signer
     ),
     "archived self-signed root taken as anchor": lambda: given(
         by(house("C").signer), untrusted=(house("C").root.der,)
@@ -306,14 +310,13 @@ CHAIN: Cases = {
     "signer's certificate names another issuer": lambda: by(signer(issuer_name=name("Nobody"))),
     "intermediate with a wrong signature": lambda: middle(damaged=True),
     "embedded bystander with a wrong signature": lambda: _embedding(
-        stamper("Bystander", house().intermediate, damaged=True).der
+        stamper("Bystander", issuing(), damaged=True).der
     ),
     "embedded bystander authority with a wrong signature": lambda: _embedding(
         authority("Bystander authority", house().root, damaged=True).der
     ),
     "embedded copy of the pinned certificate with another name": lambda: given(
-        embedding(house().signer, _renamed(house().intermediate.der)),
-        roots=(house().intermediate.der,),
+        embedding(house().signer, _renamed(issuing().der)), roots=(issuing().der,)
     ),
     "embedded copy of the root with another issuer": lambda: _embedding(_renamed(house().root.der, times=1)),
     "signer expired at genTime": lambda: by(signer(dies=EARLIER)),
@@ -347,14 +350,10 @@ CHAIN: Cases = {
     "name among the excluded ones in another string type": lambda: _constrained(
         excluded=organization("Forge", 0x13)
     ),
-    "alternative name outside the permitted ones": lambda: chain(
-        ("Forge I", {"extensions": (name_constraints(permitted=(dns("example.org"),)),)}),
-        extensions=(alternative_name(dns("stamp.example.net")),),
+    "alternative name outside the permitted ones": lambda: _at(
+        "example.net", permitted=(dns("example.org"),)
     ),
-    "alternative name among the excluded ones": lambda: chain(
-        ("Forge I", {"extensions": (name_constraints(excluded=(dns("example.org"),)),)}),
-        extensions=(alternative_name(dns("stamp.example.org")),),
-    ),
+    "alternative name among the excluded ones": lambda: _at("example.org", excluded=(dns("example.org"),)),
     "intermediate with an unknown critical extension": lambda: middle(extensions=(pki.UNKNOWN_CRITICAL,)),
     "signer with an unknown critical extension": lambda: by(signer(extensions=(pki.UNKNOWN_CRITICAL,))),
     "intermediate with an RSA key of 1024 bits": lambda: middle(key=key("rsa-1024", "weak intermediate")),
@@ -378,7 +377,7 @@ def _tsa(general_name: bytes, **knobs: object) -> object:
 
 AUTHORITY: Cases = {
     "tsa names another authority": lambda: _tsa(directory(house("B").signer.subject)),
-    "tsa names the signer's issuer": lambda: _tsa(directory(house().intermediate.subject)),
+    "tsa names the signer's issuer": lambda: _tsa(directory(issuing().subject)),
     "tsa names the root": lambda: _tsa(directory(house().root.subject)),
     "tsa names the signer and more": lambda: _tsa(
         directory(der.tlv(0x30, der.body(house().signer.subject), der.body(name("x"))))
@@ -413,7 +412,7 @@ HARMLESS = ("affiliation changed", "superseded", "cessation of operation", "priv
 
 
 def crl(*revoked: Revoked, issuer: pki.Cert | None = None, issued: datetime = ISSUED, **knobs: Any) -> bytes:
-    return pki.Crl(issuer or house().intermediate, issued, revoked, **knobs).der
+    return pki.Crl(issuer or issuing(), issued, revoked, **knobs).der
 
 
 def _lists(*lists: bytes) -> Made:
@@ -439,7 +438,7 @@ def _covering(*fields: bytes) -> Made:
 
 
 def _issuer_revoked(on: datetime, reason: str | None, *others: bytes) -> Made:
-    return _lists(*others, crl(Revoked(house().intermediate.number, on, reason), issuer=house().root))
+    return _lists(*others, crl(Revoked(issuing().number, on, reason), issuer=house().root))
 
 
 def _indirect(of: pki.Cert) -> bytes:
@@ -528,9 +527,9 @@ KEEPS: Cases = {
     "valid: clean lists for the whole chain": lambda: _lists(crl(), crl(issuer=house().root)),
     "valid: clean list that has run out": lambda: _clean(next_update=_LATER),
     "valid: list older than genTime": lambda: _clean(issued=STAMPED - DAY),
-    "valid: list of another issuer": lambda: _clean(issuer=house("B").intermediate),
+    "valid: list of another issuer": lambda: _clean(issuer=issuing("B")),
     "valid: list of another issuer that has the serial number": lambda: _revoked(
-        BEFORE, _KEY, issuer=house("B").intermediate
+        BEFORE, _KEY, issuer=issuing("B")
     ),
     "valid: list of the root that has the signer's serial number": lambda: _revoked(
         BEFORE, _KEY, issuer=house().root
@@ -544,7 +543,7 @@ KEEPS: Cases = {
     ),
     "valid: clean list of some reasons": lambda: _clean(issuing_point(pki.SOME_REASONS)),
     "valid: indirect list with the serial number of another issuer's": lambda: _lists(
-        _indirect(house("B").intermediate)
+        _indirect(issuing("B"))
     ),
     "valid: clean list with an unknown critical extension": lambda: _clean(pki.UNKNOWN_CRITICAL),
     "valid: signer revoked after genTime: superseded, and invalid since after": lambda: _listed(

@@ -1,5 +1,6 @@
 """The power of rules on scores, amounts and tests over tasks: against the powers that others compute."""
 
+import re
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -10,6 +11,7 @@ from scipy import stats
 
 from tests.conftest import run
 from toolkit.drafting import simulation
+from toolkit.drafting.outline import blank, scaffold
 from toolkit.drafting.power import Components, simulate
 from toolkit.drafting.simulation import Outcome, draw_sums
 from toolkit.errors import UsageError
@@ -19,62 +21,20 @@ from toolkit.rules.rulebook import RuleBook, load_rulebook
 TASKS, MANY = 40, 600
 
 
-def rules(count: str, scores: str = "", *, schedules: int = 1, test: str, more: str = "") -> RuleBook:
-    """Return rules on a difference of two arms with one seed, on forty tasks."""
-    success = count == "successes"
-    ends = '["-1", "1"]' if success or '"1"' in scores else '["-10", "10"]'
-    return load_rulebook(
-        f"""
-language = 1
-name = "mine"
-title = "Mine"
-deciding_roles = ["primary"]
-[words]
-arm = ["new", "old"]
-regime = ["standard"]
-pool = ["tasks"]
-{scores}
-[[matrix]]
-tier = 1
-condition = "main"
-noise = "none"
-arms = ["new", "old"]
-seeds = [0]
-for = ["H1"]
-[sets.main]
-where = {{ phase = "final", pool = "tasks", regime = "standard" }}
-tasks = {TASKS}
-schedules = {schedules}
-[endpoints.gap]
-title = "New minus old"
-register = "evaluations"
-outcome = {{ {"count" if success else "sum"} = "{count}", of = "episodes" }}
-set = "main"
-condition = "main"
-arms = ["new", "old"]
-seeds = [0]
-by = "seed"
-steps = [0]
-unit = "{"fraction" if success else f"{count}/episodes"}"
-range = {ends}
-{more}
-[rules.H1]
-kind = "hypothesis"
-title = "New is better"
-text = "It is."
-estimate = "gap"
-{'interval = "gap_95"' if "gap_95" in more else ""}
-[[rules.H1.criteria]]
-id = "found"
-text = "It is found."
-test = "{test}"
-"""
-    )
+def rules(
+    count: str, scores: tuple[int, int] | None = None, *, schedules: int = 1, test: str = "", more: str = ""
+) -> RuleBook:
+    """Return rules on a difference of two arms with one seed, on forty tasks, whose one test is another."""
+    scores = scores or ((0, 10) if count == "cost" else None)
+    design = replace(blank("mine"), seeds=(0,), tasks=TASKS, schedules=schedules, scores=scores)
+    text = scaffold(design, "me/mine")["prereg/mine/rules.toml"].partition("\n# More could be asked")[0]
+    text = re.sub(r"^threshold = .*\n", "", text, flags=re.MULTILINE)
+    text = text.replace('sum = "score"', f'sum = "{count}"').replace("score/episodes", f"{count}/episodes")
+    return load_rulebook(text.replace("lower(gap_95) > 0", test or "lower(gap_95) > 0") + more)
 
 
-T_INTERVAL = '[intervals.gap_95]\nendpoint = "gap"\nlevel = "0.95"\nmethod = "t over tasks"\n'
-TEST = '[tests.t]\nendpoint = "gap"\nmethod = "{}"\nalternative = "two-sided"\n'
-SCORES = '[scores]\nrange = ["0", "10"]\n'
+TEST = '\n[tests.t]\nendpoint = "gap"\nmethod = "{}"\nalternative = "two-sided"\n'
+SCORES = (0, 10)
 EPISODES = Outcome("score", 0.0, 10.0, 1.5, "given")
 
 
@@ -96,8 +56,7 @@ COST = Outcome("cost", 0.0, float("inf"), 1.0, "given")
     [(EPISODES, 0.0, 1), (EPISODES, 0.5, 4), (EPISODES, 1.0, 1), (COST, 0.5, 1)],
 )
 def test_the_power_of_a_rule_on_scores_or_amounts_is_that_of_a_paired_t_test(outcome, gap, schedules) -> None:
-    scores = SCORES if outcome is EPISODES else ""
-    book = rules(outcome.name, scores, schedules=schedules, test="lower(gap_95) > 0", more=T_INTERVAL)
+    book = rules(outcome.name, SCORES, schedules=schedules)
     components = Components({"gap": (5.0,)}, (0.0,), 0.0, 0.0, outcome=outcome)
     found = simulate(book, "H1", components, simulation.Design(gap, 0.0, 0.1, 1, None, MANY, 3))
     expected = t_power(gap, outcome.sd * (2 / schedules) ** 0.5, TASKS)
@@ -179,7 +138,7 @@ def test_episodes_have_the_mean_and_the_spread_that_are_said(outcome, mean, sd) 
 
 
 def test_a_score_beyond_its_range_is_refused() -> None:
-    book = rules("score", SCORES, test="lower(gap_95) > 0", more=T_INTERVAL)
+    book = rules("score", SCORES)
     components = Components({"gap": (5.0,)}, (0.0,), 0.0, 0.0, outcome=EPISODES)
     with pytest.raises(UsageError, match=r"means of score would leave \[0, 10\]"):
         simulate(book, "H1", components, simulation.Design(5.5, 0.0, 0.1, 1, None, 10, 3))
@@ -188,8 +147,9 @@ def test_a_score_beyond_its_range_is_refused() -> None:
 def test_scores_near_the_end_of_their_range_keep_the_effect_if_seeds_reach_two_spreads() -> None:
     """A normal model of the seeds: their t test, as where no range cuts them off."""
     effect = 0.05
-    more = T_INTERVAL.replace("over tasks", "over seeds")
-    book = rules("score", '[scores]\nrange = ["0", "1"]\n', test="lower(gap_95) > 0", more=more)
+    book = rules("score", (0, 1))
+    over_seeds = replace(book.intervals["gap_95"], method="t over seeds")
+    book = replace(book, intervals={"gap_95": over_seeds})
     outcome = Outcome("score", 0.0, 1.0, 0.1, "given")
     components = Components({"gap": (0.11,)}, (0.0,) * 2, 0.0, 0.0, outcome=outcome)
     design = simulation.Design(effect, 0.05, 0.25, 6, None, MANY, 3)

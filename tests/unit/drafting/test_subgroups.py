@@ -16,7 +16,6 @@ from tests.unit.drafting.test_importing import ARMS, SEEDS, TASKS, episodes, wri
 from tests.unit.site import test_decide_in_node as in_node
 from toolkit.errors import DamagedError, RuleError
 from toolkit.places import HOME_VARIABLE
-from toolkit.registers.columns import attributes_text, read_attributes
 from toolkit.registers.schema import TABLES
 from toolkit.registers.validation import check_rows
 from toolkit.rules.rulebook import load_rulebook
@@ -410,12 +409,6 @@ def test_attributes_are_canonical_texts_of_the_same_names(texts: list[str], prob
     check([texts[0], texts[0]])
     with pytest.raises(DamagedError, match=problem):
         check(texts)
-
-
-def test_attributes_are_read_as_they_were_written() -> None:
-    said = {"topic": "math", "difficulty": "hard"}
-    assert attributes_text(said) == '{"difficulty":"hard","topic":"math"}'
-    assert read_attributes(attributes_text(said)) == said
 
 
 def test_a_rehearsal_names_a_subgroup_that_the_pilot_leaves_empty(project: Path) -> None:

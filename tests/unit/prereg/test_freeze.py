@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import snapshot
 from tests.forge.pki import House, house
-from tests.forge.server import Authority, OpensslAuthority
+from tests.forge.server import Authority
 from tests.registrations import chained, rehash
 from tests.unit.decisions.study import RULES, rule
 from tests.unit.prereg import drafts
@@ -53,14 +53,6 @@ def test_a_frozen_registration_is_verified(draft, pair) -> None:
     assert result.document_sha256 == frozen.sha256 == load_registration(draft).sha256
     assert frozen.files == ("protocol.md", "rules.toml", "trust.toml")
     assert not is_draft(draft)
-
-
-def test_openssl_is_an_authority_like_any_other(draft, pair) -> None:
-    with OpensslAuthority() as server:
-        openssl = source(server, "OpenSSL")
-        freeze_with(draft, pair[0], openssl)
-    result = verify(draft, pair[0], openssl)
-    assert result.verdict == "verified", problems(result)
 
 
 def test_roots_that_nobody_knows_are_not_enough(frozen, pair) -> None:
