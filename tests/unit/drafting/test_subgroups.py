@@ -5,14 +5,13 @@ import shutil
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 from scipy import stats
 
 from tests.conftest import run
-from tests.unit.drafting.test_importing import ARMS, SEEDS, TASKS, episodes, write
+from tests.unit.drafting.test_importing import ARMS, SEEDS, TASKS, Row, decided, episodes, imported, write
 from tests.unit.site import test_decide_in_node as in_node
 from toolkit.errors import DamagedError, RuleError
 from toolkit.places import HOME_VARIABLE
@@ -21,7 +20,6 @@ from toolkit.registers.validation import check_rows
 from toolkit.rules.rulebook import load_rulebook
 from toolkit.verification.decidable import check_decidable
 
-Row = dict[str, Any]
 HARD, EASY = 7, 5
 SET = """
 [sets.hard]
@@ -151,15 +149,6 @@ def begun(project: Path, *changes: tuple[str, str], more: str = ENDPOINT) -> Non
     assert done.code == 0, done.err
 
 
-def imported(project: Path, rows: list[Row]) -> Any:
-    write(project / "log.csv", rows, "score")
-    return run("registers", "import", "mine", "log.csv", "--json")
-
-
-def decided(rule: str = "H2") -> Row:
-    return run("decide", rule, "--study", "mine", "--json").json()[0]
-
-
 def differences(rows: list[Row]) -> dict[str, list[int]]:
     """Return careful minus plain of each hard task, by seed."""
     won = {(row["strategy"], row["seed"], row["task"]): row["success"] for row in rows}
@@ -179,7 +168,7 @@ def test_a_new_study_writes_the_attribute_of_a_column(project: Path) -> None:
 
 
 def test_an_endpoint_on_some_tasks_is_their_episodes_mean_and_interval(study: Path) -> None:
-    decision, expected = decided(), differences(log())
+    decision, expected = decided("H2"), differences(log())
     assert decision["estimate"]["by_seed"] == {
         seed: round(float(Fraction(sum(of), HARD)), 5) for seed, of in expected.items()
     }
@@ -192,15 +181,15 @@ def test_an_endpoint_on_some_tasks_is_their_episodes_mean_and_interval(study: Pa
     (test,) = decision["tests"]
     assert (test["n"], test["differing"], test["p"]) == (7, 7, "1/64")
     assert decision["verdict"] == "pass"
-    whole = decided("H1")["estimate"]["by_seed"]
+    whole = decided()["estimate"]["by_seed"]
     assert whole == {seed: round(float(Fraction(sum(of), TASKS)), 5) for seed, of in expected.items()}
 
 
 def test_a_decision_names_the_files_that_chose_the_tasks(study: Path) -> None:
-    read = {one["config"]: one for one in decided()["registers"]}
+    read = {one["config"]: one for one in decided("H2")["registers"]}
     assert set(read) == {"runs", "evaluations", "episodes", "task_pools"}
     assert list(read["task_pools"]["files"]) == ["task_pools/tasks-00000-of-00001.parquet"]
-    assert "task_pools" not in {one["config"] for one in decided("H1")["registers"]}
+    assert "task_pools" not in {one["config"] for one in decided()["registers"]}
 
 
 def test_the_sql_of_an_endpoint_gives_the_counts_that_it_is_measured_on(study: Path) -> None:
@@ -237,7 +226,7 @@ def test_what_is_missing_or_left_out_counts_by_the_tasks_that_are_meant(project:
     done = imported(project, rows)
     assert done.code == 0, done.err
     kept = {seed: sum(of) - of[2] for seed, of in differences(log()).items()}
-    assert decided()["estimate"]["by_seed"] == {
+    assert decided("H2")["estimate"]["by_seed"] == {
         seed: round(float(Fraction(total, HARD - 1)), 5) for seed, total in kept.items()
     }
 
@@ -249,7 +238,7 @@ def test_more_missing_among_some_tasks_than_registered_leaves_them_undecided(pro
         row | {"success": "" if (row["task"], row["seed"]) == ("t2", 0) else row["success"]} for row in log()
     ]
     assert imported(project, rows).code == 0
-    assert decided("H1")["verdict"] != "not_evaluable"
+    assert decided()["verdict"] != "not_evaluable"
     assert decided("H2")["verdict"] == "not_evaluable"
 
 
@@ -265,9 +254,9 @@ def test_a_subgroup_of_another_size_is_not_decided(project, change, reason) -> N
     begun(project)
     done = imported(project, [change(row) for row in log()])
     assert done.code == 0, done.err
-    assert decided()["verdict"] == "not_evaluable"
+    assert decided("H2")["verdict"] == "not_evaluable"
     assert reason in run("decide", "H2", "--study", "mine").out
-    assert decided("H1")["verdict"] in {"pass", "miss"}
+    assert decided()["verdict"] in {"pass", "miss"}
 
 
 @pytest.mark.parametrize(
