@@ -1,7 +1,7 @@
 """What the project uses of vLLM, TRL, PEFT, fla and Ray: the table says which test meets the real one.
 
 Uses are read from the code: what is imported, attributes of what is imported, what a subclass takes from its
-base, attributes of the objects that `HELD` names, and arguments by name.
+base, and attributes of the objects that `HELD` names.
 """
 
 import ast
@@ -127,68 +127,31 @@ def inherited(tree: ast.Module, held: dict[str, str]) -> Iterator[tuple[str, str
                     yield f"self.{name}", f"{base}.{name}"
 
 
-def words_of(node: ast.expr, tree: ast.Module) -> set[str]:
-    """Return the names that a mapping of arguments has: a dictionary, or a name or call that gives one."""
-    if isinstance(node, ast.Dict):
-        own = {key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)}
-        merged = (value for key, value in zip(node.keys, node.values, strict=True) if key is None)
-        return own.union(*(words_of(value, tree) for value in merged))
-    if isinstance(node, ast.IfExp):
-        return words_of(node.body, tree) | words_of(node.orelse, tree)
-    if isinstance(node, ast.Call):
-        given = returned(ast.unparse(node.func).rpartition(".")[2])
-    else:
-        given = assigned(ast.unparse(node), tree)
-    return {word for value in given for word in words_of(value, tree)}
-
-
-def returned(function: str) -> Iterator[ast.expr]:
-    """Yield what the functions of a name return, wherever they are."""
-    for at in (at for tree in trees().values() for at in ast.walk(tree)):
-        if isinstance(at, ast.FunctionDef) and at.name == function:
-            yield from (here.value for here in ast.walk(at) if isinstance(here, ast.Return) and here.value)
-
-
-def assigned(name: str, tree: ast.Module) -> Iterator[ast.expr]:
-    """Yield what a file gives to a name, and for each `name["key"] = …` a dictionary of that key."""
-    for at in ast.walk(tree):
-        if isinstance(at, ast.Assign | ast.AnnAssign) and at.value is not None:
-            target = at.targets[0] if isinstance(at, ast.Assign) else at.target
-            if ast.unparse(target) == name:
-                yield at.value
-            elif isinstance(target, ast.Subscript) and ast.unparse(target.value) == name:
-                yield ast.Dict([target.slice], [at.value])
-
-
-def uses(path: str, tree: ast.Module) -> Iterator[tuple[str, set[str]]]:
-    """Yield every use in a file, with the arguments that it gives by name."""
+def uses(path: str, tree: ast.Module) -> Iterator[tuple[str, bool]]:
+    """Yield every use in a file, and whether it is a call with arguments by name."""
     mine = imports(tree)
     held = {**HELD, **HELD_IN.get(path, {}), **mine}
     inside = dict(inherited(tree, held))
     held |= inside
     for name in (*mine.values(), *inside.values(), *imported_by_name(tree)):
-        yield name, set()
+        yield name, False
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and (name := chain(node, held)) is not None:
-            yield name, set()
+            yield name, False
         if isinstance(node, ast.Call):
             # With `partial` a class is given some arguments before it is called.
             function = node.args[0] if ast.unparse(node.func) == "partial" else node.func
-            if (name := chain(function, held)) is not None:
-                for word in node.keywords:
-                    yield name, {word.arg} if word.arg else words_of(word.value, tree)
+            if node.keywords and (name := chain(function, held)) is not None:
+                yield name, True
 
 
 @cache
-def used() -> dict[str, set[str]]:
-    """Return every interface that the code uses, with its arguments by name."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for path, tree in trees().items():
-        for name, words in uses(path, tree):
-            found[name] |= words - OWN
-    found.pop("peft.PeftModel", None)  # what it is called with is its base's
-    links = {name for name in found if any(other.startswith(f"{name}.") for other in found)}
-    return {name: found[name] for name in sorted(found) if name not in links or found[name]}
+def used() -> list[str]:
+    """Return every interface that the code uses."""
+    found = {use for path, tree in trees().items() for use in uses(path, tree)}
+    names = {name for name, _ in found} - {"peft.PeftModel"}  # what it is called with is its base's
+    links = {name for name in names if any(other.startswith(f"{name}.") for other in names)}
+    return sorted(name for name in names if name not in links or (name, True) in found)
 
 
 def table() -> dict[str, dict[str, object]]:
@@ -201,11 +164,6 @@ def test_the_table_lists_what_is_used_and_nothing_else() -> None:
         "missing": [],
         "unused": [],
     }
-
-
-def test_the_table_lists_the_arguments_by_name() -> None:
-    listed = table()["arguments"]
-    assert {name: sorted(words) for name, words in used().items() if words} == listed
 
 
 @pytest.mark.parametrize(("interface", "shown_by"), sorted(table()["interfaces"].items()))

@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -160,20 +162,43 @@ def unpack(wheel: Path, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def installed(wheel: Path, tmp_path: Path) -> Run:
-    """Return what runs the package as it was installed, from an empty folder."""
+def python(wheel: Path, tmp_path: Path) -> Run:
+    """Return what runs Python in an empty folder, with the package as it was installed."""
     unpack(wheel, tmp_path)
     (tmp_path / "empty").mkdir()
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site-packages")}
     environment.pop("TOOLKIT_HOME", None)
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "toolkit", *arguments]
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, *map(str, arguments)]
         return subprocess.run(
             command, cwd=tmp_path / "empty", env=environment, capture_output=True, text=True, check=False
         )
 
     return run
+
+
+@pytest.fixture
+def installed(python: Run) -> Run:
+    """Return what runs its commands there."""
+    return partial(python, "-m", "toolkit")
+
+
+def test_a_program_decides_and_explains_from_an_empty_folder(python: Run) -> None:
+    program = (
+        "import toolkit; print(toolkit.__file__); print(toolkit.decide('H2a').verdict);"
+        "print(toolkit.explain('H2a').endpoints[0].id); print(toolkit.verify('paired-rollouts').verdict)"
+    )
+    place, *said = python("-c", program).stdout.split()
+    assert "site-packages" in place
+    assert said == ["miss", "c2_auc", "incomplete"]
+
+
+def test_the_notebooks_first_half_runs_from_an_empty_folder_with_the_core_alone(python: Run) -> None:
+    notebook = CHECKOUT / "examples/notebook/learning_curves.ipynb"
+    said = python("-P", CHECKOUT / "tests/notebook.py", notebook, 7).stdout
+    assert "mean 71/1920 = 0.03698" in said
+    assert re.findall(r"^(\d) ", said, re.MULTILINE) == ["2", "3", "4", "5", "6"]
 
 
 def test_an_installed_package_decides_verifies_and_asks_from_an_empty_folder(installed: Run) -> None:

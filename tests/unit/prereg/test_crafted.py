@@ -15,7 +15,7 @@ import pytest
 
 from tests.conftest import CHECKOUT
 from tests.forge import der
-from tests.forge.case import also, by, embedding, given, judged, recipe, verified
+from tests.forge.case import also, by, embedding, given, issuing, judged, recipe, verified
 from tests.forge.defects import CASES, CHECKS, Case
 from tests.forge.defects_chain import ISSUED, SECOND, crl
 from tests.forge.keys import Scheme
@@ -82,8 +82,8 @@ def test_openssl_accepts_what_is_called_valid(name) -> None:
     assert ask(GIVEN_TIME, question) == (case.beyond_openssl is None, None), case.beyond_openssl
 
 
-# What the message must say, so that the reader knows what to do.
-MESSAGES = {
+# What must be said, so that the reader knows what to do; and of what is unusual.
+SAID = {
     "empty": "empty",
     "PEM": "PEM",
     "base64 in lines": "base64",
@@ -102,8 +102,7 @@ MESSAGES = {
     "another root pinned": "Forge Root B",
     "signer expired at genTime": "expired",
     "signer revoked before genTime: key compromise": "2024-01-31",
-}
-NOTES = {
+    # In notes.
     "valid: granted with modifications": "modifications",
     "valid: unsigned attribute": "unsigned attributes",
     "valid: ESS v1": "SHA-1",
@@ -114,14 +113,10 @@ NOTES = {
 }
 
 
-@pytest.mark.parametrize("name", MESSAGES)
-def test_a_message_says_what_was_found(name) -> None:
-    assert MESSAGES[name] in verdict_of(built(name)).message
-
-
-@pytest.mark.parametrize("name", NOTES)
-def test_a_note_says_what_is_unusual(name) -> None:
-    assert NOTES[name] in " | ".join(verdict_of(built(name)).notes)
+@pytest.mark.parametrize("name", SAID)
+def test_a_verdict_says_what_was_found(name) -> None:
+    verdict = verdict_of(built(name))
+    assert SAID[name] in " | ".join((verdict.message, *verdict.notes))
 
 
 REVOCATION = {
@@ -156,50 +151,6 @@ def test_only_a_list_that_can_vouch_vouches(name) -> None:
 )
 def test_a_list_vouches_only_for_older_tokens_and_not_before_its_time(issued, at, known) -> None:
     assert known in verdict_of(verified(given(Recipe(), crls=(crl(issued=issued),), at=at))).revocation
-
-
-def test_a_list_of_an_authority_that_signs_none_is_not_used() -> None:
-    issuer = authority("Forge Listless", house().root, usages=("certificate_signing",))
-    case = verified(given(Recipe(signer=stamper("Forge Unlisted", issuer)), crls=(crl(issuer=issuer),)))
-    assert verdict_of(case).revocation == "not checked"
-
-
-def test_further_certificates_that_are_named_are_those_of_the_chain() -> None:
-    for house_of_further, failed in (("A", None), ("B", "chain")):
-        further = Ess(house(house_of_further).intermediate.der)
-        case = verified(Recipe(ess=(Ess(house().signer.der), further)))
-        assert verdict_of(case).failed_check == failed
-
-
-def test_an_attribute_whose_first_value_is_right_has_no_second_one() -> None:
-    values = (CONTENT_TYPE, (der.oid(TST_INFO), der.oid(f"{TST_INFO}.1")))
-    assert verdict_of(verified(Recipe(values=(values,)))).failed_check == "signed_attributes"
-
-
-def test_a_self_issued_authority_does_not_lengthen_its_path() -> None:
-    top = root("Forge Short", path_length=1)
-    old = authority("Forge Rolling", top, "rsa-2048")
-    signer = stamper("Forge Rolled", authority("Forge Rolling", old, serial=7))
-    case = verified(given(Recipe(signer=signer), roots=(top.der,)))
-    assert verdict_of(case).verdict == "verified"
-
-
-def test_an_authority_for_web_servers_alone_issues_no_stampers() -> None:
-    issuer = authority("Forge Web", house().root, purposes=(SERVER_AUTH,))
-    case = verified(Recipe(signer=stamper("Forge Stray", issuer)))
-    assert verdict_of(case).failed_check == "chain"
-    pinned = case.material | {"roots": (issuer.der,)}
-    assert verdict_of(replace(case, material=pinned)).verdict == "verified"
-
-
-def test_a_reply_does_not_grant_and_fail() -> None:
-    assert verdict_of(verified(Recipe(failure=14))).failed_check == "status"
-
-
-def test_padding_of_bits_is_zero() -> None:
-    check_der(b"\x03\x02\x01\x02")
-    with pytest.raises(Refused, match="DER writes otherwise"):
-        check_der(b"\x03\x02\x01\x03")
 
 
 def test_no_byte_of_a_token_can_be_changed() -> None:
@@ -251,6 +202,7 @@ VERIFIED = TokenVerdict("verified", None, None, "")
         b"\x02\x02\xff\x80",  # a negative integer with a needless byte
         b"\x06\x01\x80",
         b"\x03\x02\x08\x00",
+        b"\x03\x02\x01\x03",  # padding of bits that is not zero
     ],
 )
 def test_a_form_that_der_does_not_have_is_refused(raw) -> None:
@@ -258,9 +210,11 @@ def test_a_form_that_der_does_not_have_is_refused(raw) -> None:
         check_der(raw)
 
 
-def test_unusual_forms_that_der_has_are_read() -> None:
-    for raw in (b"\x9f\x1f\x00", b"\x9f\x81\x00\x00", b"\x02\x02\xff\x7f"):
-        check_der(raw)
+@pytest.mark.parametrize(
+    "raw", [b"\x9f\x1f\x00", b"\x9f\x81\x00\x00", b"\x02\x02\xff\x7f", b"\x03\x02\x01\x02"]
+)
+def test_unusual_forms_that_der_has_are_read(raw) -> None:
+    check_der(raw)
 
 
 def test_too_many_elements_are_refused_before_they_are_counted_one_by_one() -> None:
@@ -286,10 +240,38 @@ def _insisting() -> TokenVerdict:
     return judged(by(signer, scheme=Scheme("pss", "sha512"), digest="sha512"))
 
 
+def _rolled() -> TokenVerdict:
+    """A self-issued authority, which does not lengthen its path."""
+    top = root("Forge Short", path_length=1)
+    old = authority("Forge Rolling", top, "rsa-2048")
+    signer = stamper("Forge Rolled", authority("Forge Rolling", old, serial=7))
+    return judged(by(signer), roots=(top.der,))
+
+
+def _below(*, is_pinned: bool = False) -> TokenVerdict:
+    """A token of a signer below an authority for web servers, which is pinned itself or not."""
+    issuer = authority("Forge Web", house().root, purposes=(SERVER_AUTH,))
+    return judged(by(stamper("Forge Stray", issuer)), roots=(issuer.der if is_pinned else house().root.der,))
+
+
+def _unlisted() -> TokenVerdict:
+    issuer = authority("Forge Listless", house().root, usages=("certificate_signing",))
+    return judged(by(stamper("Forge Unlisted", issuer)), crls=(crl(issuer=issuer),))
+
+
+def _further(label: str) -> TokenVerdict:
+    """A token whose signed attributes name a further certificate."""
+    return judged(recipe(ess=(Ess(house().signer.der), Ess(issuing(label).der))))
+
+
 TWO_VALUES = attribute("1.3.6.1.4.1.99999.7", der.integer(1), der.integer(2))
 # By verdict and the check that it comes from.
 EDGES: dict[tuple[str, str | None], dict[str, Callable[[], TokenVerdict]]] = {
     ("verified", None): {
+        "a self-issued authority below a short path": _rolled,
+        "an authority for web servers alone, pinned": lambda: _below(is_pinned=True),
+        "it says: revocation not checked": _unlisted,
+        "a further certificate of the chain": lambda: _further("A"),
         "an unknown attribute of several values": lambda: judged(also(TWO_VALUES)),
         "it says: was taken off the revocation list again": lambda: _with_list(
             revoked=(Revoked(house().signer.number, AFTER, "remove from list"),)
@@ -301,7 +283,12 @@ EDGES: dict[tuple[str, str | None], dict[str, Callable[[], TokenVerdict]]] = {
             recipe(imprint_digest="sha512"), document=None, digest=("sha256", bytes(32))
         ),
     },
+    ("not_verified", "chain"): {
+        "an authority for web servers alone": _below,
+        "a further certificate of another chain": lambda: _further("B"),
+    },
     ("not_verified", "status"): {
+        "a failure beside what is granted": lambda: judged(recipe(failure=14)),
         "it says: the reply has more parts": lambda: judged(der.with_more(recipe().make(), der.NULL)),
     },
     ("not_verified", "structure"): {
@@ -310,6 +297,9 @@ EDGES: dict[tuple[str, str | None], dict[str, Callable[[], TokenVerdict]]] = {
         "a more absurd accuracy": lambda: judged(recipe(accuracy=accuracy(10**14))),
     },
     ("not_verified", "signed_attributes"): {
+        "a content type of which the first value is right": lambda: judged(
+            recipe(values=((CONTENT_TYPE, (der.oid(TST_INFO), der.oid(f"{TST_INFO}.1"))),))
+        ),
         "it says: signed attribute message_digest is missing": lambda: judged(
             recipe(values=((MESSAGE_DIGEST, (der.tlv(0x0C, b"x" * 32),)),))
         ),
@@ -331,7 +321,8 @@ def test_an_edge_gets_its_verdict(expected, edge) -> None:
     verdict = EDGES[expected][edge]()
     assert (verdict.verdict, verdict.failed_check) == expected, verdict.message
     if edge.startswith("it says: "):
-        assert edge.removeprefix("it says: ") in " ".join((verdict.message, *verdict.notes))
+        said = " ".join((verdict.message, *verdict.notes, f"revocation {verdict.revocation}"))
+        assert edge.removeprefix("it says: ") in said
 
 
 # --------------------------------------------------------------------------------------------- registrations
