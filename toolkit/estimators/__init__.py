@@ -1,5 +1,10 @@
 """Numbers in, numbers out: plain arrays, plain numbers, and a source for every formula.
 
+For all of them: letters in brackets are shapes, (S, T) of seeds and tasks, G rollouts of a group, P
+coordinates of a gradient, B resamples. `level` is a confidence level in (0, 1), `resamples` a number >= 1,
+`rng_seed` an explicit seed >= 0: the same seed gives the same draws. ValueError says what does not fit: a
+shape, too few of something, a value that is missing or not finite, a number outside its range.
+
 Names are loaded when they are used: a verdict needs few of them.
 """
 
@@ -7,15 +12,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolkit.estimators.advantages import group_gradient, leave_one_out, mean_centred, standardized
+    from toolkit.estimators.advantages import (
+        group_gradient,
+        importance_weights,
+        leave_one_out,
+        mean_centred,
+        standardized,
+    )
     from toolkit.estimators.bootstrap import (
         bootstrap_variance,
         counted_bootstrap,
         crossed_bootstrap,
         crossed_bootstraps,
+        draw_seeds,
         draw_tasks,
         draw_weights,
         nested_bootstrap,
+        percentile_interval,
         seed_enumerated_bootstrap,
     )
     from toolkit.estimators.clustered import clustered_bca_interval, clustered_t_interval
@@ -48,9 +61,7 @@ if TYPE_CHECKING:
         t_interval,
         t_quantile,
     )
-    from toolkit.estimators.seedwise import draw_seeds, percentile_interval
     from toolkit.estimators.signal import signal_interval, signal_variance
-    from toolkit.estimators.sizes import contrast_replicates, effective_group_size, equal_variance_batch
     from toolkit.estimators.taskwise import (
         debiased_between_share,
         noise_within_share,
@@ -61,7 +72,10 @@ if TYPE_CHECKING:
     )
     from toolkit.estimators.theory import (
         bandit,
+        contrast_replicates,
         contrast_variance,
+        effective_group_size,
+        equal_variance_batch,
         exact_condition,
         exact_conditions,
         orthogonal_condition,
@@ -70,10 +84,8 @@ if TYPE_CHECKING:
         spurious_rate,
         success_probability,
     )
-    from toolkit.estimators.weights import importance_weights
 
-__all__ = ["group_gradient", "leave_one_out", "mean_centred", "standardized"]
-__all__ += ["importance_weights"]
+__all__ = ["group_gradient", "importance_weights", "leave_one_out", "mean_centred", "standardized"]
 __all__ += ["bootstrap_variance", "counted_bootstrap", "crossed_bootstrap", "crossed_bootstraps"]
 __all__ += ["draw_tasks", "draw_weights", "nested_bootstrap", "seed_enumerated_bootstrap"]
 __all__ += ["clustered_bca_interval", "clustered_t_interval"]
@@ -96,17 +108,7 @@ __all__ += ["reward_contrast", "spurious_rate", "success_probability"]
 if not TYPE_CHECKING:  # a type checker reads the imports above
     # What a verdict reads comes first.
     _MODULES = ("curves", "bootstrap", "advantages", "luck", "theory", "moments", "secondary", "taskwise")
-    _MODULES += (
-        "clustered",
-        "coordinates",
-        "coupling",
-        "drifts",
-        "exact_tests",
-        "seedwise",
-        "signal",
-        "sizes",
-    )
-    _MODULES += ("weights",)
+    _MODULES += ("clustered", "coordinates", "coupling", "drifts", "exact_tests", "signal")
 
     def __getattr__(name: str) -> Any:
         """Return an estimator; its module is imported now."""

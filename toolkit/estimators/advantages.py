@@ -1,4 +1,4 @@
-"""Advantages: a rollout's reward against its siblings'."""
+"""Advantages: a rollout's reward against its siblings'; and what a rollout of another policy weighs."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,19 +9,10 @@ SMALLEST_GROUP = 2
 
 
 def mean_centred(rewards: ArrayLike) -> NDArray[np.float64]:
-    """Reward minus the group's mean, own reward included.
+    """Rewards (..., G), G >= 2, a group along the last axis, minus the group's mean, own reward included.
 
-    Args:
-        rewards: shape (..., G), G >= 2; a group along the last axis.
-
-    Returns:
-        Advantages, shape (..., G).
-
-    Raises:
-        ValueError: a group of one, or a reward that is not finite.
-
-    Source:
-        Paper eq:advantages, left. The expected group gradient is (G - 1)/G of the true one (prop:unbiased).
+    Source: paper eq:advantages, left. The expected group gradient is (G - 1)/G of the true one
+    (prop:unbiased).
     """
     r = _groups(rewards)
     centred: NDArray[np.float64] = r - r.mean(axis=-1, keepdims=True)
@@ -29,19 +20,9 @@ def mean_centred(rewards: ArrayLike) -> NDArray[np.float64]:
 
 
 def leave_one_out(rewards: ArrayLike) -> NDArray[np.float64]:
-    """Reward minus the mean of the siblings; unbiased under both designs.
+    """Rewards (..., G), G >= 2, minus the mean of the siblings: G/(G - 1) times the mean-centred ones.
 
-    Args:
-        rewards: shape (..., G), G >= 2.
-
-    Returns:
-        Advantages, shape (..., G): G/(G - 1) times the mean-centred ones.
-
-    Raises:
-        ValueError: as `mean_centred`.
-
-    Source:
-        Paper prop:unbiased.
+    Source: paper prop:unbiased, under both designs.
     """
     r = _groups(rewards)
     size = r.shape[-1]
@@ -50,20 +31,11 @@ def leave_one_out(rewards: ArrayLike) -> NDArray[np.float64]:
 
 
 def standardized(rewards: ArrayLike, epsilon: float = EPSILON) -> NDArray[np.float64]:
-    """Mean-centred reward over the group's sample standard deviation plus epsilon.
+    """Mean-centred rewards (..., G), G >= 2, over the group's sample standard deviation plus `epsilon` > 0.
 
-    Args:
-        rewards: shape (..., G), G >= 2.
-        epsilon: added to the standard deviation, > 0; a constant group has advantages of zero.
+    A constant group has advantages of zero.
 
-    Returns:
-        Advantages, shape (..., G).
-
-    Raises:
-        ValueError: as `mean_centred`, or an epsilon that is not positive.
-
-    Source:
-        Paper eq:advantages, right; sample deviation (ddof 1) and ε = 1e-4, as in sec:spurious.
+    Source: paper eq:advantages, right; sample deviation (ddof 1) and ε = 1e-4, as in sec:spurious.
     """
     if not epsilon > 0:
         raise ValueError(f"epsilon is positive, found {epsilon}")
@@ -76,20 +48,9 @@ def standardized(rewards: ArrayLike, epsilon: float = EPSILON) -> NDArray[np.flo
 
 
 def group_gradient(advantages: ArrayLike, scores: ArrayLike) -> NDArray[np.float64]:
-    """A group's gradient estimate, the mean of advantage times score.
+    """A group's gradient (P,): the mean of advantages (G,) times scores ∇ log π (G, P), in their unit.
 
-    Args:
-        advantages: shape (G,).
-        scores: ∇ log π of each rollout, shape (G, P).
-
-    Returns:
-        Gradient, shape (P,), in the unit of the scores.
-
-    Raises:
-        ValueError: shapes that do not fit.
-
-    Source:
-        Paper eq:g.
+    Source: paper eq:g.
     """
     a, s = np.asarray(advantages, dtype=float), np.asarray(scores, dtype=float)
     if a.ndim != 1 or s.ndim != 2 or len(a) != len(s) or not len(a):  # noqa: PLR2004 - a matrix
@@ -105,3 +66,32 @@ def _groups(rewards: ArrayLike) -> NDArray[np.float64]:
     if not np.isfinite(r).all():
         raise ValueError("a reward is not finite")
     return r
+
+
+MASK, TRUNCATE = "sequence_mask", "sequence_truncate"
+OF_ROLLOUTS = (MASK, TRUNCATE)
+"""What becomes of a whole rollout's ratio above the bound."""
+
+
+def importance_weights(log_ratios: ArrayLike, *, level: str = MASK, most: float = 3.0) -> NDArray[np.float64]:
+    """Importance weights w = exp Σ_t (log π(y_t) - log μ(y_t)) of rollouts that μ sampled, bounded above.
+
+    Where no ratio is above the bound, the mean of w f under μ is that of f under π. An advantage compares a
+    rollout with siblings that μ sampled, too: w weighs the rollout alone.
+
+    Args:
+        log_ratios: each rollout's sum over the tokens that the sampler chose, any shape; nothing is -inf.
+        level: `sequence_mask` makes a ratio above the bound 0, `sequence_truncate` makes it the bound.
+        most: the bound, > 0.
+
+    Source: paper sec:discussion, "Importance weighting", and app:training: "sequence-level mask, upper bound
+    3, no lower bound"; trl 1.12.0, `GRPOTrainer`.
+    """
+    logs = np.asarray(log_ratios, dtype=float)
+    if level not in OF_ROLLOUTS:
+        raise ValueError(f"expected {' or '.join(OF_ROLLOUTS)}, found {level!r}")
+    if not most > 0 or np.isnan(logs).any():
+        raise ValueError("a bound lies above zero, and a ratio is a number")
+    with np.errstate(over="ignore"):
+        ratios = np.exp(logs)
+    return np.where(ratios > most, 0.0 if level == MASK else most, ratios)

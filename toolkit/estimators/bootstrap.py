@@ -26,57 +26,31 @@ LARGEST_WHOLE = 2**53
 
 @dataclass(frozen=True)
 class BootstrapWeights:
-    """One set of resamples, to be shared by every endpoint on the same seeds and tasks.
+    """One set of resamples, to be shared by every endpoint on the same seeds and tasks."""
 
-    Args:
-        seeds: weight of each seed pair in each resample, shape (B, S); rows sum to one.
-        tasks: weight of each task in each resample, shape (B, T); rows sum to one.
-        rng_seed: seed that the resamples were drawn with.
-    """
-
-    seeds: NDArray[np.float64]
-    tasks: NDArray[np.float64]
-    rng_seed: int
+    seeds: NDArray[np.float64]  # weight of each seed pair in each resample, shape (B, S); rows sum to one
+    tasks: NDArray[np.float64]  # weight of each task in each resample, shape (B, T); rows sum to one
+    rng_seed: int  # seed that the resamples were drawn with
 
 
 @dataclass(frozen=True)
 class BootstrapInterval:
-    """A percentile interval of the mean difference.
+    """A percentile interval of the mean difference."""
 
-    Args:
-        estimate: mean difference, in the unit of the differences.
-        low: lower end.
-        high: upper end.
-        low_error: Monte Carlo standard error of the lower end; None where it is not estimated.
-        high_error: Monte Carlo standard error of the upper end; None where it is not estimated.
-        level: confidence level.
-        unit: what was resampled.
-    """
-
-    estimate: float
-    low: float
-    high: float
-    low_error: float | None
-    high_error: float | None
-    level: float
-    unit: str
+    estimate: float  # mean difference, in the unit of the differences
+    low: float  # lower end
+    high: float  # upper end
+    low_error: float | None  # Monte Carlo standard error of the lower end; None where it is not estimated
+    high_error: float | None  # Monte Carlo standard error of the upper end; None where it is not estimated
+    level: float  # confidence level
+    unit: str  # what was resampled
 
 
 def draw_weights(seeds: int, tasks: int, resamples: int, rng_seed: int) -> BootstrapWeights:
-    """Draw resamples of seed pairs and tasks, each with replacement and independent of the other.
+    """Draw resamples of S >= 2 seed pairs and T >= 2 tasks, with replacement, independent of each other.
 
-    Args:
-        seeds: seed pairs, S >= 2.
-        tasks: tasks, T >= 2.
-        resamples: resamples, B >= 1.
-        rng_seed: explicit seed, >= 0; the same seed gives the same weights.
-
-    Raises:
-        ValueError: fewer than two seeds or tasks, or no resample.
-
-    Source:
-        Registered analysis plan: 10,000 resamples; seeds with replacement as (paired, independent) pairs;
-        tasks with replacement with all their schedules.
+    Source: registered analysis plan: 10,000 resamples; seeds with replacement as (paired, independent) pairs;
+    tasks with replacement with all their schedules.
     """
     if min(seeds, tasks) < SMALLEST_SAMPLE or resamples < 1:
         raise ValueError(
@@ -88,21 +62,11 @@ def draw_weights(seeds: int, tasks: int, resamples: int, rng_seed: int) -> Boots
 
 
 def draw_tasks(tasks: int, resamples: int, rng_seed: int) -> NDArray[np.float64]:
-    """Draw tasks with replacement.
+    """Draw T >= 2 tasks with replacement, as `draw_weights` draws them with this seed.
 
-    Args:
-        tasks: how many there are, T >= 2.
-        resamples: resamples, B >= 1.
-        rng_seed: explicit seed, >= 0; the same seed gives the tasks that `draw_weights` draws with it.
+    Returns how often each task occurs in each resample, shape (B, T): whole numbers; rows sum to T.
 
-    Returns:
-        How often each task occurs in each resample, shape (B, T): whole numbers; rows sum to T.
-
-    Raises:
-        ValueError: fewer than two tasks, or no resample.
-
-    Source:
-        As `draw_weights`.
+    Source: as `draw_weights`.
     """
     if tasks < SMALLEST_SAMPLE or resamples < 1:
         raise ValueError(f"expected two tasks and a resample at least, found {tasks} and {resamples}")
@@ -113,17 +77,10 @@ def draw_tasks(tasks: int, resamples: int, rng_seed: int) -> NDArray[np.float64]
 def crossed_bootstrap(differences: ArrayLike, weights: BootstrapWeights, level: float) -> BootstrapInterval:
     """Percentile interval with one draw of tasks shared by all seeds: the registered interval.
 
-    Args:
-        differences: paired minus independent, shape (S, T): seed pair, task.
-        weights: resamples for S seeds and T tasks.
-        level: confidence level, in (0, 1).
+    `differences` are paired minus independent, shape (S, T): seed pair, task; `weights` are for S and T.
 
-    Raises:
-        ValueError: shapes that do not fit, a difference that is not finite, or a level outside (0, 1).
-
-    Source:
-        Paper sec:protocol, "Evaluation". Crossed, because every run is evaluated on the same tasks and
-        schedules.
+    Source: paper sec:protocol, "Evaluation". Crossed, because every run is evaluated on the same tasks and
+    schedules.
     """
     return crossed_bootstraps([differences], weights, level)[0]
 
@@ -131,22 +88,11 @@ def crossed_bootstrap(differences: ArrayLike, weights: BootstrapWeights, level: 
 def crossed_bootstraps(
     tables: Sequence[ArrayLike], weights: BootstrapWeights, level: float
 ) -> tuple[BootstrapInterval, ...]:
-    """The registered intervals of several endpoints that share their resamples.
+    """The intervals of `crossed_bootstrap` for tables that share their resamples, in order, to rounding.
 
-    Args:
-        tables: one table an endpoint, each of paired minus independent, shape (S, T): seed pair, task.
-        weights: resamples for S seeds and T tasks.
-        level: confidence level, in (0, 1).
+    One matrix product serves all endpoints; it takes E × S × B numbers of memory for E tables.
 
-    Returns:
-        One interval a table, in order: those of `crossed_bootstrap` table by table, to rounding.
-
-    Raises:
-        ValueError: as `crossed_bootstrap`, for any of the tables.
-
-    Source:
-        As `crossed_bootstrap`. One matrix product serves all endpoints; it takes E × S × B numbers of memory
-        for E tables.
+    Source: as `crossed_bootstrap`.
     """
     checked = [_differences(table, level) for table in tables]
     fitting = (weights.seeds.shape[1], weights.tasks.shape[1])
@@ -168,17 +114,9 @@ def nested_bootstrap(
 ) -> BootstrapInterval:
     """Percentile interval with tasks drawn anew for every drawn seed: the other reading, shown beside.
 
-    Args:
-        differences: paired minus independent, shape (S, T).
-        resamples: resamples, B >= 1.
-        rng_seed: explicit seed, >= 0.
-        level: confidence level, in (0, 1).
+    `differences` are paired minus independent, shape (S, T).
 
-    Raises:
-        ValueError: as `crossed_bootstrap` and `draw_weights`.
-
-    Source:
-        Registered analysis plan, read seed by seed.
+    Source: registered analysis plan, read seed by seed.
     """
     d = _differences(differences, level)
     seeds, tasks = d.shape
@@ -194,20 +132,12 @@ def nested_bootstrap(
 
 
 def bootstrap_variance(differences: ArrayLike) -> tuple[float, float]:
-    """Variance of the bootstrap mean, crossed and nested, in closed form: a check without random numbers.
+    """Variance of the bootstrap mean of differences (S, T), crossed and nested, without random numbers.
 
-    Args:
-        differences: paired minus independent, shape (S, T).
+    Crossed v_seed/S + v_task/T + v_resid/(ST), and nested v_seed/S + (mean within-seed variance)/(ST), with
+    plug-in variances (divisor n), in squared units.
 
-    Returns:
-        Crossed v_seed/S + v_task/T + v_resid/(ST), and nested v_seed/S + (mean within-seed variance)/(ST),
-        with plug-in variances (divisor n), in squared units.
-
-    Raises:
-        ValueError: fewer than two seeds or tasks, or a difference that is not finite.
-
-    Source:
-        Moments of multinomial weights; exact for infinitely many resamples.
+    Source: moments of multinomial weights; exact for infinitely many resamples.
     """
     d = _differences(differences, 0.5)
     seeds, tasks = d.shape
@@ -221,18 +151,11 @@ def bootstrap_variance(differences: ArrayLike) -> tuple[float, float]:
 def seed_enumerated_bootstrap(
     differences: ArrayLike, weights: BootstrapWeights, level: float
 ) -> BootstrapInterval:
-    """The crossed interval with every draw of seeds listed instead of sampled: less Monte Carlo noise.
+    """The crossed interval of differences (S, T), S <= 8, with every draw of seeds listed instead of sampled.
 
-    Args:
-        differences: paired minus independent, shape (S, T), S <= 8.
-        weights: resamples; only the task weights are used.
-        level: confidence level, in (0, 1).
+    There is less Monte Carlo noise; only the task weights are used.
 
-    Raises:
-        ValueError: as `crossed_bootstrap`, or more than eight seeds.
-
-    Source:
-        The S^S equally likely draws of seeds, grouped by how often each seed occurs.
+    Source: the S^S equally likely draws of seeds, grouped by how often each seed occurs.
     """
     d = _differences(differences, level)
     seeds = len(d)
@@ -261,9 +184,14 @@ def _differences(differences: ArrayLike, level: float) -> NDArray[np.float64]:
         raise ValueError(f"expected seed pairs × tasks, two of each at least, found shape {d.shape}")
     if not np.isfinite(d).all():
         raise ValueError("a difference is missing or not finite")
+    check_level(level)
+    return d
+
+
+def check_level(level: float) -> None:
+    """Check that a confidence level lies between zero and one."""
     if not 0 < level < 1:
         raise ValueError(f"a level lies between 0 and 1, found {level}")
-    return d
 
 
 def _counts(rng: np.random.Generator, size: int, resamples: int) -> NDArray[np.float64]:
@@ -283,16 +211,9 @@ def _tails(level: float) -> tuple[float, float]:
 def percentiles(
     estimates: Sequence[float], means: NDArray[np.float64], level: float, unit: str
 ) -> tuple[BootstrapInterval, ...]:
-    """Percentile intervals of numbers found on every resample.
+    """Percentile intervals of E estimates by their numbers on each resample, shape (E, B), sorted in place.
 
-    Args:
-        estimates: what was measured, E of them.
-        means: the numbers on each resample, shape (E, B); sorted in place.
-        level: confidence level, in (0, 1).
-        unit: what was resampled.
-
-    Returns:
-        One interval a row, its ends' errors from the slope of the order statistics around them.
+    The ends' errors come from the slope of the order statistics around them.
     """
     shares = _tails(level)
     errors = [math.sqrt(means.shape[1] * tail * (1 - tail)) for tail in shares]
@@ -303,15 +224,10 @@ def percentiles(
 def ends_at(
     means: NDArray[np.float64], below: Sequence[float], errors_below: Sequence[float]
 ) -> list[tuple[float, float, float, float]]:
-    """Ends of intervals that have given shares of the resamples below them.
+    """Ends of intervals of numbers (E, B), sorted in place, with given shares of the resamples below them.
 
-    Args:
-        means: numbers on each resample, shape (E, B); sorted in place.
-        below: share of the resamples below the lower and the upper end.
-        errors_below: Monte Carlo standard errors of those shares, times B.
-
-    Returns:
-        Lower and upper end and their errors, a row each.
+    `errors_below` are the shares' Monte Carlo standard errors, times B. Returns lower and upper end and their
+    errors, a row each.
     """
     last = means.shape[1] - 1
     positions: list[int] = []
@@ -341,25 +257,13 @@ def ends_at(
 def counted_bootstrap(
     numerators: ArrayLike, denominator: int, weights: BootstrapWeights, level: float
 ) -> BootstrapInterval:
-    """The interval of `crossed_bootstrap` for differences that share a denominator.
+    """The interval of `crossed_bootstrap` for whole numerators (S, T) that share a denominator >= 1.
 
     A resample's sum over seeds and tasks is a whole number and exact in any order of summation, which a
-    matrix product chooses by processor. Only the percentile and one division round.
+    matrix product chooses by processor: only the percentile and one division round. Sums beyond 2^53 are
+    refused.
 
-    Args:
-        numerators: whole numbers, shape (S, T): the difference of a seed pair on a task, times `denominator`.
-        denominator: what they are divided by, >= 1.
-        weights: resamples for S seeds and T tasks.
-        level: confidence level, in (0, 1).
-
-    Returns:
-        The interval, in the unit of the differences.
-
-    Raises:
-        ValueError: as `crossed_bootstrap`; a numerator that is not whole; sums beyond 2^53.
-
-    Source:
-        Paper sec:protocol, "Evaluation", as `crossed_bootstrap`.
+    Source: paper sec:protocol, "Evaluation", as `crossed_bootstrap`.
     """
     table = np.asarray(numerators, dtype=float)
     size = weights.seeds.shape[1] * weights.tasks.shape[1]
@@ -387,3 +291,26 @@ def divided(interval: BootstrapInterval, denominator: int) -> BootstrapInterval:
         low_error=None if interval.low_error is None else interval.low_error / denominator,
         high_error=None if interval.high_error is None else interval.high_error / denominator,
     )
+
+
+def draw_seeds(seeds: int, resamples: int, rng_seed: int) -> NDArray[np.int64]:
+    """Draw S >= 2 seeds with replacement, as `draw_weights` draws seed pairs with the seed: positions (B, S).
+
+    Source: Efron, "Bootstrap methods: another look at the jackknife", Annals of Statistics 7 (1979).
+    """
+    if seeds < SMALLEST_SAMPLE or resamples < 1:
+        raise ValueError(f"expected two seeds and a resample at least, found {seeds} and {resamples}")
+    stream = np.random.SeedSequence(rng_seed).spawn(2)[0]
+    return np.random.default_rng(stream).integers(0, seeds, (seeds, resamples)).T
+
+
+def percentile_interval(estimate: float, values: ArrayLike, level: float) -> BootstrapInterval:
+    """Percentile interval of an estimate by its values (B,) on every resample, with Monte Carlo errors.
+
+    Source: as `crossed_bootstrap`: the same ends of the same order statistics.
+    """
+    given = np.array(values, dtype=float)
+    if given.ndim != 1 or not given.size or not np.isfinite(given).all():
+        raise ValueError(f"expected one finite value a resample, found shape {given.shape}")
+    check_level(level)
+    return percentiles([estimate], given[None], level, "seeds")[0]

@@ -22,22 +22,12 @@ def clustered_t_interval(
 ) -> tuple[float, float]:
     """Student's interval of the mean over tasks, its standard error clustered by task.
 
-    Args:
-        totals: the difference of each task, times `denominator`, at least two; whole numbers or doubles.
-        denominator: what they are divided by, >= 1.
-        level: confidence level, in (0, 1).
+    `totals` are each task's difference times `denominator` >= 1: two at least, whole numbers or doubles. Mean
+    and variance are exact, and rounded last.
 
-    Returns:
-        Lower and upper end, in the unit of the differences. Mean and variance are exact, and rounded last.
-
-    Raises:
-        ValueError: fewer than two tasks, a difference that is not finite, no denominator, or a level outside
-            (0, 1).
-
-    Source:
-        The mean's cluster-robust standard error with clusters of one size, sd / √T, sample deviation, and
-        Student's t with T - 1 degrees of freedom; Miller, "Adding error bars to evals", arXiv:2411.00640, for
-        differences paired by task.
+    Source: the mean's cluster-robust standard error with clusters of one size, sd / √T, sample deviation, and
+    Student's t with T - 1 degrees of freedom; Miller, "Adding error bars to evals", arXiv:2411.00640, for
+    differences paired by task.
     """
     _check(len(totals), denominator, level)
     if not all(map(math.isfinite, totals)):
@@ -56,25 +46,14 @@ def clustered_t_interval(
 def clustered_bca_interval(
     totals: ArrayLike, denominator: int, drawn: NDArray[np.float64], level: float
 ) -> bootstrap.BootstrapInterval | None:
-    """Bootstrap interval of the mean over tasks, corrected for bias and skewness.
+    """Bootstrap interval of the mean over tasks, corrected for bias and skewness, with Monte Carlo errors.
 
-    Args:
-        totals: the difference of each task, times `denominator`, shape (T,).
-        denominator: what they are divided by, >= 1.
-        drawn: tasks drawn, as `draw_tasks` returns them, shape (B, T).
-        level: confidence level, in (0, 1).
+    `totals` (T,) are each task's difference times `denominator` >= 1; `drawn` (B, T) is made by `draw_tasks`.
+    None where the differences are all alike, or so skewed that there is no end at this level. Of whole
+    numbers, the sums are exact, and refused beyond 2^53.
 
-    Returns:
-        The interval, its ends with their Monte Carlo errors, in the unit of the differences; None where the
-        differences are all alike, or so skewed that there is no end at this level. Of whole numbers, the sums
-        are exact.
-
-    Raises:
-        ValueError: as `clustered_t_interval`; draws of other tasks; whole sums beyond 2^53.
-
-    Source:
-        Efron, "Better bootstrap confidence intervals", JASA 82 (1987), eq. 2.3 to 6.6: the acceleration is
-        the jackknife's. The errors: `bca_shares`.
+    Source: Efron, "Better bootstrap confidence intervals", JASA 82 (1987), eq. 2.3 to 6.6: the acceleration
+    is the jackknife's. The errors: `bca_shares`.
     """
     values = np.asarray(totals, dtype=float)
     _check(len(values), denominator, level)

@@ -15,21 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 @dataclass(frozen=True)
 class CoordinateMoments:
-    """What group gradients say about each coordinate, as sums.
+    """What group gradients say about each coordinate, as sums."""
 
-    Args:
-        groups: groups N >= 2.
-        pairs: ordered pairs of groups of different tasks, N(N - 1) where every group has its own.
-        total: s₁ = Σ g, shape (P,), in score.
-        squares: s₂ = Σ g², shape (P,), in score².
-        of_tasks: Σ over tasks of the squared sum of a task's gradients, shape (P,); `squares` itself where
-            every group has a task of its own.
-    """
-
-    groups: int
-    pairs: int
-    total: NDArray[np.float64]
-    squares: NDArray[np.float64]
+    groups: int  # groups N >= 2
+    pairs: int  # ordered pairs of groups of different tasks, N(N - 1) where every group has its own
+    total: NDArray[np.float64]  # s₁ = Σ g, shape (P,), in score
+    squares: NDArray[np.float64]  # s₂ = Σ g², shape (P,), in score²
+    # Σ over tasks of the squared sum of a task's gradients, shape (P,); `squares` itself where every group
+    # has a task of its own.
     of_tasks: NDArray[np.float64]
 
     @property
@@ -56,11 +49,7 @@ class CoordinateMoments:
         return float(self.variance.sum())
 
     def merged(self, other: CoordinateMoments) -> CoordinateMoments:
-        """Pool with the moments of groups of other tasks.
-
-        Raises:
-            ValueError: other coordinates.
-        """
+        """Pool with the moments of groups of other tasks."""
         if self.total.shape != other.total.shape:
             raise ValueError(f"expected {self.total.shape} coordinates, found {other.total.shape}")
         return CoordinateMoments(
@@ -74,17 +63,11 @@ class CoordinateMoments:
 
 @dataclass(frozen=True)
 class TaskSums:
-    """A design's group gradients, summed task by task: what a bootstrap over tasks needs.
+    """A design's group gradients, summed task by task: what a bootstrap over tasks needs."""
 
-    Args:
-        groups: groups of each task, shape (T,), >= 1.
-        totals: Σ g over a task's groups, shape (T, P); may be mapped from a file.
-        squares: Σ g², shape (T, P).
-    """
-
-    groups: NDArray[np.float64]
-    totals: NDArray[np.float64]
-    squares: NDArray[np.float64]
+    groups: NDArray[np.float64]  # groups of each task, shape (T,), >= 1
+    totals: NDArray[np.float64]  # Σ g over a task's groups, shape (T, P); may be mapped from a file
+    squares: NDArray[np.float64]  # Σ g², shape (T, P)
 
     @property
     def moments(self) -> CoordinateMoments:
@@ -100,19 +83,12 @@ class TaskSums:
 
 
 def coordinate_moments(gradients: ArrayLike, tasks: ArrayLike | None = None) -> CoordinateMoments:
-    """Moments of each coordinate of a group's gradient.
+    """Moments of each coordinate of a group's gradient, from gradients (N, P), N >= 2, in score.
 
-    Args:
-        gradients: group gradients, shape (N, P), in score; N >= 2.
-        tasks: task of each group, shape (N,), integers; a task each where left out.
+    `tasks` are whole numbers (N,), two different ones at least; a task each where left out.
 
-    Raises:
-        ValueError: shapes that do not fit, fewer than two tasks, or a value that is not finite.
-
-    Source:
-        Unbiased for groups of tasks drawn independently: products of gradients of different tasks have
-        expectation μ², squares μ² + v. Equal in expectation to products of independent halves, with less
-        spread.
+    Source: unbiased for groups of tasks drawn independently: products of gradients of different tasks have
+    expectation μ², squares μ² + v. Equal in expectation to products of independent halves, with less spread.
     """
     g = np.asarray(gradients, dtype=float)
     if tasks is None:
@@ -123,36 +99,21 @@ def coordinate_moments(gradients: ArrayLike, tasks: ArrayLike | None = None) -> 
 
 
 def moments_of_sums(groups: int, total: ArrayLike, total_of_squares: ArrayLike) -> CoordinateMoments:
-    """Moments from two running sums: what a model of any size can keep.
+    """Moments from two running sums over N >= 2 groups, each of its own task: for a model of any size.
 
-    Args:
-        groups: groups N >= 2, each of a task of its own.
-        total: Σ g, shape (P,), in score.
-        total_of_squares: Σ g², shape (P,), in score².
+    `total` is Σ g, shape (P,), in score, and `total_of_squares` Σ g², in score²; squares that no gradients
+    with this sum have are refused.
 
-    Raises:
-        ValueError: shapes that do not fit, fewer than two groups, a value that is not finite, or squares that
-            no gradients with this sum have.
-
-    Source:
-        μ² by (s₁² - s₂)/(N(N - 1)), v by (s₂ - s₁²/N)/(N - 1).
+    Source: μ² by (s₁² - s₂)/(N(N - 1)), v by (s₂ - s₁²/N)/(N - 1).
     """
     squares = np.asarray(total_of_squares, dtype=float)
     return _checked_moments(groups, groups * (groups - 1), np.asarray(total, dtype=float), squares, squares)
 
 
 def task_sums(gradients: ArrayLike, tasks: ArrayLike) -> TaskSums:
-    """Sum group gradients task by task, tasks in ascending order.
+    """Sum group gradients (N, P), in score, task by task: whole numbers (N,), in ascending order.
 
-    Args:
-        gradients: group gradients, shape (N, P), in score.
-        tasks: task of each group, shape (N,), integers.
-
-    Raises:
-        ValueError: shapes that do not fit, or a value that is not finite.
-
-    Source:
-        Paper app:probe: tasks are the unit, all their groups together.
+    Source: paper app:probe: tasks are the unit, all their groups together.
     """
     g, labels = np.asarray(gradients, dtype=float), np.asarray(tasks)
     if g.ndim != 2 or labels.shape != g.shape[:1] or not np.issubdtype(labels.dtype, np.integer):  # noqa: PLR2004

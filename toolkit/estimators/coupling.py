@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from toolkit.estimators.bootstrap import check_level, draw_seeds
 from toolkit.estimators.secondary import t_quantile
-from toolkit.estimators.seedwise import draw_seeds
 
 FEWEST_SEEDS = 8
 """With fewer, intervals of a ratio of variances hold it far less often than they say."""
@@ -15,21 +15,13 @@ FEWEST_SEEDS = 8
 
 @dataclass(frozen=True)
 class CoupledDifference:
-    """Two arms' difference over seeds.
+    """Two arms' difference over seeds."""
 
-    Args:
-        seeds: how many.
-        mean: of the seeds' differences, first minus second arm, in the unit of the outcomes.
-        sd: standard deviation of a seed's difference, divisor S - 1.
-        standard_error: of the mean.
-        correlation: of the arms' outcomes over seeds; None where an arm's never varies.
-    """
-
-    seeds: int
-    mean: float
-    sd: float
-    standard_error: float
-    correlation: float | None
+    seeds: int  # how many
+    mean: float  # of the seeds' differences, first minus second arm, in the unit of the outcomes
+    sd: float  # standard deviation of a seed's difference, divisor S - 1
+    standard_error: float  # of the mean
+    correlation: float | None  # of the arms' outcomes over seeds; None where an arm's never varies
 
     @property
     def variance(self) -> float:
@@ -39,37 +31,26 @@ class CoupledDifference:
 
 @dataclass(frozen=True)
 class VarianceRatio:
-    """How much less a difference varies when the arms share their samples.
+    """How much less a difference varies when the arms share their samples."""
 
-    Args:
-        own, shared: variance of a seed's difference with samples of each arm's own, and with shared ones.
-        ratio: own over shared: so many times the seeds, or episodes, does sharing save.
-        low, high: ends of the interval of the ratio; no high end where too many resamples of the shared
-            differences never vary.
-        level: its confidence level.
-    """
-
+    # Variance of a seed's difference with samples of each arm's own, and with shared ones.
     own: float
     shared: float
-    ratio: float
+    ratio: float  # own over shared: so many times the seeds, or episodes, does sharing save
+    # Ends of the interval of the ratio; no high end where too many resamples of the shared differences never
+    # vary.
     low: float
     high: float | None
-    level: float
+    level: float  # its confidence level
 
 
 def coupled_difference(first: ArrayLike, second: ArrayLike) -> CoupledDifference:
     """Difference of two arms that meet the same schedules, samples or both, paired by seed.
 
-    Args:
-        first: an outcome of each seed, shape (S,), S >= 2.
-        second: likewise of the second arm, seeds in the same order.
+    Each arm has an outcome a seed, shape (S,), S >= 2, in one order of seeds.
 
-    Raises:
-        ValueError: other shapes, fewer than two seeds, or a value that is missing.
-
-    Source:
-        Var(X - Y) = Var X + Var Y - 2 Cov(X, Y), estimated by the differences themselves; common random
-        numbers: Glasserman and Yao 1992, Management Science 38.
+    Source: Var(X - Y) = Var X + Var Y - 2 Cov(X, Y), estimated by the differences themselves; common random
+    numbers: Glasserman and Yao 1992, Management Science 38.
     """
     x, y = _paired(first, second, 2)
     differences = x - y
@@ -84,6 +65,9 @@ def variance_ratio(
 ) -> VarianceRatio:
     """Ratio of the variances of a difference over seeds, of own to shared sampling.
 
+    `own` and `shared` hold a difference a seed, shape (S,), S >= 8, in one order: every arm with samples of
+    its own, and with shared ones. Differences that never vary are refused.
+
     Seeds are drawn with replacement, the same for both: what a seed's two differences have in common, an arm
     or the training, stays together. The interval is that of percentiles, taken as much further out as
     Student's t with S - 1 degrees is than the normal distribution, times √(S / (S - 1)). In simulations a 95%
@@ -92,24 +76,11 @@ def variance_ratio(
     independent normal samples, held it in .94 to .95 of those, in .98 to .99 of related ones, in .85 to .95
     of whole numbers and in .81 to .87 of Student's.
 
-    Args:
-        own: a difference of each seed, every arm with samples of its own, shape (S,), S >= 8.
-        shared: likewise with shared samples, seeds in the same order.
-        level: confidence level, in (0, 1).
-        resamples: resamples, >= 1.
-        rng_seed: explicit seed, as `draw_seeds` takes it.
-
-    Raises:
-        ValueError: other shapes, fewer seeds, a value that is missing, differences that never vary, or a
-            level outside (0, 1).
-
-    Source:
-        Hesterberg 2015, "What Teachers Should Know About the Bootstrap", The American Statistician 69:
-        expanded percentiles.
+    Source: Hesterberg 2015, "What Teachers Should Know About the Bootstrap", The American Statistician 69:
+    expanded percentiles.
     """
     d, e = _paired(own, shared, FEWEST_SEEDS)
-    if not 0 < level < 1:
-        raise ValueError(f"a level lies between 0 and 1, found {level}")
+    check_level(level)
     # A mean of equal numbers may be off by its last digit: what never varies is told by its ends.
     if np.ptp(d) == 0 or np.ptp(e) == 0:
         raise ValueError("the differences of one sampling never vary: there is no ratio")

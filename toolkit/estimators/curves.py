@@ -9,19 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def auc_weights(steps: Sequence[int]) -> tuple[Fraction, ...]:
-    """Weights of the trapezoidal mean over the evaluated steps.
+    """Exact weights, which sum to one, of the trapezoidal mean over K >= 2 steps, strictly increasing.
 
-    Args:
-        steps: training steps of the evaluations, strictly increasing, shape (K,).
+    (0.1, 0.2, 0.2, 0.2, 0.2, 0.1) for steps 0, 20, …, 100.
 
-    Returns:
-        Exact weights that sum to one, shape (K,); (0.1, 0.2, 0.2, 0.2, 0.2, 0.1) for steps 0, 20, …, 100.
-
-    Raises:
-        ValueError: fewer than two steps, or steps that do not increase.
-
-    Source:
-        Paper sec:protocol, "Evaluation": trapezoidal mean of true success over the six evaluations.
+    Source: paper sec:protocol, "Evaluation": trapezoidal mean of true success over the six evaluations.
     """
     if len(steps) < 2:  # noqa: PLR2004 - a curve has two ends
         raise ValueError("an area needs at least two steps")
@@ -33,20 +25,9 @@ def auc_weights(steps: Sequence[int]) -> tuple[Fraction, ...]:
 
 
 def auc(success: Sequence[Fraction], steps: Sequence[int]) -> Fraction:
-    """Trapezoidal mean of success over training steps.
+    """Trapezoidal mean of success over training steps, both of shape (K,): an exact fraction in [0, 1].
 
-    Args:
-        success: true success at each step, fractions in [0, 1], shape (K,).
-        steps: the steps, strictly increasing, shape (K,).
-
-    Returns:
-        An exact fraction in [0, 1].
-
-    Raises:
-        ValueError: as `auc_weights`, or shapes that differ.
-
-    Source:
-        Paper sec:protocol, "Evaluation".
+    Source: paper sec:protocol, "Evaluation".
     """
     weights = auc_weights(steps)
     return sum((w * s for w, s in zip(weights, success, strict=True)), Fraction(0))
@@ -55,23 +36,13 @@ def auc(success: Sequence[Fraction], steps: Sequence[int]) -> Fraction:
 def steps_to_threshold(
     success: Sequence[Fraction], steps: Sequence[int], threshold: Fraction
 ) -> Fraction | None:
-    """Training steps until success first reaches a threshold, linearly interpolated.
+    """Training steps until success first reaches a threshold, linearly interpolated, exactly.
 
-    Args:
-        success: true success at each step, fractions in [0, 1], shape (K,).
-        steps: the steps, strictly increasing, shape (K,).
-        threshold: the level to reach, a fraction in [0, 1].
+    Success and threshold are fractions in [0, 1]; steps increase. The first step itself where the curve
+    starts at the threshold or above it; None where no evaluation reaches it (censored, never imputed).
 
-    Returns:
-        Steps, exactly; the first step itself where the curve starts at the threshold or above it; None where
-        no evaluation reaches it (censored, never imputed).
-
-    Raises:
-        ValueError: shapes that differ.
-
-    Source:
-        Paper sec:protocol, "Evaluation", and the registered analysis plan: first evaluation at or above the
-        threshold, interpolated from the evaluation before it.
+    Source: paper sec:protocol, "Evaluation", and the registered analysis plan: first evaluation at or above
+    the threshold, interpolated from the evaluation before it.
     """
     curve = list(zip(steps, success, strict=True))
     if curve and curve[0][1] >= threshold:
@@ -88,21 +59,12 @@ AXES = ("seed pairs", "evaluated steps", "tasks", "schedules")
 def task_differences(first: ArrayLike, second: ArrayLike, weights: Sequence[float]) -> NDArray[np.float64]:
     """Difference of two arms for each seed pair and task, over all of the task's schedules and steps.
 
-    Args:
-        first: outcomes of the first arm, shape (S, E, T, K): seed pair, evaluated step, task, schedule.
-        second: outcomes of the second arm on the same tasks and schedules, same shape.
-        weights: weight of each step, shape (E,), such as `auc_weights`; (1,) for one evaluation.
+    Both arms have outcomes of shape (S, E, T, K): seed pair, evaluated step, task, schedule; `weights` (E,)
+    are such as `auc_weights`, (1,) for one evaluation. Returns first minus second, shape (S, T), in the unit
+    of the outcomes; its mean is the endpoint.
 
-    Returns:
-        First minus second, shape (S, T), in the unit of the outcomes; its mean is the endpoint.
-
-    Raises:
-        ValueError: arms that differ in seeds, steps, tasks or schedules; an outcome that is missing or not
-            finite; no schedule; weights that do not fit or are not finite.
-
-    Source:
-        Registered analysis plan: tasks are resampled within each evaluation set with all their schedules;
-        episodes are never pooled.
+    Source: registered analysis plan: tasks are resampled within each evaluation set with all their schedules;
+    episodes are never pooled.
     """
     left_arm, right_arm = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     for name, array in (("first", left_arm), ("second", right_arm)):

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from toolkit.estimators.coordinates import CoordinateMoments, TaskSums
-from toolkit.estimators.steps import step_of
 from toolkit.estimators.taskwise import TaskUncertainty, is_told_from_zero, task_jackknife
 from toolkit.estimators.theory import ByDesign, Number, bandit
 
@@ -28,6 +27,60 @@ Array: TypeAlias = NDArray[np.float64]
 
 BLOCK_ENTRIES = 2**20
 """Numbers that a block of coordinates holds: 8 MB an array."""
+
+
+def adam_step(squared_mean: Array, noise: Array) -> Array:
+    """Expected step of Adam for one unit of mean gradient, from μ² and σ² = v/B, in score²: 1/√(μ² + σ²).
+
+    Zero for a coordinate that never moves.
+
+    Source: Kingma and Ba 2015, algorithm 1, with stationary gradients, averages longer than their noise, and
+    ε = 0: the first moment is μ on average, the second μ² + σ².
+    """
+    return _over(np.ones_like(noise), np.sqrt(squared_mean + noise))
+
+
+def sign_step(squared_mean: Array, noise: Array) -> Array:
+    """Expected sign of the batch's gradient for one unit of mean: erf(√(z/2))/√z over σ, z = μ²/σ².
+
+    Source: E sign(x) = 2Φ(μ/σ) - 1 = erf(μ/(σ√2)) for a normal x: the central limit, poor for few groups that
+    are mostly constant. Towards μ = 0 the step is √(2/π)/σ, four fifths of Adam's.
+    """
+    length, deviation = np.sqrt(squared_mean), np.sqrt(noise)
+    erf = np.frompyfunc(math.erf, 1, 1)
+    with np.errstate(over="ignore"):  # a noise of zero: the sign is certain
+        signs = np.asarray(erf(_over(length, deviation * math.sqrt(2), otherwise=math.inf)), dtype=float)
+    # Below this the quotient of two tiny numbers is less exact than the limit.
+    small = length < 1e-6 * deviation
+    return np.where(
+        small, _over(np.full_like(noise, math.sqrt(2 / math.pi)), deviation), _over(signs, length)
+    )
+
+
+def gradient_step(squared_mean: Array, noise: Array) -> Array:
+    """Expected step of plain gradient ascent for one unit of mean: one."""
+    del squared_mean
+    return np.ones_like(noise)
+
+
+def _over(number: Array, divisor: Array, otherwise: float = 0.0) -> Array:
+    return np.divide(number, divisor, out=np.full_like(divisor, otherwise), where=divisor > 0)
+
+
+OPTIMIZERS: dict[str, Callable[[Array, Array], Array]] = {
+    "adam": adam_step,
+    "gradient": gradient_step,
+    "sign": sign_step,
+}
+
+
+def step_of(optimizer: str, groups: float) -> Callable[[Array, Array], Array]:
+    """Return what gives an optimizer's expected step, for a number of groups that there can be."""
+    if optimizer not in OPTIMIZERS:
+        raise ValueError(f"expected one of {', '.join(OPTIMIZERS)}, found {optimizer!r}")
+    if not groups > 0:
+        raise ValueError(f"a step has at least one group, found {groups}")
+    return OPTIMIZERS[optimizer]
 
 
 @dataclass(frozen=True)
@@ -52,7 +105,7 @@ def exact_drift(
     *,
     along: ArrayLike | None = None,
 ) -> float:
-    """The drift where the moments are known.
+    """The drift where the moments are known, in units of the learning rate.
 
     Args:
         mean: μ, the mean group gradient, shape (P,), in score.
@@ -61,15 +114,9 @@ def exact_drift(
         optimizer: `adam`, `gradient` (plain ascent) or `sign` (the normal approximation of its step).
         along: gradient that progress is measured along, shape (P,); the mean gradient where left out.
 
-    Returns:
-        Σ_k a_k E[step_k], a the direction: in score for Adam and sign, score² for plain ascent, a unit of
-        learning rate each.
+    Returns Σ_k a_k E[step_k], a the direction: in score for Adam and sign, score² for plain ascent.
 
-    Raises:
-        ValueError: shapes that do not fit, a negative variance, an unknown optimizer or no group.
-
-    Source:
-        `adam_step`, `sign_step`; diagonal second moments, one step's linear term.
+    Source: `adam_step`, `sign_step`; diagonal second moments, one step's linear term.
     """
     m, v = np.atleast_1d(np.asarray(mean, dtype=float)), np.atleast_1d(np.asarray(variance, dtype=float))
     if m.ndim != 1 or v.shape != m.shape or not (v >= 0).all():
@@ -89,23 +136,12 @@ class BanditDrift:
 def bandit_drift(
     success: Number, group_size: int, flip_rate: Number, groups: float, optimizer: str = "adam"
 ) -> BanditDrift:
-    """The drift in the aligned bandit, every outcome of a group enumerated.
+    """The drift in the aligned bandit, every outcome of a group enumerated: as `bandit` and `exact_drift`.
 
     Standardized advantages give the designs different mean gradients: their progress is measured along the
     mean-centred one.
 
-    Args:
-        success: success probability p, in [0, 1].
-        group_size: rollouts in the group, 2 <= G <= 1000.
-        flip_rate: flip probability q, in [0, 1].
-        groups: groups B in a step, > 0.
-        optimizer: `adam`, `gradient` or `sign`.
-
-    Raises:
-        ValueError: as `bandit` and `exact_drift`.
-
-    Source:
-        `bandit`, paper app:bandit; `exact_drift`, of one coordinate.
+    Source: `bandit`, paper app:bandit; `exact_drift`, of one coordinate.
     """
     moments = bandit(success, group_size, flip_rate)
 
@@ -127,26 +163,14 @@ def bandit_drift(
 def drift(
     moments: CoordinateMoments, groups: float, optimizer: str = "adam", *, along: ArrayLike | None = None
 ) -> float:
-    """Estimate the drift from gradients.
+    """Estimate the drift from the moments of a design's group gradients, as `exact_drift`.
 
-    The numerator is the unbiased μ̂², of either sign; in the step, where it stands under a root, it is taken
-    to be zero at least. What bias is left is of order B/N: see "Drift" in the estimators' README.
+    The numerator is the unbiased μ̂², of either sign, so that noise may make the drift negative; in the step,
+    where it stands under a root, it is taken to be zero at least. What bias is left is of order B/N: see
+    "Drift" in the estimators' README. These groups must have had no part in the gradient `along` (it is of
+    other tasks, or of the other half), or the product of the two is biased by what they share.
 
-    Args:
-        moments: of a design's group gradients.
-        groups: groups B in a step, > 0.
-        optimizer: `adam`, `gradient` or `sign`.
-        along: as `exact_drift`: a gradient in which these groups had no part (of other tasks, or of the other
-            half), or the product of the two is biased by what they share.
-
-    Returns:
-        As `exact_drift`; noise may make it negative.
-
-    Raises:
-        ValueError: as `exact_drift`.
-
-    Source:
-        As `exact_drift`; products of different tasks have expectation μ².
+    Source: as `exact_drift`; products of different tasks have expectation μ².
     """
     step, direction = step_of(optimizer, groups), _direction(along, moments.total)
     parts = (
@@ -167,25 +191,13 @@ def drift_ratio(
     along: ArrayLike | None = None,
     common_mean: bool = False,
 ) -> float:
-    """Estimate paired over independent drift.
+    """Estimate paired over independent drift; nan where the independent design has no drift.
 
-    Args:
-        paired: moments under the paired design.
-        independent: moments under the independent one.
-        groups: groups B in a step, > 0.
-        optimizer: `adam`, `gradient` or `sign`.
-        along: one gradient for both designs, as in `drift`.
-        common_mean: whether both designs have one mean gradient, as they have where advantages are not scaled
-            (prop:unbiased): μ̂² is then that of both together, and its noise nearly cancels.
+    `common_mean` says that both designs have one mean gradient, as they have where advantages are not scaled
+    (prop:unbiased): μ̂² is then that of both together, its noise nearly cancels, and plain ascent has a ratio
+    of one. `along` is one gradient for both designs.
 
-    Returns:
-        The ratio; one for plain ascent with a common mean; nan where the independent design has no drift.
-
-    Raises:
-        ValueError: as `drift`, or designs with other coordinates.
-
-    Source:
-        As `drift`.
+    Source: as `drift`.
     """
     if paired.total.shape != independent.total.shape:
         raise ValueError(f"expected {paired.total.shape} coordinates, found {independent.total.shape}")
@@ -216,25 +228,12 @@ def drift_interval(
     Few tasks bias a drift, which percentiles of resampled tasks repeat: measured in the estimators' README,
     "Drift". The jackknife takes the bias off, and no random number is drawn.
 
-    Args:
-        paired: sums under the paired design, task by task.
-        independent: sums under the independent one, of the same tasks in the same order.
-        groups: groups B in a step, > 0.
-        optimizer: `adam`, `gradient` or `sign`.
-        along: as `drift_ratio`; or the sums of gradients of the same tasks whose mean it is, left out with
-            them: only its products with other tasks count.
-        common_mean: as `drift_ratio`.
-        level: confidence level, in (0, 1).
+    The designs' sums are of the same tasks in the same order. `along` and `common_mean` are as in
+    `drift_ratio`; `along` may also be the sums of gradients of the same tasks whose mean it is, left out with
+    them: only its products with other tasks count. Beside the sums, 4TP numbers of the caller's, memory is
+    about 20 blocks of 8 MB and T² numbers.
 
-    Returns:
-        Each as `task_jackknife`. Beside the sums, 4TP numbers of the caller's, memory is about 20 blocks of
-        8 MB and T² numbers.
-
-    Raises:
-        ValueError: as `drift` and `task_jackknife`, or designs with other tasks or coordinates.
-
-    Source:
-        `task_jackknife`, of a U-statistic: pairs of different tasks alone.
+    Source: `task_jackknife`, of a U-statistic: pairs of different tasks alone.
     """
     if paired.totals.shape != independent.totals.shape:
         raise ValueError(

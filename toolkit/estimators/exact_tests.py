@@ -21,31 +21,20 @@ LARGEST = 2**29
 
 @dataclass(frozen=True)
 class ExactTest:
-    """An exact test.
+    """An exact test."""
 
-    Args:
-        p_value: its p.
-        units: how many differences there are.
-        differing: how many of them are not zero: the others say nothing.
-    """
-
-    p_value: Fraction
-    units: int
-    differing: int
+    p_value: Fraction  # its p
+    units: int  # how many differences there are
+    differing: int  # how many of them are not zero: the others say nothing
 
 
 def sign_flip_test(differences: Sequence[int], alternative: str = ALTERNATIVES[0]) -> ExactTest:
     """Exact sign-flip test of a zero mean: all 2^n signs.
 
-    Args:
-        differences: one a unit, as whole numbers over a denominator that does not matter.
-        alternative: `two-sided`, `greater` or `less`: where the mean is said to lie.
+    Differences are one a unit, whole numbers over a denominator that does not matter; the alternative says
+    where the mean lies: `two-sided`, `greater` or `less`. Too many different sums to be counted are refused.
 
-    Raises:
-        ValueError: no difference, another alternative, or too many different sums to be counted.
-
-    Source:
-        Fisher's randomization test: under the null hypothesis each difference is symmetric about zero.
+    Source: Fisher's randomization test: under the null hypothesis each difference is symmetric about zero.
     """
     sizes = [abs(d) for d in differences if d]
     positive = sum(d for d in differences if d > 0)
@@ -57,17 +46,11 @@ def wilcoxon_test(
 ) -> ExactTest:
     """Exact signed-rank test of symmetry about zero; tied sizes share the mean of their ranks.
 
-    Args:
-        differences: one a unit, as whole numbers over a denominator that does not matter.
-        alternative: `two-sided`, `greater` or `less`.
-        zeros: `dropped` before ranking, or `ranked` with the others, which counts for neither sign.
+    As `sign_flip_test`; zeros are `dropped` before ranking, or `ranked` with the others, which counts for
+    neither sign.
 
-    Raises:
-        ValueError: as `sign_flip_test`, or another treatment of zeros.
-
-    Source:
-        Wilcoxon 1945; Pratt 1959 for zeros that are ranked. The distribution is that of the ranks as they are
-        tied, given their sizes.
+    Source: Wilcoxon 1945; Pratt 1959 for zeros that are ranked. The distribution is that of the ranks as they
+    are tied, given their sizes.
     """
     if zeros not in ZEROS:
         raise ValueError(f"expected zeros {' or '.join(ZEROS)}, found {zeros}")
@@ -85,17 +68,12 @@ def wilcoxon_test(
 
 
 def mcnemar_test(differences: Sequence[int], alternative: str = ALTERNATIVES[0]) -> ExactTest:
-    """McNemar's exact test of two binary outcomes on the same units.
+    """McNemar's exact test of two binary outcomes on the same units, whose differences are -1, 0 or 1.
 
-    Args:
-        differences: first minus second outcome of each unit: -1, 0 or 1.
-        alternative: `two-sided`, `greater` (the first succeeds more often) or `less`.
+    The alternative `greater` is that the first succeeds more often.
 
-    Raises:
-        ValueError: no difference, another alternative, or a difference of what is not binary.
-
-    Source:
-        McNemar 1947, exact: of the discordant pairs, as many favour the first as of fair coins fall heads.
+    Source: McNemar 1947, exact: of the discordant pairs, as many favour the first as of fair coins fall
+    heads.
     """
     if not set(differences) <= {-1, 0, 1}:
         raise ValueError("expected differences of binary outcomes: -1, 0 or 1")
@@ -105,16 +83,9 @@ def mcnemar_test(differences: Sequence[int], alternative: str = ALTERNATIVES[0])
 
 
 def holm(p_values: Sequence[Fraction]) -> tuple[Fraction, ...]:
-    """Adjusted p-values that bound the chance of any false rejection in the family.
+    """Adjusted p-values, in order, that bound the chance of any false rejection, however the tests depend.
 
-    Args:
-        p_values: one a test, at least one; they may depend on each other.
-
-    Returns:
-        One a test, in order.
-
-    Source:
-        Holm 1979, step-down.
+    Source: Holm 1979, step-down.
     """
     order = sorted(range(len(p_values)), key=lambda at: p_values[at])
     adjusted, largest = [Fraction(0)] * len(order), Fraction(0)
@@ -125,16 +96,11 @@ def holm(p_values: Sequence[Fraction]) -> tuple[Fraction, ...]:
 
 
 def benjamini_hochberg(p_values: Sequence[Fraction]) -> tuple[Fraction, ...]:
-    """Adjusted p-values that bound the expected share of false rejections among all.
+    """Adjusted p-values, in order, that bound the expected share of false rejections among all.
 
-    Args:
-        p_values: one a test, at least one; of independent tests, or of positively dependent ones.
+    The tests are independent, or positively dependent.
 
-    Returns:
-        One a test, in order.
-
-    Source:
-        Benjamini and Hochberg 1995, step-up.
+    Source: Benjamini and Hochberg 1995, step-up.
     """
     order = sorted(range(len(p_values)), key=lambda at: p_values[at])
     adjusted, smallest = [Fraction(1)] * len(order), Fraction(1)
@@ -146,14 +112,7 @@ def benjamini_hochberg(p_values: Sequence[Fraction]) -> tuple[Fraction, ...]:
 
 
 def _p(differences: Sequence[int], sizes: Sequence[int], positive: int, alternative: str) -> Fraction:
-    """Return how often random signs give positive sizes that add up to as much as was observed.
-
-    Args:
-        differences: what was observed, to be there at all.
-        sizes: of the differences that are not zero, whole numbers above zero.
-        positive: sum of those whose sign is positive.
-        alternative: one of `ALTERNATIVES`.
-    """
+    """Return how often random signs give positive sizes that add up to as much as was observed."""
     if not differences:
         raise ValueError("expected one difference at least, found none")
     negative = sum(sizes) - positive

@@ -11,53 +11,31 @@ SMALLEST_SIDE = 2
 
 @dataclass(frozen=True)
 class LuckShare:
-    """One task's split of reward variance.
+    """One task's split of reward variance."""
 
-    Args:
-        between: variance of the schedules' means, σ²_env, in reward²; clipped at zero.
-        within: mean variance within a schedule, σ²_pol, in reward².
-        share: between over their sum, in [0, 1]; None where the sum is zero.
-    """
-
-    between: float
-    within: float
-    share: float | None
+    between: float  # variance of the schedules' means, σ²_env, in reward²; clipped at zero
+    within: float  # mean variance within a schedule, σ²_pol, in reward²
+    share: float | None  # between over their sum, in [0, 1]; None where the sum is zero
 
 
 @dataclass(frozen=True)
 class MeanLuckShare:
-    """Luck share over tasks.
+    """Luck share over tasks."""
 
-    Args:
-        mean: mean of the per-task shares where defined; None where none is.
-        pooled: share of the averaged components; None where both are zero.
-        tasks: tasks given.
-        defined: tasks whose share is defined.
-    """
-
-    mean: float | None
-    pooled: float | None
-    tasks: int
-    defined: int
+    mean: float | None  # mean of the per-task shares where defined; None where none is
+    pooled: float | None  # share of the averaged components; None where both are zero
+    tasks: int  # tasks given
+    defined: int  # tasks whose share is defined
 
 
 def luck_share(rewards: ArrayLike) -> LuckShare:
-    """Between-schedule fraction of one task's reward variance.
+    """Between-schedule fraction of the variance of one task's rewards (K, M): schedule, rollout.
 
-    Args:
-        rewards: rewards of one task, shape (K, M): row = schedule, column = rollout.
+    A table that is constant within every schedule but not between them has share 1.
 
-    Returns:
-        Variances and share. A table that is constant within every schedule but not between them has share 1.
-
-    Raises:
-        ValueError: fewer than two schedules or rollouts, or a reward that is not finite.
-
-    Source:
-        Paper sec:protocol, "Luck-share diagnostic": one-way random effects,
-        σ²_env = max(0, (MS_between - MS_within)/M), σ²_pol = MS_within. Clipping biases a table without
-        any schedule effect upwards, by about 0.03 for 8 × 8; it is reported (`luck_share_null_bias`), not
-        corrected.
+    Source: paper sec:protocol, "Luck-share diagnostic": one-way random effects, σ²_env = max(0, (MS_between -
+    MS_within)/M), σ²_pol = MS_within. Clipping biases a table without any schedule effect upwards, by about
+    0.03 for 8 × 8; it is reported (`luck_share_null_bias`), not corrected.
     """
     r = np.asarray(rewards, dtype=float)
     if r.ndim != SMALLEST_SIDE or min(r.shape) < SMALLEST_SIDE:
@@ -70,17 +48,10 @@ def luck_share(rewards: ArrayLike) -> LuckShare:
 
 
 def mean_luck_share(tables: ArrayLike) -> MeanLuckShare:
-    """Luck share averaged over tasks, as registered.
+    """Luck share averaged over tasks, as registered: rewards (T, K, M), task, schedule, rollout.
 
-    Args:
-        tables: rewards, shape (T, K, M): task, schedule, rollout.
-
-    Raises:
-        ValueError: no task, or as `luck_share`.
-
-    Source:
-        Registered analysis plan: λ = mean of per-task ratios where defined; pooled = ratio of averaged
-        components.
+    Source: registered analysis plan: λ = mean of per-task ratios where defined; pooled = ratio of averaged
+    components.
     """
     r = np.asarray(tables, dtype=float)
     if r.ndim != SMALLEST_SIDE + 1 or not len(r):
@@ -98,45 +69,23 @@ def mean_luck_share(tables: ArrayLike) -> MeanLuckShare:
 
 @dataclass(frozen=True)
 class LuckShareInterval:
-    """A percentile interval of the mean luck share over tasks.
+    """A percentile interval of the mean luck share over tasks."""
 
-    Args:
-        estimate: mean of the per-task shares where defined.
-        low: lower end.
-        high: upper end.
-        level: confidence level.
-        defined: tasks whose share is defined: those that were resampled.
-        unit: what was resampled.
-    """
-
-    estimate: float
-    low: float
-    high: float
-    level: float
-    defined: int
-    unit: str = "tasks whose share is defined"
+    estimate: float  # mean of the per-task shares where defined
+    low: float  # lower end
+    high: float  # upper end
+    level: float  # confidence level
+    defined: int  # tasks whose share is defined: those that were resampled
+    unit: str = "tasks whose share is defined"  # what was resampled
 
 
 def luck_share_interval(
     tables: ArrayLike, resamples: int, rng_seed: int, level: float
 ) -> LuckShareInterval | None:
-    """Task bootstrap of the mean luck share.
+    """Task bootstrap of the mean luck share of rewards (T, K, M); None where fewer than two tasks have one.
 
-    Args:
-        tables: rewards, shape (T, K, M): task, schedule, rollout.
-        resamples: resamples of the tasks, B >= 1.
-        rng_seed: explicit seed, >= 0; the same seed gives the same interval.
-        level: confidence level, in (0, 1).
-
-    Returns:
-        The interval; None where fewer than two tasks have a share.
-
-    Raises:
-        ValueError: as `mean_luck_share`, no resample, or a level outside (0, 1).
-
-    Source:
-        Registered analysis plan: zero-shot luck share with its 95% task bootstrap; tasks without a share take
-        no part.
+    Source: registered analysis plan: zero-shot luck share with its 95% task bootstrap; tasks without a share
+    take no part.
     """
     if resamples < 1 or not 0 < level < 1:
         raise ValueError(f"expected a resample and a level between 0 and 1, found {resamples}, {level}")
@@ -153,23 +102,11 @@ def luck_share_interval(
 def luck_share_null_bias(
     schedules: int, rollouts: int, success: float, rng_seed: int, tables: int = 20_000
 ) -> float:
-    """Mean luck share where the schedule explains nothing: what clipping at zero alone gives.
+    """Mean luck share, where defined, if the schedule explains nothing: what clipping at zero alone gives.
 
-    Args:
-        schedules: rows of a table, K >= 2.
-        rollouts: columns of a table, M >= 2.
-        success: success probability of every rollout, in (0, 1).
-        rng_seed: seed of the simulation.
-        tables: simulated tables.
+    Tables of K >= 2 schedules and M >= 2 rollouts are simulated, with a success probability in (0, 1).
 
-    Returns:
-        Mean share over the tables where it is defined, in [0, 1].
-
-    Raises:
-        ValueError: a size below two, a probability outside (0, 1), or no table.
-
-    Source:
-        Paper sec:protocol, "Under the null the estimator has a clipping bias of about 0.03".
+    Source: paper sec:protocol, "Under the null the estimator has a clipping bias of about 0.03".
     """
     if min(schedules, rollouts) < SMALLEST_SIDE or not 0 < success < 1 or tables < 1:
         raise ValueError("expected two schedules and rollouts at least, 0 < success < 1, and a table")

@@ -24,18 +24,13 @@ LARGEST_ENUMERATION = 16
 
 @dataclass(frozen=True)
 class GroupMoments:
-    """First and second moment of a group's gradient g, over the masks of one group or the groups of one pool.
+    """First and second moment of a group's gradient g, over the masks of a group or the groups of a pool."""
 
-    Args:
-        second: E‖g‖², shape (T,), in score² times squared weight.
-        coefficients: c with E[g] = Σ_i c_i S_i over the N rollouts of the group or pool, shape (T, N), in the
-            unit of the weights.
-        contrast: variance of a reward contrast within a group, shape (T,), in reward².
-    """
-
-    second: NDArray[np.float64]
+    second: NDArray[np.float64]  # E‖g‖², shape (T,), in score² times squared weight
+    # c with E[g] = Σ_i c_i S_i over the N rollouts of the group or pool, shape (T, N), in the unit of the
+    # weights.
     coefficients: NDArray[np.float64]
-    contrast: NDArray[np.float64]
+    contrast: NDArray[np.float64]  # variance of a reward contrast within a group, shape (T,), in reward²
 
 
 @dataclass(frozen=True)
@@ -48,25 +43,15 @@ class OutcomeMoments:
 
 @dataclass(frozen=True)
 class _Table:
-    """What a mask does on average, by the number k of successes; each shape (G + 1,).
+    """What a mask does on average, by the number k of successes; each shape (G + 1,)."""
 
-    Args:
-        kept: E[1/den²], of the diagonal of the successes' weighted inner products.
-        both: of their off-diagonal sum.
-        crossed: of the sum between the successes and all.
-        whole: of the sum over all.
-        success: mean advantage of a success.
-        failure: mean advantage of a failure.
-        contrast: mean of twice the sample variance of the observed rewards.
-    """
-
-    kept: NDArray[np.float64]
-    both: NDArray[np.float64]
-    crossed: NDArray[np.float64]
-    whole: NDArray[np.float64]
-    success: NDArray[np.float64]
-    failure: NDArray[np.float64]
-    contrast: NDArray[np.float64]
+    kept: NDArray[np.float64]  # E[1/den²], of the diagonal of the successes' weighted inner products
+    both: NDArray[np.float64]  # of their off-diagonal sum
+    crossed: NDArray[np.float64]  # of the sum between the successes and all
+    whole: NDArray[np.float64]  # of the sum over all
+    success: NDArray[np.float64]  # mean advantage of a success
+    failure: NDArray[np.float64]  # mean advantage of a failure
+    contrast: NDArray[np.float64]  # mean of twice the sample variance of the observed rewards
 
 
 def outcome_moments(
@@ -89,14 +74,9 @@ def outcome_moments(
         weights: w of each rollout, shape (T, G); 1/G where they are left out (paper eq:g).
         standardized: whether advantages are divided by the group's standard deviation plus ε.
 
-    Raises:
-        ValueError: shapes that do not fit, an outcome that is not 0 or 1, a value that is not finite, or a
-            rate outside [0, 1].
-
-    Source:
-        Paper sec:condition and app:probe, "Outcome noise". With s the successes and W = K∘ww',
-        E‖g‖² = Σ_m P(m) [P1 tr W_ss + P2 (Σ W_ss - tr W_ss) - 2 (m/G) P1 Σ W_s. + (m/G)² Σ W] / den_m²,
-        P1 = m/k, P2 = m(m - 1)/(k(k - 1)).
+    Source: paper sec:condition and app:probe, "Outcome noise". With s the successes and W = K∘ww', E‖g‖² =
+    Σ_m P(m) [P1 tr W_ss + P2 (Σ W_ss - tr W_ss) - 2 (m/G) P1 Σ W_s. + (m/G)² Σ W] / den_m², P1 = m/k, P2 =
+    m(m - 1)/(k(k - 1)).
     """
     r, k, w = _checked(outcomes, gram, weights)
     check_rate(flip_rate)
@@ -132,23 +112,12 @@ class OutcomeForms:
 def outcome_forms(
     outcomes: ArrayLike, flip_rate: float, *, weights: ArrayLike | None = None, standardized: bool = False
 ) -> OutcomeForms:
-    """Second moments of group gradients under grader flips, whatever their scores are.
+    """Second moments of group gradients under grader flips, whatever their scores are: as `outcome_moments`.
 
-    Args:
-        outcomes: as `outcome_moments`.
-        flip_rate: as `outcome_moments`.
-        weights: as `outcome_moments`.
-        standardized: as `outcome_moments`.
+    Returns F with E[g_k²] = Σ_ij F_ij S_ik S_jk for every coordinate k; E‖g‖² is the sum of F times the inner
+    products.
 
-    Returns:
-        F with E[g_k²] = Σ_ij F_ij S_ik S_jk for every coordinate k; E‖g‖² is the sum of F times the inner
-        products.
-
-    Raises:
-        ValueError: as `outcome_moments`.
-
-    Source:
-        As `outcome_moments`, before inner products are taken.
+    Source: as `outcome_moments`, before inner products are taken.
     """
     r = np.asarray(outcomes, dtype=float)
     r, _, w = _checked(r, np.zeros((*r.shape, r.shape[-1])), weights)
@@ -181,12 +150,8 @@ def enumerated_outcome_moments(
 ) -> OutcomeMoments:
     """The moments of `outcome_moments`, mask by mask: its check, for groups of at most 16.
 
-    Raises:
-        ValueError: as `outcome_moments`, or a larger group.
-
-    Source:
-        Paper app:probe: independent masks have probability (1 - q)^kept q^flipped, paired ones keep or flip
-        all successes.
+    Source: paper app:probe: independent masks have probability (1 - q)^kept q^flipped, paired ones keep or
+    flip all successes.
     """
     r, k, w = _checked(outcomes, gram, weights)
     check_rate(flip_rate)
@@ -289,12 +254,7 @@ def regrouped_moments(
         weights: w of each rollout, shape (T, N); 1/G where they are left out (paper eq:g).
         standardized: whether advantages are divided by the group's standard deviation plus ε.
 
-    Raises:
-        ValueError: shapes that do not fit, fewer rollouts than a group has, a position outside the pool or
-            twice in a group, or a value that is not finite.
-
-    Source:
-        Paper app:probe, "Transition noise": ‖g_j‖² = a'Ka; contrasts are twice the mean sample variance.
+    Source: paper app:probe, "Transition noise": ‖g_j‖² = a'Ka; contrasts are twice the mean sample variance.
     """
     r, k, members, w = _checked_pool(rewards, gram, groups, weights)
     tasks, number, _ = members.shape
@@ -310,22 +270,11 @@ def regrouped_moments(
 def regrouped_forms(
     rewards: ArrayLike, groups: ArrayLike, *, weights: ArrayLike | None = None, standardized: bool = False
 ) -> NDArray[np.float64]:
-    """Second moments of the gradients of groups drawn from a task's pool, whatever their scores are.
+    """Second moments of the gradients of groups drawn from a task's pool, as `regrouped_moments`.
 
-    Args:
-        rewards: as `regrouped_moments`.
-        groups: as `regrouped_moments`.
-        weights: as `regrouped_moments`.
-        standardized: as `regrouped_moments`.
+    Returns F with E[g_k²] = Σ_ij F_ij S_ik S_jk for every coordinate k, shape (T, N, N), whatever the scores.
 
-    Returns:
-        F with E[g_k²] = Σ_ij F_ij S_ik S_jk for every coordinate k, shape (T, N, N).
-
-    Raises:
-        ValueError: as `regrouped_moments`.
-
-    Source:
-        As `regrouped_moments`, before inner products are taken.
+    Source: as `regrouped_moments`, before inner products are taken.
     """
     r = np.asarray(rewards, dtype=float)
     r, form, members, w = _checked_pool(r, np.zeros((*r.shape, r.shape[-1])), groups, weights)

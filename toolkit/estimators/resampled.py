@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toolkit.estimators import seedwise
+from toolkit.estimators import bootstrap
 
 Array = NDArray[Any]
 _SYMBOLS: dict[str, Callable[[Any, Any], Any]] = {
@@ -47,7 +47,7 @@ class Resampled:
     @classmethod
     def draws(cls, seeds: int, resamples: int, rng_seed: int) -> "Resampled":
         """Return draws with replacement, as `draw_seeds` makes them."""
-        return cls(seedwise.draw_seeds(seeds, resamples, rng_seed))
+        return cls(bootstrap.draw_seeds(seeds, resamples, rng_seed))
 
     def number(self, value: float) -> Array:
         """Return a number that nothing draws."""

@@ -24,35 +24,27 @@ SMALLEST_TASKS = 4
 
 @dataclass(frozen=True)
 class SignalVariance:
-    """Variance of one group's gradient in one design.
+    """Variance of one group's gradient in one design."""
 
-    Args:
-        trace: in all directions together, tr Σ, in score².
-        along: along the mean gradient, μ'Σμ/μ'μ, in score²; None where the groups show no mean gradient.
-        squared_norm: ‖μ‖², unbiased, in score²; may be negative.
-    """
-
-    trace: float
+    trace: float  # in all directions together, tr Σ, in score²
+    # Along the mean gradient, μ'Σμ/μ'μ, in score²; None where the groups show no mean gradient.
     along: float | None
-    squared_norm: float
+    squared_norm: float  # ‖μ‖², unbiased, in score²; may be negative
 
 
 @dataclass(frozen=True)
 class SignalInterval:
-    """Both designs' variances and their ratios, paired over independent, with uncertainty over tasks.
+    """Both designs' variances and their ratios, paired over independent, with uncertainty over tasks."""
 
-    Args:
-        trace_paired, trace_independent, trace_ratio: in all directions together.
-        along_paired, along_independent, along_ratio: along the mean gradient of both designs' groups.
-        squared_norm: of that mean gradient: where its interval holds zero, there is no direction to speak of.
-    """
-
+    # In all directions together.
     trace_paired: TaskUncertainty
     trace_independent: TaskUncertainty
     trace_ratio: TaskUncertainty
+    # Along the mean gradient of both designs' groups.
     along_paired: TaskUncertainty
     along_independent: TaskUncertainty
     along_ratio: TaskUncertainty
+    # Of that mean gradient: where its interval holds zero, there is no direction to speak of.
     squared_norm: TaskUncertainty
 
     @property
@@ -64,15 +56,10 @@ class SignalInterval:
 def signal_variance(gram: ArrayLike, tasks: ArrayLike | None = None) -> SignalVariance:
     """Estimate a design's variance, in all directions and along its mean gradient.
 
-    Args:
-        gram: inner products of group gradients, shape (N, N), in score²; symmetric.
-        tasks: task of each group, shape (N,), integers; a task each where left out.
+    `gram` holds inner products of group gradients, shape (N, N), in score², symmetric; `tasks` are whole
+    numbers (N,), four different ones at least, and a task each where left out.
 
-    Raises:
-        ValueError: shapes that do not fit, fewer than four tasks, or a product that is not finite.
-
-    Source:
-        With groups i, j, k, l of different tasks, E[K_ij K_ik] = μ'(Σ + μμ')μ and E[K_ij K_kl] = (μ'μ)².
+    Source: with groups i, j, k, l of different tasks, E[K_ij K_ik] = μ'(Σ + μμ')μ and E[K_ij K_kl] = (μ'μ)².
     """
     labels = np.arange(len(np.asarray(gram))) if tasks is None else np.asarray(tasks)
     sums = _Products(gram, labels, np.ones(len(labels), dtype=bool))
@@ -91,25 +78,12 @@ def signal_interval(
 ) -> SignalInterval:
     """Both designs' variances and their ratios, tasks resampled with the groups of both designs together.
 
-    The direction is that of the mean over all groups, one for both designs.
+    As `signal_variance`, along the mean over all groups, one direction for both designs; `paired` (N,) says
+    whether a group is of the paired design, and every task has groups of both. Each figure comes with its
+    percentile interval, the jackknife's standard error and its value corrected for bias. Memory is about six
+    arrays of R × N numbers.
 
-    Args:
-        gram: inner products of the group gradients of both designs, shape (N, N), in score²; symmetric.
-        tasks: task of each group, shape (N,), integers; every task has groups of both designs.
-        paired: whether a group is of the paired design, shape (N,).
-        level: confidence level, in (0, 1).
-        resamples: resamples R >= 1.
-        rng_seed: explicit seed, >= 0.
-
-    Returns:
-        Each figure with its percentile interval, the jackknife's standard error and its value corrected for
-        bias. Memory is about six arrays of R × N numbers.
-
-    Raises:
-        ValueError: as `signal_variance`, or a task without a group of either design.
-
-    Source:
-        As `signal_variance`; a U-statistic with the weights of a bootstrap, different tasks alone.
+    Source: as `signal_variance`; a U-statistic with the weights of a bootstrap, different tasks alone.
     """
     labels, of_paired = np.asarray(tasks), np.asarray(paired, dtype=bool)
     if of_paired.shape != labels.shape:

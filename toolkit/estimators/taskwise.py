@@ -19,38 +19,22 @@ ROWS = 32
 
 @dataclass(frozen=True)
 class PooledTrace:
-    """A plug-in covariance trace of the group gradient and its parts, each a number or shape (B,).
+    """A plug-in covariance trace of the group gradient and its parts, each a number or shape (B,)."""
 
-    Args:
-        total: (1/T) Σ_t E‖g_t‖² - ‖(1/T) Σ_t E g_t‖², in score².
-        within: mean over tasks of E‖g_t‖² - ‖E g_t‖².
-        between: the rest: spread of the tasks' mean gradients.
-        squared_norm: ‖(1/T) Σ_t E g_t‖².
-    """
-
-    total: NDArray[np.float64]
-    within: NDArray[np.float64]
-    between: NDArray[np.float64]
-    squared_norm: NDArray[np.float64]
+    total: NDArray[np.float64]  # (1/T) Σ_t E‖g_t‖² - ‖(1/T) Σ_t E g_t‖², in score²
+    within: NDArray[np.float64]  # mean over tasks of E‖g_t‖² - ‖E g_t‖²
+    between: NDArray[np.float64]  # the rest: spread of the tasks' mean gradients
+    squared_norm: NDArray[np.float64]  # ‖(1/T) Σ_t E g_t‖²
 
 
 def pooled_trace(second: ArrayLike, products: ArrayLike, counts: ArrayLike | None = None) -> PooledTrace:
     """Pool the moments of tasks.
 
-    Args:
-        second: E‖g_t‖² of each task, shape (T,), in score².
-        products: inner products of the tasks' mean gradients, shape (T, T): the pooled mean needs those of
-            different tasks.
-        counts: how often each task counts, shape (B, T), for resamples; once each where left out.
+    `second` is E‖g_t‖² of each task, shape (T,), in score²; `products` (T, T) are inner products of the
+    tasks' mean gradients: the pooled mean needs those of different tasks. `counts` (B, T) say how often each
+    task counts in each resample, and give a number each; once each where left out.
 
-    Returns:
-        Numbers, or one a resample, shape (B,).
-
-    Raises:
-        ValueError: shapes that do not fit, no task, or a value that is not finite.
-
-    Source:
-        Paper app:probe, "Transition noise": pooled and within-task traces and the remainder.
+    Source: paper app:probe, "Transition noise": pooled and within-task traces and the remainder.
     """
     s, m = np.asarray(second, dtype=float), np.asarray(products, dtype=float)
     if s.ndim != 1 or not len(s) or m.shape != (len(s), len(s)):
@@ -93,39 +77,23 @@ def _summed(
 
 
 def noise_within_share(tasks: int, groups: int) -> float:
-    """Within-task share of a plug-in trace where tasks do not differ at all.
+    """Within-task share of a plug-in trace where T >= 2 tasks do not differ at all.
 
-    Args:
-        tasks: tasks T >= 2.
-        groups: disjoint groups a task, N >= 1; where groups overlap, those that the rollouts would make.
+    `groups` N >= 1 are the disjoint groups a task; where groups overlap, those that the rollouts would make.
 
-    Raises:
-        ValueError: fewer.
-
-    Source:
-        A plug-in variance of N groups is (1 - 1/N) of what it estimates, one of all TN groups (1 - 1/TN).
+    Source: a plug-in variance of N groups is (1 - 1/N) of what it estimates, one of all TN groups (1 - 1/TN).
     """
     _check_sizes(tasks, groups)
     return (1 - 1 / groups) / (1 - 1 / (tasks * groups))
 
 
 def debiased_between_share(within: float, between: float, tasks: int, groups: int) -> float:
-    """Between-task share of the variance of a group's gradient, without the plug-in's bias.
+    """Between-task share of the variance of a group's gradient, without the plug-in's bias: τ²/(τ² + σ²).
 
-    Args:
-        within: plug-in within-task trace, in score².
-        between: plug-in between-task trace, in score².
-        tasks: tasks T >= 2.
-        groups: disjoint groups a task, N >= 2.
+    From plug-in traces within and between T >= 2 tasks of N >= 2 disjoint groups; below zero where the task
+    means vary less than noise alone would make them.
 
-    Returns:
-        τ²/(τ² + σ²); below zero where the task means vary less than noise alone would make them.
-
-    Raises:
-        ValueError: fewer tasks or groups, or no variance within.
-
-    Source:
-        One-way random effects: E[within] = (1 - 1/N)σ², E[between] = (1 - 1/T)(τ² + σ²/N).
+    Source: one-way random effects: E[within] = (1 - 1/N)σ², E[between] = (1 - 1/T)(τ² + σ²/N).
     """
     _check_sizes(tasks, groups)
     if groups < SMALLEST_SAMPLE or not within > 0:
@@ -136,20 +104,11 @@ def debiased_between_share(within: float, between: float, tasks: int, groups: in
 
 
 def norm_over_floor(squared_norm: float, trace: float, groups: int) -> float:
-    """Squared norm of a mean gradient over its own sampling variance.
+    """Squared norm of the mean gradient of n >= 2 groups over its own sampling variance, trace/n.
 
-    A mean gradient of zero gives n/(n - 1) on average, the trace being plug-in.
+    A mean gradient of zero gives n/(n - 1) on average, the trace > 0 being plug-in, of one group's gradient.
 
-    Args:
-        squared_norm: ‖mean g‖² over all groups, in score².
-        trace: plug-in covariance trace of one group's gradient, > 0, in score².
-        groups: groups n that the mean is over.
-
-    Raises:
-        ValueError: no variance, or fewer than two groups.
-
-    Source:
-        E‖mean g‖² = ‖E g‖² + trace/n for n independent groups.
+    Source: E‖mean g‖² = ‖E g‖² + trace/n for n independent groups.
     """
     if not trace > 0 or groups < SMALLEST_SAMPLE:
         raise ValueError(f"expected a variance and two groups, found {trace}, {groups}")
@@ -163,21 +122,13 @@ def _check_sizes(tasks: int, groups: int) -> None:
 
 @dataclass(frozen=True)
 class TaskUncertainty:
-    """A figure over tasks and its uncertainty, which is whole or not there: no data is not zero.
+    """A figure over tasks and its uncertainty, which is whole or not there: no data is not zero."""
 
-    Args:
-        value: the figure, each task counting once; None where the tasks do not define it.
-        low: lower end of the interval: the percentiles', or the jackknife's.
-        high: its upper end.
-        standard_error: the jackknife's.
-        corrected: the figure, its bias of order 1/T taken off by the jackknife.
-    """
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    standard_error: float | None = None
-    corrected: float | None = None
+    value: float | None  # the figure, each task counting once; None where the tasks do not define it
+    low: float | None = None  # lower end of the interval: the percentiles', or the jackknife's
+    high: float | None = None  # its upper end
+    standard_error: float | None = None  # the jackknife's
+    corrected: float | None = None  # the figure, its bias of order 1/T taken off by the jackknife
 
     @property
     def best(self) -> float | None:
@@ -195,23 +146,13 @@ def is_told_from_zero(figure: TaskUncertainty) -> bool:
 def task_uncertainties(
     figures: Figures, tasks: int, *, level: float, resamples: int, rng_seed: int
 ) -> dict[str, TaskUncertainty]:
-    """Resample tasks, all their groups together, and leave them out one by one.
+    """Resample T >= 2 tasks, all their groups together, and leave them out one by one.
 
-    Args:
-        figures: from counts, shape (B, T), how often each task counts, to named figures, each of shape (B,).
-        tasks: tasks T >= 2.
-        level: confidence level, in (0, 1).
-        resamples: resamples B >= 1, the same for every figure.
-        rng_seed: explicit seed, >= 0.
+    `figures` makes named figures (B,) of how often each task counts, shape (B, T). A figure has its value
+    alone where it is not finite on every resample.
 
-    Returns:
-        Each figure by name; its value alone where it is not finite on every resample.
-
-    Raises:
-        ValueError: fewer than two tasks, no resample, or a level outside (0, 1).
-
-    Source:
-        Percentile bootstrap, order statistics interpolated linearly; the jackknife of Quenouille and Tukey.
+    Source: percentile bootstrap, order statistics interpolated linearly; the jackknife of Quenouille and
+    Tukey.
     """
     if tasks < SMALLEST_SAMPLE or resamples < 1 or not 0 < level < 1:
         raise ValueError(f"expected two tasks and a level in (0, 1), found {tasks}, {resamples}, {level}")
@@ -223,20 +164,10 @@ def task_uncertainties(
 def task_jackknife(figures: Figures, tasks: int, *, level: float) -> dict[str, TaskUncertainty]:
     """Leave tasks out one by one: intervals for figures that few tasks bias, which percentiles would repeat.
 
-    Args:
-        figures: as `task_uncertainties`.
-        tasks: tasks T >= 2.
-        level: confidence level, in (0, 1).
+    As `task_uncertainties`, with `corrected` ± Student's quantile of the errors; a figure has its value alone
+    where it is not finite without some task.
 
-    Returns:
-        Each figure by name, with `corrected` ± Student's quantile of the errors; its value alone where it is
-        not finite without some task.
-
-    Raises:
-        ValueError: fewer than two tasks, or a level outside (0, 1).
-
-    Source:
-        The jackknife of Quenouille and Tukey; T - 1 degrees of freedom.
+    Source: the jackknife of Quenouille and Tukey; T - 1 degrees of freedom.
     """
     if tasks < SMALLEST_SAMPLE or not 0 < level < 1:
         raise ValueError(f"expected two tasks and a level in (0, 1), found {tasks}, {level}")

@@ -1,4 +1,4 @@
-"""Theory in closed form: spurious variance, reward contrasts, the exact condition, the Bernoulli bandit."""
+"""Theory in closed form: spurious variance, contrasts, the exact condition, the Bernoulli bandit, sizes."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -18,20 +18,10 @@ ExactOrNot = TypeVar("ExactOrNot", float, Fraction)
 def spurious_rate(flip_rate: ExactOrNot, group_size: int) -> ExactOrNot:
     """Probability that independent flips give an all-correct group non-zero observed variance.
 
-    Under the paired design the probability is zero: a shared flip reaches everybody or nobody.
+    1 - (1 - q)^G - q^G, q in [0, 1], G >= 1; exact if q is a fraction. Under the paired design the
+    probability is zero: a shared flip reaches everybody or nobody.
 
-    Args:
-        flip_rate: probability q that a success is graded a failure, in [0, 1]; exact if a fraction.
-        group_size: rollouts in the group, G >= 1.
-
-    Returns:
-        1 - (1 - q)^G - q^G, of the type of `flip_rate`; 0 for a group of one.
-
-    Raises:
-        ValueError: a rate outside [0, 1], or an empty group.
-
-    Source:
-        Paper sec:spurious, P_spurious(q, G).
+    Source: paper sec:spurious, P_spurious(q, G).
     """
     check_rate(flip_rate)
     if group_size < 1:
@@ -40,11 +30,7 @@ def spurious_rate(flip_rate: ExactOrNot, group_size: int) -> ExactOrNot:
 
 
 def check_rate(flip_rate: float | Fraction) -> None:
-    """Check that a number is a probability.
-
-    Raises:
-        ValueError: it is not in [0, 1].
-    """
+    """Check that a number is a probability."""
     if not 0 <= flip_rate <= 1:
         raise ValueError(f"a rate lies in [0, 1], found {flip_rate}")
 
@@ -58,17 +44,9 @@ class ContrastVariance:
 
 
 def contrast_variance(between: float, within: float) -> ContrastVariance:
-    """Variance of a reward contrast under both designs, from the parts of the reward's variance.
+    """Variance of a reward contrast under both designs, from the parts of the reward's variance, in reward².
 
-    Args:
-        between: variance of the schedules' means, σ²_env, in reward², >= 0.
-        within: mean variance within a schedule, σ²_pol, in reward², >= 0.
-
-    Raises:
-        ValueError: a variance is negative or not finite.
-
-    Source:
-        Paper prop:contrast: 2(σ²_env + σ²_pol) independent, 2σ²_pol paired.
+    Source: paper prop:contrast: 2(σ²_env + σ²_pol) independent, 2σ²_pol paired.
     """
     if not (math.isfinite(between) and math.isfinite(within)) or min(between, within) < 0:
         raise ValueError(f"variances are finite and not negative, found {between}, {within}")
@@ -76,19 +54,11 @@ def contrast_variance(between: float, within: float) -> ContrastVariance:
 
 
 def reward_contrast(groups: ArrayLike) -> float:
-    """Estimate the variance of the difference of two siblings' rewards, in the design the groups came from.
+    """Estimate the variance of the difference of two siblings' rewards, in the design of these groups (N, G).
 
-    Args:
-        groups: rewards, shape (N, G): group, rollout.
+    Twice the sample variance within a group, averaged over groups, in reward²; unbiased.
 
-    Returns:
-        Twice the sample variance within a group, averaged over groups, in reward²; unbiased.
-
-    Raises:
-        ValueError: no group, fewer than two rollouts, or a reward that is not finite.
-
-    Source:
-        Paper prop:contrast; the mean of (R_i - R_j)² over pairs of siblings is twice the sample variance.
+    Source: paper prop:contrast; the mean of (R_i - R_j)² over pairs of siblings is twice the sample variance.
     """
     r = np.asarray(groups, dtype=float)
     if r.ndim != 2 or not len(r) or r.shape[1] < SMALLEST_GROUP:  # noqa: PLR2004 - a table
@@ -100,15 +70,10 @@ def reward_contrast(groups: ArrayLike) -> float:
 
 @dataclass(frozen=True)
 class Condition:
-    """Both sides of the condition for one group, or averaged over groups.
+    """Both sides of the condition for one group, or averaged over groups."""
 
-    Args:
-        left: ‖g_c‖², the size of the clean group gradient, in score².
-        right: score spread of the true successes over G², in score².
-    """
-
-    left: Number
-    right: Number
+    left: Number  # ‖g_c‖², the size of the clean group gradient, in score²
+    right: Number  # score spread of the true successes over G², in score²
 
     @property
     def pairing_lowers_trace(self) -> bool:
@@ -121,31 +86,18 @@ class Condition:
         return self.left / self.right if self.right else None
 
     def trace_difference(self, flip_rate: Number) -> Number:
-        """Trace under the paired design minus trace under the independent one: q(1 - q)(L - R).
-
-        Raises:
-            ValueError: a rate outside [0, 1].
-        """
+        """Trace under the paired design minus trace under the independent one: q(1 - q)(L - R)."""
         check_rate(flip_rate)
         return flip_rate * (1 - flip_rate) * (self.left - self.right)
 
 
 def exact_condition(outcomes: ArrayLike, gram: ArrayLike) -> Condition:
-    """Both sides of the exact condition for one clean group.
+    """Both sides of the exact condition for one clean group, in score².
 
-    Args:
-        outcomes: true outcomes r in {0, 1}, shape (G,).
-        gram: inner products of the scores, shape (G, G); symmetric.
+    Outcomes (G,) are true, in {0, 1}; `gram` (G, G) holds the inner products of the scores, symmetric.
 
-    Returns:
-        Sides in score².
-
-    Raises:
-        ValueError: other shapes, outcomes that are not 0 or 1, or values that are not finite.
-
-    Source:
-        Paper eq:condition and app:proofs: left = r'Kr / G² with K the Gram matrix of the centred scores,
-        right = Σ_i r_i K_ii / G².
+    Source: paper eq:condition and app:proofs: left = r'Kr / G² with K the Gram matrix of the centred scores,
+    right = Σ_i r_i K_ii / G².
     """
     r, k = np.asarray(outcomes, dtype=float), np.asarray(gram, dtype=float)
     if r.ndim != 1 or k.ndim != 2:  # noqa: PLR2004 - a matrix
@@ -155,20 +107,9 @@ def exact_condition(outcomes: ArrayLike, gram: ArrayLike) -> Condition:
 
 
 def exact_conditions(outcomes: ArrayLike, gram: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Both sides of the exact condition, clean group by clean group.
+    """Left and right sides, shape (T,) each, of `exact_condition` for outcomes (T, G) and `gram` (T, G, G).
 
-    Args:
-        outcomes: true outcomes r in {0, 1}, shape (T, G).
-        gram: inner products of the scores, shape (T, G, G); symmetric.
-
-    Returns:
-        Left and right sides, shape (T,) each, in score².
-
-    Raises:
-        ValueError: as `exact_condition`.
-
-    Source:
-        As `exact_condition`.
+    Source: as `exact_condition`.
     """
     r, k = np.asarray(outcomes, dtype=float), np.asarray(gram, dtype=float)
     if r.ndim != 2 or not r.size or k.shape != (*r.shape, r.shape[1]):  # noqa: PLR2004 - a table
@@ -185,19 +126,9 @@ def exact_conditions(outcomes: ArrayLike, gram: ArrayLike) -> tuple[NDArray[np.f
 def orthogonal_condition(successes: int, group_size: int, squared_norm: Number = 1) -> Condition:
     """Both sides where all scores are orthogonal and of one length: pairing helps from two successes on.
 
-    Args:
-        successes: true successes k in the group, 0 <= k <= G.
-        group_size: rollouts in the group, G >= 1.
-        squared_norm: s², the squared length of every score.
+    Exactly s² k(G - k)/G³ and s² k(G - 1)/G³ for k of G successes and scores of squared length s².
 
-    Returns:
-        Exact sides, s² k(G - k)/G³ and s² k(G - 1)/G³.
-
-    Raises:
-        ValueError: more successes than rollouts, or an empty group.
-
-    Source:
-        Paper sec:condition, "Orthogonal scores of equal norm".
+    Source: paper sec:condition, "Orthogonal scores of equal norm".
     """
     _check_successes(successes, group_size)
     unit = squared_norm * Fraction(successes, group_size**3)
@@ -207,24 +138,12 @@ def orthogonal_condition(successes: int, group_size: int, squared_norm: Number =
 def silent_condition(successes: int, group_size: int, squared_norm: Number = 1) -> Condition:
     """Both sides where successes hardly move the policy: their score is zero, whatever the failures' are.
 
-    Here the failures' scores are orthogonal and of one length; the ratio of the sides is k for any others
-    that do not add up to zero.
+    Here the failures' scores are orthogonal and of squared length s²; the ratio of the sides is k for any
+    others that do not add up to zero. The sides are k² ‖S̄‖²/G² and k ‖S̄‖²/G² with ‖S̄‖² = s² (G - k)/G²,
+    exactly: L/R = k, so that pairing raises the trace from two successes on.
 
-    Args:
-        successes: true successes k in the group, 0 <= k <= G.
-        group_size: rollouts in the group, G >= 1.
-        squared_norm: s², the squared length of a failure's score.
-
-    Returns:
-        Exact sides, k² ‖S̄‖²/G² and k ‖S̄‖²/G² with ‖S̄‖² = s² (G - k)/G²: L/R = k, so that pairing raises the
-        trace from two successes on.
-
-    Raises:
-        ValueError: more successes than rollouts, or an empty group.
-
-    Source:
-        Paper eq:condition with S_i = 0 for every success: g_c = -(k/G) S̄, and each success is ‖S̄‖ from the
-        mean.
+    Source: paper eq:condition with S_i = 0 for every success: g_c = -(k/G) S̄, and each success is ‖S̄‖ from
+    the mean.
     """
     _check_successes(successes, group_size)
     unit = squared_norm * Fraction(successes * (group_size - successes), group_size**4)
@@ -252,33 +171,23 @@ class ByDesign:
 
 @dataclass(frozen=True)
 class Bandit:
-    """The bandit, enumerated.
+    """The bandit, enumerated."""
 
-    Args:
-        contrast_variance: variance of the reward difference of two siblings, reward².
-        mean_centred_trace, mean_centred_norm: variance and absolute mean of the mean-centred group gradient.
-        standardized_trace, standardized_norm: the same with standardized advantages (double precision).
-        clean_norm_squared: E‖g_c‖², the left side of the exact condition.
-        score_spread: its right side.
-    """
-
-    contrast_variance: ByDesign
+    contrast_variance: ByDesign  # variance of the reward difference of two siblings, reward²
+    # Variance and absolute mean of the mean-centred group gradient.
     mean_centred_trace: ByDesign
     mean_centred_norm: ByDesign
+    # The same with standardized advantages (double precision).
     standardized_trace: ByDesign
     standardized_norm: ByDesign
-    clean_norm_squared: Number
-    score_spread: Number
+    clean_norm_squared: Number  # E‖g_c‖², the left side of the exact condition
+    score_spread: Number  # its right side
 
 
 def success_probability(logit: float) -> Number:
     """Success probability of the bandit's policy, σ(logit); exactly one half at zero.
 
-    Raises:
-        ValueError: the logit is not finite.
-
-    Source:
-        Paper sec:condition, a ~ Bernoulli(σ(θ)).
+    Source: paper sec:condition, a ~ Bernoulli(σ(θ)).
     """
     if not math.isfinite(logit):
         raise ValueError(f"a logit is finite, found {logit}")
@@ -288,23 +197,14 @@ def success_probability(logit: float) -> Number:
 
 
 def bandit(success: Number, group_size: int, flip_rate: Number) -> Bandit:
-    """Enumerate the bandit for one group.
+    """Enumerate the bandit for one group of 2 <= G <= 1000 rollouts.
 
     The action is a success with probability p and scores a - p; the true reward is a; a success is observed
     as a failure with probability q, for each rollout on its own or for the whole group. Everything depends on
     the number of successes k and of those kept, m, only: G² steps enumerate a group of any size. Rational p
     and q give rational results, the standardized ones excepted, which hold a square root.
 
-    Args:
-        success: success probability p, in [0, 1].
-        group_size: rollouts in the group, G >= 2.
-        flip_rate: flip probability q, in [0, 1].
-
-    Raises:
-        ValueError: a probability outside [0, 1], a group without siblings, or one of more than 1,000.
-
-    Source:
-        Paper app:bandit; sample standard deviation and ε = 1e-4, without importance weights.
+    Source: paper app:bandit; sample standard deviation and ε = 1e-4, without importance weights.
     """
     check_rate(success)
     check_rate(flip_rate)
@@ -359,3 +259,43 @@ def _moments(
             mean += chance * kept * value
             square += chance * kept * value * value
     return square - mean * mean, abs(mean)
+
+
+def effective_group_size(group_size: int, luck_share: ExactOrNot) -> ExactOrNot:
+    """Independent rollouts whose mean reward varies as that of a paired group, G >= 1: G/(1 + (G - 1)λ).
+
+    From G, where luck λ in [0, 1] explains nothing, to 1, where it explains all; exact if λ is a fraction.
+
+    Source: paper sec:contrast: exchangeable rewards with correlation λ. It speaks of the mean reward alone,
+    not of contrasts or gradients.
+    """
+    check_rate(luck_share)
+    if group_size < 1:
+        raise ValueError(f"a group has at least one rollout, found {group_size}")
+    return group_size / (1 + (group_size - 1) * luck_share)
+
+
+def contrast_replicates(luck_share: ExactOrNot) -> ExactOrNot | None:
+    """Independent contrasts that average to the variance of a single paired one: 1/(1 - λ), λ in [0, 1].
+
+    Exact if λ is a fraction; None at a share of one, where no number is enough.
+
+    Source: paper sec:contrast, after prop:contrast: the variance ratio of a contrast is 1 - λ.
+    """
+    check_rate(luck_share)
+    return None if luck_share == 1 else 1 / (1 - luck_share)
+
+
+def equal_variance_batch(groups: int, trace_ratio: ExactOrNot) -> ExactOrNot:
+    """Independent groups whose mean gradient varies as that of B >= 1 paired groups: B/r, not rounded.
+
+    r > 0 is the covariance trace of a paired group's gradient over an independent one's; exact if a fraction.
+
+    Source: the trace of a mean of n independent groups is tr Σ/n: r tr Σ/B = tr Σ/n. Of the trace alone:
+    another optimizer than plain ascent is not indifferent to where the variance lies (see `exact_drift`).
+    """
+    if groups < 1:
+        raise ValueError(f"a step has at least one group, found {groups}")
+    if not 0 < trace_ratio < math.inf:
+        raise ValueError(f"a ratio of traces is positive and finite, found {trace_ratio}")
+    return groups / trace_ratio

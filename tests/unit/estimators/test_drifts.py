@@ -15,8 +15,7 @@ from scipy import stats
 from toolkit import estimators
 from toolkit.estimators import drifts
 from toolkit.estimators.coordinates import CoordinateMoments, TaskSums
-from toolkit.estimators.drifts import DriftInterval
-from toolkit.estimators.steps import OPTIMIZERS
+from toolkit.estimators.drifts import OPTIMIZERS, DriftInterval
 
 # A gradient of two coordinates that takes one of three values: silent, loud, or against the signal.
 VALUES = ((0, 0), (3, 1), (-1, 2))

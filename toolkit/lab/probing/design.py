@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from toolkit.errors import IncompleteError, RuleError, UsageError
-from toolkit.estimators.weights import OF_ROLLOUTS
+from toolkit.estimators.advantages import OF_ROLLOUTS
 from toolkit.lab.probe.design import DERIVED, DRIFT, OUTCOME, TRANSITION, Design, RolloutSet
 from toolkit.lab.training.recipe import recipe_of
 from toolkit.prereg.evidence import amendment_anchor, anchor
