@@ -63,25 +63,6 @@ def test_the_margin_is_among_the_numbers_that_a_rule_compares_with() -> None:
     assert of("non_inferior(gap_90, 0.03)").numbers == {Fraction("-0.03")}
 
 
-@pytest.mark.parametrize(
-    ("test", "level", "problem"),
-    [
-        ("equivalent(gap_90, 0)", "0.90", "no number above zero"),
-        ("equivalent(gap_90, -0.03)", "0.90", "no number above zero"),
-        ("non_inferior(gap_90, 0.0)", "0.90", "no number above zero"),
-        ("not(non_inferior(gap_90, mean(gap)))", "0.90", "no number above zero"),
-        ("all(mean(gap) > 0, equivalent(gap_90, 0.03))", "0.5", "at no useful level"),
-        ("non_inferior(gap_90, 0.03)", "0.10", "at no useful level"),
-        ("equivalent(gap, 0.03)", "0.90", "takes an interval"),
-        ("equivalent(gap_90)", "0.90", "takes 2 arguments"),
-    ],
-)
-def test_what_is_no_such_test_is_refused(test: str, level: str, problem: str) -> None:
-    with pytest.raises(RuleError) as caught:
-        load_rulebook(AT.replace("0.90", level) + rule("H", test))
-    assert problem in str(caught.value)
-
-
 def test_a_margin_beyond_the_range_tests_nothing() -> None:
     check_not_vacuous(book_of("equivalent(gap_95, 0.03)", "non_inferior(gap_95, 0.01)"))
     for test in ("equivalent(gap_95, 1)", "non_inferior(gap_95, 1)"):

@@ -110,56 +110,6 @@ def test_a_second_probe_is_refused(rules: str, amendments: list[str]) -> None:
         load_rulebook(rules, amendments)
 
 
-DEFECTS = {
-    "no table": (PROBE, "probe = 5\n"),
-    "an empty table": (PROBE, "[probe]\n"),
-    "an unknown key": ("rng_seed = 13", "rng_seed = 13\nsurprise = 1"),
-    "an unknown key of a set": ("tasks = 64 }", "tasks = 64, mood = 1 }"),
-    "schedules of the outcome": ("tasks = 64 }", "tasks = 64, schedules = 8 }"),
-    "groups of the outcome": ("tasks = 64 }", "tasks = 64, groups = 8 }"),
-    "an outcome of one rollout": ("tasks = 64 }", "tasks = 64, rollouts = 1 }"),
-    "an outcome of more rollouts than masks": ("tasks = 64 }", "tasks = 64, rollouts = 65 }"),
-    "rollouts of the transition": ("tasks = 16,", "tasks = 16, rollouts = 8,"),
-    "no step": ("rng_seed = 13", "rng_seed = 13\nsteps = []"),
-    "the step of the untrained policy": ("rng_seed = 13", "rng_seed = 13\nsteps = [0]"),
-    "a step twice": ("rng_seed = 13", "rng_seed = 13\nsteps = [20, 20]"),
-    "no run": ("rng_seed = 13", "rng_seed = 13\nruns = []"),
-    "a run twice": ("rng_seed = 13", 'rng_seed = 13\nruns = ["a", "a"]'),
-    "no tier": ("tiers = [1]", "tiers = []"),
-    "a tier twice": ("tiers = [1]", "tiers = [1, 1]"),
-    "a tier that the matrix does not have": ("tiers = [1]", "tiers = [1, 3]"),
-    "nothing scored": ('["all", "actions"]', "[]"),
-    "coordinates twice": ('["all", "actions"]', '["all", "all"]'),
-    "unknown coordinates": ('["all", "actions"]', '["all", "tokens"]'),
-    "a group of one": ("group_size = 8", "group_size = 1"),
-    "a group larger than the schedules": ("group_size = 8", "group_size = 9"),
-    "no flips": ('flip_rate = "0.10"', 'flip_rate = "0"'),
-    "nothing but flips": ('flip_rate = "0.10"', 'flip_rate = "1"'),
-    "a rate that is no text": ('flip_rate = "0.10"', "flip_rate = 0.10"),
-    "no rate": ('flip_rate = "0.10"\n', ""),
-    "an unknown pool": ('pool = "validation"', 'pool = "swimming"'),
-    "an unknown regime": ('regime = "faults_p025"', 'regime = "faults_p026"'),
-    "no tasks of the outcome": ("tasks = 64", "tasks = 0"),
-    "no tasks of the transition": ("tasks = 16", "tasks = 0"),
-    "no groups": ("groups = 64", "groups = 0"),
-    "a level of zero": ('level = "0.95"', 'level = "0"'),
-    "a level of one": ('level = "0.95"', 'level = "1"'),
-    "no resamples": ("resamples = 10000\nrng_seed = 13", "resamples = 0\nrng_seed = 13"),
-    "a negative seed": ("rng_seed = 13", "rng_seed = -1"),
-    "no outcome": ('outcome = { pool = "validation", regime = "clean", tasks = 64 }\n', ""),
-}
-
-
-@pytest.mark.parametrize(("good", "bad"), DEFECTS.values(), ids=DEFECTS)
-def test_a_defect_is_refused_and_its_place_named(good: str, bad: str) -> None:
-    assert PROBE.count(good) == 1
-    with pytest.raises(RuleError) as caught:
-        # A top-level value stands before the tables.
-        load_rulebook(bad + GOOD if bad.startswith("probe =") else GOOD + PROBE.replace(good, bad))
-    assert caught.value.where
-    assert "probe" in str(caught.value)
-
-
 def test_a_defect_in_an_amendment_names_the_amendment() -> None:
     with pytest.raises(RuleError) as caught:
         load_rulebook(GOOD, [AMENDED.replace("tasks = 16", "tasks = 0")])

@@ -1,6 +1,5 @@
 """Registered tests of significance: exact p-values of seeds and tasks, families, and what is refused."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -23,7 +22,6 @@ from tests.unit.decisions.study import RULES, amendment, rule, small_study
 from tests.unit.decisions.test_computed import loops
 from toolkit.decisions.decision import Decision
 from toolkit.decisions.engine import Engine
-from toolkit.decisions.evaluation import check_not_vacuous, outcomes
 from toolkit.decisions.intervals import p_value
 from toolkit.errors import RuleError
 from toolkit.estimators import holm, sign_flip, wilcoxon_test
@@ -211,94 +209,6 @@ def test_tasks_without_episodes_have_no_p() -> None:
     assert decision.missing == ("gap by task takes episode rows, and the study has none",)
 
 
-REFUSED = {
-    "a method that is none": (BINARY_RULES, declared("t", "rank sum", "tasks"), "allowed values"),
-    "neither seeds nor tasks": (BINARY_RULES, declared("t", "sign flip"), "'over' is missing"),
-    "both of McNemar": (BINARY_RULES, declared("t", "mcnemar", "tasks"), "does not know"),
-    "zeros of a sign flip": (
-        BINARY_RULES,
-        declared("t", "sign flip", "tasks", 'zeros = "dropped"'),
-        "not know",
-    ),
-    "ranks without a word on zeros": (BINARY_RULES, declared("t", "wilcoxon", "tasks"), "'zeros' is missing"),
-    "no alternative": (
-        BINARY_RULES,
-        FLIP.replace('alternative = "two-sided"', ""),
-        "'alternative' is missing",
-    ),
-    "McNemar of several schedules": (
-        BINARY_RULES.replace("schedules = 1", "schedules = 2"),
-        PAIRS,
-        "one seed, one step and one schedule",
-    ),
-    "McNemar of calls": (
-        BINARY_RULES.replace('count = "successes", of = "episodes"', 'figure = "calls"').replace(
-            'unit = "fraction"\nrange = ["-1", "1"]', 'unit = "calls"\nrange = ["-9", "9"]'
-        ),
-        PAIRS,
-        "of successes",
-    ),
-    "McNemar of several seeds": (MANY, PAIRS, "one seed, one step and one schedule"),
-    "McNemar of one arm": (
-        BINARY_RULES.replace('["paired", "independent"]\nseeds = [0]', '["paired"]\nseeds = [0]').replace(
-            '"-1"', '"0"'
-        ),
-        PAIRS,
-        "of two arms",
-    ),
-    "a sign flip of one seed": (
-        BINARY_RULES,
-        declared("t", "sign flip", "seeds"),
-        "the sign of one says nothing",
-    ),
-    "a success rate": (
-        MANY.replace(
-            '["paired", "independent"]\nseeds = [0, 1, 2]\nby', '["paired"]\nseeds = [0, 1, 2]\nby'
-        ).replace('"-1"', '"0"'),
-        declared("t", "sign flip", "seeds"),
-        "both sides of zero",
-    ),
-    "a pooled rate": (BINARY_RULES, declared("t", "sign flip", "seeds", endpoint="pooled"), "by seed"),
-    "tasks of a set without a size": (
-        BINARY_RULES.replace("tasks = 40\nschedules = 1", 'size = "not registered"'),
-        FLIP,
-        "registered size",
-    ),
-    "an endpoint that is not declared": (BINARY_RULES, declared("t", "mcnemar", endpoint="x"), "'x' is not"),
-    "a name that is taken": (BINARY_RULES, declared("gap", "mcnemar"), "declared twice"),
-    "an empty family": (BINARY_RULES, FLIP + family("F"), "names its tests"),
-    "a family with a test twice": (BINARY_RULES, FLIP + family("F", "flip", "flip"), "each once"),
-    "a family of an unknown test": (BINARY_RULES, FLIP + family("F", "flip", "other"), "'other' is not"),
-    "a test in two families": (
-        BINARY_RULES,
-        FLIP + family("F", "flip") + family("G", "flip"),
-        "one family at most",
-    ),
-    "another adjustment": (BINARY_RULES, FLIP + family("F", "flip", method="bonferroni"), "allowed values"),
-    "a p-value of what is not declared": (BINARY_RULES, rule("H", "p(t) < 0.05"), "'t' is not declared"),
-    "a p-value of an endpoint": (BINARY_RULES, rule("H", "p(gap) < 0.05"), "'p' takes a test"),
-    "a test as a number": (BINARY_RULES, FLIP + rule("H", "flip < 0.05"), "takes numbers"),
-    "adjusted without a family": (
-        BINARY_RULES,
-        FLIP + rule("H", "all(adjusted(flip) < 0.05, mean(gap) > 0)"),
-        "in no family",
-    ),
-    "a p-value against a difference": (
-        BINARY_RULES,
-        FLIP + rule("H", "p(flip) < mean(gap)"),
-        "values of one unit",
-    ),
-}
-
-
-@pytest.mark.parametrize(("rules", "added", "problem"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_test_is_refused(rules: str, added: str, problem: str) -> None:
-    load_rulebook(rules + rule("Z", "mean(gap) > 0"))
-    with pytest.raises(RuleError) as caught:
-        load_rulebook(rules + rule("Z", "mean(gap) > 0") + added)
-    assert problem in str(caught.value)
-
-
 def test_a_key_too_many_is_refused_with_those_that_a_test_can_have() -> None:
     with pytest.raises(RuleError) as caught:
         load_rulebook(BINARY_RULES + declared("pairs", "mcnemar", "tasks"))
@@ -325,50 +235,6 @@ def three(method: str) -> str:
     """Return a family of three tests over seeds."""
     names = ("a", "b", "c")
     return "".join(declared(n, "sign flip", "seeds") for n in names) + family("F", *names, method=method)
-
-
-SETTLED: dict[str, tuple[int, Callable[[], str], str, str]] = {
-    "three seeds at 5%": (3, lambda: declared("a", "sign flip", "seeds"), "p(a) <= 0.05", "can never pass"),
-    "a p above one": (6, lambda: declared("a", "sign flip", "seeds"), "p(a) > 1", "can never pass"),
-    "a p of one at most": (6, lambda: declared("a", "sign flip", "seeds"), "p(a) <= 1", "can never miss"),
-    "six seeds in a family of three": (6, lambda: three("holm"), "adjusted(a) <= 0.05", "can never pass"),
-    "an adjusted p below the plain one": (
-        9,
-        lambda: three("holm"),
-        "all(adjusted(a) < 0.05, p(a) > 0.05)",
-        "can never pass",
-    ),
-}
-OPEN: dict[str, tuple[int, Callable[[], str], str]] = {
-    "six seeds at 5%": (6, lambda: declared("a", "sign flip", "seeds"), "p(a) <= 0.05"),
-    "one-sided five": (
-        5,
-        lambda: declared("a", "sign flip", "seeds", 'alternative = "less"'),
-        "p(a) <= 0.05",
-    ),
-    "six seeds whose share of false rejections is bounded": (
-        6,
-        lambda: three("benjamini-hochberg"),
-        "adjusted(a) <= 0.05",
-    ),
-    "seven seeds in a family of three": (7, lambda: three("holm"), "adjusted(a) <= 0.05"),
-}
-
-
-@pytest.mark.parametrize(("seeds", "more", "test", "problem"), SETTLED.values(), ids=SETTLED)
-def test_a_rule_that_no_p_could_turn_is_refused(seeds, more, test, problem) -> None:
-    with pytest.raises(RuleError) as caught:
-        check_not_vacuous(load_rulebook(at_seeds(seeds) + more() + rule("H", test)))
-    assert problem in caught.value.problem
-    assert "p(a) from" in (caught.value.found or "")
-
-
-@pytest.mark.parametrize(("seeds", "more", "test"), OPEN.values(), ids=OPEN)
-def test_a_rule_that_some_p_turns_is_not(seeds: int, more: Callable[[], str], test: str) -> None:
-    book = load_rulebook(at_seeds(seeds) + more() + rule("H", test))
-    check_not_vacuous(book)
-    plain, adjusted = outcomes(book, "H").passes.tests["a"]
-    assert book.smallest_p("a")[0] <= plain <= adjusted <= 1
 
 
 @pytest.mark.parametrize("method", ["holm", "benjamini-hochberg"])

@@ -238,101 +238,12 @@ def test_an_amendment_declares_a_statistic() -> None:
         load_rulebook(MANY + PARTS + SPREAD + rule("A", "spread > 1"), [added])
 
 
-CELLS = level("z", "Y", "independent").replace(f"{[*range(SEEDS)]}", "[0, 1]")
-POOLED = interval("s_95", "s")
-WRONG = {
-    "a series": (statistic("s", "x / y"), "one number"),
-    "a truth": (statistic("s", "mean(x) > 0"), "one number"),
-    "no endpoint": (statistic("s", "variance(list(1, 2))"), "reads no endpoint"),
-    "itself": (statistic("s", "t + mean(x)") + statistic("t", "s + 1"), "made of itself"),
-    "an interval": (statistic("s", "lower(gap_95)"), "not declared"),
-    "an undeclared name": (statistic("s", "mean(nothing)"), "not declared"),
-    "another unit": (statistic("s", "variance(x)", "fraction"), "another unit"),
-    "a name twice": (statistic("x", "mean(y)", "fraction"), "declared twice"),
-    "a percentile bootstrap of a statistic": (
-        SPREAD + interval("s_95", "spread", "percentile bootstrap", 'resampled = ["seed pairs"]'),
-        "of a statistic is a seed bootstrap",
-    ),
-    "t of a statistic": (SPREAD + interval("s_95", "spread", "t over seeds"), "is a seed bootstrap"),
-    "t of a pooled rate": (interval("s_95", "pooled", "t over seeds"), "an endpoint by seed"),
-    "t over tasks of a statistic": (
-        SPREAD + interval("s_95", "spread", "t over tasks"),
-        "is a seed bootstrap",
-    ),
-    "t over tasks of a pooled rate": (interval("s_95", "pooled", "t over tasks"), "an endpoint by seed"),
-    "resamples of t over tasks": (interval("s_95", "x", "t over tasks", "resamples = 9"), "does not know"),
-    "a crossing in a bca bootstrap": (
-        interval("s_95", "x", "bca bootstrap", 'crossing = "crossed"'),
-        "does not know",
-    ),
-    "a bootstrap of a pooled rate": (statistic("s", "mean(x) / pooled") + POOLED, "same seeds"),
-    "a bootstrap over other seeds": (CELLS + statistic("s", "mean(x) / mean(z)") + POOLED, "same seeds"),
-    "tasks in a seed bootstrap": (
-        SPREAD + interval("s_95", "spread", more='crossing = "crossed"'),
-        "does not know",
-    ),
-    "resamples of Student's t": (interval("s_95", "x", "t over seeds", "resamples = 9"), "does not know"),
-    "a range upside down": (statistic("s", "mean(x)", "fraction", '["1", "0"]'), "does not rise"),
-}
-
-
-@pytest.mark.parametrize(("declared", "problem"), WRONG.values(), ids=WRONG.keys())
-def test_what_is_no_statistic_is_refused(declared: str, problem: str) -> None:
-    with pytest.raises(RuleError, match=problem):
-        book(declared, rule("H", "mean(x) > 0.5"))
-
-
-UNITS = {
-    "variance(x)": "fraction²",
-    "variance(x) / variance(y)": "ratio",
-    "slope(x, y)": "ratio",
-    "slope(x, x * y)": "1/fraction",
-    "slope(list(mean(x), mean(y)), list(1, 2))": "fraction",
-    "rank_correlation(x, y * y)": "ratio",
-    "mean(list(mean(x), 0.5))": "fraction",
-}
-
-
-@pytest.mark.parametrize(("formula", "unit"), UNITS.items())
-def test_a_formula_has_a_unit(formula: str, unit: str) -> None:
-    declared = statistic("s", formula, unit)
-    assert book(declared, rule("H", "s > 0.5")).statistics["s"].unit == unit
-
-
 def test_a_rule_on_a_statistic_can_pass_and_miss_within_its_range() -> None:
     rules = book(SPREAD, interval("spread_95", "spread"), RULE)
     shown = outcomes(rules, "H")
     assert 1 <= shown.passes.endpoints["spread"] <= 99  # type: ignore[operator]
     with pytest.raises(RuleError, match="can never pass"):
         outcomes(book(SPREAD, rule("H", "spread >= 100")), "H")
-
-
-SMALL = {
-    "a variance that no range gives": ("variance(gap) > 2", "never pass"),
-    "a variance below zero": ("variance(gap) < 0", "never pass"),
-    "a correlation of more than one": ("rank_correlation(gap, other) > 1", "never pass"),
-    "a slope over a single place": ("slope(gap, list(1, 1)) > 0", "different members"),
-}
-
-
-@pytest.mark.parametrize(("test", "problem"), SMALL.values(), ids=SMALL.keys())
-def test_a_test_of_two_seeds_that_cannot_turn_out_otherwise_is_refused(test: str, problem: str) -> None:
-    with pytest.raises(RuleError, match=problem):
-        outcomes(load_rulebook(RULES + rule("H", test)), "H")
-
-
-@pytest.mark.parametrize(
-    "test",
-    [
-        "variance(gap) >= 2",
-        "rank_correlation(gap, other) = 1",
-        "slope(gap, other) > 3",
-        "mean(list(pooled, 0)) > 0.4",
-    ],
-)
-def test_what_can_turn_out_either_way_is_left(test: str) -> None:
-    shown = outcomes(load_rulebook(RULES + rule("H", test)), "H")
-    assert shown.passes != shown.misses
 
 
 def test_two_equal_seeds_have_no_interval_of_a_ratio_of_variances_and_say_why() -> None:
@@ -366,3 +277,25 @@ def test_a_ratio_whose_denominator_changes_its_sign_says_so() -> None:
     share = (np.sign(Y[drawn].mean(axis=1) - 0.600013) != np.sign(Y.mean() - 0.600013)).mean()
     assert 0 < share < 1
     assert made.method.endswith(f"a denominator changes its sign in {share:.1%} of them")
+
+
+PICTURE = """
+[pictures.P]
+title = "Both"
+up = "seen"
+across = [{ name = "one", statistic = "how_well" }, { name = "other" }]
+[[pictures.P.points]]
+name = "here"
+kind = "some"
+predicted = ["0.5", "0.25"]
+statistic = "spread"
+interval = "spread_95"
+"""
+
+
+def test_a_picture_holds_what_was_predicted_of_each_statistic_exactly() -> None:
+    declared = SPREAD + statistic("how_well", "variance(x)", "fraction²") + interval("spread_95", "spread")
+    picture = book(declared, PICTURE).pictures["P"]
+    (point,) = picture.points
+    assert point.predicted == (Fraction(1, 2), Fraction(1, 4))
+    assert [(p.name, p.statistic) for p in picture.across] == [("one", "how_well"), ("other", "")]

@@ -1,6 +1,5 @@
 """A registration may declare words of its own; then its rules and its rows speak those, and no others."""
 
-import re
 from fractions import Fraction
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 from tests.unit.decisions.study import RULES, rule
 from toolkit.decisions.case import rows_query
 from toolkit.decisions.measure import measure
-from toolkit.errors import RuleError
 from toolkit.rules.rulebook import load_rulebook
 from toolkit.rules.values import Missing, Series
 
@@ -30,38 +28,6 @@ def test_rules_speak_the_words_that_are_declared() -> None:
 
 def test_without_a_declaration_the_toolkits_hold() -> None:
     assert load_rulebook(RULES + rule("A", "mean(gap) > 0")).terms.words == {}
-
-
-DEFECTS = {
-    "undeclared_arm": (OWN.replace('"optimism"', '"hope"', 1), "unknown arm"),
-    "toolkit_arm": (
-        OWN.replace('arms = ["optimism", "chance"]', 'arms = ["paired", "chance"]', 1),
-        "unknown arm",
-    ),
-    "undeclared_arm_of_an_endpoint": (
-        re.sub(r'(\[endpoints.gap\].*?arms = )\["optimism"', r'\1["paired"', OWN, flags=re.DOTALL),
-        "has arms other than chance, optimism",
-    ),
-    "undeclared_regime": (OWN.replace('regime = "calm"', 'regime = "storm"'), "never says 'storm'"),
-    "toolkit_regime": (OWN.replace('regime = "calm"', 'regime = "clean"'), "never says 'clean'"),
-    "undeclared_pool": (OWN.replace('pool = "levers"', 'pool = "test"'), "never says 'test'"),
-    "words_of_another_column": (OWN.replace("[words]\n", '[words]\nphase = ["late"]\n'), "does not know"),
-    "no_words": (OWN.replace('["calm"]\npool', "[]\npool"), "words of 'regime'"),
-    "a_word_twice": (OWN.replace('["calm"]\npool', '["calm", "calm"]\npool'), "words of 'regime'"),
-    "the_pool_of_all": (OWN.replace('"levers"', '"all"'), "words of 'pool'"),
-    "a_word_no_split_can_have": (OWN.replace('["levers"]', '["my-levers"]'), "words of 'pool'"),
-    "played_here_without_scaling": (
-        OWN.replace('condition = "X"\nnoise', 'regime = "clean"\ncondition = "X"\nnoise'),
-        "how rewards are scaled",
-    ),
-}
-
-
-@pytest.mark.parametrize(("rules", "problem"), DEFECTS.values(), ids=DEFECTS)
-def test_another_word_is_refused(rules: str, problem: str) -> None:
-    assert rules != OWN
-    with pytest.raises(RuleError, match=problem):
-        load_rulebook(rules)
 
 
 class Held:
