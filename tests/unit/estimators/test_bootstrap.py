@@ -75,12 +75,8 @@ def test_endpoints_together_are_the_endpoints_one_by_one(seeds: int, tasks: int,
     assert together[0] != together[1]
 
 
-def test_any_table_that_does_not_fit_is_refused_and_none_gives_none() -> None:
-    weights = estimators.draw_weights(3, 64, 10, 1)
-    assert estimators.crossed_bootstraps([], weights, 0.95) == ()
-    for odd in (differences(4), differences(3, 63), HOLED, np.ones(64)):
-        with pytest.raises(ValueError, match=r"the weights are for 3 × 64|not finite|two of each"):
-            estimators.crossed_bootstraps([differences(), odd], weights, 0.95)
+def test_no_table_gives_no_interval() -> None:
+    assert estimators.crossed_bootstraps([], estimators.draw_weights(3, 64, 10, 1), 0.95) == ()
 
 
 def test_weights_are_counts_of_draws_with_replacement() -> None:
@@ -164,36 +160,6 @@ def test_the_same_seed_gives_the_same_interval_and_another_one_another() -> None
     assert estimators.nested_bootstrap(d, 500, 1, 0.95) == estimators.nested_bootstrap(d, 500, 1, 0.95)
 
 
-HOLED = differences()
-HOLED[1, 3] = np.nan
-
-
-@pytest.mark.parametrize("table", [np.ones((1, 64)), np.ones((3, 1)), np.ones(64), HOLED])
-def test_a_table_that_cannot_be_resampled_is_refused(table: np.ndarray) -> None:
-    weights = estimators.draw_weights(3, 64, 10, 1)
-    for call in (
-        lambda: estimators.crossed_bootstrap(table, weights, 0.95),
-        lambda: estimators.nested_bootstrap(table, 10, 1, 0.95),
-        lambda: estimators.seed_enumerated_bootstrap(table, weights, 0.95),
-        lambda: estimators.bootstrap_variance(table),
-    ):
-        with pytest.raises(ValueError, match=r"two of each|not finite|expected"):
-            call()
-
-
-def test_weights_for_other_tables_are_refused() -> None:
-    with pytest.raises(ValueError, match="the weights are for"):
-        estimators.crossed_bootstrap(differences(), estimators.draw_weights(3, 63, 10, 1), 0.95)
-    with pytest.raises(ValueError, match="level"):
-        estimators.crossed_bootstrap(differences(), estimators.draw_weights(3, 64, 10, 1), 1.0)
-    with pytest.raises(ValueError, match="two seeds and tasks"):
-        estimators.draw_weights(1, 64, 10, 1)
-    with pytest.raises(ValueError, match="a resample"):
-        estimators.nested_bootstrap(differences(), 0, 1, 0.95)
-    with pytest.raises(ValueError, match="at most 8 seeds"):
-        estimators.seed_enumerated_bootstrap(differences(9), estimators.draw_weights(9, 64, 10, 1), 0.95)
-
-
 WEIGHTS = estimators.draw_weights(3, 49, 2000, 7)  # 1/49 has no exact double: 49 of them do not make one
 
 
@@ -231,16 +197,6 @@ def test_its_ends_are_quantiles_of_exact_means() -> None:
     assert (interval.low, interval.high) == pytest.approx((low, high), rel=1e-14)
 
 
-@pytest.mark.parametrize(("value", "denominator"), [(0.5, 20), (1.0, 0)])
-def test_what_is_not_a_fraction_of_whole_numbers_is_refused(value: float, denominator: int) -> None:
-    with pytest.raises(ValueError, match="whole numerators"):
-        estimators.counted_bootstrap(np.full((3, 49), value), denominator, WEIGHTS, 0.95)
-
-
-def test_sums_that_a_double_does_not_hold_are_refused() -> None:
-    with pytest.raises(ValueError, match="too large"):
-        estimators.counted_bootstrap(np.full((3, 49), 2.0**50), 1, WEIGHTS, 0.95)
+def test_sums_that_a_double_just_holds_are_taken() -> None:
     table, weights = np.array([[2.0**51, 0], [0, 0]]), estimators.draw_weights(2, 2, 9, 7)
-    with pytest.raises(ValueError, match="too large"):
-        estimators.counted_bootstrap(table, 1, weights, 0.95)
     assert estimators.counted_bootstrap(table - 1, 1, weights, 0.95).estimate == 2.0**49 - 1

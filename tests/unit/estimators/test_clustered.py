@@ -68,7 +68,7 @@ def test_a_bca_interval_of_own_resamples_is_near_that_of_scipys_own() -> None:
 def test_the_errors_of_the_ends_are_how_much_other_random_numbers_move_them() -> None:
     """At 80 %, where an end's error is a fifth less than if bias and share came from other resamples."""
     values = np.random.default_rng(4).uniform(size=40)
-    made = [clustered_bca_interval(values, 1, draw_tasks(40, 4000, seed), 0.8) for seed in range(400)]
+    made = [clustered_bca_interval(values, 1, draw_tasks(40, 2000, seed), 0.8) for seed in range(200)]
     found = [interval for interval in made if interval]
     for end in ("low", "high"):
         moved = np.std([getattr(interval, end) for interval in found])
@@ -82,22 +82,6 @@ def test_tasks_are_drawn_as_the_registered_interval_draws_them() -> None:
 
 def test_differences_all_alike_have_no_corrected_interval() -> None:
     assert clustered_bca_interval([2, 2, 2], 4, draw_tasks(3, 50, 1), 0.95) is None
-
-
-@pytest.mark.parametrize("totals", [[1], [], [1.0, float("nan")], [1.0, float("inf")]])
-def test_what_is_too_little_or_not_finite_is_refused(totals: list[float]) -> None:
-    with pytest.raises(ValueError, match=r"expected|finite"):
-        clustered_t_interval(totals)
-    with pytest.raises(ValueError, match=r"expected|finite"):
-        clustered_bca_interval(totals, 1, draw_tasks(2, 50, 1), 0.95)
-
-
-@pytest.mark.parametrize(("denominator", "level"), [(0, 0.95), (1, 0.0), (1, 1.0)])
-def test_a_denominator_or_a_level_that_makes_no_sense_is_refused(denominator: int, level: float) -> None:
-    with pytest.raises(ValueError, match="expected two tasks"):
-        clustered_t_interval([1, 2], denominator, level)
-    with pytest.raises(ValueError, match="expected two tasks"):
-        clustered_bca_interval([1, 2], denominator, draw_tasks(2, 50, 1), level)
 
 
 def test_a_mean_is_rounded_once() -> None:

@@ -56,22 +56,6 @@ def test_too_many_resamples_without_variation_leave_the_interval_open() -> None:
     assert found.low > 1
 
 
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        ({"own": OWN[:7], "shared": SHARED[:7]}, "8 seeds at least"),
-        ({"own": OWN[:8]}, "the same of both"),
-        ({"own": [OWN], "shared": [SHARED]}, "found shapes"),
-        ({"own": [*OWN[:8], float("nan")]}, "missing"),
-        ({"shared": [0.1] * 9}, "never vary"),
-        ({"level": 1.0}, "between 0 and 1"),
-    ],
-)
-def test_what_has_no_ratio_is_refused(change: dict[str, object], text: str) -> None:
-    with pytest.raises(ValueError, match=text):
-        ratio(**change)  # type: ignore[arg-type]
-
-
 def samples(kind: str, rng: np.random.Generator, seeds: int) -> tuple[np.ndarray, np.ndarray, float]:
     """Return differences of either sampling, and the true ratio of their variances."""
     if kind == "related":
@@ -101,7 +85,7 @@ def covered(kind: str, seeds: int, studies: int = 1000) -> tuple[float, float]:
     return held / studies, of_f / studies
 
 
-@pytest.mark.parametrize("seeds", [8, 12, 20, 40])
+@pytest.mark.parametrize("seeds", [8, *(pytest.param(more, marks=pytest.mark.slow) for more in (12, 20, 40))])
 @pytest.mark.parametrize(
     ("kind", "held", "of_f"),
     [

@@ -1,7 +1,6 @@
 """Learning curves: the area under one, the steps until a threshold, the difference of two arms by task."""
 
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 import pytest
@@ -22,12 +21,6 @@ def test_area_agrees_with_numpy() -> None:
     assert float(estimators.auc(values, steps)) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("steps", [(), (0,), (0, 0), (20, 0)])
-def test_steps_that_are_no_curve_are_refused(steps: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="step"):
-        estimators.auc_weights(steps)
-
-
 @pytest.mark.parametrize(
     ("success", "threshold", "expected"),
     [
@@ -41,12 +34,6 @@ def test_steps_that_are_no_curve_are_refused(steps: tuple[int, ...]) -> None:
 )
 def test_the_first_arrival_counts_interpolated(success, threshold, expected) -> None:
     assert estimators.steps_to_threshold([Fraction(s) for s in success], (0, 20, 40), threshold) == expected
-
-
-def test_shapes_must_agree() -> None:
-    for of_curve in (estimators.auc, partial(estimators.steps_to_threshold, threshold=Fraction(1, 2))):
-        with pytest.raises(ValueError, match="zip"):
-            of_curve([Fraction(1)], (0, 1))
 
 
 RNG = np.random.default_rng(1)
@@ -66,32 +53,3 @@ def test_it_is_the_loop_over_seeds_steps_tasks_and_schedules() -> None:
                 for k in range(2)
             )
             assert table[seed, task] == pytest.approx(float(exact))
-
-
-@pytest.mark.parametrize(
-    ("axis", "name"), [(0, "seed pairs"), (1, "evaluated steps"), (2, "tasks"), (3, "schedules")]
-)
-def test_arms_that_differ_are_refused_by_what_they_differ_in(axis: int, name: str) -> None:
-    with pytest.raises(ValueError, match=f"differ in their {name}"):
-        estimators.task_differences(FIRST, np.delete(SECOND, 0, axis=axis), WEIGHTS)
-
-
-def test_a_missing_episode_is_named_by_its_place() -> None:
-    second = SECOND.astype(float)
-    second[1, 2, 3, 0] = np.inf
-    with pytest.raises(
-        ValueError, match=r"second arm .* seed pairs 1, evaluated steps 2, tasks 3, schedules 0"
-    ):
-        estimators.task_differences(FIRST, second, WEIGHTS)
-
-
-@pytest.mark.parametrize("shape", [(3, 6, 10), (3, 6, 0, 2), (3, 6, 10, 0)])
-def test_a_table_without_an_axis_or_its_members_is_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="at least one of each"):
-        estimators.task_differences(np.zeros(shape), np.zeros(shape), WEIGHTS)
-
-
-@pytest.mark.parametrize("weights", [(), (1.0,), (float("nan"),) * 6])
-def test_weights_that_do_not_fit_are_refused(weights: tuple[float, ...]) -> None:
-    with pytest.raises(ValueError, match="finite weights"):
-        estimators.task_differences(FIRST, SECOND, weights)

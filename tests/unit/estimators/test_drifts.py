@@ -106,17 +106,6 @@ def test_moments_merge_to_those_of_all_groups(one: np.ndarray, other: np.ndarray
         assert getattr(merged, name) == pytest.approx(getattr(whole, name), abs=1e-9)
 
 
-@given(GRADIENTS, st.randoms(use_true_random=False), st.sampled_from(sorted(OPTIMIZERS)))
-def test_no_order_of_groups_or_coordinates_matters(gradients, random, optimizer) -> None:
-    rows, columns = list(range(len(gradients))), list(range(gradients.shape[1]))
-    random.shuffle(rows), random.shuffle(columns)  # type: ignore[attr-defined]
-    one = estimators.coordinate_moments(gradients)
-    other = estimators.coordinate_moments(gradients[rows][:, columns])
-    assert estimators.drift(other, 2, optimizer) == pytest.approx(
-        estimators.drift(one, 2, optimizer), rel=1e-9, abs=1e-7
-    )
-
-
 @pytest.mark.parametrize("groups", [1, 2, 24])
 @pytest.mark.parametrize(("optimizer", "power"), [("adam", 1), ("sign", 1), ("gradient", 2)])
 def test_a_scale_of_the_gradient_is_a_scale_of_the_drift(optimizer: str, power: int, groups: int) -> None:
@@ -348,43 +337,3 @@ def test_blocks_of_coordinates_change_nothing(monkeypatch: pytest.MonkeyPatch) -
     assert parts[1] == pytest.approx(whole[1], rel=1e-13)
     for one, other in zip(astuple(parts[0]), astuple(whole[0]), strict=True):
         assert one == pytest.approx(other, rel=1e-11)
-
-
-def test_designs_of_other_tasks_have_no_interval() -> None:
-    paired, independent, tasks = designs_by_task()
-    fewer = tasks > 0
-    with pytest.raises(ValueError, match="tasks × coordinates"):
-        interval(estimators.task_sums(paired, tasks), estimators.task_sums(independent[fewer], tasks[fewer]))
-
-
-@pytest.mark.parametrize(
-    ("call", "reason"),
-    [
-        (lambda: estimators.coordinate_moments([1.0, 2.0]), r"\(N, P\)"),
-        (lambda: estimators.coordinate_moments([[1.0]]), "two tasks"),
-        (lambda: estimators.coordinate_moments([[1.0], [2.0]], [3, 3]), "two tasks"),
-        (lambda: estimators.coordinate_moments([[1.0], [2.0]], [3]), "whole numbers"),
-        (lambda: estimators.coordinate_moments([[1.0], [2.0]], [0.5, 1.5]), "whole numbers"),
-        (lambda: estimators.coordinate_moments([[1.0], [math.nan]]), "not finite"),
-        (lambda: estimators.task_sums([[1.0], [math.inf]], [0, 1]), "not finite"),
-        (lambda: estimators.moments_of_sums(2, [1.0], [1.0, 2.0]), "expected sums"),
-        (lambda: estimators.moments_of_sums(2, [4.0, 1.0], [1.0, 9.0]), "smaller than any"),
-        (lambda: noisy(0, 4, 1.0).merged(estimators.coordinate_moments([[1.0], [2.0]])), "coordinates"),
-        (lambda: estimators.drift(noisy(0, 4, 1.0), 2, "lion"), "expected one of adam, gradient, sign"),
-        (lambda: estimators.drift(noisy(0, 4, 1.0), 0), "at least one group"),
-        (lambda: estimators.drift(noisy(0, 4, 1.0), math.nan), "at least one group"),
-        (lambda: estimators.drift(noisy(0, 4, 1.0), 2, along=[1.0]), "finite direction"),
-        (lambda: estimators.drift(noisy(0, 4, 1.0), 2, along=[math.inf] * 50), "finite direction"),
-        (lambda: estimators.exact_drift([1.0, 1.0], [-1.0, 1.0], 2), "variances >= 0"),
-        (lambda: estimators.exact_drift([1.0], [1.0, 2.0], 2), "variances >= 0"),
-        (
-            lambda: estimators.drift_ratio(
-                noisy(0, 4, 1.0), estimators.coordinate_moments([[1.0], [2.0]]), 2
-            ),
-            "coordinates",
-        ),
-    ],
-)
-def test_what_has_no_drift_is_refused(call: object, reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        call()

@@ -1,6 +1,6 @@
 """Exact tests: against every sign listed, and the same tests of scipy; adjusted p-values by hand."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 
@@ -146,20 +146,3 @@ def test_benjamini_hochberg_is_that_of_scipy(p: list[Fraction]) -> None:
     theirs = stats.false_discovery_control([float(one) for one in p])
     assert [float(one) for one in benjamini_hochberg(p)] == pytest.approx(theirs.tolist())
     assert all(a <= b for a, b in zip(benjamini_hochberg(p), holm(p), strict=True))
-
-
-@pytest.mark.parametrize("test", [sign_flip_test, wilcoxon_test, mcnemar_test])
-def test_what_is_no_test_is_refused(test: Callable[..., ExactTest]) -> None:
-    with pytest.raises(ValueError, match="one difference"):
-        test([])
-    with pytest.raises(ValueError, match="two-sided, greater, less"):
-        test([1], "other")
-
-
-def test_what_cannot_be_counted_and_what_is_not_binary_is_refused() -> None:
-    with pytest.raises(ValueError, match="too many different sums"):
-        sign_flip_test([10**9 + n for n in range(31)])
-    with pytest.raises(ValueError, match="binary"):
-        mcnemar_test([2])
-    with pytest.raises(ValueError, match="dropped or ranked"):
-        wilcoxon_test([1], zeros="split")

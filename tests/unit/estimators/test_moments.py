@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit import estimators
-from toolkit.estimators.moments import LARGEST_ENUMERATION, LARGEST_GROUP, GroupMoments, OutcomeMoments
+from toolkit.estimators.moments import GroupMoments, OutcomeMoments
 from toolkit.registers.study import Study
 
 DESIGNS = ("paired", "independent")
@@ -72,20 +72,6 @@ def of(found: OutcomeMoments, design: str) -> GroupMoments:
 
 def gram(scores: np.ndarray) -> np.ndarray:
     return np.einsum("tip,tjp->tij", scores, scores)
-
-
-@given(st.integers(0, 2**31), st.integers(1, 3), st.integers(2, 7), RATES, WEIGHTS, st.booleans())
-def test_the_closed_form_is_what_listing_every_mask_gives(seed, tasks, size, q, zeros, scaled) -> None:
-    truths, scores, weights = drawn(seed, tasks, size, zeros)
-    closed = estimators.outcome_moments(truths, gram(scores), q, weights=weights, standardized=scaled)
-    by_mask = estimators.enumerated_outcome_moments(
-        truths, gram(scores), q, weights=weights, standardized=scaled
-    )
-    for design in DESIGNS:
-        expected, other = of(closed, design), of(by_mask, design)
-        np.testing.assert_allclose(expected.second, other.second, rtol=1e-10, atol=1e-12)
-        np.testing.assert_allclose(expected.coefficients, other.coefficients, rtol=1e-10, atol=1e-12)
-        np.testing.assert_allclose(expected.contrast, other.contrast, rtol=1e-10, atol=1e-14)
 
 
 @given(st.integers(0, 2**31), st.integers(2, 5), RATES, WEIGHTS, st.booleans())
@@ -153,36 +139,6 @@ def test_published_reward_contrasts_follow_from_the_counts_of_successes(publishe
         for design in DESIGNS:
             expected = pytest.approx(row[f"reward_contrast_{design}"], abs=1e-12)
             assert of(moments, design).contrast.mean() == expected
-
-
-EYE = np.eye(2)[None]
-
-
-@pytest.mark.parametrize("function", [estimators.outcome_moments, estimators.enumerated_outcome_moments])
-@pytest.mark.parametrize(
-    ("outcomes", "products", "q", "weights", "reason"),
-    [
-        ([1, 0], np.eye(2), 0.1, None, "expected outcomes"),
-        (np.zeros((0, 2)), np.zeros((0, 2, 2)), 0.1, None, "expected outcomes"),
-        ([[1]], [[[1]]], 0.1, None, "2 <= G <= 64"),
-        (np.zeros((1, LARGEST_GROUP + 1)), np.eye(LARGEST_GROUP + 1)[None], 0.1, None, "2 <= G <= 64"),
-        ([[1, 0]], np.eye(3)[None], 0.1, None, "a Gram matrix a group"),
-        ([[1, 0]], EYE, 0.1, [[1, 1, 1]], "a weight a rollout"),
-        ([[1, 0.5]], EYE, 0.1, None, "outcomes are 0 or 1"),
-        ([[1, 0]], EYE * math.nan, 0.1, None, "not finite"),
-        ([[1, 0]], EYE, 0.1, [[1, math.inf]], "not finite"),
-        ([[1, 0]], EYE, 1.1, None, "rate"),
-    ],
-)
-def test_what_is_no_group_is_refused(function, outcomes, products, q, weights, reason) -> None:
-    with pytest.raises(ValueError, match=reason):
-        function(outcomes, products, q, weights=weights)
-
-
-def test_more_masks_than_can_be_listed_are_refused() -> None:
-    size = LARGEST_ENUMERATION + 1
-    with pytest.raises(ValueError, match="at most 16"):
-        estimators.enumerated_outcome_moments(np.ones((1, size)), np.eye(size)[None], 0.1)
 
 
 def tuples(p: float, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -280,29 +236,3 @@ def test_every_group_of_a_pool_together_has_the_pools_own_moments() -> None:
     assert moments.contrast == pytest.approx(2 * rewards.var(axis=1, ddof=1), abs=1e-14)
     centred = rewards - rewards.mean(axis=1, keepdims=True)
     np.testing.assert_allclose(moments.coefficients, centred * 2 / (3 * 6), atol=1e-15)
-
-
-PAIR = [[[0, 1]]]
-EYES = np.eye(3)[None]
-
-
-@pytest.mark.parametrize(
-    ("rewards", "gram", "groups", "weights", "reason"),
-    [
-        ([[1, 0, 1]], EYES, [[[0, 3]]], None, "does not have"),
-        ([[1, 0, 1]], EYES, [[[-1, 0]]], None, "does not have"),
-        ([[1, 0, 1]], EYES, [[[0, 1], [2, 2]]], None, "or one twice"),
-        ([[1, 0, 1]], EYES, [[[0, 1, 2, 0]]], None, "groups of 4 cannot be drawn from 3"),
-        ([[1, 0, 1]], EYES, np.zeros((1, 0, 2), dtype=int), None, "0 groups"),
-        ([[1, 0, 1]], EYES, [[[0.0, 1.0]]], None, "of positions"),
-        ([[1, 0, 1]], EYES, PAIR * 2, None, "of positions"),
-        ([1, 0, 1], np.eye(3), PAIR, None, "expected rewards"),
-        ([[1, 0, 1]], np.eye(2)[None], PAIR, None, "expected rewards"),
-        ([[1, 0, math.nan]], EYES, PAIR, None, "finite"),
-        ([[1, 0, 1]], EYES, PAIR, [[1, 1, math.nan]], "finite"),
-        ([[1, 0, 1]], EYES, PAIR, [[1, 1]], "finite weight"),
-    ],
-)
-def test_what_cannot_be_regrouped_is_refused(rewards, gram, groups, weights, reason) -> None:
-    with pytest.raises(ValueError, match=reason):
-        estimators.regrouped_moments(rewards, gram, groups, weights=weights)

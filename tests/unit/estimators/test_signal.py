@@ -164,27 +164,3 @@ def test_a_rotation_and_a_scale_change_no_ratio(scale: float, seed: int) -> None
     assert other.trace_ratio.value == pytest.approx(one.trace_ratio.value, rel=1e-7)
     assert other.along_ratio.value == pytest.approx(one.along_ratio.value, rel=1e-5)
     assert other.trace_paired.value == pytest.approx(scale**2 * one.trace_paired.value, rel=1e-7)
-
-
-@pytest.mark.parametrize(
-    ("call", "reason"),
-    [
-        (lambda: estimators.signal_variance(np.eye(3)), "4 tasks"),
-        (lambda: estimators.signal_variance(np.eye(5), [0, 0, 1, 1, 2]), "4 tasks"),
-        (lambda: estimators.signal_variance(np.ones((4, 5))), r"\(N, N\)"),
-        (lambda: estimators.signal_variance(np.eye(4), [0.0, 1.0, 2.0, 3.0]), "whole numbers"),
-        (lambda: estimators.signal_variance(np.full((4, 4), math.nan)), "not finite"),
-        (lambda: estimators.signal_variance(np.triu(np.ones((4, 4)))), "not symmetric"),
-        (
-            lambda: estimators.signal_interval(np.eye(5), range(5), [True] * 4, rng_seed=1),
-            "expected a design for each",
-        ),
-        (
-            lambda: estimators.signal_interval(np.eye(5), [0, 1, 2, 3, 3], [1, 1, 1, 1, 0], rng_seed=1),
-            "no group of one of the designs",
-        ),
-    ],
-)
-def test_what_has_no_direction_is_refused(call: object, reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        call()

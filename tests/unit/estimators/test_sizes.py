@@ -71,15 +71,6 @@ def explicit_ratio(outcomes: list[int], scores: np.ndarray) -> float:
 
 
 @given(st.integers(2, 9), st.data())
-def test_orthogonal_scores_have_their_ratio(size: int, data: st.DataObject) -> None:
-    k = data.draw(st.integers(1, size))
-    sides = estimators.orthogonal_condition(k, size)
-    assert sides.ratio == Fraction(size - k, size - 1)
-    outcomes = [1] * k + [0] * (size - k)
-    assert float(sides.ratio) == pytest.approx(explicit_ratio(outcomes, 3 * np.eye(size)), abs=1e-12)
-
-
-@given(st.integers(2, 9), st.data())
 def test_silent_successes_have_the_ratio_k_whatever_the_failures(size: int, data: st.DataObject) -> None:
     k = data.draw(st.integers(1, size - 1))
     scores = np.random.default_rng(data.draw(st.integers(0, 99))).normal(size=(size, 3))
@@ -96,26 +87,7 @@ def test_silent_successes_have_the_ratio_k_whatever_the_failures(size: int, data
 @pytest.mark.parametrize("condition", [estimators.orthogonal_condition, estimators.silent_condition])
 def test_without_a_success_there_is_no_ratio(condition: object) -> None:
     assert condition(0, 8).ratio is None
-    with pytest.raises(ValueError, match="0 <= k <= G"):
-        condition(9, 8)
 
 
 def test_a_group_of_silent_successes_alone_has_no_ratio() -> None:
     assert estimators.silent_condition(8, 8).ratio is None
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: estimators.effective_group_size(8, -0.1),
-        lambda: estimators.effective_group_size(0, 0.1),
-        lambda: estimators.contrast_replicates(1.1),
-        lambda: estimators.equal_variance_batch(0, 0.5),
-        lambda: estimators.equal_variance_batch(8, 0),
-        lambda: estimators.equal_variance_batch(8, float("inf")),
-        lambda: estimators.equal_variance_batch(8, float("nan")),
-    ],
-)
-def test_sizes_that_are_none_are_refused(call: object) -> None:
-    with pytest.raises(ValueError, match="found"):
-        call()

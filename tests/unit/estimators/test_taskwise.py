@@ -137,19 +137,6 @@ def test_a_figure_may_have_a_value_alone(figure: Callable[[np.ndarray], np.ndarr
     assert done["figure"] == TaskUncertainty(value)
 
 
-@pytest.mark.parametrize("changed", [{"level": 0.0}, {"level": 1.0}, {"resamples": 0}, {"level": math.nan}])
-def test_what_is_no_interval_is_refused(changed: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="expected two tasks"):
-        found(**changed)
-    with pytest.raises(ValueError, match="expected two tasks"):
-        estimators.task_uncertainties(figures, 1, level=0.95, resamples=10, rng_seed=1)
-    if "level" in changed:
-        with pytest.raises(ValueError, match="expected two tasks"):
-            estimators.task_jackknife(figures, TASKS, **changed)
-    with pytest.raises(ValueError, match="expected two tasks"):
-        estimators.task_jackknife(figures, 1, level=0.95)
-
-
 @pytest.mark.parametrize(
     ("low", "high", "is_told"),
     [(0.1, 0.2, True), (-0.2, -0.1, True), (-0.1, 0.2, False), (0.0, 0.2, False), (None, None, False)],
@@ -206,22 +193,6 @@ def test_a_count_repeats_a_task_with_all_its_groups(seed: int, tasks: int) -> No
         assert one == pytest.approx(repeated, abs=1e-11)
 
 
-@pytest.mark.parametrize(
-    ("second", "products", "counts", "reason"),
-    [
-        ([], np.eye(0), None, "expected moments"),
-        ([1, 2], np.eye(3), None, "expected moments"),
-        ([[1, 2]], np.eye(2), None, "expected moments"),
-        ([1, math.nan], np.eye(2), None, "not finite"),
-        ([1, 2], [[1, math.inf], [0, 1]], None, "not finite"),
-        ([1, 2], np.eye(2), [[1, 1, 1]], "expected counts"),
-    ],
-)
-def test_other_moments_are_refused(second: object, products: object, counts: object, reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        estimators.pooled_trace(second, products, counts)
-
-
 @pytest.mark.parametrize(("tasks", "groups"), [(16, 8), (4, 2), (3, 5), (2, 3)])
 def test_tasks_that_do_not_differ_have_the_within_share_of_noise(tasks: int, groups: int) -> None:
     found = estimators.pooled_trace(*parts(effects(tasks, groups, 0, 1.5)))
@@ -262,20 +233,3 @@ def test_a_gradient_stands_above_the_floor_by_its_own_length() -> None:
     found = estimators.pooled_trace(*parts(gradients))
     ratio = estimators.norm_over_floor(float(found.squared_norm), float(found.total), 16)
     assert ratio == pytest.approx(10 * 16 / 15, rel=0.03)
-
-
-@pytest.mark.parametrize(
-    ("function", "arguments"),
-    [
-        (estimators.noise_within_share, (1, 8)),
-        (estimators.noise_within_share, (16, 0)),
-        (estimators.debiased_between_share, (1, 1, 1, 8)),
-        (estimators.debiased_between_share, (1, 1, 16, 1)),
-        (estimators.debiased_between_share, (0, 1, 16, 8)),
-        (estimators.norm_over_floor, (1, 0, 8)),
-        (estimators.norm_over_floor, (1, 1, 1)),
-    ],
-)
-def test_too_little_data_is_refused(function: object, arguments: tuple[float, ...]) -> None:
-    with pytest.raises(ValueError, match="expected"):
-        function(*arguments)

@@ -53,14 +53,6 @@ def test_a_ratio_above_the_bound_is_masked_or_truncated(level: str) -> None:
     assert importance_weights([0.0], most=1.0, level=level).tolist() == [1.0], "at the bound is not above it"
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"level": "token_mask"}, {"most": 0.0}, {"most": np.nan}, {"log_ratios": [np.nan]}]
-)
-def test_what_has_no_weight_is_refused(wrong: dict) -> None:
-    with pytest.raises(ValueError, match=r"expected sequence_mask|a number"):
-        importance_weights(**{"log_ratios": [0.0], **wrong})
-
-
 @LEVELS
 def test_the_standardized_gradient_is_the_trained_policy_s_among_the_sampler_s_siblings(level: str) -> None:
     """Paired flips take all successes away together: such a group has no gradient."""
