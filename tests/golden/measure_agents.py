@@ -4,12 +4,12 @@ Run as `python -m tests.golden.measure_agents`.
 """
 
 import json
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from tests.golden.stored import markdown
 from toolkit.lab.episodes.agents import AGENTS
-from toolkit.lab.episodes.episode import Episode, play
+from toolkit.lab.episodes.episode import play
 from toolkit.lab.tasks.pools import load_task
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import evaluation_seed
@@ -29,16 +29,12 @@ def measure(agent: str, regime: str) -> dict[str, int]:
     return {name: sum(map(count, episodes)) for name, count in COUNTS.items()}
 
 
-def _has_outage(episode: Episode) -> bool:
-    return any(exposure.fault == "outage" for exposure in episode.exposures)
-
-
 COUNTS: dict[str, Any] = {
     "episodes": lambda _: 1,
     "true_successes": lambda episode: episode.true_success,
     "observed_rewards": lambda episode: episode.observed_reward,
     "exposed": lambda episode: bool(episode.exposures),
-    "with_outage": _has_outage,
+    "with_outage": lambda episode: any(exposure.fault == "outage" for exposure in episode.exposures),
     "budget_exceeded": lambda episode: episode.budget_exceeded,
     "calls": lambda episode: episode.calls,
 }
@@ -46,22 +42,18 @@ COUNTS: dict[str, Any] = {
 
 def table(measured: dict[str, dict[str, dict[str, int]]]) -> str:
     """Return the table of the README."""
-    lines = [
-        "| regime | reference succeeds | calls | over budget | meets a fault | careless succeeds |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
-    for regime, counts in measured["reference"].items():
-        careless = measured["careless"][regime]
-        cells = [
+    heads = ("regime", "reference succeeds", "calls", "over budget", "meets a fault", "careless succeeds")
+    rows = [
+        [
             regime,
             _percent(counts["true_successes"], counts),
-            f"{Fraction(counts['calls'], counts['episodes']).__float__():.2f}",
-            _percent(counts["budget_exceeded"], counts),
-            _percent(counts["exposed"], counts),
-            _percent(careless["true_successes"], careless),
+            f"{counts['calls'] / counts['episodes']:.2f}",
+            *(_percent(counts[name], counts) for name in ("budget_exceeded", "exposed")),
+            _percent(measured["careless"][regime]["true_successes"], measured["careless"][regime]),
         ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        for regime, counts in measured["reference"].items()
+    ]
+    return "\n".join(markdown(heads, rows))
 
 
 def _percent(part: int, counts: dict[str, int]) -> str:

@@ -1,9 +1,11 @@
 """Logs of Inspect: what its own reader says of them is what the table says, and hostile ones are refused."""
 
 import json
+import re
 import sys
 import zipfile
 import zlib
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -87,15 +89,12 @@ def test_scores_of_several_scorers_have_a_column_each(inspect: None) -> None:
     assert log.table["score.match"].mean() == pytest.approx(results["match"].metrics["accuracy"].value)
     assert log.table["score.judged.style"].mean() == results["style"].metrics["mean"].value
     assert log.table["score.judged.length"].mean() == results["length"].metrics["mean"].value
-    assert not {"score", "true_success"} & set(
-        log.table.columns
-    )  # which of them it is, is the owner's to say
-    named = outlined("mine", two_models(log), {"true_success": "score.match", "arm": "model"})
+    # Which of them it is, is the owner's to say.
+    assert not {"score", "true_success"} & set(log.table.columns)
+    two_models = pl.concat([log.table, log.table.with_columns(model=pl.lit("other"))])
+    of_both = Log(log.format, two_models, log.of_run)
+    named = outlined("mine", of_both, {"true_success": "score.match", "arm": "model"})
     assert named.columns["true_success"] == "score.match"
-
-
-def two_models(log: Log) -> Log:
-    return Log(log.format, pl.concat([log.table, log.table.with_columns(model=pl.lit("other"))]), log.of_run)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -104,15 +103,9 @@ def test_every_sample_is_a_row_with_what_it_says(inspect: None, folder: str) -> 
     assert log.table["row of the table"].to_list() == list(range(1, log.table.height + 1))
     for file in log.files:
         whole = told(file)
-        mine = {
-            (row["task"], row["schedule"]): row
-            for row in log.table.filter(pl.col("file") == file.stem).to_dicts()
-        }
-        assert set(mine) == {
-            (name, epoch)
-            for name in whole.eval.dataset.sample_ids
-            for epoch in range(whole.eval.config.epochs)
-        }
+        rows = log.table.filter(pl.col("file") == file.stem).to_dicts()
+        mine = {(row["task"], row["schedule"]): row for row in rows}
+        assert set(mine) == {*product(whole.eval.dataset.sample_ids, range(whole.eval.config.epochs))}
         for sample in whole.samples:
             row = mine.pop((sample.id, sample.epoch - 1))
             assert (row.get("prompt") or row["input"], row["target"]) == (sample.input, sample.target)
@@ -131,15 +124,7 @@ def test_runs_say_their_configuration(inspect: None) -> None:
     log = read("strategies")
     for file in log.files:
         whole = told(file)
-        (row,) = (
-            log.table.filter(pl.col("file") == file.stem)
-            .select(
-                "pool", "model", "seed", "generate.temperature", "task_args.strategy", "launched_at", "solver"
-            )
-            .unique()
-            .to_dicts()
-        )
-        assert row == {
+        expected = {
             "pool": whole.eval.task,
             "model": whole.eval.model,
             "seed": whole.plan.config.seed,
@@ -148,6 +133,8 @@ def test_runs_say_their_configuration(inspect: None) -> None:
             "launched_at": whole.eval.created,
             "solver": " + ".join(step.solver for step in whole.plan.steps),
         }
+        mine = log.table.filter(pl.col("file") == file.stem)
+        assert mine.select(*expected).unique().to_dicts() == [expected]
     assert set(read("troubled").table["config.message_limit"]) == {2}
 
 
@@ -179,26 +166,18 @@ def test_two_strategies_are_two_arms_of_a_study(inspect: None) -> None:
     log = read("strategies")
     outline = outlined("mine", log)
     assert outline.columns["arm"] == "task_args.strategy"
-    assert (outline.arms, outline.seeds, outline.tasks, outline.schedules) == (
-        ("cot", "direct"),
-        (0, 1),
-        4,
-        2,
-    )
+    assert (outline.arms, outline.seeds) == (("cot", "direct"), (0, 1))
+    assert (outline.tasks, outline.schedules) == (4, 2)
     made = tables_of(log.table, parse_mapping(scaffold(outline, "me/mine")["mappings/mine.toml"]))
     assert made["runs"]["episodes"].to_list() == [8] * 4
-    rates = {
-        (told(file).eval.task_args["strategy"], told(file).plan.config.seed): told(file) for file in log.files
-    }
+    logs = [told(file) for file in log.files]
+    rates = {(one.eval.task_args["strategy"], one.plan.config.seed): one.results.scores[0] for one in logs}
     for run in made["evaluations"].to_dicts():
-        accuracy = rates[run["arm"], run["seed"]].results.scores[0].metrics["accuracy"].value
+        accuracy = rates[run["arm"], run["seed"]].metrics["accuracy"].value
         assert run["successes"] / run["episodes"] == pytest.approx(accuracy)
     assert made["task_pools"]["prompt"].to_list() == ["0 + 0 =", "0 + 1 =", "1 + 0 =", "1 + 1 ="]
-
-
-def test_two_models_are_two_arms(inspect: None) -> None:
-    outline = outlined("mine", read("letters"))
-    assert (outline.columns["arm"], outline.columns["score"]) == ("model", "score")
+    of_models = outlined("mine", read("letters")).columns
+    assert (of_models["arm"], of_models["score"]) == ("model", "score")
 
 
 def test_both_formats_give_the_same_table(inspect: None, tmp_path: Path) -> None:
@@ -235,37 +214,35 @@ def test_a_later_try_stands_for_the_earlier(inspect: None, tmp_path: Path) -> No
     assert log.table["launched_at"].unique().to_list() == [begun]
 
 
-def test_a_newer_version_is_refused(inspect: None, tmp_path: Path) -> None:
-    contents = members(only("troubled"))
-    header = json.loads(contents["header.json"]) | {"version": 3}
-    archive(tmp_path / "log.eval", contents | {"header.json": json.dumps(header).encode()})
-    with pytest.raises(DamagedError, match="newer version"):
-        read_log([tmp_path / "log.eval"])
-
-
-def test_samples_that_the_summaries_leave_out_are_not_dropped(inspect: None, tmp_path: Path) -> None:
-    contents = members(only("troubled"))
-    summaries = json.loads(contents["summaries.json"])[1:]
-    archive(tmp_path / "log.eval", contents | {"summaries.json": json.dumps(summaries).encode()})
-    with pytest.raises(DamagedError, match="leave out") as refused:
-        read_log([tmp_path / "log.eval"])
-    assert "sum/00 (epoch 1)" in str(refused.value)
-
-
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("header.json", b"[1]"),
-        ("header.json", b"{}"),
-        ("header.json", b"[" * 100_000),
-        ("summaries.json", b'[{"id": [[1]], "epoch": 1}]'),
-        ("summaries.json", b"nothing"),
+        *(("header.json", content) for content in (b"[1]", b"{}", b"[" * 100_000)),
+        *(("summaries.json", content) for content in (b'[{"id": [[1]], "epoch": 1}]', b"nothing")),
     ],
 )
 def test_documents_that_make_no_sense_are_one_error(inspect, tmp_path, name, content) -> None:
     archive(tmp_path / "log.eval", members(only("troubled")) | {name: content})
     with pytest.raises(DamagedError, match="log of Inspect"):
         read_log([tmp_path / "log.eval"])
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "problem"),
+    [
+        ("header.json", lambda header: header | {"version": 3}, "newer version"),
+        ("summaries.json", lambda samples: samples[1:], r"leave out[\s\S]*sum/00 \(epoch 1\)"),
+    ],
+)
+def test_a_newer_version_and_samples_that_are_left_out_are_refused(
+    inspect, tmp_path, name, change, problem
+) -> None:
+    contents = members(only("troubled"))
+    changed = json.dumps(change(json.loads(contents[name]))).encode()
+    archive(tmp_path / "log.eval", contents | {name: changed})
+    with pytest.raises(DamagedError) as refused:
+        read_log([tmp_path / "log.eval"])
+    assert re.search(problem, str(refused.value))
 
 
 def test_a_json_log_that_ends_too_early_is_refused(inspect: None, tmp_path: Path) -> None:
@@ -308,15 +285,8 @@ def test_what_is_no_log_of_inspect_is_not_taken_for_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "../header.json",
-        "samples/../../x_epoch_1.json",
-        "samples\\..\\..\\x.json",
-        "/etc/x.json",
-        "\\x.json",
-        "C:/x.json",
-        "samples/x_epoch_1.pkl",
-        "run.py",
-        "samples/",
+        *("../header.json", "samples/../../x_epoch_1.json", "samples\\..\\..\\x.json", "/etc/x.json"),
+        *("\\x.json", "C:/x.json", "samples/x_epoch_1.pkl", "run.py", "samples/"),
     ],
 )
 def test_members_that_inspect_does_not_write_are_refused(tmp_path: Path, name: str) -> None:
@@ -368,32 +338,27 @@ def test_an_archive_has_bounds(tmp_path, monkeypatch, bound, most, says) -> None
         copied(path)
 
 
-@pytest.mark.parametrize(
-    ("damage", "says"),
-    [
-        ("cut", "no end of an archive"),
-        ("no zip", "no end of an archive"),
-        ("empty", "no end of an archive"),
-        ("flipped", "header.json is not what the archive says of it"),
-        ("encrypted", "header.json is encrypted"),
-        ("bzip2", "packed in another way"),
-    ],
-)
-def test_a_damaged_archive_is_one_error(tmp_path: Path, damage: str, says: str) -> None:
+def encrypted(raw: bytes) -> bytes:
+    flags = raw.index(b"PK\x01\x02") + 8
+    return raw[:flags] + b"\x01" + raw[flags + 1 :]
+
+
+DAMAGE = {
+    "cut": (lambda raw: raw[:-30], "no end of an archive"),
+    "no zip": (lambda _: b"PK, but no more", "no end of an archive"),
+    "empty": (lambda _: b"", "no end of an archive"),
+    "flipped": (lambda raw: raw.replace(b"{}", b"[}", 1), "header.json is not what the archive says of it"),
+    "encrypted": (encrypted, "header.json is encrypted"),
+    "bzip2": (lambda raw: raw, "packed in another way"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_archive_is_one_error(tmp_path: Path, damage: str) -> None:
     packed = zipfile.ZIP_BZIP2 if damage == "bzip2" else zipfile.ZIP_STORED
     path = archive(tmp_path / "log.eval", EMPTY, packed)
-    raw = path.read_bytes()
-    flags = raw.index(b"PK\x01\x02") + 8
-    path.write_bytes(
-        {
-            "cut": raw[:-30],
-            "no zip": b"PK, but no more",
-            "empty": b"",
-            "flipped": raw.replace(b"{}", b"[}", 1),
-            "encrypted": raw[:flags] + b"\x01" + raw[flags + 1 :],
-            "bzip2": raw,
-        }[damage]
-    )
+    change, says = DAMAGE[damage]
+    path.write_bytes(change(path.read_bytes()))
     with pytest.raises(DamagedError, match=r"log\.eval is not a readable archive of Inspect") as refused:
         copied(path)
     assert says in str(refused.value)

@@ -14,8 +14,7 @@ from toolkit.lab.backoffice.world import World, snapshot
 from toolkit.lab.episodes.agents import careless, reference
 from toolkit.lab.episodes.desk import Desk
 from toolkit.lab.episodes.document import episode_document
-from toolkit.lab.episodes.episode import close, play
-from toolkit.lab.episodes.grading import changed, succeeded
+from toolkit.lab.episodes.episode import changed, close, play, succeeded
 from toolkit.lab.tasks.pools import load_task
 from toolkit.noise.faults import Mixture
 from toolkit.noise.regimes import REGIMES, Regime

@@ -26,8 +26,7 @@ from toolkit.lab.episodes.agents import watched_reference
 from toolkit.lab.episodes.desk import Agent, Answer, MakeCall
 from toolkit.lab.episodes.episode import play
 from toolkit.lab.policies.language_model.conversation import as_text, tool_call
-from toolkit.lab.tasks.generator import generate
-from toolkit.lab.tasks.orders import PENCE, PRICE
+from toolkit.lab.tasks.generator import PENCE, PRICE, generate
 from toolkit.lab.tasks.pools import POOLS
 from toolkit.lab.tasks.task import Task
 from toolkit.lab.tasks.vocabulary import SURNAMES

@@ -1,10 +1,7 @@
 """What the back office keeps: customers, orders with lines, products with stock, shipments, tickets.
 
 Records are named tuples rather than frozen dataclasses: as immutable, and a third of the time to make, which
-is most of what a write costs.
-
-Source:
-    Paper app:env, "World and tools".
+is most of what a write costs (paper app:env, "World and tools").
 """
 
 from typing import Any, Literal, NamedTuple

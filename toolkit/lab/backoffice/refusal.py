@@ -6,13 +6,7 @@ from toolkit.noise.answers import error
 
 
 class Refusal(Exception):  # noqa: N818 - it is an answer, not an error
-    """A tool's refusal.
-
-    Args:
-        code: one of `CODES`.
-        message: a sentence for the agent.
-        details: further fields of the answer, such as `retry_after`.
-    """
+    """A tool's refusal: a code of `CODES`, a sentence for the agent, and further fields of the answer."""
 
     def __init__(self, code: str, message: str, **details: Any) -> None:
         super().__init__(message)
@@ -21,7 +15,7 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, not an error
         self.details = details
 
     def answer(self) -> dict[str, Any]:
-        """Return the documented shape: `{"error": {"code", "message", …}}`."""
+        """Return it as `{"error": {"code", "message", …}}`."""
         return error(self.code, self.message, **self.details)
 
 

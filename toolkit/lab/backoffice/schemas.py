@@ -16,8 +16,6 @@ Schema = dict[str, Any]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-_ERROR_SCHEMA = "Error"
-
 
 def json_schema(tool: Tool) -> Schema:
     """Return the JSON Schema (2020-12) of a tool's arguments."""
@@ -47,10 +45,7 @@ def openai_tools() -> list[Schema]:
 
 
 def answer_schema(tool: Tool) -> Schema:
-    """Return the JSON Schema of what a tool answers when it does not answer with an error.
-
-    No field of a record is required: a fault can lose one.
-    """
+    """Return the JSON Schema of what a tool answers; a fault can lose any field of a record."""
     if tool.name == "wait":
         return _object({"waited": _whole("Seconds that were waited.")})
     if tool.name == "finish":
@@ -85,10 +80,10 @@ def error_schema() -> Schema:
 
 def openapi_document(version: str) -> Schema:
     """Return an OpenAPI 3.1 document with one POST operation a tool, as of a version of the package."""
-    schemas = {_ERROR_SCHEMA: error_schema()}
+    schemas = {"Error": error_schema()}
     for tool in TOOLS.values():
-        schemas[_arguments(tool)] = json_schema(tool)
-        schemas[_answer(tool)] = answer_schema(tool)
+        schemas[f"{tool.name}_arguments"] = json_schema(tool)
+        schemas[f"{tool.name}_answer"] = answer_schema(tool)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -109,21 +104,13 @@ def _operation(tool: Tool) -> Schema:
         "summary": tool.about,
         "requestBody": {
             "required": any(parameter.required for parameter in tool.parameters),
-            "content": _content(_arguments(tool)),
+            "content": _content(f"{tool.name}_arguments"),
         },
         "responses": {
-            "200": {"description": "The tool's answer.", "content": _content(_answer(tool))},
-            "default": {"description": "A tool error.", "content": _content(_ERROR_SCHEMA)},
+            "200": {"description": "The tool's answer.", "content": _content(f"{tool.name}_answer")},
+            "default": {"description": "A tool error.", "content": _content("Error")},
         },
     }
-
-
-def _arguments(tool: Tool) -> str:
-    return f"{tool.name}_arguments"
-
-
-def _answer(tool: Tool) -> str:
-    return f"{tool.name}_answer"
 
 
 def _content(name: str) -> Schema:

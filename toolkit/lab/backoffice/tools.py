@@ -1,8 +1,4 @@
-"""The thirteen tools: names, parameters, what they return, and which record a call is about.
-
-Source:
-    Paper sec:protocol and app:env: five reads, six writes, `wait`, `finish`.
-"""
+"""The thirteen tools of paper app:env: names, parameters, what they return, which record a call is about."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +11,7 @@ from toolkit.lab.backoffice.world import World
 from toolkit.noise import tools as noise
 
 LONGEST_WAIT = 60
+Run = Callable[..., Any]
 
 
 def _not_for_the_world(*_: Any, **__: Any) -> Any:
@@ -27,7 +24,7 @@ class Tool(noise.Tool):
 
     about: str = ""  # what it does, for an agent
     parameters: tuple[Parameter, ...] = ()  # its arguments
-    run: Callable[..., Any] = _not_for_the_world  # the read (world → answer) or the write (world → world)
+    run: Run = _not_for_the_world  # the read (world → answer) or the write (world → world)
 
 
 def execute(tool: Tool, world: World, arguments: dict[str, Any]) -> tuple[World, dict[str, Any]]:
@@ -52,140 +49,93 @@ _PRODUCT = _id("product_id", "Product, such as P-117.")
 _OFFSET = Parameter("offset", "integer", "Where the page starts.", 0, maximum=1000)
 _REASON = _text("reason", "Why, in your words.", 500)
 
+
+def _read(run: Run, shows: str, fields: tuple[str, ...], about: str, *parameters: Parameter) -> Tool:
+    """Return the tool of a read, about the record that its first argument names; a list has pages."""
+    asked, *page = parameters
+    return Tool(
+        *(run.__name__, "list" if page else "read", asked.name if asked.identifier else None, shows, fields),
+        offset=page[0].name if page else None,
+        about=about,
+        parameters=parameters,
+        run=run,
+    )
+
+
+def _write(run: Run, resource: Parameter, about: str, *parameters: Parameter) -> Tool:
+    """Return the tool of a write, about the record that an argument names."""
+    return Tool(run.__name__, "write", resource.name, about=about, parameters=parameters, run=run)
+
+
 _TOOLS = (
-    Tool(
-        "search_customers",
-        "list",
-        shows="customers",
-        fields=Customer._fields,
-        offset="offset",
-        about="Find customers by a part of their name or by their email address.",
-        parameters=(_text("query", "Part of a name, or an email address."), _OFFSET),
-        run=operations.search_customers,
+    _read(
+        *(operations.search_customers, "customers", Customer._fields),
+        "Find customers by a part of their name or by their email address.",
+        *(_text("query", "Part of a name, or an email address."), _OFFSET),
     ),
-    Tool(
-        "get_customer",
-        "read",
-        resource="customer_id",
-        shows="customer",
-        fields=(*Customer._fields, "tickets"),
-        about="Show a customer with their tickets.",
-        parameters=(_CUSTOMER,),
-        run=operations.get_customer,
+    _read(
+        *(operations.get_customer, "customer", (*Customer._fields, "tickets")),
+        *("Show a customer with their tickets.", _CUSTOMER),
     ),
-    Tool(
-        "list_orders",
-        "list",
-        resource="customer_id",
-        shows="orders",
-        fields=("order_id", "placed_on", "status", "products"),
-        offset="offset",
-        about="List a customer's orders in short.",
-        parameters=(_CUSTOMER, _OFFSET),
-        run=operations.list_orders,
+    _read(
+        *(operations.list_orders, "orders", ("order_id", "placed_on", "status", "products")),
+        *("List a customer's orders in short.", _CUSTOMER, _OFFSET),
     ),
-    Tool(
-        "get_order",
-        "read",
-        resource="order_id",
-        shows="order",
-        fields=(
-            "order_id",
-            "customer_id",
-            "placed_on",
-            "status",
-            "lines",
-            "shipping_address",
-            "refundable_cents",
-            "refunded_cents",
-            "pick_list",
+    _read(
+        operations.get_order,
+        "order",
+        (
+            *("order_id", "customer_id", "placed_on", "status", "lines", "shipping_address"),
+            *("refundable_cents", "refunded_cents", "pick_list"),
         ),
-        about="Show an order: lines, address, what can be refunded, and the current pick list.",
-        parameters=(_ORDER,),
-        run=operations.get_order,
+        "Show an order: lines, address, what can be refunded, and the current pick list.",
+        _ORDER,
     ),
-    Tool(
-        "check_inventory",
-        "read",
-        resource="product_id",
-        shows="product",
-        fields=Product._fields,
-        about="Show a product's stock in each warehouse.",
-        parameters=(_PRODUCT,),
-        run=operations.check_inventory,
+    _read(
+        *(operations.check_inventory, "product", Product._fields),
+        *("Show a product's stock in each warehouse.", _PRODUCT),
     ),
-    Tool(
-        "update_shipping_address",
-        "write",
-        resource="order_id",
-        about="Change where an order goes, as long as it is pending or paid. Give the whole address.",
-        parameters=(
-            _ORDER,
-            _text("street", "Street and number."),
-            _text("city", "City."),
-            _text("postal_code", "Postal code.", 20),
-            _text("country", "Country."),
-        ),
-        run=operations.update_shipping_address,
+    _write(
+        *(operations.update_shipping_address, _ORDER),
+        "Change where an order goes, as long as it is pending or paid. Give the whole address.",
+        *(_ORDER, _text("street", "Street and number."), _text("city", "City.")),
+        *(_text("postal_code", "Postal code.", 20), _text("country", "Country.")),
     ),
-    Tool(
-        "cancel_order",
-        "write",
-        resource="order_id",
-        about="Cancel a pending or paid order. What a paid order then has refundable is in get_order.",
-        parameters=(_ORDER, _REASON),
-        run=operations.cancel_order,
+    _write(
+        *(operations.cancel_order, _ORDER),
+        "Cancel a pending or paid order. What a paid order then has refundable is in get_order.",
+        *(_ORDER, _REASON),
     ),
-    Tool(
-        "issue_refund",
-        "write",
-        resource="order_id",
-        about="Refund an amount on a delivered or cancelled order, at most its refundable_cents.",
-        parameters=(
-            _ORDER,
-            Parameter("amount_cents", "integer", "Amount in cents.", minimum=1, maximum=10**9),
-            _REASON,
-        ),
-        run=operations.issue_refund,
+    _write(
+        *(operations.issue_refund, _ORDER),
+        "Refund an amount on a delivered or cancelled order, at most its refundable_cents.",
+        _ORDER,
+        Parameter("amount_cents", "integer", "Amount in cents.", minimum=1, maximum=10**9),
+        _REASON,
     ),
-    Tool(
-        "reserve_stock",
-        "write",
-        resource="product_id",
-        about="Set goods aside for a line of a paid order. The order then has a new pick list.",
-        parameters=(
-            _ORDER,
-            _PRODUCT,
-            Parameter("quantity", "integer", "How many.", minimum=1, maximum=10**6),
-            _text("warehouse", "Warehouse to take them from."),
-        ),
-        run=operations.reserve_stock,
+    _write(
+        *(operations.reserve_stock, _PRODUCT),
+        "Set goods aside for a line of a paid order. The order then has a new pick list.",
+        *(_ORDER, _PRODUCT),
+        Parameter("quantity", "integer", "How many.", minimum=1, maximum=10**6),
+        _text("warehouse", "Warehouse to take them from."),
     ),
-    Tool(
-        "schedule_shipment",
-        "write",
-        resource="order_id",
-        about="Ship a paid order whose lines are all reserved. Quote the current pick list of get_order.",
-        parameters=(
-            _ORDER,
-            _id("pick_list", "Current pick list of the order."),
-            Parameter("service", "string", "Delivery service.", choices=SERVICES),
-        ),
-        run=operations.schedule_shipment,
+    _write(
+        *(operations.schedule_shipment, _ORDER),
+        "Ship a paid order whose lines are all reserved. Quote the current pick list of get_order.",
+        *(_ORDER, _id("pick_list", "Current pick list of the order.")),
+        Parameter("service", "string", "Delivery service.", choices=SERVICES),
     ),
-    Tool(
-        "create_ticket",
-        "write",
-        resource="customer_id",
-        about="Open a support ticket for a customer, about one of their orders or about none.",
-        parameters=(
-            _CUSTOMER,
-            Parameter("category", "string", "What it is about.", choices=CATEGORIES),
-            Parameter("priority", "string", "How urgent it is.", choices=PRIORITIES),
+    _write(
+        *(operations.create_ticket, _CUSTOMER),
+        "Open a support ticket for a customer, about one of their orders or about none.",
+        _CUSTOMER,
+        Parameter("category", "string", "What it is about.", choices=CATEGORIES),
+        Parameter("priority", "string", "How urgent it is.", choices=PRIORITIES),
+        *(
             _text("summary", "What happened, in your words.", 500),
             _id("order_id", "Order it is about; empty for none.", ""),
         ),
-        run=operations.create_ticket,
     ),
     Tool(
         "wait",

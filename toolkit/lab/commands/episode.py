@@ -265,8 +265,7 @@ def _mark(call: CallRecord | Call) -> Styled:
 
 
 def _print_outcome(episode: AnyEpisode) -> None:
-    from toolkit.lab.episodes.episode import Episode
-    from toolkit.lab.episodes.grading import differences
+    from toolkit.lab.episodes.episode import Episode, differences
 
     say_line()
     say_line(

@@ -22,11 +22,7 @@ class EpisodeOverError(Exception):
 
 
 def reference(prompt: str, call: MakeCall) -> None:
-    """Do what the prompt asks: retry, wait, read again, paginate, and look before writing a second time.
-
-    Source:
-        Paper sec:protocol: the scripted reference agent retries and waits as needed.
-    """
+    """Do what the prompt asks: retry, wait, read again, paginate, and look before writing a second time."""
     _work(prompt, call, _Careful(call).settle)
 
 
@@ -47,10 +43,7 @@ def watched_careless(begins: Callable[[int], None]) -> Agent:
     )
 
 
-AGENTS: Mapping[str, Agent] = {
-    "reference": reference,
-    "careless": careless,
-}
+AGENTS: Mapping[str, Agent] = {"reference": reference, "careless": careless}
 
 
 def _work(
@@ -81,11 +74,7 @@ def _unless_error(answer: Answer) -> Answer | None:
 
 
 class _Careful:
-    """Gets a call done in spite of faults.
-
-    Args:
-        call: makes one call.
-    """
+    """Gets a call done in spite of faults."""
 
     __slots__ = ("_call", "_revision")
 

@@ -7,9 +7,6 @@ What happens to a call, in this order, whose numbers the code repeats:
 2. A call of an unknown tool or with arguments that cannot be read is refused. `wait` moves the clock.
 3. The noise layer says what the call meets: an error in the world's place, or a fault of the answer.
 4. The world answers. Whether there is such a record, and whether its state allows the call, it says only now.
-
-Source:
-    Paper sec:protocol and app:env.
 """
 
 from collections.abc import Callable
@@ -46,22 +43,7 @@ class CallRecord(NamedTuple):
 
 
 class Desk:
-    """One episode in progress.
-
-    Args:
-        task: what is to be done.
-        regime: the noise.
-        schedule_seed: seed of the schedule ω.
-        traced: whether to keep every call.
-
-    Attributes:
-        calls: calls charged to the budget so far.
-        ended: why the episode is over: `finished`, `budget_exceeded`; None while it goes on.
-        world: the world as it is.
-        exposures: faults that landed.
-        recovery: trace codes.
-        trace: every call, where traced.
-    """
+    """One episode in progress."""
 
     __slots__ = (
         "_before",
@@ -82,8 +64,8 @@ class Desk:
         self.regime = regime
         self.schedule = Schedule(schedule_seed)
         self.world = self._before = untouched(task.base)
-        self.calls = 0
-        self.ended: str | None = None
+        self.calls = 0  # charged to the budget so far
+        self.ended: str | None = None  # `finished` or `budget_exceeded`; None while it goes on
         self.trace: list[CallRecord] | None = [] if traced else None
         self._layer = Layer(regime, self.schedule)
         self.exposures = self._layer.exposures

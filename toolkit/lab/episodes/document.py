@@ -17,8 +17,7 @@ from toolkit.canonical import canonical
 from toolkit.errors import EXCERPT, DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.lab.backoffice.parameters import shown
 from toolkit.lab.episodes.desk import CallRecord, Desk
-from toolkit.lab.episodes.episode import Episode, close
-from toolkit.lab.episodes.grading import differences
+from toolkit.lab.episodes.episode import Episode, close, differences
 from toolkit.lab.tasks.pools import load_task
 from toolkit.lab.tasks.task import task_sha256
 from toolkit.noise.draws import Schedule
@@ -31,11 +30,7 @@ LONGEST_SEED = 20
 
 
 def episode_document(episode: Episode) -> EpisodeDocument:
-    """Return an episode as JSON values.
-
-    Seeds are texts: JSON readers in other languages lose digits of numbers above 2^53. `calls` is null for
-    an episode whose calls were not kept.
-    """
+    """Return an episode as JSON values; seeds are texts, of which no reader loses digits."""
     schedule = episode.schedule
     return {
         "task": episode.task.task_id,
@@ -62,10 +57,7 @@ def episode_document(episode: Episode) -> EpisodeDocument:
 
 
 def call_document(call: CallRecord, schedule: Schedule) -> CallDocument:
-    """Return one call as JSON values, with the digest of the draw of its event key.
-
-    What the agent sent is kept verbatim where JSON has a word for it, and shown in short otherwise.
-    """
+    """Return one call as JSON values; what JSON has no word for is shown in short."""
     verbatim = _has_json([call.tool, call.arguments])
     drawn = None if call.key is None else schedule.draw(call.tool, *call.key)
     return {

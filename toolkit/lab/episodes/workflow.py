@@ -23,11 +23,7 @@ class Abandoned(Exception):  # noqa: N818 - a signal to the workflow, not an err
 
 
 class Knowledge:
-    """What the work has found out about the customer so far.
-
-    Args:
-        brief: the prompt as read.
-    """
+    """What the work has found out about the customer so far."""
 
     __slots__ = ("_brief", "_customer_id", "_orders")
 
@@ -51,8 +47,10 @@ class Knowledge:
             self._customer_id = _only(matches, "customer_id")
         return self._customer_id
 
-    def order(self, named: OrderRef) -> Generator[Call, Answer, str]:
+    def order(self, named: OrderRef | None) -> Generator[Call, Answer, str]:
         """Find an order's identifier."""
+        if named is None:
+            raise Abandoned
         if named.order_id is not None:
             return named.order_id
         customer = yield from self.customer()
@@ -83,7 +81,7 @@ def errand_steps(errand: Errand, known: Knowledge) -> Steps:
 
 
 def _address_change(errand: Errand, known: Knowledge) -> Steps:
-    order_id = yield from known.order(_named(errand))
+    order_id = yield from known.order(errand.order)
     address = {name: errand.said[name] for name in Address._fields if name in errand.said}
     if errand.form == "street":
         order = yield from _look(order_id)
@@ -92,19 +90,19 @@ def _address_change(errand: Errand, known: Knowledge) -> Steps:
 
 
 def _cancel_pending(errand: Errand, known: Knowledge) -> Steps:
-    order_id = yield from known.order(_named(errand))
+    order_id = yield from known.order(errand.order)
     yield Call("cancel_order", {"order_id": order_id, "reason": REASON})
 
 
 def _cancel_paid_refund(errand: Errand, known: Knowledge) -> Steps:
-    order_id = yield from known.order(_named(errand))
+    order_id = yield from known.order(errand.order)
     yield Call("cancel_order", {"order_id": order_id, "reason": REASON})
     order = yield from _look(order_id)
     yield _refund(order_id, _field(order, "refundable_cents"))
 
 
 def _partial_refund(errand: Errand, known: Knowledge) -> Steps:
-    order_id = yield from known.order(_named(errand))
+    order_id = yield from known.order(errand.order)
     if errand.form == "amount":
         yield _refund(order_id, cents(errand.said["amount"]))
         return
@@ -116,7 +114,7 @@ def _partial_refund(errand: Errand, known: Knowledge) -> Steps:
 
 def _reserve_and_ship(errand: Errand, known: Knowledge) -> Steps:
     stated = errand.said
-    order_id = yield from known.order(_named(errand))
+    order_id = yield from known.order(errand.order)
     if errand.form == "explicit":
         lines = [{"product_id": stated["product_id"], "quantity": int(stated["quantity"])}]
     else:
@@ -129,7 +127,7 @@ def _reserve_and_ship(errand: Errand, known: Knowledge) -> Steps:
 
 
 def _ship_reserved(errand: Errand, known: Knowledge) -> Steps:
-    order_id = yield from known.order(_named(errand))
+    order_id = yield from known.order(errand.order)
     yield from _ship(order_id, errand.said["service"])
 
 
@@ -151,12 +149,6 @@ _ERRANDS: dict[str, Callable[[Errand, Knowledge], Steps]] = {
     "open_ticket": _open_ticket,
     "open_ticket_no_order": _open_ticket,
 }
-
-
-def _named(errand: Errand) -> OrderRef:
-    if errand.order is None:
-        raise Abandoned
-    return errand.order
 
 
 def _is_named(order: Answer, named: OrderRef) -> bool:

@@ -133,11 +133,9 @@ def asked(rollouts: Iterable[tuple[int, str, Sequence[Call]]]) -> Asked:
 
 
 def agreement(questions: Asked) -> Agreement:
-    """Count agreeing pairs within groups, and compare them with answers that are shuffled.
+    """Count agreeing pairs within groups, and compare them with answers shuffled between all who asked.
 
-    The answers to each question are shuffled between all rollouts of the run that asked it. That is exact for
-    the first call of a rollout; which later questions are asked follows from earlier answers, and only the
-    mean and the spread of the sum are those of the shuffled ones.
+    It is exact for a rollout's first call; which later questions are asked follows from earlier answers.
     """
     pairs = agreeing = informative = informative_agreeing = 0
     by_chance = 0.0

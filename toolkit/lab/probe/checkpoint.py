@@ -16,7 +16,6 @@ from toolkit.lab.policies.loglinear import Layout, Policy
 from toolkit.lab.probe.design import ACTIONS, ALL, OUTCOME, TRANSITION, Design, Listed, RolloutSet
 from toolkit.lab.probe.evidence import GramEvidence, Place, Scored, gather, gram_rows
 from toolkit.lab.probe.figures import reference_tokens
-from toolkit.lab.probe.moments import steps_of
 from toolkit.lab.tasks.pools import load_task
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers.arrow import Row
@@ -97,16 +96,14 @@ def measure(
     parts = coordinate_blocks(policy.layout, design.scored)
     by_name: dict[str, dict[str, GramEvidence]] = {name: {} for name in design.scored}
     for rollouts in design.sets:
-        played = play_and_score(policy, rollouts, sampling, checkpoint[1])  # 1
-        regrouped = groups if rollouts.noise == TRANSITION else None
-        gathered = gather(  # 2
+        gathered = gather(
             rollouts.noise,
-            played,
+            play_and_score(policy, rollouts, sampling, checkpoint[1]),
             parts,
             design.scored,
             flip_rate=design.flip_rate,
-            groups=regrouped,
-            steps=steps_of(design),
+            groups=groups if rollouts.noise == TRANSITION else None,
+            steps=design.steps,
         )
         for name, evidence in gathered.items():
             by_name[name][rollouts.noise] = evidence

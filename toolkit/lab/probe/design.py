@@ -3,10 +3,7 @@
 A pool holds its rollouts schedule by schedule. A paired group is all rollouts of one schedule. A group of the
 independent comparator draws a schedule for each of its places, with replacement, and distinct rollouts within
 each; a stratified group takes one rollout of each of distinct schedules. Index lists say which rollouts of a
-task's pool make a group: drawn once, and stored.
-
-Source:
-    Paper app:probe, "Transition noise".
+task's pool make a group: drawn once, and stored (paper app:probe, "Transition noise").
 """
 
 import hashlib
@@ -58,6 +55,13 @@ class RolloutSet(NamedTuple):
         return f"probe/{self.noise}"
 
 
+class Steps(NamedTuple):
+    """The steps whose drift is told."""
+
+    batches: tuple[int, ...]  # groups in a step, B, each
+    level: float  # confidence level of the intervals
+
+
 @dataclass(frozen=True)
 class Design:
     """A probe, frozen before it is measured."""
@@ -89,9 +93,9 @@ class Design:
         return self.transition.per_schedule
 
     @property
-    def batches(self) -> tuple[int, ...]:
-        """Groups in a step whose drift is told, B each."""
-        return tuple(sorted({*BATCHES, self.rollouts_per_step // self.group_size}))
+    def steps(self) -> Steps:
+        """The steps whose drift is told: its own, and smaller ones."""
+        return Steps(tuple(sorted({*BATCHES, self.rollouts_per_step // self.group_size})), self.level)
 
     @property
     def sets(self) -> tuple[RolloutSet, RolloutSet]:

@@ -6,7 +6,7 @@ the trainer takes it. Tasks are sampled in blocks of a fixed size, whoever else 
 
 1. The first rollout of both sets identifies the coordinates, which have to be the same, and those of other
    checkpoints where these are known.
-2. Task by task, the rollouts are scored and their scores spooled (`toolkit.lab.probe.spool`).
+2. Task by task, the rollouts are scored and their scores spooled (`toolkit.lab.probe.evidence`).
 3. At the end the adapter is hashed again: one adapter gave all scores.
 
 All coordinates are scored: a language model has no actions apart from its tokens.
@@ -29,12 +29,10 @@ from toolkit.lab.policies.language_model.conversation import Conversation, TurnT
 from toolkit.lab.policies.language_model.local import DeskPartner
 from toolkit.lab.policies.language_model.lockstep import speak
 from toolkit.lab.probe.design import ALL, OUTCOME, TRANSITION, Design, Listed, RolloutSet
-from toolkit.lab.probe.evidence import GramEvidence
+from toolkit.lab.probe.evidence import GramEvidence, check_designs, missing_tasks, spooled
 from toolkit.lab.probe.gram import MISMATCHED
 from toolkit.lab.probe.lora import Scorer, log_probabilities
-from toolkit.lab.probe.moments import steps_of
 from toolkit.lab.probe.recorded import Recorded, Transcript, check_number
-from toolkit.lab.probe.spool import check_designs, missing_tasks, spooled
 from toolkit.lab.tasks.pools import load_task
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import evaluation_seed, sample_seed, units
@@ -175,7 +173,7 @@ def probe_language_model(
             coordinates=coordinates.size,
             flip_rate=design.flip_rate,
             groups=groups if rollouts.noise == TRANSITION else None,
-            steps=steps_of(design),
+            steps=design.steps,
         ) as spool:
             for task in chain([first], tasks):  # 2
                 scores = scorer.scores(task.transcripts, batch)

@@ -31,12 +31,7 @@ from toolkit.lab.probe.recorded import Transcript
 
 @dataclass(frozen=True)
 class Coordinates:
-    """The coordinates of a score vector: the LoRA tensors that take part, end to end, in the model's order.
-
-    Source:
-        Paper app:probe: "tensors whose gradient is present (grad is not None), including tensors whose
-        gradient values are zero".
-    """
+    """The coordinates of a score: the LoRA tensors with a gradient, zero or not, in the model's order."""
 
     names: tuple[str, ...]  # the tensors' names in the model
     shapes: tuple[tuple[int, ...], ...]  # their shapes, in the same order
@@ -458,11 +453,8 @@ def check_evaluation_mode(model: Any, error: type[UsageError | VerificationError
     """Refuse a model with a module in training mode: dropout would make scores random."""
     name = next((name for name, module in model.named_modules() if module.training), None)
     if name is not None:
-        raise error(
-            "the model is in training mode",
-            where=name or type(model).__name__,
-            remedy="call model.eval()",
-        )
+        where = name or type(model).__name__
+        raise error("the model is in training mode", where=where, remedy="call model.eval()")
 
 
 def check_transcripts(transcripts: Sequence[Transcript], batch: int, vocabulary: int) -> None:

@@ -2,15 +2,13 @@
 
 MC is the mean-centred estimator, weighted 1/G. SW is standardized and importance-weighted; its fixed
 normalizer T_ref is a constant of the checkpoint and divides its traces and norms later. Gram matrices do not
-hold the drift: it is measured by coordinate, while the scores are at hand.
-
-Source:
-    Paper sec:probe and app:probe, "Estimators"; `toolkit.estimators.drift_interval`.
+hold the drift: it is measured by coordinate, while the scores are at hand (paper app:probe, "Estimators").
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +22,7 @@ from toolkit.estimators import (
 )
 from toolkit.estimators.coordinates import TaskSums
 from toolkit.estimators.moments import GroupMoments
-from toolkit.lab.probe.design import COMPARED, DESIGNS, INDEPENDENT, OUTCOME, PAIRED, Design, Listed
+from toolkit.lab.probe.design import COMPARED, DESIGNS, INDEPENDENT, OUTCOME, PAIRED, Listed, Steps
 from toolkit.registers.arrow import Row
 
 Array = NDArray[np.float64]
@@ -36,80 +34,47 @@ ByEstimator = Mapping[str, Mapping[str, GroupMoments]]
 
 
 def moments(
-    noise: str,
-    rewards: Array,
-    weights: Array,
-    gram: Array,
-    *,
-    flip_rate: float,
-    groups: Listed | None,
+    noise: str, rewards: Array, weights: Array, gram: Array, *, flip_rate: float, groups: Listed | None
 ) -> ByEstimator:
     """Return estimator → design → moments."""
-    by_estimator: dict[str, dict[str, GroupMoments]] = {}
-    positions = _positions(groups, len(rewards))
-    for estimator in ESTIMATORS:
-        standardized = estimator == SW
-        weighted = weights if standardized else None
-        if noise == OUTCOME:
-            both = outcome_moments(rewards, gram, flip_rate, weights=weighted, standardized=standardized)
-            by_estimator[estimator] = {PAIRED: both.paired, INDEPENDENT: both.independent}
-            continue
-        by_estimator[estimator] = {
-            design: regrouped_moments(rewards, gram, at, weights=weighted, standardized=standardized)
-            for design, at in positions.items()
-        }
-    return by_estimator
+    of_outcomes = partial(outcome_moments, rewards, gram, flip_rate)
+    return _by_estimator(noise, weights, of_outcomes, partial(regrouped_moments, rewards, gram), groups)
 
 
 def forms(
-    noise: str,
-    rewards: Array,
-    weights: Array,
-    *,
-    flip_rate: float,
-    groups: Listed | None,
+    noise: str, rewards: Array, weights: Array, *, flip_rate: float, groups: Listed | None
 ) -> Mapping[str, Mapping[str, Array]]:
     """Return estimator → design → second moments as forms in a task's scores, shape (T, N, N)."""
-    by_estimator: dict[str, dict[str, Array]] = {}
-    positions = _positions(groups, len(rewards))
-    for estimator in ESTIMATORS:
-        standardized = estimator == SW
-        weighted = weights if standardized else None
+    compared = groups and {design: groups[design] for design in COMPARED}
+    of_outcomes = partial(outcome_forms, rewards, flip_rate)
+    return _by_estimator(noise, weights, of_outcomes, partial(regrouped_forms, rewards), compared)
+
+
+def _by_estimator(
+    noise: str,
+    weights: Array,
+    of_outcomes: Callable[..., Any],
+    of_groups: Callable[..., Any],
+    groups: Listed | None,
+) -> dict[str, dict[str, Any]]:
+    by_estimator = {}
+    for estimator, standardized in ((MC, False), (SW, True)):
+        how = {"weights": weights if standardized else None, "standardized": standardized}
         if noise == OUTCOME:
-            both = outcome_forms(rewards, flip_rate, weights=weighted, standardized=standardized)
+            both = of_outcomes(**how)
             by_estimator[estimator] = {PAIRED: both.paired, INDEPENDENT: both.independent}
-            continue
-        by_estimator[estimator] = {
-            design: regrouped_forms(rewards, positions[design], weights=weighted, standardized=standardized)
-            for design in COMPARED
-        }
+        else:
+            by_estimator[estimator] = {
+                design: of_groups(np.array([of_task[task] for task in range(len(weights))]), **how)
+                for design, of_task in (groups or {}).items()
+            }
     return by_estimator
-
-
-def _positions(groups: Listed | None, tasks: int) -> dict[str, NDArray[np.int64]]:
-    return {
-        design: np.array([by_task[task] for task in range(tasks)])
-        for design, by_task in (groups or {}).items()
-    }
 
 
 CANCELLED = 1e-12
 """Sums smaller than this, beside what was summed, are rounding."""
 DIGITS = 6
 """Significant digits, as of every figure over tasks."""
-
-
-@dataclass(frozen=True)
-class Steps:
-    """The steps whose drift is told."""
-
-    batches: tuple[int, ...]  # groups in a step, B, each
-    level: float  # confidence level of the intervals
-
-
-def steps_of(design: Design) -> Steps:
-    """Return the steps whose drift a probe tells."""
-    return Steps(design.batches, design.level)
 
 
 class Progress:

@@ -1,4 +1,4 @@
-"""The generator: from a world seed to a task, with nothing else entering.
+"""The generator: from a world seed to a task, with nothing else entering (paper app:env, "Tasks").
 
 Steps, whose numbers the code repeats:
 
@@ -10,23 +10,248 @@ Steps, whose numbers the code repeats:
 4. Stock the warehouses: goods that are to be reserved lie in one warehouse in sufficient number, and in too
    small a number in the others.
 5. Put it into words; make the plan; carry it out on the world for the expected end state.
-
-Source:
-    Paper app:env, "Tasks".
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
+from toolkit.lab.backoffice import records
 from toolkit.lab.backoffice.records import Record
 from toolkit.lab.backoffice.tools import TOOLS, execute
 from toolkit.lab.backoffice.world import Base, build_base, untouched
-from toolkit.lab.tasks.orders import OrderMaker, make_people
+from toolkit.lab.tasks import vocabulary
 from toolkit.lab.tasks.requests import Request, count_writes, plan, write_prompt
 from toolkit.lab.tasks.task import Call, Task, budget
-from toolkit.lab.tasks.templates import CUSTOMERS, FORMS, ORDERS, REQUESTS_PER_TASK, WEIGHTS, Form
+from toolkit.lab.tasks.templates import CUSTOMERS, FORMS, ORDERS, REQUESTS_PER_TASK, WEIGHTS, Form, Template
 from toolkit.seeds import Stream, world_seed
+
+# A range of customer numbers for each pool: identifiers of two pools never meet.
+FIRST_NUMBER = {
+    "train": 100_000,
+    "validation": 200_000,
+    "test": 300_000,
+    "diagnostic": 400_000,
+    "diagnostic_128": 500_000,
+}
+PER_WORLD = 5
+PRODUCTS = 10
+MOST_ORDERS = 8
+DAYS_PER_MONTH = 28
+OPEN: tuple[records.Status, ...] = ("pending", "paid")
+ANY: tuple[records.Status, ...] = ("pending", "paid", "shipped", "delivered", "cancelled")
+STATUS: dict[Template, tuple[records.Status, ...]] = {
+    "address_change": OPEN,
+    "cancel_pending": ("pending",),
+    "cancel_paid_refund": ("paid",),
+    "partial_refund": ("delivered",),
+    "reserve_and_ship": ("paid",),
+    "ship_reserved": ("paid",),
+    "open_ticket": ANY,
+}
+TWO_LINES_IN = 4
+PRICE = (5, 240)
+PENCE = (0, 25, 49, 50, 90, 95, 99)
+SHIPPING_FEE = (390, 490, 690, 990)
+
+
+class People(NamedTuple):
+    """The people of a world."""
+
+    customer: records.Customer  # who asks
+    others: tuple[records.Customer, ...]  # everybody else
+
+
+def make_people(stream: Stream, pool: str, candidate: int) -> People:
+    """Return the people of a candidate's world."""
+    first = FIRST_NUMBER[pool] + candidate * PER_WORLD
+    cities = stream.sample([city for city, _, _ in vocabulary.PLACES], PER_WORLD)
+    given = stream.sample(vocabulary.GIVEN_NAMES, PER_WORLD - 1)
+    surnames = stream.sample(vocabulary.SURNAMES[pool], PER_WORLD - 1)
+    given, surnames = [given[0], *given], [surnames[0], *surnames]  # the second is the first's namesake
+    numbers = stream.shuffled(range(first, first + PER_WORLD))
+    customer, *others = [
+        records.Customer(
+            f"C-{number}",
+            f"{name} {surname}",
+            f"{name}.{surname}{number % 1000}@{stream.choice(vocabulary.MAIL_DOMAINS)}".lower(),
+            city,
+        )
+        for number, name, surname, city in zip(numbers, given, surnames, cities, strict=True)
+    ]
+    return People(customer, tuple(others))
+
+
+class OrderMaker:
+    """Makes the orders of one world, its products and their stock."""
+
+    def __init__(self, stream: Stream, people: People) -> None:
+        self._stream = stream
+        self._people = people
+        materials, goods = (
+            stream.sample(words, PRODUCTS) for words in (vocabulary.MATERIALS, vocabulary.GOODS)
+        )
+        names = [f"{material} {good}" for material, good in zip(materials, goods, strict=True)]
+        numbers = stream.sample(range(100, 1000), PRODUCTS)
+        self._products = [(f"P-{number}", name) for number, name in zip(numbers, names, strict=True)]
+        self._prices = [100 * stream.between(*PRICE) + stream.choice(PENCE) for _ in self._products]
+        self._warehouses = stream.sample(vocabulary.WAREHOUSES, 3)
+        self._numbers = iter(stream.sample(range(10_000, 100_000), MOST_ORDERS))
+        self._dates = iter(stream.sample(range(12 * DAYS_PER_MONTH), MOST_ORDERS))
+        self._orders: list[records.Order] = []
+        # Each product is reserved by one order at most: stock that is searched for is in one place only.
+        self._to_reserve = stream.shuffled(range(PRODUCTS))
+        self._stock: dict[str, tuple[records.Stock, ...]] = {}
+
+    def request(self, template: Template, form: str, named_by: str) -> Request:
+        """Make a sub-request with its order."""
+        if template == "open_ticket_no_order":
+            return Request(template, form, None, "id", self._ticket_slots())
+        order = self._order_for(template, form)
+        self._orders.append(order)
+        slots, sources = self._slots(template, form, order)
+        return Request(template, form, order, named_by, slots, sources)
+
+    def add_bystanders(self) -> None:
+        """Add orders nobody asks about: some of the customer's, some of others'."""
+        mine = self._stream.between(1, 3)
+        owners = [self._people.customer] * mine + list(self._people.others[:2])
+        for owner in owners:
+            self._orders.append(self._order(owner, self._stream.choice(ANY), self._some_products()))
+
+    def own_product(self, order: records.Order | None) -> str | None:
+        """Return a product that no other order of the same customer has."""
+        if order is None:
+            return None
+        others = {
+            line.product
+            for other in self._orders
+            if other.customer_id == order.customer_id and other.order_id != order.order_id
+            for line in other.lines
+        }
+        return next((line.product for line in order.lines if line.product not in others), None)
+
+    def all_records(self) -> list[Record]:
+        """Return every record of the world."""
+        products = [
+            records.Product(identifier, name, self._stock.get(identifier) or self._any_stock())
+            for identifier, name in self._products
+        ]
+        first = self._people.customer
+        number, told = first.customer_id[2:], vocabulary.SUMMARIES["other"][0]
+        ticket = records.Ticket(f"T-{number}", first.customer_id, None, "other", "low", told)
+        return [first, *self._people.others, *self._orders, *products, ticket]
+
+    def _order_for(self, template: Template, form: str) -> records.Order:
+        stream = self._stream
+        status = stream.choice(STATUS[template])
+        if template in {"reserve_and_ship", "ship_reserved"}:
+            wanted = 1 if form == "explicit" or stream.below(TWO_LINES_IN) else 2
+            chosen = [self._to_reserve.pop() for _ in range(wanted)]
+        else:
+            chosen = self._some_products()
+        order = self._order(self._people.customer, status, chosen, several=form == "unit")
+        if template != "ship_reserved":
+            return order
+        lines = tuple(line._replace(reserved=line.quantity) for line in order.lines)
+        for line in lines:
+            held = records.Stock(
+                stream.choice(self._warehouses), line.quantity + stream.below(9), line.quantity
+            )
+            self._stock[line.product_id] = (held,)
+        reserved = sum(line.quantity for line in lines)
+        return order._replace(lines=lines, pick_list=f"PL-{order.order_id[2:]}-{reserved}")
+
+    def _order(
+        self, owner: records.Customer, status: records.Status, chosen: list[int], *, several: bool = False
+    ) -> records.Order:
+        stream = self._stream
+        lines = tuple(
+            records.Line(*self._products[at], stream.between(2 if several else 1, 4), self._prices[at], 0)
+            for at in chosen
+        )
+        paid = sum(line.quantity * line.unit_price_cents for line in lines)
+        return records.Order(
+            order_id=f"O-{next(self._numbers)}",
+            customer_id=owner.customer_id,
+            placed_on=_date(next(self._dates)),
+            status=status,
+            lines=lines,
+            address=self._address(),
+            refundable_cents=paid if status in {"paid", "shipped", "delivered"} else 0,
+            refunded_cents=0,
+            shipping_cents=stream.choice(SHIPPING_FEE),
+            pick_list=None,
+        )
+
+    def _slots(
+        self, template: Template, form: str, order: records.Order
+    ) -> tuple[dict[str, object], dict[str, str]]:
+        stream = self._stream
+        if template == "address_change":
+            new = self._address()
+            if form == "street":
+                new = order.address._replace(street=new.street)
+            return {"address": new}, {}
+        if template == "partial_refund":
+            line = stream.choice(order.lines)
+            whole = line.quantity * line.unit_price_cents
+            cents = {"line": whole, "unit": line.unit_price_cents}.get(form) or stream.between(100, whole)
+            return {"product": line.product, "amount_cents": cents}, {}
+        if template == "open_ticket":
+            return self._ticket_slots(), {}
+        if template in {"reserve_and_ship", "ship_reserved"}:
+            sources = self._stock_for(order, form) if template == "reserve_and_ship" else {}
+            return {"service": stream.choice(records.SERVICES)}, sources
+        return {}, {}
+
+    def _stock_for(self, order: records.Order, form: str) -> dict[str, str]:
+        stream = self._stream
+        usual = stream.choice(self._warehouses)
+        sources = {}
+        for line in order.lines:
+            source = stream.choice(self._warehouses) if form == "search" else usual
+            sources[line.product_id] = source
+            stock = []
+            for warehouse in self._warehouses:
+                too_few = stream.below(line.quantity)
+                free = line.quantity + stream.below(6) if warehouse == source else too_few
+                held = stream.below(4)
+                stock.append(records.Stock(warehouse, free + held, held))
+            self._stock[line.product_id] = tuple(stock)
+        return sources
+
+    def _some_products(self) -> list[int]:
+        return self._stream.sample(range(PRODUCTS), self._stream.between(1, 3))
+
+    def _any_stock(self) -> tuple[records.Stock, ...]:
+        return tuple(
+            records.Stock(warehouse, self._stream.between(3, 30), self._stream.below(4))
+            for warehouse in self._warehouses
+        )
+
+    def _address(self) -> records.Address:
+        stream = self._stream
+        city, postal_code, country = stream.choice(vocabulary.PLACES)
+        return records.Address(
+            f"{stream.between(1, 180)} {stream.choice(vocabulary.STREETS)}", city, postal_code, country
+        )
+
+    def _ticket_slots(self) -> dict[str, object]:
+        stream = self._stream
+        category = stream.choice(records.CATEGORIES)
+        return {
+            "customer_id": self._people.customer.customer_id,
+            "category": category,
+            "priority": stream.choice(records.PRIORITIES),
+            "summary": stream.choice(vocabulary.SUMMARIES[category]),
+        }
+
+
+def _date(day: int) -> str:
+    month, within = divmod(day, DAYS_PER_MONTH)
+    return f"2026-{month + 1:02d}-{within + 1:02d}"
 
 
 @lru_cache(maxsize=4096)

@@ -2,10 +2,7 @@
 
 A task's world seed comes from its pool's name and its candidate number; customers' names and identifiers
 come from ranges that no two pools share. The diagnostic pools take the first candidates with two to four
-planned writes: a structural rule, which looks at no result.
-
-Source:
-    Paper sec:protocol and app:env, "Pools".
+planned writes: a structural rule, which looks at no result (paper app:env, "Pools").
 """
 
 import hashlib

@@ -1,7 +1,6 @@
 """A task: what is asked, in which world, what the end state should be, and how many calls it may take.
 
-Source:
-    Paper sec:protocol and app:env, "Tasks": budget 7 + 2n calls, n planned writes, at most 21.
+The budget of n planned writes is 7 + 2n calls, at most 21 (paper app:env, "Tasks").
 """
 
 from __future__ import annotations

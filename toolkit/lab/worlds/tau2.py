@@ -19,8 +19,7 @@ from typing import Any
 
 from toolkit.errors import VerificationError
 from toolkit.lab.tasks.task import Call
-from toolkit.lab.worlds.foreign import SHARES, ForeignTask, Request, deal, in_envelope
-from toolkit.lab.worlds.package import Package
+from toolkit.lab.worlds.foreign import SHARES, ForeignTask, Package, Request, deal, in_envelope
 from toolkit.noise.tools import Tool
 
 VERSION = "0.26.0"

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from toolkit.lab.tasks.pools import FOREIGN
-from toolkit.lab.worlds.bfcl.source import VERSION
-from toolkit.lab.worlds.bfcl.world import DECLARED
+from toolkit.lab.worlds.bfcl.world import DECLARED, VERSION
 from toolkit.lab.worlds.world import worlds_of
 from toolkit.registers.study import Study
 from toolkit.site.material import Exhibit, Material

@@ -6,7 +6,6 @@ import pytest
 
 from tests.unit.lab.episodes.play import CUSTOMER, OTHER, PAID, cancel, code, desk, meeting, only, read
 from toolkit.lab.backoffice.refusal import CODES
-from toolkit.lab.backoffice.tools import TOOLS, Tool
 from toolkit.lab.episodes.desk import Desk
 from toolkit.lab.episodes.episode import close
 from toolkit.noise.draws import Schedule
@@ -119,24 +118,6 @@ class TestKeys:
         for tool, resource in calls:
             at.call(tool, {"order_id" if tool == "get_order" else "product_id": resource})
         assert [r.key for r in at.trace or ()] == [("O-1", 0), ("O-2", 0), ("O-1", 1), ("P-1", 0)]
-
-    @pytest.mark.parametrize("tool", [tool for tool in TOOLS.values() if tool.kind != "control"])
-    def test_of_the_arguments_the_resource_alone_is_in_the_key(self, tool: Tool) -> None:
-        keys = []
-        for number in (0, 1):
-            arguments = {
-                p.name: p.choices[number]
-                if p.choices
-                else p.minimum + number
-                if p.type == "integer"
-                else "ab"[number]
-                for p in tool.parameters
-            }
-            arguments |= {} if tool.resource is None else {tool.resource: ("O-1", " o-1 ")[number]}
-            at = desk(CLEAN)
-            at.call(tool.name, arguments)
-            keys.append((at.trace or [])[0].key)
-        assert keys[0] == keys[1] is not None
 
 
 class TestTransient:

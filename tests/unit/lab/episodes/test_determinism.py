@@ -9,9 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import CHECKOUT
-from toolkit.lab.episodes.desk import Desk
-from toolkit.lab.tasks.pools import load_task
-from toolkit.noise.regimes import REGIMES
 
 SCRIPT = """
 import hashlib, json, sys
@@ -59,15 +56,3 @@ def test_other_python_versions_play_the_same_episodes_to_the_byte() -> None:
     assert set(found.values()) <= {printed(sys.executable)}, found
     if not found:
         pytest.skip("no other Python interpreter of version 3.11 or newer is at hand to compare with")
-
-
-def test_two_desks_in_turns_do_not_meet() -> None:
-    task = load_task("test:3")
-    alone = Desk(task, REGIMES["faults_p025"], 5)
-    answers = [alone.call(call.tool, call.arguments) for call in task.plan]
-    first, other = (Desk(task, REGIMES["faults_p025"], seed) for seed in (5, 6))
-    in_turns = []
-    for call in task.plan:
-        in_turns.append(first.call(call.tool, call.arguments))
-        other.call(call.tool, call.arguments)
-    assert in_turns == answers

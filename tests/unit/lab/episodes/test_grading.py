@@ -9,8 +9,7 @@ from tests.unit.lab.episodes.play import code, task_with
 from toolkit.lab.backoffice.records import Order, Product, Shipment, Ticket
 from toolkit.lab.backoffice.world import World
 from toolkit.lab.episodes.desk import Desk
-from toolkit.lab.episodes.episode import close
-from toolkit.lab.episodes.grading import Difference, changed, differences, succeeded
+from toolkit.lab.episodes.episode import Difference, changed, close, differences, succeeded
 from toolkit.lab.tasks.pools import load_task
 from toolkit.lab.tasks.task import Call, Task
 from toolkit.noise.regimes import REGIMES

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from tests.unit.lab.probe import small
-from tests.unit.lab.probe.small import CLEAN, DESIGN, FAULTY, SURFACE_TOKENS, parameters
+from tests.unit.lab.probe.small import CLEAN, DESIGN, FAULTY, SURFACE_TOKENS
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.lab.policies.agent import Rollout, score
 from toolkit.lab.policies.loglinear import Policy, layout
@@ -83,11 +83,22 @@ def test_lists_follow_from_the_seed_alone_by_task_and_comparator() -> None:
 
 # -------------------------------------------------------------------------------- by what law they are drawn
 
+SCHEDULES, PLACES = range(FAULTY.schedules), range(SIZE)
+EQUALLY_LIKELY = {
+    "labels, place by place": ("independent", lambda g: [labels(g)], product(SCHEDULES, repeat=SIZE)),
+    "rollouts, place by place": ("independent", enumerate, product(PLACES, range(FAULTY.rollouts))),
+    "every order of labels": ("stratified", lambda g: [labels(g)], permutations(SCHEDULES, SIZE)),
+    "rollouts within their schedule": (
+        *("stratified", lambda g: [tuple(at % SIZE for at in g)]),
+        product(PLACES, repeat=SIZE),
+    ),
+}
 
-def test_labels_are_drawn_with_replacement_place_by_place() -> None:
-    counted = Counter(labels(group) for group in many("independent"))
-    every = list(product(range(FAULTY.schedules), repeat=SIZE))
-    assert len(every) == 256
+
+@pytest.mark.parametrize(("comparator", "seen", "cells"), EQUALLY_LIKELY.values(), ids=list(EQUALLY_LIKELY))
+def test_groups_are_drawn_so_that_all_is_equally_likely(comparator, seen, cells) -> None:
+    counted = Counter(cell for group in many(comparator) for cell in seen(group))
+    every = list(cells)
     assert fits(counted, dict.fromkeys(every, 1 / len(every)))
 
 
@@ -101,24 +112,6 @@ def test_rollouts_within_a_label_are_equally_likely_and_distinct() -> None:
     for number in (1, 2, 3):
         assert len(by_number[number]) == comb(SIZE, number)
         assert fits(by_number[number], dict.fromkeys(by_number[number], 1 / comb(SIZE, number)))
-
-
-def test_the_place_of_a_rollout_does_not_depend_on_its_label() -> None:
-    counted = Counter((at, group[at]) for group in many("independent") for at in range(SIZE))
-    cells = list(product(range(SIZE), range(FAULTY.rollouts)))
-    assert fits(counted, dict.fromkeys(cells, 1 / len(cells)))
-
-
-def test_stratified_labels_come_in_every_order() -> None:
-    counted = Counter(labels(group) for group in many("stratified"))
-    every = list(permutations(range(FAULTY.schedules), SIZE))
-    assert fits(counted, dict.fromkeys(every, 1 / len(every)))
-
-
-def test_stratified_rollouts_are_drawn_within_their_schedule() -> None:
-    counted = Counter(tuple(at % SIZE for at in group) for group in many("stratified"))
-    every = list(product(range(SIZE), repeat=SIZE))
-    assert fits(counted, dict.fromkeys(every, 1 / len(every)))
 
 
 # --------------------------------------------------------------------------------------- what is refused
@@ -201,16 +194,7 @@ def test_every_part_of_a_design_is_in_its_digest() -> None:
 
 
 ACTION_COUNT = len(layout(0).actions)
-SINGLE = 2.0**-23
 SETS = pytest.mark.parametrize("rollouts", [CLEAN, FAULTY], ids=lambda one: one.noise)
-
-
-def log_probability(values: list[float], played: Rollout) -> float:
-    """Return the log-probability of a rollout's choices, at other parameters."""
-    policy = Policy(values, SURFACE_TOKENS)
-    chosen = [policy.action(choice.on).probabilities[at] for choice, at in played.decisions]
-    chosen += [policy.token(choice.on).probabilities[at] for choice, at in played.tokens]
-    return math.fsum(map(math.log, chosen))
 
 
 @SETS
@@ -223,19 +207,6 @@ def test_rollouts_are_those_of_their_seeds(rollouts) -> None:
         np.testing.assert_array_equal(found.scores[at], np.float32(score(small.policy(), played)))
     assert (found.weights == 1).all()
     assert 0 < found.rewards.mean() < 1
-
-
-def test_scores_are_finite_differences_of_log_probabilities() -> None:
-    found, start, step = small.scored("transition").scores, list(parameters()), 1e-5
-    listed = [one for one in small.replayed(FAULTY) if one[0][1] in {0, 5, 15}]
-    assert len(listed) == 9
-    for number, (at, played, _) in enumerate(listed):
-        for coordinate in range(number % 11, len(start), 11):
-            above, below = list(start), list(start)
-            above[coordinate] += step
-            below[coordinate] -= step
-            slope = (log_probability(above, played) - log_probability(below, played)) / (2 * step)
-            assert found[at][coordinate] == pytest.approx(slope, rel=4 * SINGLE, abs=1e-6)
 
 
 def test_blocks_lie_side_by_side_and_are_named() -> None:

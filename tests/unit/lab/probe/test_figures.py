@@ -1,7 +1,7 @@
 """Identities that tie the figures, and their intervals."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,6 @@ from toolkit.lab.probe.design import DESIGNS, INDEPENDENT, OUTCOME, PAIRED, TRAN
 from toolkit.lab.probe.evidence import GramEvidence
 from toolkit.lab.probe.figures import (
     TOLERANCE,
-    Estimate,
     Identity,
     Resampling,
     check_identities,
@@ -30,8 +29,6 @@ from toolkit.lab.probe.moments import moments
 from toolkit.registers.arrow import Row
 from toolkit.registers.row_tables import FIGURES
 
-Change = Callable[["Parts"], None]
-
 MORE = 1 + 1e-6
 
 
@@ -41,17 +38,12 @@ class Parts:
     def __init__(self, noise: str, evidence: GramEvidence | None = None) -> None:
         both = small.measured()
         self.evidence: GramEvidence = evidence or both[noise]
+        given = self.evidence
+        groups = None if noise == OUTCOME else small.groups()
         self.moments: Any = moments(
-            noise,
-            self.evidence.rewards,
-            self.evidence.weights,
-            self.evidence.gram,
-            flip_rate=DESIGN.flip_rate,
-            groups=None if noise == OUTCOME else small.groups(),
+            *(noise, given.rewards, given.weights, given.gram), flip_rate=DESIGN.flip_rate, groups=groups
         )
-        self.found: dict[str, Estimate] = estimates(
-            self.evidence, self.moments, reference_tokens(both, DESIGN)
-        )
+        self.found = estimates(given, self.moments, reference_tokens(both, DESIGN))
 
     def residuals(self) -> dict[str, float]:
         """Return name → largest residual."""
@@ -60,76 +52,40 @@ class Parts:
             largest[one.name] = max(largest.get(one.name, 0.0), one.residual)
         return largest
 
-
-def without_contrast() -> Parts:
-    """Return parts in which every group succeeds or fails as a whole: all sums cancel but for rounding."""
-    measured = small.measured()[OUTCOME]
-    rewards = np.ones_like(measured.rewards)
-    rewards[0] = 0
-    products = {name: np.zeros_like(one) for name, one in measured.products.items()}
-    return Parts(OUTCOME, replace(measured, rewards=rewards, products=products))
-
-
-def second(design: str) -> Change:
-    """Move the figure E‖g‖² of MC under a design."""
-
-    def change(parts: Parts) -> None:
-        parts.found["MC"].second[design] *= MORE
-
-    return change
-
-
-def products(one: str, other: str) -> Change:
-    """Move the figures' products of the mean gradients of two designs, MC."""
-
-    def change(parts: Parts) -> None:
-        parts.found["MC"].products[one, other] *= MORE
-
-    return change
-
-
-def closed(estimator: str, design: str) -> Change:
-    """Move the closed form of E‖g_t‖²."""
-
-    def change(parts: Parts) -> None:
-        by_design = parts.moments[estimator]
-        by_design[design] = replace(by_design[design], second=by_design[design].second * MORE)
-
-    return change
-
-
-def stored(noise: str, estimator: str, design: str, tasks: slice) -> Change:
-    """Move the stored squared lengths of tasks' mean gradients."""
-
-    def change(parts: Parts) -> None:
-        at = DESIGNS[noise].index(design)
-        diagonal = np.einsum("tt->t", parts.evidence.products[estimator][at, :, at, :])
-        diagonal[tasks] *= MORE
-
-    return change
+    def array(self, kind: str, *of: Any) -> np.ndarray:
+        """Return a view of what is moved: figures of MC, closed forms, or stored squared lengths of means."""
+        if kind == "second":
+            return self.found["MC"].second[of[0]]
+        if kind == "products":
+            return self.found["MC"].products[of]
+        estimator, design, *tasks = of
+        if kind == "closed":
+            return self.moments[estimator][design].second
+        at = DESIGNS[self.evidence.noise].index(design)
+        return np.einsum("tt->t", self.evidence.products[estimator][at, :, at, :])[tasks[0]]
 
 
 MEANS = "mean gradients agree across designs"
-CHANGES: list[tuple[str, str, Change]] = [
-    (OUTCOME, "trace_P = (1-q) L - (1-q)² M", second("paired")),
-    (OUTCOME, "trace_I = trace_P + q(1-q)(R - L)", second("independent")),
-    (OUTCOME, "within_P = q(1-q) L", second("paired")),
-    (OUTCOME, "within_P = q(1-q) L", products("paired", "paired")),
-    (OUTCOME, "within_I = q(1-q) R", second("independent")),
-    (OUTCOME, "within_I = q(1-q) R", products("independent", "independent")),
-    (OUTCOME, "between_P = between_I", products("paired", "paired")),
-    (OUTCOME, "between_P = between_I", products("independent", "independent")),
-    (OUTCOME, MEANS, products("paired", "paired")),
-    (OUTCOME, MEANS, products("paired", "independent")),
-    (OUTCOME, MEANS, products("independent", "independent")),
+CHANGES: list[tuple[str, str, tuple[Any, ...]]] = [
+    (OUTCOME, "trace_P = (1-q) L - (1-q)² M", ("second", "paired")),
+    (OUTCOME, "trace_I = trace_P + q(1-q)(R - L)", ("second", "independent")),
+    (OUTCOME, "within_P = q(1-q) L", ("second", "paired")),
+    (OUTCOME, "within_P = q(1-q) L", ("products", "paired", "paired")),
+    (OUTCOME, "within_I = q(1-q) R", ("second", "independent")),
+    (OUTCOME, "within_I = q(1-q) R", ("products", "independent", "independent")),
+    (OUTCOME, "between_P = between_I", ("products", "paired", "paired")),
+    (OUTCOME, "between_P = between_I", ("products", "independent", "independent")),
+    (OUTCOME, MEANS, ("products", "paired", "paired")),
+    (OUTCOME, MEANS, ("products", "paired", "independent")),
+    (OUTCOME, MEANS, ("products", "independent", "independent")),
 ]
 CHANGES += [
-    (OUTCOME, f"closed form = all masks, {estimator} {design}", closed(estimator, design))
+    (OUTCOME, f"closed form = all masks, {estimator} {design}", ("closed", estimator, design))
     for estimator in ("MC", "SW")
     for design in DESIGNS[OUTCOME]
 ]
 CHANGES += [
-    (noise, f"‖E g_t‖² = c'Kc{part}, {estimator} {design}", stored(noise, estimator, design, tasks))
+    (noise, f"‖E g_t‖² = c'Kc{part}, {estimator} {design}", ("stored", estimator, design, tasks))
     for estimator in ("MC", "SW")
     for noise in (OUTCOME, TRANSITION)
     for design in DESIGNS[noise]
@@ -145,15 +101,22 @@ def test_every_identity_holds_and_has_a_change_that_breaks_it(noise: str) -> Non
 
 
 def test_rounding_where_everything_cancels_is_no_difference() -> None:
-    assert max(without_contrast().residuals().values()) <= TOLERANCE / 100
+    """Every group succeeds or fails as a whole."""
+    measured = small.measured()[OUTCOME]
+    rewards = np.ones_like(measured.rewards)
+    rewards[0] = 0
+    products = {name: np.zeros_like(one) for name, one in measured.products.items()}
+    found = Parts(OUTCOME, replace(measured, rewards=rewards, products=products)).residuals()
+    assert max(found.values()) <= TOLERANCE / 100
 
 
 @pytest.mark.parametrize(
-    ("noise", "name", "change"), CHANGES, ids=[f"{noise}: {name}" for noise, name, _ in CHANGES]
+    ("noise", "name", "moved"), CHANGES, ids=[f"{noise}: {name}" for noise, name, _ in CHANGES]
 )
-def test_an_identity_fails_when_what_it_ties_is_moved(noise: str, name: str, change: Change) -> None:
+def test_an_identity_fails_when_what_it_ties_is_moved(noise: str, name: str, moved: tuple) -> None:
     parts = Parts(noise)
-    change(parts)
+    array = parts.array(*moved)
+    array *= MORE
     found = parts.residuals()[name]
     assert found > TOLERANCE * 10
     with pytest.raises(VerificationError) as caught:
@@ -282,21 +245,6 @@ def test_the_jackknife_recomputes_everything_without_each_task(noise: str, estim
         assert row["standard_error"] == pytest.approx(spread, rel=SIX_DIGITS, abs=1e-12), name
         corrected = tasks * value - (tasks - 1) * mean
         assert row["corrected"] == pytest.approx(corrected, rel=SIX_DIGITS, abs=1e-12), name
-
-
-@BOTH
-def test_the_interval_is_that_of_repeated_tasks(noise: str, estimator: str) -> None:
-    """Each resample recomputed from the evidence of its tasks, the repeated ones repeated."""
-    tasks, resamples = TASKS[noise], 200
-    assert DESIGN.resamples == resamples
-    drawn = np.random.default_rng(DESIGN.rng_seed).integers(0, tasks, (resamples, tasks))
-    values = [recomputed(noise, estimator, row) for row in drawn.tolist()]
-    found = intervals(noise, estimator)
-    for name in values[0]:
-        ends = np.quantile([one[name] for one in values], [0.025, 0.975])
-        row = found[name]
-        assert (row["low"], row["high"]) == pytest.approx(ends, rel=SIX_DIGITS, abs=1e-10), name
-        assert row["low"] <= row["value"] <= row["high"]
 
 
 @pytest.mark.parametrize("estimator", ["MC", "SW"])

@@ -17,21 +17,26 @@ from tests.unit.lab.probe.designs import FLIP_RATE, design, draw, gradients, gro
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.estimators import drift_interval
 from toolkit.estimators.coordinates import TaskSums
+from toolkit.lab.probe import evidence as spooling
 from toolkit.lab.probe import gram as products
-from toolkit.lab.probe import spool as spooling
-from toolkit.lab.probe.design import ALL, COMPARED, INDEPENDENT, OUTCOME, PAIRED, TRANSITION, RolloutSet
-from toolkit.lab.probe.evidence import GramEvidence, Scored, gather, mean_gradients
+from toolkit.lab.probe.design import (
+    ALL,
+    COMPARED,
+    INDEPENDENT,
+    OUTCOME,
+    PAIRED,
+    TRANSITION,
+    RolloutSet,
+    Steps,
+)
+from toolkit.lab.probe.evidence import GramEvidence, Scored, gather, mean_gradients, spooled
 from toolkit.lab.probe.moments import (
     ESTIMATORS,
     MC,
     Progress,
-    Steps,
-    forms,
     mean_squares,
     moments,
-    steps_of,
 )
-from toolkit.lab.probe.spool import spooled
 
 ONE = design()
 GROUPS = groups_of(ONE)
@@ -295,22 +300,7 @@ def test_what_cancels_is_no_gradient() -> None:
     assert (mean_squares(alike, [form]) > 0).all()
 
 
-def test_squares_over_all_coordinates_are_the_moments_of_the_evidence() -> None:
-    for noise, evidence in small.measured().items():
-        given = {
-            "flip_rate": small.DESIGN.flip_rate,
-            "groups": small.groups() if noise == TRANSITION else None,
-        }
-        by_design = moments(noise, evidence.rewards, evidence.weights, evidence.gram, **given)
-        quadratic = forms(noise, evidence.rewards, evidence.weights, **given)
-        scores = small.scored(noise).scores
-        for estimator in ESTIMATORS:
-            squares = mean_squares(scores, list(quadratic[estimator].values())).sum(axis=2)
-            for kind, of_tasks in zip(COMPARED, squares, strict=True):
-                np.testing.assert_allclose(of_tasks, by_design[estimator][kind].second, rtol=1e-9, atol=1e-12)
-
-
 def test_a_probe_tells_the_drift_of_its_own_steps_and_of_smaller_ones() -> None:
-    assert steps_of(small.DESIGN).batches == (1, 2, 8, 24)
+    assert small.DESIGN.steps.batches == (1, 2, 8, 24)
     for evidence in small.measured().values():
         assert [row["prompts_per_step"] for row in evidence.drifts] == 2 * [1, 2, 8, 24]

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 from toolkit.errors import VerificationError
 from toolkit.lab.tasks.task import Call
-from toolkit.lab.worlds.bfcl.source import CATEGORIES, PACKAGE, Scenario, scenarios
-from toolkit.lab.worlds.bfcl.world import Truth, text
+from toolkit.lab.worlds.bfcl.world import CATEGORIES, PACKAGE, Scenario, Truth, scenarios, text
 from toolkit.seeds import Stream, derive
 
 CHANGES = "bfcl/parity/v1"

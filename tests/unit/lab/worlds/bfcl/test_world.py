@@ -16,10 +16,9 @@ from toolkit.lab.policies.loglinear import Choice, Policy, untrained
 from toolkit.lab.policies.situations import ACTIONS, Action, Kind, Situation
 from toolkit.lab.tasks.pools import FOREIGN
 from toolkit.lab.tasks.task import Call
-from toolkit.lab.worlds import package
-from toolkit.lab.worlds.bfcl import parity, source
-from toolkit.lab.worlds.bfcl.source import PACKAGE, backends, scenarios
-from toolkit.lab.worlds.bfcl.world import DECLARED, Bfcl, BfclState
+from toolkit.lab.worlds import foreign
+from toolkit.lab.worlds.bfcl import parity
+from toolkit.lab.worlds.bfcl.world import DECLARED, PACKAGE, Bfcl, BfclState, backends, read_call, scenarios
 from toolkit.lab.worlds.world import foreign_rows, play
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import evaluation_seed
@@ -76,15 +75,6 @@ def test_pools_have_the_positions_that_the_study_knows_without_the_package() -> 
         turns = [task.index for task in tasks if "." in task.name]
         assert turns == list(FOREIGN["bfcl_turns"][pool])
         assert [task.index for task in tasks if "." not in task.name] == list(FOREIGN["bfcl_scenarios"][pool])
-
-
-def test_no_source_lies_in_two_pools() -> None:
-    configurations = {
-        pool: {repr(scenarios()[task.scenario].configuration) for task in world().tasks(pool)}
-        for pool in ("train", "validation", "test")
-    }
-    sets = list(configurations.values())
-    assert sum(map(len, sets)) == len(set().union(*sets))
 
 
 def test_rows_hold_digests_and_no_text_of_the_benchmark() -> None:
@@ -218,7 +208,7 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_base_category_has_the_turns_and_calls_that_are_registered() -> None:
-    plans = [plan for scenario in source.scenarios() for plan in scenario.plans if plan]
+    plans = [plan for scenario in scenarios() for plan in scenario.plans if plan]
     calls = [call.tool for plan in plans for call in plan]
     assert (len(plans), len(calls), len(set(calls))) == (742, 1160, 82)
 
@@ -244,14 +234,14 @@ def test_what_is_no_wheel_is_refused(wheel: Path, content: bytes) -> None:
 
 def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(PACKAGE.wheel, raising=False)
-    monkeypatch.setattr(package.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(foreign.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(IncompleteError) as missing:
         files()
     assert "pip install --no-deps bfcl-eval==2025.6.8 mpmath" in str(missing.value)
 
 
 def test_a_call_is_read_without_being_carried_out() -> None:
-    assert source.read_call("f(1, 'a', b=[{'c': -2.5}], d=True)") == Call(
+    assert read_call("f(1, 'a', b=[{'c': -2.5}], d=True)") == Call(
         "f", {"0": 1, "1": "a", "b": [{"c": -2.5}], "d": True}
     )
 
@@ -265,4 +255,4 @@ def test_a_call_is_read_without_being_carried_out() -> None:
 )
 def test_what_is_no_call_of_literals_is_refused(text: str) -> None:
     with pytest.raises(DamagedError, match="no call of literals"):
-        source.read_call(text)
+        read_call(text)

@@ -1,9 +1,10 @@
-"""What the stored mutations say, and a smaller number of them made now."""
+"""What is stored of other verifiers and of changed tokens, and that this verifier's part comes out again."""
 
 import json
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,9 +12,52 @@ from typing import Any
 import pytest
 
 from tests.forge import der
-from tests.golden import measure_mutations
+from tests.forge.defects import CASES, CHECKS
+from tests.golden import measure_engines, measure_mutations
+from tests.unit.prereg.test_real_tokens import MISSING
 
-FOUND = measure_mutations.stored()
+README = Path(__file__).parents[2] / "toolkit/prereg/token/README.md"
+BEGIN, END = "<!-- engines -->", "<!-- /engines -->"
+ASKED = measure_engines.stored()
+REAL = measure_engines.real_tokens()
+
+
+@cache
+def crafted() -> tuple[measure_engines.Question, ...]:
+    return tuple(measure_engines.crafted_tokens())
+
+
+def test_this_verifiers_row_comes_out_again() -> None:
+    assert measure_engines.measure("toolkit", list(crafted())) == ASKED["engines"]["toolkit"]["crafted"]
+
+
+@pytest.mark.skipif(not REAL, reason=MISSING)
+def test_this_verifiers_row_on_real_tokens_comes_out_again() -> None:
+    assert measure_engines.measure("toolkit", REAL) == ASKED["engines"]["toolkit"]["real"]
+
+
+def test_this_verifier_errs_nowhere() -> None:
+    for kind in ASKED["engines"]["toolkit"].values():
+        assert (kind["valid_rejected"], kind["invalid_accepted"], kind["crashed"]) == ([], {}, {})
+
+
+def test_every_crafted_token_is_asked_of_every_engine_or_counted_as_not_asked() -> None:
+    assert list(ASKED["engines"]) == list(measure_engines.LACKS)
+    assert ASKED["crafted_by_check"] == {check: len(names) for check, names in CHECKS.items()}
+    for engine, by_kind in ASKED["engines"].items():
+        counts = by_kind["crafted"]
+        assert counts["valid_asked"] + counts["invalid_asked"] + counts["not_asked"] == len(CASES), engine
+        assert counts["not_asked"] == sum(
+            not measure_engines.is_asked(engine, question) for question in crafted()
+        )
+
+
+def test_the_readme_has_the_stored_tables() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert text.partition(BEGIN)[2].partition(END)[0].strip() == measure_engines.table(ASKED)
+
+
+MUTATED = measure_mutations.stored()
 # Where a change may survive, all its places together. In bytes: what nobody signs and nothing is taken from,
 # and the verdict says so; and the status, which says "granted" (0 or 1), or a text. In whole elements also:
 UNSIGNED = {
@@ -45,27 +89,19 @@ def hold(found: dict[str, Any], patience: int = 1) -> None:
 
 
 def test_no_stored_mutation_is_verified_but_where_nobody_signs() -> None:
-    hold(FOUND)
-    assert {name: part["mutations"] for name, part in FOUND["sections"].items()} == measure_mutations.COUNTS
+    hold(MUTATED)
+    assert {name: part["mutations"] for name, part in MUTATED["sections"].items()} == measure_mutations.COUNTS
     assert measure_mutations.COUNTS["tokens"] >= 100_000
 
 
 def test_every_way_to_change_a_token_was_taken_often() -> None:
-    for name, part in FOUND["sections"].items():
+    for name, part in MUTATED["sections"].items():
         ways = {
             way.__name__
             for way in (measure_mutations.ELEMENTS if name == "elements" else measure_mutations.BYTES)
         }
         assert set(part["changes"]) == ways
         assert min(part["changes"].values()) > part["mutations"] / len(ways) / 2
-
-
-def test_every_survivor_is_written_down() -> None:
-    assert FOUND["survivor_fields"] == list(measure_mutations.FIELDS)
-    for name in ("tokens", "responses"):
-        part = FOUND["sections"][name]
-        assert len(part["survivors"]) == part["outcomes"].get("verified", 0)
-        assert {len(one) for one in part["survivors"]} <= {len(measure_mutations.FIELDS)}
 
 
 def test_two_thousand_mutations_made_now_are_not_verified(tmp_path: Path) -> None:
@@ -93,11 +129,6 @@ def test_a_change_changes_and_comes_out_again(change: Callable[[Random, bytes, b
     assert len(set(made)) > 2
 
 
-def test_elements_are_found_with_their_paths() -> None:
-    parts = {path: TREE[start:end] for start, _content, end, path in measure_mutations.elements(TREE)}
-    assert (parts[()], parts[1, 0, 0], len(parts)) == (TREE, der.integer(3), 6)
-
-
 def test_a_survivor_is_told_by_the_innermost_elements_that_differ() -> None:
     changed = der.change(TREE, (1, 0, 0), lambda _: der.integer(4))
     assert measure_mutations.where(TREE, changed) == [(1, 0, 0)]
@@ -114,7 +145,7 @@ def test_a_survivor_is_told_by_the_innermost_elements_that_differ() -> None:
 
 def test_the_readme_tells_what_is_stored() -> None:
     text = (Path(__file__).parents[2] / "toolkit/prereg/token/README.md").read_text(encoding="utf-8")
-    tokens = FOUND["sections"]["tokens"]
+    tokens = MUTATED["sections"]["tokens"]
     assert "verified" not in tokens["outcomes"]
     told = f"the slowest took {tokens['slowest']['cpu_s']:.2f} s of a core,\nmemory grew by "
     assert told + f"{tokens['memory_growth_mb']:.0f} MB" in text
