@@ -193,7 +193,11 @@ def write_durably(path: Path, content: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         beside.replace(path)
-        _sync_folder(path.parent)
+        names = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(names)
+        finally:
+            os.close(names)
     except OSError as error:
         raise IncompleteError(
             f"{path.name} cannot be written",
@@ -204,15 +208,6 @@ def write_durably(path: Path, content: bytes) -> None:
     finally:
         with contextlib.suppress(OSError):
             beside.unlink()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Have a folder's names on the disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager

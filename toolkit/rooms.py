@@ -43,27 +43,21 @@ class ExpectedRun:
 
     role: str
     steps: int
+    # Of each its phase, pool and regime, its step, the positions of its tasks, and its schedules
     evaluations: tuple[tuple[Row, int, Sequence[int], int], ...]
-    """Of each its phase, pool and regime, its step, the positions of its tasks, and its schedules."""
-    groups: int | None
-    """Training groups in the registers; None where they keep none."""
-    diagnosed: tuple[Row, tuple[int, ...]]
-    """Pool and regime of the luck-share tables, and their steps."""
-    probed: tuple[int, ...]
-    """Steps of its checkpoints that the registered probe may score."""
+    groups: int | None  # training groups in the registers; None where they keep none
+    diagnosed: tuple[Row, tuple[int, ...]]  # pool and regime of the luck-share tables, and their steps
+    probed: tuple[int, ...]  # steps of its checkpoints that the registered probe may score
 
 
 @dataclass(frozen=True)
 class Audited:
     """What an audit played again, and derived again."""
 
-    rows: int
-    """Rows there are to draw from."""
-    sampled: dict[str, int]
-    """Table → rows that were drawn and played again."""
+    rows: int  # rows there are to draw from
+    sampled: dict[str, int]  # table → rows that were drawn and played again
     runs: tuple[str, ...]
-    derived: dict[str, int]
-    """Table → rows that were drawn and derived again."""
+    derived: dict[str, int]  # table → rows that were drawn and derived again
 
 
 class RegisteredRuns(Protocol):

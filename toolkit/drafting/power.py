@@ -11,10 +11,6 @@ Steps, whose numbers the code repeats:
    variance ratio says. Scores and amounts are drawn around their task's mean, as wide as the tasks'
    differences that were recorded.
 3. Measure the rule's endpoints on the simulated counts, exactly, and evaluate its registered tests.
-
-Source:
-    Registered analysis plan for the endpoints and the interval; the model of the differences is this
-    project's.
 """
 
 from __future__ import annotations
@@ -25,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import islice
 from statistics import variance
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
@@ -112,9 +108,7 @@ def fit(
     variance_ratio: float | None = None,
     episode_sd: float | None = None,
 ) -> Components:
-    """Fit the components of a study for a rule.
-
-    The spread between seeds is taken for none where there is a single one.
+    """Fit the components of a study for a rule; the spread between seeds is none where there is a single one.
 
     Where the arms share their samples and no ratio is given, the seeds' differences cannot be told from
     those of the samples: all that was observed is taken for the samples', and the ratio is what that gives.
@@ -241,7 +235,12 @@ class _Simulated:
         return Series("seed", tuple((str(s), value) for s, value in enumerate(self.series[name])))
 
     def _by_task(self, endpoint: Endpoint) -> list[list[int]] | list[list[float]]:
-        return simulation.whole_by_task(endpoint, self.counts[endpoint.id])
+        """Return the differences over a common denominator: of counts, as whole numbers."""
+        import numpy as np
+
+        counts, (whole, _) = self.counts[endpoint.id], simulation.whole_weights(endpoint)
+        table = np.einsum("k,skt->st", np.array(whole), counts[:, 0] - counts[:, 1])
+        return cast("list[list[int]] | list[list[float]]", table.tolist())
 
     def registered(self, interval: str) -> IntervalSpec:
         """Return an interval as it is registered, but for what the design says of its resamples."""

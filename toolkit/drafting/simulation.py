@@ -270,7 +270,7 @@ def task_spread(
     return float(min(design.task_sd * outcome.scale(success), max(room, 0.0) / 3**0.5))
 
 
-def _whole_weights(endpoint: Endpoint) -> tuple[list[int], int]:
+def whole_weights(endpoint: Endpoint) -> tuple[list[int], int]:
     """Return the weights of an endpoint's steps as whole numbers, and what they are multiplied by."""
     weights = weights_of(endpoint)
     scale = lcm(*(weight.denominator for weight in weights))
@@ -280,7 +280,7 @@ def _whole_weights(endpoint: Endpoint) -> tuple[list[int], int]:
 def by_seed(endpoint: Endpoint, counts: NDArray[Any], design: Design) -> tuple[Fraction, ...]:
     """Return the exact difference of each seed."""
     episodes = (design.tasks or endpoint.tasks) * endpoint.schedules
-    whole, scale = _whole_weights(endpoint)
+    whole, scale = whole_weights(endpoint)
     differences = (counts[:, 0] - counts[:, 1]).sum(axis=-1).tolist()
     # Counts are added up as whole numbers: a thousand studies have a hundred thousand of them.
     sums = (
@@ -298,17 +298,6 @@ def by_task(endpoint: Endpoint, counts: NDArray[Any]) -> NDArray[np.float64]:
     table: NDArray[np.float64] = np.einsum(
         "k,skt->st", weights, (counts[:, 0] - counts[:, 1]) / endpoint.schedules
     )
-    return table
-
-
-def whole_by_task(endpoint: Endpoint, counts: NDArray[Any]) -> list[list[int]] | list[list[float]]:
-    """Return the same over a common denominator: of counts, as whole numbers."""
-    import numpy as np
-
-    whole = np.array(_whole_weights(endpoint)[0])
-    table: list[list[int]] | list[list[float]] = np.einsum(
-        "k,skt->st", whole, counts[:, 0] - counts[:, 1]
-    ).tolist()
     return table
 
 

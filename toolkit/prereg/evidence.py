@@ -52,11 +52,6 @@ class Judged:
         return self.verdict.verdict == "verified"
 
     @property
-    def states_accuracy(self) -> bool:
-        """Whether the authority says how accurate its clock is."""
-        return self.verdict.accuracy_seconds is not None
-
-    @property
     def no_later_than(self) -> datetime:
         """The token's time and its stated accuracy."""
         assert self.verdict.gen_time is not None  # noqa: S101 - asked of verified tokens only

@@ -112,7 +112,11 @@ def load_registration(folder: Path) -> Registration:
             protocol=frozen[PROTOCOL].decode(),
             rules=rules,
             record=record.read_record(later[RECORD]),
-            trust=_trust({**frozen, **later}),
+            trust={
+                name: parse_trust(raw.decode(), name)
+                for name, raw in {**frozen, **later}.items()
+                if name == TRUST or name.startswith(f"{ADDED_TRUST}/")
+            },
             entries=entries,
             amendments=tuple(record.read_amendment(*each) for each in _under(record.AMENDMENTS, later)),
             deviations=tuple(record.read_deviation(*each) for each in _under(record.DEVIATIONS, later)),
@@ -133,11 +137,6 @@ def load_registration(folder: Path) -> Registration:
 
 def _under(folder: str, contents: Mapping[str, bytes]) -> list[tuple[str, bytes]]:
     return [(name, raw) for name, raw in contents.items() if name.startswith(f"{folder}/")]
-
-
-def _trust(contents: dict[str, bytes]) -> dict[str, tuple[Trusted, ...]]:
-    own = [(TRUST, contents[TRUST])] if TRUST in contents else []
-    return {name: parse_trust(raw.decode(), name) for name, raw in (*own, *_under(ADDED_TRUST, contents))}
 
 
 def _check_record(registration: Registration) -> None:

@@ -45,11 +45,7 @@ TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 @dataclass(frozen=True)
 class Check:
-    """One step.
-
-    Its outcome is `passed`, `failed`, `missing` (an input is), or `unproven`: what is said there is not
-    contradicted, and nothing here proves it; the verdict does not cover it.
-    """
+    """One step. `missing`: an input is; `unproven`: neither contradicted nor proven, the verdict omits it."""
 
     step: int
     name: str
@@ -243,7 +239,7 @@ class Verification:
         if self.standing == DEMONSTRATION:
             return "DEMONSTRATION: its authorities were made for the occasion; it proves nothing to others."
         clocks = " and ".join(judged.authority.name for judged in self.authorities)
-        if not all(judged.states_accuracy for judged in self.authorities):
+        if any(judged.verdict.accuracy_seconds is None for judged in self.authorities):
             clocks += ", which do not all state their accuracy"
         proven = (
             f"Proven, by the clocks of {clocks}: the bytes with SHA-256 {self.document_sha256} existed no "

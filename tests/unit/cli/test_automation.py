@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.conftest import CHECKOUT
+from tests.conftest import CHECKOUT, Result
+from toolkit.cli.unchanged import main
 
 ACTION = yaml.safe_load((CHECKOUT / "action.yml").read_text(encoding="utf-8"))
 HOOKS = {
@@ -34,16 +35,34 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def _repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository of somebody else: a frozen registration with amendments, a draft, and a study."""
-    folder = tmp_path / "theirs"
+    parent = tmp_path_factory.mktemp("made")
+    folder = parent / "theirs"
     for name in ("prereg/embedded", f"prereg/{STUDY}", "prereg/qwen3.5-2b", f"registers/{STUDY}"):
         shutil.copytree(CHECKOUT / name, folder / name)
-    git(tmp_path, "init", "-q", "theirs")
+    git(parent, "init", "-q", "theirs")
     git(folder, "add", ".")
     git(folder, "commit", "-qm", "all of it")
     return folder
+
+
+@pytest.fixture
+def repository(_repository: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(_repository, tmp_path / "theirs")
+
+
+@pytest.fixture
+def unchanged(repository, monkeypatch, capsys) -> Callable[[], Result]:
+    """Return what the first hook runs, called in this process."""
+
+    def check() -> Result:
+        monkeypatch.chdir(repository)
+        code = main()
+        return Result(code, *capsys.readouterr())
+
+    return check
 
 
 @pytest.fixture
@@ -88,12 +107,12 @@ def test_a_repository_as_it_was_frozen_is_unchanged(repository: Path, hook: Run)
     assert (done.returncode, done.stdout) == (0, f"unchanged: embedded, {STUDY}\n")
 
 
-def test_a_repository_without_registrations_is_unchanged(repository: Path, hook: Run) -> None:
+def test_a_repository_without_registrations_is_unchanged(repository, unchanged) -> None:
     """And those that come with the package are not asked instead."""
     shutil.rmtree(repository / "prereg")
     git(repository, "add", ".")
     git(repository, "commit", "-qm", "none")
-    assert hook("registration-unchanged").stdout == "unchanged: nothing is frozen here\n"
+    assert unchanged().out == "unchanged: nothing is frozen here\n"
 
 
 def _append(name: str) -> Callable[[Path], None]:
@@ -137,21 +156,21 @@ EDITS: dict[str, tuple[Callable[[Path], None], str]] = {
 
 
 @pytest.mark.parametrize(("edit", "said"), EDITS.values(), ids=EDITS)
-def test_a_frozen_registration_that_was_changed_is_refused(repository, hook, edit, said) -> None:
+def test_a_frozen_registration_that_was_changed_is_refused(repository, unchanged, edit, said) -> None:
     edit(repository / "prereg" / "embedded")
-    done = hook("registration-unchanged")
-    assert done.returncode in {1, 3}
-    assert done.stderr.startswith("error: ")
-    assert said in done.stderr
+    done = unchanged()
+    assert done.code in {1, 3}
+    assert done.err.startswith("error: ")
+    assert said in done.err
 
 
-def test_what_is_added_after_a_freeze_is_no_change_of_it(repository: Path, hook: Run) -> None:
+def test_what_is_added_after_a_freeze_is_no_change_of_it(repository, unchanged) -> None:
     folder = repository / "prereg" / "embedded"
     whole = (folder / CHAIN).read_bytes()
     _cut(folder)
     git(repository, "commit", "-qam", "before the last entry")
     (folder / CHAIN).write_bytes(whole)
-    assert hook("registration-unchanged").returncode == 0
+    assert unchanged().code == 0
 
 
 @pytest.mark.slow

@@ -206,25 +206,8 @@ for folder, death in zip(folders, deaths):
 """
 
 
-def start_worker(
-    task: str, folders: list[Path], sources: Sequence[Online], deaths: list[int]
-) -> subprocess.Popen[bytes]:
+def exit_codes(task: str, folders: list[Path], sources: Sequence[Online], deaths: list[int]) -> list[int]:
     """Freeze or amend folders in processes of their own, each to die after so many renames."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", WORKER],
-        cwd=CHECKOUT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-    )
-    assert process.stdin
-    process.stdin.write(pickle.dumps((task, folders, sources, deaths)))
-    process.stdin.close()
-    return process
-
-
-def exit_codes(process: subprocess.Popen[bytes]) -> list[int]:
-    """Wait for the processes, and return how each ended."""
-    assert process.stdout
-    with process, process.stdout:
-        return [int(line) for line in process.stdout]
+    command, given = [sys.executable, "-c", WORKER], pickle.dumps((task, folders, sources, deaths))
+    done = subprocess.run(command, cwd=CHECKOUT, input=given, stdout=subprocess.PIPE, check=True)
+    return [int(line) for line in done.stdout.split()]
