@@ -89,13 +89,7 @@ def verify_frozen(
     studies: Sequence[OpenedStudy] | None = None,
     trust_files: Sequence[Path] = (),
 ) -> list[Verification]:
-    """Verify every registration here that claims to be frozen; a draft claims nothing yet.
-
-    Args:
-        home: where they are.
-        studies: the studies with runs, where they are open already.
-        trust_files: further authorities that the caller trusts.
-    """
+    """Verify every registration here that claims to be frozen; a draft claims nothing yet."""
     from toolkit.prereg.registration import is_draft
 
     home = home or find_home()
@@ -253,18 +247,8 @@ def import_registers(
 ) -> Imported:
     """Import a study as `import_table` does, and say what came of it.
 
-    Args:
-        study: name of the study.
-        sources: files, folders, patterns, or files of the Hub.
-        home: where studies, registrations and mappings are.
-        mapping: file that says which column is which; `mappings/STUDY.toml` where left out.
-        reason: why registers that were decided on get other rows; it is recorded.
-        check: whether nothing is written, and the registers are compared with what the table gives.
-        progress: told what is being done.
-
-    Raises:
-        UsageError, IncompleteError, DamagedError: as `import_table`.
-        VerificationError: on a check, a file differs.
+    On a check nothing is written: the registers are compared with what the table gives, and VerificationError
+    says which file differs.
     """
     from toolkit.drafting.importing import check_import, import_study
     from toolkit.files import hold

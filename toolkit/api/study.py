@@ -39,12 +39,9 @@ class Study(registers.Study):
     """
 
     def pandas(self, table: str) -> pd.DataFrame:
-        """Return a table as a pandas data frame, its rows checked; errors as `arrow`.
+        """Return a table as a pandas data frame, its rows checked; IncompleteError without pandas.
 
         Its columns have Arrow's types: a missing number is missing, and the others of its column stay whole.
-
-        Raises:
-            IncompleteError: pandas is not installed.
         """
         _need("pandas", "pip install pandas; `polars` gives a frame without it")
         import pandas as pd
@@ -114,9 +111,6 @@ def registration_of(study: registers.Study, home: Home | None = None) -> Path:
     """Return where a study's registration is: in the home, or else carried by the study itself.
 
     One of the same name in the home that was frozen as other files is another study's.
-
-    Raises:
-        IncompleteError: it is in neither.
     """
     from toolkit.files import file_sha256
     from toolkit.prereg.record import FROZEN
@@ -174,19 +168,7 @@ def open_case(
     *,
     trust_files: Sequence[Path] = (),
 ) -> Case:
-    """Put a study and its registration together, and verify the registration against the study's runs.
-
-    Args:
-        study: the study.
-        home: where registrations are.
-        trust_files: further authorities that the caller trusts.
-
-    Raises:
-        UsageError: the study has no runs, or its registration would vouch for itself.
-        IncompleteError: its registration is missing.
-        DamagedError: the registration is not the one that the study's manifest names.
-        VerificationError: a file of it was changed after its hash was recorded.
-    """
+    """Put a study and its registration together, and verify the registration against the study's runs."""
     from toolkit.verification import registered
 
     registration = registered_by(study, home)
@@ -195,16 +177,7 @@ def open_case(
 
 
 def export(study: registers.Study, wanted: Wanted, home: Home | None = None) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of a study in another project's format, by path; nothing is written.
-
-    Args:
-        study: the study.
-        wanted: the format, and what of the study.
-        home: where registrations are.
-
-    Raises:
-        UsageError, IncompleteError, DamagedError: as `toolkit.exports.formats.exported`.
-    """
+    """Yield the files of a study in another project's format, by path; nothing is written."""
     from toolkit.exports.formats import exported
     from toolkit.registers.manifest import UNREGISTERED
 
@@ -216,16 +189,7 @@ def export(study: registers.Study, wanted: Wanted, home: Home | None = None) -> 
 def verify_registers(
     study: registers.Study, home: Home | None = None, progress: Callable[[str], None] = lambda _: None
 ) -> Checked:
-    """Verify registers: files, rows, what follows from rows, and what the registration says of them.
-
-    Args:
-        study: the study.
-        home: where registrations are.
-        progress: told what is being checked.
-
-    Raises:
-        IncompleteError, DamagedError, VerificationError: as `check_whole`, and as `open_case`.
-    """
+    """Verify registers: files, rows, what follows from rows, and what the registration says of them."""
     from toolkit.verification.steps import Checked, check_whole
 
     at = Checked(study, None, progress)
@@ -332,11 +296,7 @@ def studies_here(home: Home | None = None) -> list[Study]:
 
 
 def usual_study(home: Home | None = None) -> str:
-    """Return the study that is meant where none is named: the published one, or the only one.
-
-    Raises:
-        UsageError: there are several others.
-    """
+    """Return the study that is meant where none is named: the published one, or the only one."""
     names = [study.name for study in studies_here(home)]
     if len(names) != 1 and PUBLISHED not in names:
         raise UsageError("say which study is meant", expected=f"--study {' or '.join(names) or 'NAME'}")
@@ -350,20 +310,9 @@ def load_cases(
     rules: Sequence[str] = (),
     trust_files: Sequence[Path] = (),
 ) -> list[Case]:
-    """Open studies with their registrations; every one here that has runs where none is named.
+    """Open studies with their registrations; where none is named, every one here that has runs.
 
-    The rest as `open_case`.
-
-    Args:
-        names: the studies.
-        home: where studies and registrations are.
-        rules: those that are asked for: where no study is named, only those are opened whose registration
-            mentions one, if any does.
-        trust_files: further authorities that the caller trusts.
-
-    Raises:
-        UsageError: a study has no runs.
-        IncompleteError: there is no study at all, or its registration is missing.
+    Of these only those whose registration mentions one of the rules that are asked for, if any does.
     """
     home = home or find_home()
     studies = [open_study(name, home) for name in dict.fromkeys(names)]
@@ -380,17 +329,9 @@ def load_cases(
 def rules_asked(
     cases: Sequence[Case], rules: Sequence[str], home: Home | None = None, *, everywhere: bool
 ) -> list[tuple[Case, str]]:
-    """Return which rules to look at in which study, study by study.
+    """Return which rules to look at in which study, study by study; all where none is named.
 
-    Args:
-        cases: the studies.
-        rules: names of rules, in any case of letters where only one is meant; none for all.
-        home: where the studies were looked for.
-        everywhere: whether every study has to have every rule, as where the studies were named.
-
-    Raises:
-        UsageError: no study has a rule, or one that was named has not.
-        IncompleteError: the study that has it does not come with the package.
+    `everywhere` says that every study has to have every rule, as where the studies were named.
     """
     from toolkit.verification.registered import refuse_absent
 
@@ -508,19 +449,7 @@ def decide_rules(
     trust_files: Sequence[Path] = (),
     watch: Callable[[int, int, str], None] = lambda *_: None,
 ) -> list[Decision]:
-    """Decide rules of several studies; the rest as `decide`.
-
-    Args:
-        rules: names of rules, as `rules_asked`; none for all.
-        names: studies; every one here that has runs where none is named.
-        home: where studies and registrations are.
-        trust_files: further authorities that the caller trusts.
-        watch: told how many rules are decided, of how many, and which is next.
-
-    Raises:
-        UsageError: no study has a rule, or one that was named has not, or has no runs.
-        IncompleteError: there is no study at all, or its registration is missing.
-    """
+    """Decide rules of several studies, all where none is named; `watch` is told how many are, of how many."""
     home = home or find_home()
     if not (rules or names):
         home.say_absent(logging.getLogger(__name__).warning)

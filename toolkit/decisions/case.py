@@ -287,25 +287,15 @@ class Restated:
 
 @dataclass(frozen=True)
 class Explanation:
-    """A decision, and what it rests on.
+    """A decision, and what it rests on."""
 
-    Args:
-        decision: the decision.
-        registered: the rule: its words, and what its readings mean.
-        endpoints: the endpoints that it reads, with their rows.
-        statistics: the statistics that it reads.
-        restates: what the rule restates; None where it is frozen itself.
-        addition: the amendment that added the rule; None where it was frozen.
-        deviations: what was recorded that bears on it.
-    """
-
-    decision: Decision
-    registered: Rule
-    endpoints: tuple[EndpointRows, ...]
-    statistics: tuple[Statistic, ...]
-    restates: Restated | None
-    addition: Amendment | None
-    deviations: tuple[Deviation, ...]
+    decision: Decision  # the decision
+    registered: Rule  # the rule: its words, and what its readings mean
+    endpoints: tuple[EndpointRows, ...]  # the endpoints that it reads, with their rows
+    statistics: tuple[Statistic, ...]  # the statistics that it reads
+    restates: Restated | None  # what the rule restates; None where it is frozen itself
+    addition: Amendment | None  # the amendment that added the rule; None where it was frozen
+    deviations: tuple[Deviation, ...]  # what was recorded that bears on it
 
     def as_dict(self) -> documents.ExplanationDocument:
         """Return the explanation as it is printed with `--json`."""

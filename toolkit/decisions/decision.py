@@ -205,69 +205,40 @@ class RegisterRef:
 
 @dataclass(frozen=True)
 class Decision:
-    """The verdict on one rule in one study.
-
-    Args:
-        rule, kind, title, text: the rule.
-        study: the study.
-        verdict: `pass`, `miss`; `met`, `partially_met`, `missed`, `superseded`; `not_evaluable`, `not_run`;
-            or a gate's outcome.
-        holds: whether everything that the binding reading asks for holds.
-        evidence: what the interval shows beside the verdict.
-        criteria: every criterion of every reading.
-        estimate: the rule's estimate, where it names an endpoint or a statistic.
-        interval: its registered interval, or what is missing for it.
-        threshold: the value beside zero that the interval is compared with.
-        readings: verdict by reading, where there are several; `binding` is the one that decides.
-        original_verdict: of a superseded prediction, and why it is superseded.
-        registration: name and digest of the frozen files.
-        amendment: what the last amendment that names the rule did to it.
-        rests_on: amendments of the rules that it rests on.
-        secondary: endpoints shown beside the rule that decide nothing.
-        registers: every table read.
-        endpoints: the endpoints that its tests and its estimate read.
-        statistics: the statistics that they name, and those that these are made of.
-        tests: the tests of significance that they name.
-        close_calls: what other random numbers in the bootstrap could turn, in words.
-        added_by: the amendment that added the rule; None where it was frozen.
-        origin: the commit of the Hub that the study was read from; None for a local study.
-        standing: what the registration stands on.
-        exploratory: what the rule would say as changed after the runs.
-        is_exploratory: whether the rule itself was added after the runs: its verdict binds nothing.
-        bounds: what the episodes without an outcome could turn; None where there are none.
-    """
+    """The verdict on one rule in one study."""
 
     rule: str
     kind: documents.Kind
     title: str
     text: str
-    study: str
+    study: str  # the study
+    # pass, miss; met, partially_met, missed, superseded; not_evaluable, not_run; or a gate's outcome
     verdict: str
-    holds: bool | Missing
-    evidence: documents.Evidence
-    criteria: tuple[CriterionResult, ...]
-    estimate: Estimate | None
-    interval: Interval | Missing | None
-    threshold: Fraction | None
-    readings: dict[str, str]
+    holds: bool | Missing  # whether everything that the binding reading asks for holds
+    evidence: documents.Evidence  # what the interval shows beside the verdict
+    criteria: tuple[CriterionResult, ...]  # every criterion of every reading
+    estimate: Estimate | None  # the rule's estimate, where it names an endpoint or a statistic
+    interval: Interval | Missing | None  # its registered interval, or what is missing for it
+    threshold: Fraction | None  # the value beside zero that the interval is compared with
+    readings: dict[str, str]  # verdict by reading, where there are several; `binding` is the one that decides
     binding: str
-    original_verdict: str | None
+    original_verdict: str | None  # of a superseded prediction, and why it is superseded
     superseded: str
-    registration: tuple[str, str]
-    amendment: AmendmentRef | None
-    rests_on: tuple[AmendmentRef, ...]
-    secondary: tuple[Estimate, ...]
-    registers: tuple[RegisterRef, ...]
-    endpoints: tuple[str, ...]
-    close_calls: tuple[str, ...] = ()
-    added_by: AmendmentRef | None = None
-    origin: Origin | None = None
-    standing: Standing = UNVERIFIED
-    exploratory: tuple[Exploratory, ...] = ()
-    is_exploratory: bool = False
-    statistics: tuple[str, ...] = ()
-    bounds: Bounds | None = None
-    tests: tuple[PValue, ...] = ()
+    registration: tuple[str, str]  # name and digest of the frozen files
+    amendment: AmendmentRef | None  # what the last amendment that names the rule did to it
+    rests_on: tuple[AmendmentRef, ...]  # amendments of the rules that it rests on
+    secondary: tuple[Estimate, ...]  # endpoints shown beside the rule that decide nothing
+    registers: tuple[RegisterRef, ...]  # every table read
+    endpoints: tuple[str, ...]  # the endpoints that its tests and its estimate read
+    close_calls: tuple[str, ...] = ()  # what other random numbers in the bootstrap could turn, in words
+    added_by: AmendmentRef | None = None  # the amendment that added the rule; None where it was frozen
+    origin: Origin | None = None  # the commit of the Hub that the study was read from; None for a local study
+    standing: Standing = UNVERIFIED  # what the registration stands on
+    exploratory: tuple[Exploratory, ...] = ()  # what the rule would say as changed after the runs
+    is_exploratory: bool = False  # whether the rule was added after the runs: its verdict binds nothing
+    statistics: tuple[str, ...] = ()  # the statistics that they name, and those that these are made of
+    bounds: Bounds | None = None  # what the episodes without an outcome could turn; None where there are none
+    tests: tuple[PValue, ...] = ()  # the tests of significance that they name
 
     @property
     def readings_agree(self) -> bool:
