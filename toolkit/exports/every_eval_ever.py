@@ -6,17 +6,18 @@ Source: github.com/evaleval/every_eval_ever, schemas 0.3.0 (MIT): eval and insta
 """
 
 import json
+import re
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
 from toolkit.errors import IncompleteError
-from toolkit.exports.models import METRICS, ON_THE_HUB, Metric, Model, last_date, models_of, run_ends
 from toolkit.prereg.registration import Registration
 from toolkit.registers.arrow import Row, to_rows
+from toolkit.registers.manifest import UNREGISTERED
 from toolkit.registers.row_tables import EPISODES
 from toolkit.registers.study import Study
 
@@ -34,7 +35,96 @@ _TOLD = {"run_id", "phase", "pool", "regime", "step", "task", "schedule", "true_
 _BOUNDED = {"success_rate": {"score_type": "continuous", "min_score": 0, "max_score": 1}}
 _UNITS = {"success_rate": {"metric_kind": "pass_rate", "metric_unit": "proportion"}}
 
+ON_THE_HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
+
 Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A mean over the episodes of an evaluation."""
+
+    type: str  # its name for machines
+    name: str  # its name for readers
+    column: str  # the sum over episodes, in `evaluations`
+    of_episode: str  # what each episode adds to it, in `episodes`
+
+    def of(self, row: Row) -> float:
+        """Return it for a row of `evaluations`."""
+        return float(row[self.column] / row["episodes"])
+
+
+METRICS = (
+    Metric("success_rate", "True success", "successes", "true_success"),
+    Metric("score", "Mean score", "score", "score"),
+)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model that a study evaluated."""
+
+    name: str  # a run's, whose policies it is; or what `toolkit evaluate` was given
+    runs: tuple[Row, ...]  # rows of `runs`: the one, or one a regime
+    is_own: bool  # whether the study trained it
+
+    @property
+    def run_ids(self) -> tuple[str, ...]:
+        """The names of its runs."""
+        return tuple(run["run_id"] for run in self.runs)
+
+    @property
+    def folder(self) -> str:
+        """Its name as a folder can have it."""
+        return re.sub(r"[^\w.-]+", "-", self.name.rstrip("/").rpartition("/")[2])
+
+    @property
+    def shared(self) -> Row:
+        """What its rows of `runs` say alike; the specification, which is a document, left out."""
+        first, *others = self.runs
+        alike = {name: value for name, value in first.items() if all(o.get(name) == value for o in others)}
+        return {name: value for name, value in alike.items() if name != "specification"}
+
+
+def models_of(study: Study, runs: Sequence[Row]) -> list[Model]:
+    """Return the models of some runs: one a run, or one for all that evaluated what somebody brought."""
+    if study.manifest.registration.name != UNREGISTERED:
+        return [Model(run["run_id"], (run,), is_own=True) for run in runs]
+    named = _grouped(runs, lambda run: json.loads(run["specification"])["model"])
+    return [Model(name, tuple(rows), is_own=False) for name, rows in named.items()]
+
+
+def _grouped(rows: Iterable[Row], name: Callable[[Row], str]) -> dict[str, list[Row]]:
+    grouped: dict[str, list[Row]] = {}
+    for row in rows:
+        grouped.setdefault(name(row), []).append(row)
+    return grouped
+
+
+def run_ends(study: Study) -> dict[str, datetime]:
+    """Return when the last launch of each run ended; a run of which nobody recorded it is not there."""
+    ends: dict[str, datetime] = {}
+    for launch in _launches(study):
+        run, end = launch["run_id"], launch["ended_at"]
+        if end is not None:
+            ends[run] = max(ends.get(run, end), end)
+    return ends
+
+
+def last_date(study: Study, registration: Registration | None, told: datetime | None = None) -> datetime:
+    """Return the last moment that a study's rows name, an end or a launch of a run; no clock is asked."""
+    launched: list[datetime] = [at for run in study.rows("runs") if (at := run.get("launched_at"))]
+    if found := [*run_ends(study).values(), *launched]:
+        return max(found)
+    if told is not None:
+        return told
+    if registration is None:
+        raise IncompleteError(
+            "nothing here says when anything was, and the format wants a date",
+            where=study.folder,
+            remedy="say when the study was made: --date YYYY-MM-DD",
+        )
+    return registration.record.frozen_at
 
 
 def records(
@@ -230,9 +320,7 @@ class _Told:
 
 def _evaluated(study: Study, models: Sequence[Model]) -> Iterator[tuple[Model, int, list[Row]]]:
     """Yield the rows of `evaluations` of each model at each step at which it has some."""
-    by_run: dict[str, list[Row]] = {}
-    for row in study.rows("evaluations"):
-        by_run.setdefault(row["run_id"], []).append(dict(row))
+    by_run = _grouped(study.rows("evaluations"), lambda row: str(row["run_id"]))
     for model in models:
         rows = [row for run in model.run_ids for row in by_run.get(run, ())]
         for step in sorted({row["step"] for row in rows}):

@@ -2,6 +2,8 @@
 
 import json
 import re
+from datetime import UTC, datetime
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -9,10 +11,14 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.conftest import CHECKOUT
+from tests.conftest import CHECKOUT, run
+from tests.unit.drafting import test_importing as logs
 from toolkit import api
 from toolkit.errors import IncompleteError
+from toolkit.exports import every_eval_ever
+from toolkit.exports.every_eval_ever import Model, models_of
 from toolkit.exports.formats import Wanted
+from toolkit.places import HOME_VARIABLE
 from toolkit.registers.study import Study, open_study
 
 SCHEMAS = Path(__file__).parent / "schemas"
@@ -21,8 +27,10 @@ PATH = re.compile(
     r"data/[\w-]+/[\w-]+/[\w-]+/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 )
 RUN = "c2-paired-s0"
+DATE = datetime(2026, 11, 25, tzinfo=UTC)
 
 
+@cache
 def validator(name: str) -> Any:
     schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
     made = jsonschema.validators.validator_for(schema)
@@ -132,3 +140,117 @@ def test_a_record_is_dated_by_the_end_of_its_run(told: dict[str, bytes], tiny: S
 def test_published_figures_have_no_episodes(published: Study) -> None:
     with pytest.raises(IncompleteError, match="holds no episodes"):
         dict(api.export(published, Wanted("every-eval-ever", episodes=True)))
+
+
+# What `toolkit evaluate` found of somebody's model is told as that model's, and dated by who tells it.
+
+
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    out = tmp_path_factory.mktemp("evaluated") / "out"
+    command = ("evaluate", "--model", "reference", "--sets", "clean,faults_p025", "--tasks", 4, "--out", out)
+    assert run(*command).code == 0
+    return api.open_study(str(out / "registers"))
+
+
+def test_it_is_one_record_of_the_model(evaluated: Study) -> None:
+    files = dict(api.export(evaluated, Wanted("every-eval-ever", episodes=True, date=DATE)))
+    (path,) = (name for name in files if name.endswith(".json"))
+    record = json.loads(files[path])
+    validator("eval").validate(record)
+    assert PATH.fullmatch(path.removesuffix(".json"))
+    rows = evaluated.rows("evaluations")
+    assert {row["regime"] for row in rows} == {"clean", "faults_p025"}
+    assert len(record["evaluation_results"]) == len(rows)
+    assert record["model_info"]["id"] == "reference/reference"
+    assert record["model_info"]["additional_details"]["model_availability"] == "unknown"
+    assert "condition" not in record["model_info"]["additional_details"]
+    assert record["source_metadata"]["evaluator_relationship"] == "other"
+    assert record["eval_library"]["name"] == "paired-rollouts-toolkit"
+    assert record["retrieved_timestamp"] == str(int(DATE.timestamp()))
+    samples = files[record["detailed_evaluation_results"]["file_path"]]
+    lines = [json.loads(line) for line in samples.splitlines()]
+    assert len(lines) == evaluated.manifest.tables["episodes"].rows
+    for line in lines:
+        validator("instance_level_eval").validate(line)
+        assert line["input"]["raw"] == line["sample_id"].split(",")[0]
+
+
+def test_without_a_date_there_is_no_record(evaluated: Study) -> None:
+    with pytest.raises(IncompleteError, match="wants a date"):
+        dict(api.export(evaluated, Wanted("every-eval-ever")))
+
+
+@pytest.mark.parametrize(
+    ("model", "identity"),
+    [("Qwen/Qwen3.5-2B", "Qwen/Qwen3.5-2B"), ("/home/me/my model", "reference/my-model")],
+)
+def test_a_model_of_the_hub_keeps_its_name(evaluated: Study, model: str, identity: str) -> None:
+    rows: list[Any] = [
+        {**row, "specification": json.dumps({"model": model})} for row in evaluated.rows("runs")
+    ]
+    assert models_of(evaluated, rows) == [Model(model, tuple(rows), is_own=False)]
+    (made,) = (json.loads(raw) for _, raw in every_eval_ever.records(evaluated, rows, None, date=DATE))
+    assert made["model_info"]["id"] == identity
+    assert made["model_info"]["developer"] == identity.split("/", maxsplit=1)[0]
+
+
+# Scores beside successes, or instead of them, are metrics of their own.
+
+
+def study_of(project: Path, monkeypatch: pytest.MonkeyPatch, *left_out: str) -> Study:
+    monkeypatch.setenv(HOME_VARIABLE, str(project))
+    monkeypatch.chdir(project)
+    logs.begun(project, *left_out)
+    mapping = project / "mappings/mine.toml"
+    text = mapping.read_text(encoding="utf-8")
+    if "true_success =" in text:  # what was drafted takes one of the two
+        text = text.replace('true_success = "success"', 'true_success = "success"\nscore = "score"')
+        mapping.write_text(text, encoding="utf-8")
+    assert logs.imported(project, logs.episodes()).code == 0
+    return api.open_study("mine")
+
+
+def means(column: str) -> dict[tuple[str, int], float]:
+    """Return the mean of a column of the log by arm and seed."""
+    found: dict[tuple[str, int], list[float]] = {}
+    for row in logs.episodes():
+        found.setdefault((row["strategy"], row["seed"]), []).append(float(row[column]))
+    return {key: sum(values) / len(values) for key, values in found.items()}
+
+
+def test_scores_without_successes_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = study_of(tmp_path, monkeypatch, "success")
+    expected = means("score")
+    made = records(dict(api.export(study, Wanted("every-eval-ever"))))
+    assert len(made) == len(expected)
+    for record in made.values():
+        validator("eval").validate(record)
+        (result,) = record["evaluation_results"]
+        details = result["score_details"]["details"]
+        mean = expected[details["arm"], int(details["seed"])]
+        assert result["score_details"]["score"] == pytest.approx(mean, abs=1e-12)
+        assert result["metric_config"]["metric_name"] == "Mean score"
+        assert "max_score" not in result["metric_config"]
+    with pytest.raises(IncompleteError, match="have a score, and no success"):
+        dict(api.export(study, Wanted("every-eval-ever", episodes=True)))
+
+
+def test_both_are_two_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = study_of(tmp_path, monkeypatch)
+    expected = {"success_rate": means("success"), "score": means("score")}
+    files = dict(api.export(study, Wanted("every-eval-ever", episodes=True)))
+    for record in records(files).values():
+        validator("eval").validate(record)
+        samples = files[record["detailed_evaluation_results"]["file_path"]]
+        lines = [json.loads(line) for line in samples.splitlines()]
+        assert len(lines) == 2 * logs.TASKS
+        for line in lines:
+            validator("instance_level_eval").validate(line)
+        for result in record["evaluation_results"]:
+            details = result["score_details"]["details"]
+            metric = result["metric_config"]["metric_id"].removeprefix("mine.")
+            mean = expected[metric][details["arm"], int(details["seed"])]
+            assert result["score_details"]["score"] == pytest.approx(mean, abs=1e-12)
+            own = [t for t in lines if t["evaluation_result_id"] == result["evaluation_result_id"]]
+            assert sum(t["evaluation"]["score"] for t in own) / logs.TASKS == pytest.approx(mean, abs=1e-12)
