@@ -1,100 +1,167 @@
 """A Hugging Face Hub for dataset repositories on loopback, of the standard library alone."""
 
-from __future__ import annotations
-
 import base64
+import hashlib
 import json
 import re
 import threading
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
-from tests.hub.store import AbsentError, RefusedError, Store, blob_sha1, is_large
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.hub.store import Commit, Repository
+ATTRIBUTES = b"*.parquet filter=lfs diff=lfs merge=lfs -text\n"
+MAIN = "main"
 
 
-class FixtureHub:
-    """A Hub that listens on loopback as long as it is entered.
+class AbsentError(Exception):
+    """Something that was asked for is not there; its text is what the Hub says in X-Error-Code."""
 
-    Args:
-        token: what a writer, or a reader of a private repository, has to show; None where nobody has to.
-        cas: folder of a local Xet store that files are kept in instead; None for LFS.
-        page: entries of a page of a tree.
-    """
 
-    def __init__(self, *, token: str | None = None, cas: Path | None = None, page: int = 50) -> None:
-        self.store = Store()
-        self.token = token
-        self.cas = cas
-        self.page = page
-        self.faults: list[Fault] = []
-        self.requests: list[str] = []
-        self.lock = threading.RLock()
-        self.is_gone = False
-        self.ended = threading.Event()
-        self.sent = 0
-        handler = type("BoundHandler", (Handler,), {"hub": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+class RefusedError(Exception):
+    """Something that the Hub does not do, with its HTTP status."""
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
+    def __init__(self, status: int, message: str, **headers: str) -> None:
+        super().__init__(message)
+        self.status, self.headers = status, {name.replace("_", "-"): text for name, text in headers.items()}
 
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
-    def stop(self) -> None:
-        """Stop listening: from now on nobody is there, nor at the end of a connection that was kept."""
-        self.is_gone = True
-        self.ended.set()
-        if self._thread.is_alive():
-            self._server.shutdown()
-            self._thread.join()
-        self._server.server_close()
+@dataclass(frozen=True)
+class Commit:
+    """A state of a repository: path → SHA-256 of the content."""
 
-    def fail(self, kind: Kind, where: str, times: int | None = None) -> Fault:
-        """Switch a fault on for requests whose `METHOD /path` has the pattern."""
-        fault = Fault(kind, where, times)
-        self.faults.append(fault)
-        return fault
+    sha: str
+    parent: str | None
+    title: str
+    description: str
+    files: Mapping[str, str]
 
-    def mend(self) -> None:
-        """Switch every fault off."""
-        self.faults.clear()
 
-    def asked(self, pattern: str) -> list[str]:
-        """Return the requests so far whose `METHOD /path` has a pattern."""
-        probe = Fault("hung_up", pattern)
-        return [request for request in self.requests if probe.meets(request)]
+@dataclass
+class Repository:
+    """One dataset repository."""
 
-    def environment(self, folder: Path) -> dict[str, str]:
-        """Return the variables with which a process meets this Hub, and nothing of the machine's own."""
-        home = folder / "hf"
-        return {
-            "HF_ENDPOINT": self.url,
-            "HF_HOME": str(home),
-            "HF_HUB_CACHE": str(home / "hub"),
-            "HF_ASSETS_CACHE": str(home / "assets"),
-            "HF_DATASETS_CACHE": str(home / "datasets"),
-            "HF_TOKEN": self.token or "",
-            "HF_TOKEN_PATH": str(home / "token"),
-            "HF_HUB_DISABLE_XET": "1" if self.cas is None else "0",
-            "HF_HUB_DISABLE_TELEMETRY": "1",
-            "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-            "HF_HUB_OFFLINE": "0",
-            "NO_PROXY": "127.0.0.1",
-            "no_proxy": "127.0.0.1",
-        }
+    name: str
+    private: bool = False
+    commits: dict[str, Commit] = field(default_factory=dict)
+    branches: dict[str, str] = field(default_factory=dict)
+    tags: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+
+    def commit_at(self, revision: str) -> Commit:
+        """Return the commit of a branch, a tag or a SHA."""
+        tagged = self.tags.get(revision, (revision, None))[0]
+        sha = self.branches.get(revision, tagged)
+        if sha not in self.commits:
+            raise AbsentError("RevisionNotFound")
+        return self.commits[sha]
+
+    @property
+    def head(self) -> Commit:
+        """The newest commit of main."""
+        return self.commits[self.branches[MAIN]]
+
+
+class Store:
+    """Every repository of a Hub, and every content that was sent to it."""
+
+    def __init__(self) -> None:
+        self.repositories: dict[str, Repository] = {}
+        self.contents: dict[str, bytes] = {}
+        self.sizes: dict[str, int] = {}
+        self.xet_hashes: dict[str, str] = {}
+
+    def repository(self, name: str) -> Repository:
+        if name not in self.repositories:
+            raise AbsentError("RepoNotFound")
+        return self.repositories[name]
+
+    def create(self, name: str, *, private: bool = False) -> Repository:
+        """Make a repository, with the one file that the Hub puts into a new one."""
+        if name in self.repositories:
+            raise RefusedError(409, "You already created this dataset repo")
+        self.repositories[name] = Repository(name, private)
+        self.commit(name, {".gitattributes": ATTRIBUTES}, title="initial commit")
+        return self.repositories[name]
+
+    def keep(self, content: bytes) -> str:
+        """Keep content and return its SHA-256."""
+        sha256 = hashlib.sha256(content).hexdigest()
+        self.contents[sha256], self.sizes[sha256] = content, len(content)
+        return sha256
+
+    def keep_elsewhere(self, sha256: str, size: int, xet_hash: str) -> None:
+        """Know content that lies in a Xet store, as the Hub learns from that store."""
+        self.sizes[sha256], self.xet_hashes[sha256] = size, xet_hash
+
+    def commit(
+        self,
+        name: str,
+        added: Mapping[str, bytes | str],
+        deleted: tuple[str, ...] = (),
+        *,
+        title: str = "a commit",
+        description: str = "",
+        branch: str = MAIN,
+        parent: str | None = None,
+    ) -> Commit:
+        """Add a commit to a branch."""
+        repository = self.repository(name)
+        head = repository.branches.get(branch)
+        if parent is not None and parent != head:
+            raise RefusedError(412, "A commit has happened since. Please refresh and try again.")
+        files = dict(repository.commits[head].files) if head else {}
+        for path in deleted:
+            gone = [f for f in files if f == path or (path.endswith("/") and f.startswith(path))]
+            if not gone:
+                raise AbsentError("EntryNotFound")
+            for file in gone:
+                del files[file]
+        files |= {p: c if isinstance(c, str) else self.keep(c) for p, c in added.items()}
+        # As in git, what is committed, after what, and how it is called make a commit's name.
+        text = json.dumps([len(repository.commits), head, title, description, sorted(files.items())])
+        commit = Commit(hashlib.sha1(text.encode()).hexdigest(), head, title, description, files)  # noqa: S324
+        repository.commits[commit.sha] = commit
+        repository.branches[branch] = commit.sha
+        return commit
+
+    def tag(self, name: str, tag: str, revision: str, message: str | None = None) -> None:
+        """Give a commit a tag; one that is there is not moved."""
+        repository = self.repository(name)
+        if tag in repository.tags:
+            raise RefusedError(409, f"Tag reference exists already: {tag}")
+        repository.tags[tag] = (repository.commit_at(revision).sha, message)
+
+    def move_tag(self, name: str, tag: str, revision: str) -> None:
+        """Point a tag elsewhere, as somebody with a git client can."""
+        repository = self.repository(name)
+        repository.tags[tag] = (repository.commit_at(revision).sha, repository.tags[tag][1])
+
+    def untag(self, name: str, tag: str) -> None:
+        """Remove a tag."""
+        if self.repository(name).tags.pop(tag, None) is None:
+            raise AbsentError("RevisionNotFound")
+
+    def entry(self, path: str, sha256: str) -> dict[str, object]:
+        """Return a file as the Hub lists it; what git keeps of a large file is a pointer."""
+        size = self.sizes[sha256]
+        if not is_large(path, size):
+            return {"type": "file", "path": path, "size": size, "oid": blob_sha1(self.contents[sha256])}
+        pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{sha256}\nsize {size}\n".encode()
+        lfs = {"oid": sha256, "size": size, "pointerSize": len(pointer)}
+        entry = {"type": "file", "path": path, "size": size, "oid": blob_sha1(pointer), "lfs": lfs}
+        return {**entry, "xetHash": self.xet_hashes[sha256]} if sha256 in self.xet_hashes else entry
+
+
+def is_large(path: str, size: int) -> bool:
+    """Whether the Hub keeps a file by LFS: Parquet always, anything else from ten megabytes on."""
+    return path.endswith(".parquet") or size > 10_000_000
+
+
+def blob_sha1(content: bytes) -> str:
+    """Return the name that git gives to content."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()  # noqa: S324 - git's own
 
 
 Kind = Literal[
@@ -136,11 +203,11 @@ ENDLESS = 50_000_000
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One request. `hub` is set by the server."""
+    """One request."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # or every body waits until its headers were acknowledged
-    hub: FixtureHub
+    hub: Any  # set by the server
 
     def log_message(self, *_: object) -> None:
         """Keep quiet."""
@@ -170,9 +237,8 @@ class Handler(BaseHTTPRequestHandler):
             with self.hub.lock:
                 self._route(split.path)
         except AbsentError as absent:
-            self._json(
-                {"error": absent.code}, 404, {"X-Error-Code": absent.code, "X-Error-Message": absent.code}
-            )
+            code = str(absent)
+            self._json({"error": code}, 404, {"X-Error-Code": code, "X-Error-Message": code})
         except RefusedError as refused:
             headers = {"X-Error-Message": str(refused), **refused.headers}
             self._json({"error": str(refused)}, refused.status, headers)
@@ -213,7 +279,9 @@ class Handler(BaseHTTPRequestHandler):
         """Return a repository that may be seen by whoever asks; another is as if it were not there."""
         repository = self.hub.store.repositories.get(name)
         if not self._is_known and (writes or repository is None or repository.private):
-            raise AbsentError("RepoNotFound") if "Authorization" in self.headers else _UnauthorizedError()
+            # Who does not say who they are is not told whether a repository is there.
+            unknown = RefusedError(401, "Invalid username or password.", X_Error_Code="RepoNotFound")
+            raise AbsentError("RepoNotFound") if "Authorization" in self.headers else unknown
         return self.hub.store.repository(name)
 
     @property
@@ -231,23 +299,14 @@ class Handler(BaseHTTPRequestHandler):
         self.hub.store.create(name, private=is_private)
         self._json({"url": f"{self.hub.url}/datasets/{name}", "name": name})
 
-    def whoami(self) -> None:
-        if not self._is_known:
-            raise RefusedError(401, "Invalid credentials in Authorization header")
-        self._json({"type": "user", "name": "reader", "orgs": [], "auth": {"type": "access_token"}})
-
     def info(self, repo: Repository, revision: str = "main") -> None:
         commit = repo.commit_at(revision)
         self._json(
             {
                 "id": repo.name,
-                "_id": blob_sha1(repo.name.encode())[:24],
                 "sha": commit.sha,
                 "private": repo.private,
                 "gated": False,
-                "disabled": False,
-                "downloads": 0,
-                "likes": 0,
                 "tags": [],
                 "siblings": [{"rfilename": path} for path in sorted(commit.files)],
             }
@@ -265,8 +324,6 @@ class Handler(BaseHTTPRequestHandler):
     def tree(self, repo: Repository, revision: str, path: str = "") -> None:
         commit, below = repo.commit_at(revision), f"{path}/" if path else ""
         names = [name for name in sorted(commit.files) if name.startswith(below)]
-        if path and not names:
-            raise AbsentError("EntryNotFound")
         folders = {
             name[: m.start()] for name in names for m in re.finditer("/", name) if m.start() >= len(below)
         }
@@ -330,19 +387,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def preupload(self, repo: Repository, revision: str) -> None:
         head = repo.commit_at(revision)
-        self._json(
-            {
-                "files": [
-                    {
-                        "path": asked["path"],
-                        "uploadMode": "lfs" if is_large(asked["path"], asked["size"]) else "regular",
-                        "shouldIgnore": False,
-                        "oid": self._oid(head, asked["path"]),
-                    }
-                    for asked in json.loads(self._body)["files"]
-                ]
-            }
-        )
+        files = []
+        for asked in json.loads(self._body)["files"]:
+            path, mode = asked["path"], "lfs" if is_large(asked["path"], asked["size"]) else "regular"
+            files.append(
+                {"path": path, "uploadMode": mode, "shouldIgnore": False, "oid": self._oid(head, path)}
+            )
+        self._json({"files": files})
 
     def batch(self, repo: Repository) -> None:
         objects: list[dict[str, Any]] = []
@@ -441,19 +492,10 @@ class Handler(BaseHTTPRequestHandler):
             self.hub.sent += len(body[first : first + 2**16])
 
 
-class _UnauthorizedError(RefusedError):
-    """Who does not say who they are is not told whether a repository is there."""
-
-    def __init__(self) -> None:
-        super().__init__(401, "Invalid username or password.")
-        self.headers = {"X-Error-Code": "RepoNotFound"}
-
-
 REVISION = "(?P<revision>[^/]+)"
 PATH = "(?P<path>.+)"
 ROUTES: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("POST", "/api/repos/create", Handler.create),
-    ("GET", "/api/whoami-v2", Handler.whoami),
     ("POST", "/api/validate-yaml", Handler.validate_yaml),
     ("GET", API, Handler.info),
     ("GET", f"{API}/revision/{REVISION}", Handler.info),
@@ -470,3 +512,74 @@ ROUTES: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("POST", f"{API}/tag/{REVISION}", Handler.tag),
 )
 WRITES = (Handler.preupload, Handler.batch, Handler.commit, Handler.tag)
+
+
+class FixtureHub:
+    """A Hub that listens on loopback as long as it is entered."""
+
+    def __init__(self, *, token: str | None = None, cas: Path | None = None, page: int = 50) -> None:
+        self.store = Store()
+        self.token = token  # what a writer, or a reader of a private repository, has to show
+        self.cas = cas  # folder of a local Xet store that files are kept in instead of LFS
+        self.page = page  # entries of a page of a tree
+        self.faults: list[Fault] = []
+        self.requests: list[str] = []
+        self.lock = threading.RLock()
+        self.is_gone = False
+        self.ended = threading.Event()
+        self.sent = 0
+        handler = type("BoundHandler", (Handler,), {"hub": self})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Stop listening: from now on nobody is there, nor at the end of a connection that was kept."""
+        self.is_gone = True
+        self.ended.set()
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._thread.join()
+        self._server.server_close()
+
+    def fail(self, kind: Kind, where: str, times: int | None = None) -> Fault:
+        """Switch a fault on for requests whose `METHOD /path` has the pattern."""
+        fault = Fault(kind, where, times)
+        self.faults.append(fault)
+        return fault
+
+    def mend(self) -> None:
+        """Switch every fault off."""
+        self.faults.clear()
+
+    def asked(self, pattern: str) -> list[str]:
+        """Return the requests so far whose `METHOD /path` has a pattern."""
+        probe = Fault("hung_up", pattern)
+        return [request for request in self.requests if probe.meets(request)]
+
+    def environment(self, folder: Path) -> dict[str, str]:
+        """Return the variables with which a process meets this Hub, and nothing of the machine's own."""
+        home = folder / "hf"
+        return {
+            "HF_ENDPOINT": self.url,
+            "HF_HOME": str(home),
+            "HF_HUB_CACHE": str(home / "hub"),
+            "HF_ASSETS_CACHE": str(home / "assets"),
+            "HF_DATASETS_CACHE": str(home / "datasets"),
+            "HF_TOKEN": self.token or "",
+            "HF_TOKEN_PATH": str(home / "token"),
+            "HF_HUB_DISABLE_XET": "1" if self.cas is None else "0",
+            "HF_HUB_DISABLE_TELEMETRY": "1",
+            "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+            "HF_HUB_OFFLINE": "0",
+            "NO_PROXY": "127.0.0.1",
+            "no_proxy": "127.0.0.1",
+        }

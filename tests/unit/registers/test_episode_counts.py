@@ -7,12 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 
 from tests.row_study import with_column, with_value
 from tests.unit.decisions.rows_study import SMALL_RUNS, VALIDATION, Evaluation, episodes_of, write_rows_study
-from toolkit.errors import DamagedError, IncompleteError
+from toolkit.errors import DamagedError
 from toolkit.registers.arrow import arrow_schema
 from toolkit.registers.episode_counts import (
     COUNTED,
@@ -65,14 +64,6 @@ def test_other_steps_regimes_and_runs_are_not_counted(tmp_path: Path) -> None:
     assert len(counted(study)[RUN.id, 20]) == VALIDATION.tasks
 
 
-def test_rows_in_the_file_of_another_run_are_damage(tmp_path: Path) -> None:
-    first, second = SMALL_RUNS[:2]
-    both = pa.concat_tables([episodes_of(run, [VALIDATION]) for run in (first, second)])
-    study = write_rows_study(tmp_path, episodes={first.id: both, second.id: None})
-    with pytest.raises(DamagedError, match="has rows of another run"):
-        counted(study, first.id)
-
-
 def test_a_full_column_may_be_called_nullable_and_have_no_statistics(tmp_path: Path, plain: Study) -> None:
     rows = episodes_of(RUN, [VALIDATION])
     loose = rows.cast(pa.schema([field.with_nullable(True) for field in rows.schema]))
@@ -80,55 +71,37 @@ def test_a_full_column_may_be_called_nullable_and_have_no_statistics(tmp_path: P
     assert counted(study, *RUNS) == counted(plain, *RUNS)
 
 
-@pytest.mark.parametrize("at", [4, 20], ids=["beside itself", "at the end"])
-def test_an_episode_twice_is_damage(tmp_path: Path, at: int) -> None:
+def twice(at: int) -> pa.Table:
     rows = episodes_of(RUN, [VALIDATION])
-    twice = pa.concat_tables([rows.slice(0, at), rows.slice(3, 1), rows.slice(at)])
-    study = write_rows_study(tmp_path, episodes={RUN.id: twice})
-    with pytest.raises(DamagedError, match="has an episode twice"):
-        counted(study)
+    return pa.concat_tables([rows.slice(0, at), rows.slice(3, 1), rows.slice(at)])
 
 
-def test_a_schedule_with_two_seeds_is_damage(tmp_path: Path) -> None:
-    study = write_rows_study(tmp_path, episodes={RUN.id: changed("schedule_seed", 0, 1)})
-    with pytest.raises(DamagedError, match="two seeds"):
+def without(column: str) -> pa.Table:
+    """Return a run's episodes, the last of which lacks a value."""
+    rows = episodes_of(RUN, [VALIDATION])
+    there = pa.array([True] * (rows.num_rows - 1) + [False])
+    return with_column(rows, column, pc.if_else(there, rows[column], None))
+
+
+DAMAGED = {
+    "an episode beside itself": (lambda: twice(4), "has an episode twice"),
+    "an episode at the end, too": (lambda: twice(20), "has an episode twice"),
+    "a schedule with two seeds": (lambda: changed("schedule_seed", 0, 1), "two seeds"),
+    "an outcome that is absent": (lambda: without("true_success"), "true_success is absent"),
+    "a regime that is absent": (lambda: without("regime"), "regime is absent"),
+    "rows of another run": (
+        lambda: pa.concat_tables([episodes_of(run, [VALIDATION]) for run in SMALL_RUNS[:2]]),
+        "has rows of another run",
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_damaged_episodes_are_not_counted(tmp_path: Path, damage: str) -> None:
+    rows, problem = DAMAGED[damage]
+    study = write_rows_study(tmp_path, episodes={RUN.id: rows()})
+    with pytest.raises(DamagedError, match=problem):
         counted(study, *RUNS)
-
-
-def test_an_absent_value_is_damage_and_no_failure(tmp_path: Path) -> None:
-    rows = episodes_of(RUN, [VALIDATION])
-    holed = pc.if_else(pa.array([True] * (rows.num_rows - 1) + [False]), rows["true_success"], None)
-    everyone = {
-        run.id: with_column(rows, "true_success", holed) if run is RUN else None for run in SMALL_RUNS
-    }
-    study = write_rows_study(tmp_path, episodes=everyone)
-    with pytest.raises(DamagedError, match="true_success is absent"):
-        counted(study)
-
-
-def test_a_file_that_is_not_the_manifests_or_gone_is_not_read(tmp_path: Path) -> None:
-    study = write_rows_study(tmp_path)
-    path = tmp_path / f"episodes/{RUN.id}.parquet"
-    pq.write_table(changed("true_success", 0, value=True).slice(1), path)
-    with pytest.raises(DamagedError, match="not the file that the manifest names"):
-        counted(study)
-    path.unlink()
-    with pytest.raises(IncompleteError):
-        counted(study)
-
-
-def test_a_file_with_other_columns_is_damage(tmp_path: Path) -> None:
-    rows = episodes_of(RUN, [VALIDATION]).drop_columns(["ended"])
-    everyone = {run.id: rows if run is RUN else None for run in SMALL_RUNS}
-    with pytest.raises(DamagedError, match="column 'ended'"):
-        counted(write_rows_study(tmp_path, episodes=everyone))
-
-
-def test_an_absent_regime_is_damage_and_not_passed_over(tmp_path: Path) -> None:
-    rows = episodes_of(RUN, [VALIDATION])
-    absent = with_column(rows, "regime", pa.array([None, *rows["regime"].to_pylist()[1:]], pa.string()))
-    with pytest.raises(DamagedError):
-        counted(write_rows_study(tmp_path, episodes={RUN.id: absent}))
 
 
 def made() -> list[dict[str, Any]]:

@@ -335,29 +335,18 @@ def test_a_study_under_another_name_than_its_own_is_refused(copy: Home) -> None:
         open_registers("other", copy)
 
 
-@pytest.fixture
-def carrying(copy: Home) -> Path:
-    """Return a study that carries its registration, in a home that has others only."""
-    folder = copy.registers / "published"
-    carried = folder / "prereg" / "paired-rollouts"
-    shutil.move(copy.registrations / "paired-rollouts", carried)
+def test_the_homes_own_registration_goes_before_that_which_a_study_carries(copy: Home) -> None:
+    folder, name = copy.registers / "published", "paired-rollouts"
+    carried = folder / "prereg" / name
+    shutil.move(copy.registrations / name, carried)
     manifest = open_registers("published", copy).manifest
     paths = {p.relative_to(folder).as_posix(): p for p in sorted(carried.rglob("*")) if p.is_file()}
     files = {name: FileEntry(file_sha256(path), path.stat().st_size) for name, path in paths.items()}
     write_manifest(folder, replace(manifest, files=manifest.files | files))
-    return folder
-
-
-def test_a_study_is_decided_by_the_registration_that_it_carries(copy: Home, carrying: Path) -> None:
-    case = api.open_case(open_registers(str(carrying), copy), copy)
-    assert case.registration.folder == carrying / "prereg" / "paired-rollouts"
-    assert case.decide("H2a").verdict == "miss"
-
-
-def test_the_homes_own_registration_goes_first(copy: Home, carrying: Path) -> None:
-    shutil.copytree(carrying / "prereg" / "paired-rollouts", copy.registrations / "paired-rollouts")
-    case = api.open_case(open_registers(str(carrying), copy), copy)
-    assert case.registration.folder == copy.registrations / "paired-rollouts"
+    case = api.open_case(open_registers(str(folder), copy), copy)
+    assert (case.registration.folder, case.decide("H2a").verdict) == (carried, "miss")
+    own = shutil.copytree(carried, copy.registrations / name)
+    assert api.open_case(open_registers(str(folder), copy), copy).registration.folder == own
 
 
 def test_a_registration_that_is_nowhere_is_missed(copy: Home) -> None:

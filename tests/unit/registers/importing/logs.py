@@ -1,7 +1,9 @@
 """Logs that real programs wrote, and the way from one to a study."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -21,6 +23,11 @@ def study_of(log: Log, **given: str) -> dict[str, pl.DataFrame]:
     files = scaffold(outlined("mine", log, given), "me/mine")
     mapping = parse_mapping(files["mappings/mine.toml"])
     return tables_of(log.measured(mapping.columns), mapping)
+
+
+def lines(file: Path, **numbers: Any) -> list[dict[str, Any]]:
+    """Return the documents of JSON lines."""
+    return [json.loads(line, **numbers) for line in file.read_text().splitlines()]
 
 
 def of_file(log: Log, name: str, *columns: str) -> list[tuple[object, ...]]:
