@@ -25,7 +25,7 @@ from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
     from toolkit.documents.registers import PullDocument, PushDocument
-    from toolkit.registers.hub.transfer import Pushed
+    from toolkit.registers.hub.transfer import Plan
     from toolkit.registers.study import Study
 
 
@@ -162,16 +162,15 @@ def _check_pushed(study: Study) -> None:
     api.verify_registers(study)
 
 
-def _document(pushed: Pushed, *, dry_run: bool) -> PushDocument:
-    plan = pushed.plan
+def _document(plan: Plan, *, dry_run: bool) -> PushDocument:
     done: Literal["unchanged", "pushed"] = "unchanged" if plan.is_empty else "pushed"
     return {
         "repository": plan.repository,
         "outcome": "planned" if dry_run else done,
         "parent": plan.head,
-        "commit": pushed.commit,
-        "tag": pushed.tag,
-        "checked_files": pushed.files,
+        "commit": plan.commit,
+        "tag": plan.tag,
+        "checked_files": plan.files,
         "added": plan.added,
         "changed": plan.changed,
         "deleted": plan.deleted,
@@ -179,8 +178,7 @@ def _document(pushed: Pushed, *, dry_run: bool) -> PushDocument:
     }
 
 
-def _print(pushed: Pushed, *, dry_run: bool) -> None:
-    plan = pushed.plan
+def _print(plan: Plan, *, dry_run: bool) -> None:
     for done, names in (("add", plan.added), ("change", plan.changed), ("delete", plan.deleted)):
         for name in names:
             say_line(f"  {done} {name}")
@@ -191,9 +189,9 @@ def _print(pushed: Pushed, *, dry_run: bool) -> None:
         )
         return
     done = "has this already" if plan.is_empty else "pushed"
-    tag = f", tag {pushed.tag}" if pushed.tag else ""
+    tag = f", tag {plan.tag}" if plan.tag else ""
     say_line(
-        f"{plan.repository}: {done}, commit {pushed.commit}{tag}; the Hub states {pushed.files} files as here"
+        f"{plan.repository}: {done}, commit {plan.commit}{tag}; the Hub states {plan.files} files as here"
     )
-    say_line(f"  cite it as {plan.repository}@{pushed.commit}")
-    say_whole(f"  toolkit registers pull {plan.repository}@{pushed.tag or pushed.commit}")
+    say_line(f"  cite it as {plan.repository}@{plan.commit}")
+    say_whole(f"  toolkit registers pull {plan.repository}@{plan.tag or plan.commit}")

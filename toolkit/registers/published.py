@@ -168,6 +168,15 @@ _OWN_NOISE = ("noisy", "at_training")
 # Calibrations: the transcription's words for the noise of the luck-share tables.
 _CALIBRATED = {"noisy p0.25": "faults_p025", "outage-free p0.25": "faults_p025_outage_free"}
 _POOL = {"periodic": "validation", "final": "test"}
+# Column of evaluations → the printed fraction of its episodes.
+_COUNTED = {
+    "successes": "true_success",
+    "observed_successes": "observed_reward",
+    "flipped": "flipped_frac",
+    "finished": "finished_frac",
+    "budget_exceeded": "budget_exceeded_frac",
+    "calls": "mean_calls",
+}
 _LUCK = {"variance_between": "sigma2_env_mean", "variance_within": "sigma2_pol_mean"}
 
 SCORED = {"scored": "all"}
@@ -232,24 +241,36 @@ def runs(source: Source) -> list[Row]:
         "model_commit": "model_commit_hash",
         "peak_memory_gb": "peak_mem_gb",
     }
-    return [
-        row_of(
-            RUNS,
-            r,
-            names,
-            {
-                "registered": None if r["preregistered"] in ("", "no") else r["preregistered"],
-                "specification": None,
-            },
-            lacking=("recipe_sha256",),
-        )
-        for r in source.records["runs"]
-    ]
+    rows = []
+    for r in source.records["runs"]:
+        registered = None if r["preregistered"] in ("", "no") else r["preregistered"]
+        own = {"registered": registered, "specification": None}
+        rows.append(row_of(RUNS, r, names, own, lacking=("recipe_sha256",)))
+    return rows
 
 
 def evaluations(source: Source) -> list[Row]:
     """Return the rows of `evaluations`: every printed fraction turned back into its count."""
     return [_evaluation(r) for r in source.records["evaluations"]]
+
+
+def _evaluation(r: Record) -> Row:
+    episodes = whole(r, "episodes")
+    where = {name: r[name] for name in ("run_id", "phase", "regime", "step")}
+    exposed = share_of(r["exposed_frac"], episodes, where)
+    recovered = share_of(r["recovery_success"], exposed, where) if r["recovery_success"] else None
+    return {
+        "run_id": r["run_id"],
+        **_cell(r),
+        "phase": r["phase"],
+        "pool": _POOL[r["phase"]],
+        "regime": _AT_TRAINING[r["condition"]] if r["regime"] in _OWN_NOISE else _REGIMES[r["regime"]],
+        "step": whole(r, "step"),
+        "episodes": episodes,
+        "exposed": exposed,
+        "recovered": recovered,
+        **{name: share_of(r[column], episodes, where) for name, column in _COUNTED.items()},
+    }
 
 
 def groups_summary(source: Source) -> list[Row]:
@@ -340,14 +361,10 @@ def probe_clean_tasks(source: Source) -> list[Row]:
 
 def probe_diagnostic_tasks(source: Source) -> list[Row]:
     """Return the rows of `probe_diagnostic_tasks`."""
-    names = {
-        "squared_norms_paired": "paired_sum_sq_norm",
-        "squared_norms_independent": "independent_resampled_sum_sq_norm",
-        "squared_norms_stratified": "stratified_sum_sq_norm",
-    }
-    return [
-        row_of(PROBE_DIAGNOSTIC_TASKS, r, names, SCORED) for r in source.records["probe_diagnostic_tasks"]
-    ]
+    theirs = {"paired": "paired", "independent": "independent_resampled", "stratified": "stratified"}
+    names = {f"squared_norms_{ours}": f"{name}_sum_sq_norm" for ours, name in theirs.items()}
+    records = source.records["probe_diagnostic_tasks"]
+    return [row_of(PROBE_DIAGNOSTIC_TASKS, r, names, SCORED) for r in records]
 
 
 def intervals(source: Source) -> list[Row]:
@@ -382,16 +399,9 @@ def events(source: Source) -> list[Row]:
     rows: list[Row] = []
     for r in source.records["freeze"]:
         at = datetime.fromisoformat(r["date_utc"])
-        rows.append(
-            {
-                "occurred_at": at if at.tzinfo else at.replace(tzinfo=UTC),
-                "precision": "second" if at.tzinfo else "day",
-                "kind": _kind(r["event"]),
-                "event": r["event"],
-                "detail": r["detail"] or None,
-                "source": r["source"],
-            }
-        )
+        when, precision = (at, "second") if at.tzinfo else (at.replace(tzinfo=UTC), "day")
+        own = {"occurred_at": when, "precision": precision, "kind": _kind(r["event"])}
+        rows.append({**own, "event": r["event"], "detail": r["detail"] or None, "source": r["source"]})
     return rows
 
 
@@ -402,33 +412,6 @@ def _cells(source: Source) -> dict[str, Row]:
 
 def _cell(record: Record) -> Row:
     return {"condition": record["condition"], "arm": record["arm"], "seed": whole(record, "seed")}
-
-
-def _evaluation(r: Record) -> Row:
-    episodes = whole(r, "episodes")
-    where = {name: r[name] for name in ("run_id", "phase", "regime", "step")}
-
-    def counted(column: str, total: int = episodes) -> int:
-        return share_of(r[column], total, where)
-
-    exposed = counted("exposed_frac")
-    return {
-        "run_id": r["run_id"],
-        **_cell(r),
-        "phase": r["phase"],
-        "pool": _POOL[r["phase"]],
-        "regime": _AT_TRAINING[r["condition"]] if r["regime"] in _OWN_NOISE else _REGIMES[r["regime"]],
-        "step": whole(r, "step"),
-        "episodes": episodes,
-        "successes": counted("true_success"),
-        "observed_successes": counted("observed_reward"),
-        "flipped": counted("flipped_frac"),
-        "exposed": exposed,
-        "recovered": counted("recovery_success", exposed) if r["recovery_success"] else None,
-        "finished": counted("finished_frac"),
-        "budget_exceeded": counted("budget_exceeded_frac"),
-        "calls": counted("mean_calls"),
-    }
 
 
 def _by_checkpoint(source: Source) -> _Figures:

@@ -6,6 +6,7 @@ that folder, every file is hashed, and only then does a study get its place.
 
 from __future__ import annotations
 
+import dataclasses
 import glob
 import os
 import re
@@ -463,7 +464,7 @@ class Remote:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a push would do to paths; `head` is None where the repository is to be created."""
+    """What a push does to paths; `head` is None where the repository is to be created."""
 
     repository: str
     head: str | None
@@ -471,21 +472,14 @@ class Plan:
     changed: tuple[str, ...]
     deleted: tuple[str, ...]
     same: tuple[str, ...]
+    commit: str | None = None  # what it is on the Hub; None where nothing was sent, only planned
+    tag: str | None = None
+    files: int = 0  # how many of the study's files the Hub was seen to state as they are
 
     @property
     def is_empty(self) -> bool:
         """Whether the repository holds exactly this study already."""
         return self.head is not None and not (self.added or self.changed or self.deleted)
-
-
-@dataclass(frozen=True)
-class Pushed:
-    """What a push did, or would do: `commit` is None where nothing was sent, only planned."""
-
-    plan: Plan
-    commit: str | None
-    tag: str | None = None
-    files: int = 0  # how many of the study's files the Hub was seen to state as they are
 
 
 def push(
@@ -499,7 +493,7 @@ def push(
     dry_run: bool = False,
     check: Callable[[Study], None] = lambda _: None,
     say: Say = lambda _: None,
-) -> Pushed:
+) -> Plan:
     """Push a study to a dataset repository.
 
     It is verified, compared with the repository, and sent as one commit on top of what was compared; then
@@ -527,7 +521,7 @@ def push(
     if tag and tagged and (not plan.is_empty or tagged != plan.head):
         raise _tag_taken(repository, tag, tagged, plan.head if plan.is_empty else "a new commit")
     if dry_run:
-        return Pushed(plan, plan.head if plan.is_empty else None, tag)
+        return dataclasses.replace(plan, commit=plan.head if plan.is_empty else None, tag=tag)
     commit = plan.head
     if commit is None or not plan.is_empty:
         say(f"sending {len(plan.added) + len(plan.changed)} files")
@@ -539,7 +533,7 @@ def push(
     checked = _check_pushed(study, repository, commit)
     if tag is not None:
         _tag(study, repository, tag, commit)
-    return Pushed(plan, commit, tag, checked)
+    return dataclasses.replace(plan, commit=commit, tag=tag, files=checked)
 
 
 def check_push(plan: Plan, study: Study, remote: Remote | None, *, parent: str | None, private: bool) -> None:

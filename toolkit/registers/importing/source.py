@@ -106,15 +106,20 @@ def _check_lines(path: Path, separator: bytes | None) -> None:
             line = line if end < 0 else len(block) - block.rfind(b"\n") - 1
 
 
-def _check(what: str, count: int, most: int, path: Path) -> None:
+def bounded(what: str, count: int, most: int, path: Path, whole: str = "log") -> None:
+    """Check that a table, or a log, has no more of something than one can have."""
     if count > most:
+        of_table = "import what the rules need of it: fewer columns, or the episodes in parts"
         raise DamagedError(
-            f"the table has more {what} than one can have",
+            f"the {whole} has more {what} than one can have",
             expected=f"{most} at most",
             found=f"{count}, or more",
             where=path,
-            remedy="import what the rules need of it: fewer columns, or the episodes in parts",
+            remedy=of_table if whole == "table" else "import it in parts",
         )
+
+
+_check = partial(bounded, whole="table")
 
 
 def _parquet(path: Path) -> pl.DataFrame:

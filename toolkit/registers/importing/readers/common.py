@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, ToolkitError
 from toolkit.files import read_up_to
-from toolkit.registers.importing.source import FILE, LONGEST_LINE, MOST_CELLS, MOST_COLUMNS, Log
+from toolkit.registers.importing.source import FILE, LONGEST_LINE, MOST_CELLS, MOST_COLUMNS, Log, bounded
 
 if TYPE_CHECKING:
     import duckdb
@@ -71,18 +71,6 @@ def first_object(file: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return first if isinstance(first, dict) else {}
-
-
-def bounded(what: str, count: int, most: int, path: Path) -> None:
-    """Check that a log has no more of something than one can have."""
-    if count > most:
-        raise DamagedError(
-            f"the log has more {what} than one can have",
-            expected=f"{most} at most",
-            found=f"{count}, or more",
-            where=path,
-            remedy="import it in parts",
-        )
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from toolkit.files import file_sha256
 from toolkit.line_ends import refuse_converted
 from toolkit.registers.importing.readers import common
 from toolkit.registers.importing.readers.common import Reader, beginning, files_below, read_json_lines
-from toolkit.registers.importing.source import FILE, LARGEST_TABLE, Log
+from toolkit.registers.importing.source import FILE, LARGEST_TABLE, Log, bounded
 
 if TYPE_CHECKING:
     import polars as pl
@@ -72,7 +72,7 @@ def _read(paths: list[Path]) -> Log:
             remedy="convert the log anew with its samples, or import the log that the record was made from",
         )
     files = [record.samples for record in whole if record.samples]
-    common.bounded("bytes", sum(file.stat().st_size for file in files), LARGEST_TABLE, paths[0])
+    bounded("bytes", sum(file.stat().st_size for file in files), LARGEST_TABLE, paths[0])
     left_out = {f"{record.file.name}: aggregate results only" for record in records if not record.samples}
     parts: list[pl.DataFrame] = []
     told: list[dict[str, common.Cell]] = []

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.files import read_up_to
 from toolkit.registers.importing.readers import common
-from toolkit.registers.importing.readers.common import Reader, beginning, bounded, files_below
-from toolkit.registers.importing.source import FILE, LARGEST_TABLE, MOST_CELLS, Log
+from toolkit.registers.importing.readers.common import Reader, beginning, files_below
+from toolkit.registers.importing.source import FILE, LARGEST_TABLE, MOST_CELLS, Log, bounded
 
 if TYPE_CHECKING:
     import polars as pl

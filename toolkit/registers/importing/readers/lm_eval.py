@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.registers.importing.readers import common
 from toolkit.registers.importing.readers.common import Reader, files_below, read_json_lines
-from toolkit.registers.importing.source import FILE, LARGEST_TABLE, Log
+from toolkit.registers.importing.source import FILE, LARGEST_TABLE, Log, bounded
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,7 +59,7 @@ def _read(paths: list[Path]) -> Log:
     import polars as pl
 
     files = [one for path in paths for one in _found(path)]
-    common.bounded("bytes", sum(one.file.stat().st_size for one in files), LARGEST_TABLE, paths[0])
+    bounded("bytes", sum(one.file.stat().st_size for one in files), LARGEST_TABLE, paths[0])
     results = cache(lambda path: common.document(path, WHAT))
     left_out, parts, metrics = set[str](), [], dict[str, None]()
     for number, one in enumerate(files):

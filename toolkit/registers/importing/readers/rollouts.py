@@ -17,7 +17,6 @@ from toolkit.files import read_text
 from toolkit.registers.importing.readers.common import (
     Reader,
     Run,
-    bounded,
     check_cells,
     check_within,
     files_below,
@@ -30,7 +29,7 @@ from toolkit.registers.importing.readers.common import (
     set_apart,
     with_outcome,
 )
-from toolkit.registers.importing.source import FILE, LARGEST_TABLE, ROW, Log, read_source
+from toolkit.registers.importing.source import FILE, LARGEST_TABLE, ROW, Log, bounded, read_source
 
 if TYPE_CHECKING:
     import polars as pl
