@@ -12,8 +12,7 @@ import pytest
 from tests.conftest import CHECKOUT
 from tests.unit.stack import require_openenv
 from toolkit.noise.declaration import declare
-from toolkit.noise.faults import Mixture
-from toolkit.noise.regimes import REGIMES, Regime
+from toolkit.noise.regimes import REGIMES, Mixture, Regime
 from toolkit.noise.tools import Fault, Tool
 from toolkit.noise.trainers.groups import Groups, read, verify
 

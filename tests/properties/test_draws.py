@@ -8,8 +8,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from toolkit.noise.draws import GRADER, Draw, Schedule, group_seeds
-from toolkit.noise.faults import Mixture, kept, retry_after
-from toolkit.noise.regimes import DEFAULT, HELD_OUT, OUTAGE_FREE, REGIMES, Regime
+from toolkit.noise.regimes import DEFAULT, HELD_OUT, OUTAGE_FREE, REGIMES, Mixture, Regime, kept, retry_after
 from toolkit.noise.tools import APPLIES, Fault, Kind, Tool
 from toolkit.seeds import LIMIT, Field, Stream, encode_field
 

@@ -16,8 +16,7 @@ from toolkit.lab.episodes.desk import Desk
 from toolkit.lab.episodes.document import episode_document
 from toolkit.lab.episodes.episode import changed, close, play, succeeded
 from toolkit.lab.tasks.pools import load_task
-from toolkit.noise.faults import Mixture
-from toolkit.noise.regimes import REGIMES, Regime
+from toolkit.noise.regimes import REGIMES, Mixture, Regime
 
 TASKS = [load_task(f"validation:{number}") for number in range(20)]
 Episode = tuple[Any, str, int, list[tuple[Any, Any]]]

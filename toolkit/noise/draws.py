@@ -33,19 +33,13 @@ _DROPPED_BITS = 11
 
 
 class Draw:
-    """A draw: 32 bytes, and the numbers in [0, 1) that they hold.
-
-    Args:
-        digest: the SHA-256 of the message.
-
-    Attributes:
-        gate: U_0: a fault happens where it is below the fault rate. Read of every draw, so made at once.
-    """
+    """A draw: 32 bytes, and the numbers in [0, 1) that they hold."""
 
     __slots__ = ("digest", "gate")
 
     def __init__(self, digest: bytes) -> None:
         self.digest = digest
+        # U_0: a fault happens where it is below the fault rate. Read of every draw, so made at once.
         self.gate = (_WORD.unpack_from(digest)[0] >> _DROPPED_BITS) * _UNIT
 
     @property
@@ -60,14 +54,7 @@ class Draw:
 
 
 class Schedule:
-    """One schedule ω: a function from event keys to draws, given by its seed.
-
-    Args:
-        seed: whole number in [0, 2^64).
-
-    Raises:
-        OverflowError: the seed is out of range.
-    """
+    """One schedule ω: a function from event keys to draws, given by its seed in [0, 2^64)."""
 
     __slots__ = ("_start", "seed")
 
@@ -98,11 +85,7 @@ _GRADER_KEY = b"".join(map(encode_field, GRADER))
 
 
 def group_seeds(design: Design, row: int, size: int) -> tuple[int, ...]:
-    """Return the schedule seed of each rollout of a group.
-
-    Source:
-        Paper sec:setting: independent, a schedule each; paired, one schedule shared by the G rollouts.
-    """
+    """Return the schedule seed of each rollout of a group: a schedule each, or one shared (sec:setting)."""
     if size < 1:
         raise ValueError(f"a group has at least one rollout, not {size}")
     if design == "paired":

@@ -11,19 +11,16 @@ What happens to a call, in this order, whose numbers the code repeats:
 The layer calls no tool: its user does, between `meet` and `finish`.
 
 Source:
-    Paper sec:protocol and app:env.
+    Paper sec:protocol and app:env; trace codes: the registration.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from toolkit.noise.answers import Answer, cut, differs, lose_field, outage, rate_limited, timeout, transient
 from toolkit.noise.draws import Draw, Schedule
-from toolkit.noise.faults import retry_after
-from toolkit.noise.recovery import CODES, Recovery
-from toolkit.noise.regimes import Regime
+from toolkit.noise.regimes import Regime, kept, retry_after
 from toolkit.noise.tools import Fault, Tool
 
 if TYPE_CHECKING:
@@ -33,6 +30,117 @@ Within = Callable[[Any, Callable[[Any], Any]], Any]
 """Applies a change to that part of an answer which the agent reads; the same object where nothing changes."""
 
 _ERRORS = frozenset({"transient", "rate_limit", "outage"})
+Answer = dict[str, Any]
+"""An answer that a fault makes: a JSON value. A text is a list of its lines."""
+
+
+def error(code: str, message: str, **details: Any) -> Answer:
+    """Return a tool error of the documented shape: `{"error": {"code", "message", …}}`."""
+    return {"error": {"code": code, "message": message, **details}}
+
+
+def outage() -> Answer:
+    """Return the answer to a request that fails for good."""
+    return error("outage", "this request fails for the rest of the episode")
+
+
+def rate_limited(seconds: int) -> Answer:
+    """Return the answer to a call during a rate limit."""
+    return error("rate_limited", f"too many calls; wait {seconds} s", retry_after=seconds)
+
+
+def cut(tool: Tool, whole: Any, draw: Draw) -> Any:
+    """Return an answer whose list is cut; as it is, where there is nothing to cut."""
+    items = _shown(tool, whole)
+    if type(items) is str:
+        lines = items.splitlines(keepends=True)
+        return whole if len(lines) <= 1 else _with(tool, whole, "".join(lines[: kept(draw, len(lines))]))
+    if type(items) is not list or len(items) <= 1:
+        return whole
+    left = items[: kept(draw, len(items))]
+    if type(whole) is not dict:
+        return left
+    answer = {**_with(tool, whole, left), "has_more": True}
+    if "next_offset" in whole:
+        answer["next_offset"] = whole["next_offset"] - len(items) + len(left)
+    return answer
+
+
+def lose_field(tool: Tool, whole: Any, draw: Draw) -> Any:
+    """Return an answer whose record, or every record of a list, lost one field."""
+    shown = _shown(tool, whole)
+    records = shown if type(shown) is list else [shown]
+    fields = tool.fields or tuple(
+        dict.fromkeys(key for part in records if type(part) is dict for key in part)
+    )
+    if not fields:
+        return whole
+    lost = fields[int(draw.magnitude * len(fields))]
+    left = [_without(record, lost) for record in records]
+    return _with(tool, whole, left if type(shown) is list else left[0])
+
+
+def differs(answer: Any, whole: Any) -> bool:
+    """Say whether an answer shows something else than it would have, in more than its revision."""
+    if type(answer) is dict and type(whole) is dict:
+        return answer | {"revision": 0} != whole | {"revision": 0}
+    return bool(answer != whole)
+
+
+def _shown(tool: Tool, whole: Any) -> Any:
+    for name in () if tool.shows is None else tool.shows.split("."):
+        whole = whole.get(name) if type(whole) is dict else None
+    return whole
+
+
+def _with(tool: Tool, whole: Any, shown: Any) -> Any:
+    return shown if tool.shows is None else _placed(whole, tool.shows, shown)
+
+
+def _placed(whole: Any, path: str, shown: Any) -> Any:
+    name, _, rest = path.partition(".")
+    return {**whole, name: _placed(whole[name], rest, shown) if rest else shown}
+
+
+def _without(record: Any, lost: str) -> Any:
+    return {name: value for name, value in record.items() if name != lost} if type(record) is dict else record
+
+
+CODES: Mapping[Fault, str] = {
+    "transient": "retry_after_transient",
+    "rate_limit": "wait_after_rate_limit",
+    "stale_read": "reread_after_stale",
+    "truncation": "paginate_after_truncation",
+}
+
+
+class Recovery:
+    """Counts of one episode, kept call by call.
+
+    Codes go by event key: the next attempt of the same tool on the same record is the recovery, whatever it
+    was meant for. A wait is one once the limit is over; an attempt that a limit or an outage blocks is none.
+    """
+
+    def __init__(self) -> None:
+        self.called_for: dict[str, int] = {}  # code → faults that called for it
+        self.made: dict[str, int] = {}  # code → how many of them were followed by it
+        # (tool, resource) of a call that would be a recovery → its code, where a cut list goes on
+        self.awaited: dict[tuple[str, str], tuple[str, int]] = {}
+
+    def fault(self, code: str | None, tool: str, resource: str, next_offset: int = 0) -> None:
+        """Note a fault that landed; `next_offset` is where a cut list goes on."""
+        if code is None:
+            return
+        self.called_for[code] = self.called_for.get(code, 0) + 1
+        key = ("wait", "") if code == "wait_after_rate_limit" else (tool, resource)
+        self.awaited[key] = (code, next_offset)
+
+    def call(self, tool: str, resource: str, offset: int = 0) -> None:
+        """Note a call: it may be the recovery that an earlier fault called for."""
+        code, next_offset = self.awaited.get((tool, resource), ("", 0))
+        if code and (code != "paginate_after_truncation" or offset == next_offset):
+            del self.awaited[tool, resource]
+            self.made[code] = self.made.get(code, 0) + 1
 
 
 class Exposure(NamedTuple):
@@ -47,14 +155,7 @@ class Exposure(NamedTuple):
 
     def as_dict(self) -> ExposureDocument:
         """Return the fault as an episode's document states it."""
-        return {
-            "call": self.call,
-            "tool": self.tool,
-            "resource": self.resource,
-            "repeat": self.repeat,
-            "fault": self.fault,
-            "changed": self.changed,
-        }
+        return cast("ExposureDocument", self._asdict())
 
 
 class Fate(NamedTuple):
@@ -67,41 +168,15 @@ class Fate(NamedTuple):
 
 
 class Layer:
-    """The noise of one episode.
-
-    Args:
-        regime: the noise.
-        schedule: the schedule ω.
-
-    Attributes:
-        exposures: faults that landed.
-        recovery: trace codes.
-        key: resource and repeat index of the last draw; None before one.
-        blocked_by: the earlier fault that kept the last call from being drawn; None for none.
-    """
-
-    __slots__ = (
-        "_blocked_until",
-        "_blocks",
-        "_ceiling",
-        "_clock",
-        "_outages",
-        "_repeats",
-        "blocked_by",
-        "exposures",
-        "key",
-        "recovery",
-        "regime",
-        "schedule",
-    )
+    """The noise of one episode."""
 
     def __init__(self, regime: Regime, schedule: Schedule) -> None:
         self.regime = regime
         self.schedule = schedule
         self.exposures: list[Exposure] = []
         self.recovery = Recovery()
-        self.key: tuple[str, int] | None = None
-        self.blocked_by: Fault | None = None
+        self.key: tuple[str, int] | None = None  # resource and repeat index of the last draw
+        self.blocked_by: Fault | None = None  # the earlier fault that kept the last call from being drawn
         self._ceiling = regime.ceiling
         self._blocks = False
         self._clock = self._blocked_until = 0
@@ -149,7 +224,7 @@ class Layer:
         # 4.
         answer: Any = before
         if fate.fault == "timeout_after_commit":
-            answer = timeout()
+            answer = error("timeout", "no answer came in time; whether the write was applied is unknown")
         elif fate.fault != "stale_read":
             change = cut if fate.fault == "truncation" else lose_field
             if within is None:
@@ -173,7 +248,7 @@ class Layer:
 
     def _error(self, request: tuple[str, str], fault: Fault, draw: Draw) -> Answer:
         if fault == "transient":
-            return transient()
+            return error("temporarily_unavailable", "the call failed; trying again may work")
         self._blocks = True
         if fault == "outage":
             self._outages.add(request)

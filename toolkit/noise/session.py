@@ -14,11 +14,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from toolkit.canonical import canonical
-from toolkit.noise.answers import Answer
 from toolkit.noise.declaration import WAIT, Declaration
 from toolkit.noise.draws import Schedule
-from toolkit.noise.layer import Exposure, Fate, Layer, Within
-from toolkit.noise.recovery import Recovery
+from toolkit.noise.layer import Answer, Exposure, Fate, Layer, Recovery, Within
 from toolkit.noise.regimes import Regime
 from toolkit.noise.tools import Fault, Tool
 
@@ -50,17 +48,7 @@ class Begun(NamedTuple):
 
 
 class Session:
-    """One episode.
-
-    Args:
-        declaration: what is known of the tools.
-        regime: the noise.
-        schedule_seed: seed of the schedule ω.
-        within: how an answer is changed, where it only holds what the agent reads.
-
-    Attributes:
-        calls: calls made, in order.
-    """
+    """One episode; `within` says how an answer is changed, where it only holds what the agent reads."""
 
     def __init__(
         self, declaration: Declaration, regime: Regime, schedule_seed: int, within: Within | None = None

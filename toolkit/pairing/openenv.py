@@ -1,7 +1,5 @@
 """The public names of `toolkit.noise.trainers.openenv`."""
 
-from toolkit.noise.trainers.openenv import (
-    Paired,
-)
+from toolkit.noise.trainers.openenv import Paired
 
 __all__ = ["Paired"]

@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
-from functools import cache
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -124,13 +123,13 @@ def test_a_word_is_read_from_its_own_eight_bytes_and_never_one(word: str, at: in
 
 # Statistics: a source gives the draw of a seed and a key, as the package does or broken on purpose.
 
-Source = Callable[[int, str, str, int], Draw]
+Source = Callable[[int, str, int], Draw]
 ENOUGH = 1e-4
 HOPELESS = 1e-12
 
 
-def package(seed: int, tool: str, resource: str, repeat: int) -> Draw:
-    return Schedule(seed).draw(tool, resource, repeat)
+def package(seed: int, resource: str, repeat: int) -> Draw:
+    return Schedule(seed).draw("get_order", resource, repeat)
 
 
 def words(draws: Iterable[Draw]) -> np.ndarray:
@@ -139,11 +138,10 @@ def words(draws: Iterable[Draw]) -> np.ndarray:
     return np.ascontiguousarray(np.fromiter(rows, float).reshape(-1, 3).T)
 
 
-def lattice(source: Source, seeds: int, resources: int, repeats: int) -> np.ndarray:
+def lattice(source: Source, seeds: int = 32, resources: int = 20, repeats: int = 32) -> np.ndarray:
     """Return the words of neighbouring seeds, orders and repeats: word × seed × order × repeat."""
     at = product(range(seeds), (f"O-{10_200 + n}" for n in range(resources)), range(repeats))
-    draws = (source(seed, "get_order", order, repeat) for seed, order, repeat in at)
-    return words(draws).reshape(3, seeds, resources, repeats)
+    return words(source(*key) for key in at).reshape(3, seeds, resources, repeats)
 
 
 def uniformity(sample: np.ndarray) -> float:
@@ -158,40 +156,31 @@ def uniformity(sample: np.ndarray) -> float:
     return float(min(probabilities))
 
 
-def independence(one: np.ndarray, other: np.ndarray) -> float:
-    """Return the probability of two words' common counts on a grid of 16 × 16, were they independent."""
-    counts, _, _ = np.histogram2d(one.ravel(), other.ravel(), bins=16, range=((0, 1), (0, 1)))
-    return float(stats.chi2_contingency(counts).pvalue)
+def independence(pairs: Iterable[tuple[np.ndarray, np.ndarray]]) -> float:
+    """Return the smallest probability of two words' counts on a grid of 16 × 16, were they independent."""
+    grids = (
+        np.histogram2d(one.ravel(), other.ravel(), bins=16, range=((0, 1), (0, 1)))[0] for one, other in pairs
+    )
+    return float(min(stats.chi2_contingency(counts).pvalue for counts in grids))
 
 
-def between_words(sample: np.ndarray) -> float:
-    """Return the smallest probability of gate against type against magnitude, were they independent."""
-    return min(independence(word, other) for word, other in combinations(sample, 2))
-
-
-def shifted(word: np.ndarray, offset: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lattice's pairs of draws that lie an offset apart, as two arrays."""
-    first = tuple(slice(max(0, -step), n - max(0, step)) for step, n in zip(offset, word.shape, strict=True))
-    second = tuple(slice(max(0, step), n + min(0, step)) for step, n in zip(offset, word.shape, strict=True))
-    return word[first], word[second]
-
-
-def serial(sample: np.ndarray, offset: tuple[int, ...]) -> float:
+def serial(sample: np.ndarray, *offset: int) -> float:
     """Return the smallest probability of the correlation of draws an offset apart, were there none."""
-    pairs = (shifted(word, offset) for word in sample)
-    return float(min(stats.pearsonr(word.ravel(), other.ravel()).pvalue for word, other in pairs))
+    steps = list(zip(offset, sample.shape[1:], strict=True))
+    first = tuple(slice(max(0, -step), n - max(0, step)) for step, n in steps)
+    second = tuple(slice(max(0, step), n + min(0, step)) for step, n in steps)
+    return float(min(stats.pearsonr(w[first].ravel(), w[second].ravel()).pvalue for w in sample))
 
 
 # Along each axis, and along the diagonals where parts that are added to one another would meet again.
-OFFSETS = {
-    "along repeats": (0, 0, 1),
-    "two repeats apart": (0, 0, 2),
-    "across keys": (0, 1, 0),
-    "across seeds": (1, 0, 0),
-    "a seed up and a repeat down": (1, 0, -1),
-    "a seed up and a key down": (1, -1, 0),
-    "a key up and a repeat down": (0, 1, -1),
-    "all up": (1, 1, 1),
+STATISTICS: dict[str, Callable[[np.ndarray], float]] = {
+    "every word is uniform": uniformity,
+    "words are independent": lambda sample: independence(combinations(sample, 2)),
+    "along repeats": lambda sample: serial(sample, 0, 0, 1),
+    "across keys": lambda sample: serial(sample, 0, 1, 0),
+    "across seeds": lambda sample: serial(sample, 1, 0, 0),
+    "a seed up and a repeat down": lambda sample: serial(sample, 1, 0, -1),
+    "all up": lambda sample: serial(sample, 1, 1, 1),
 }
 
 
@@ -200,87 +189,41 @@ def sample() -> np.ndarray:
     return lattice(package, seeds=64, resources=25, repeats=64)
 
 
-def test_every_word_is_uniform(sample: np.ndarray) -> None:
-    assert uniformity(sample) > ENOUGH
-
-
-def test_gate_type_and_magnitude_are_independent(sample: np.ndarray) -> None:
-    assert between_words(sample) > ENOUGH
-
-
-@pytest.mark.parametrize("offset", OFFSETS.values(), ids=OFFSETS)
-def test_neighbouring_draws_are_uncorrelated(sample: np.ndarray, offset: tuple[int, ...]) -> None:
-    assert serial(sample, offset) > ENOUGH
-
-
-def test_no_draw_comes_twice(sample: np.ndarray) -> None:
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_draws_look_as_random_numbers_do(sample: np.ndarray, statistic: str) -> None:
+    assert STATISTICS[statistic](sample) > ENOUGH
     assert len(np.unique(sample[0])) == sample[0].size
 
 
-def gate_from_the_type(seed: int, tool: str, resource: str, repeat: int) -> Draw:
-    digest = package(seed, tool, resource, repeat).digest
+def type_for_the_gate(seed: int, resource: str, repeat: int) -> Draw:
+    digest = package(seed, resource, repeat).digest
     return Draw(digest[8:16] + digest[8:])
 
 
-def repeat_ignored(seed: int, tool: str, resource: str, _repeat: int) -> Draw:
-    return package(seed, tool, resource, 0)
-
-
-def seed_ignored(_seed: int, tool: str, resource: str, repeat: int) -> Draw:
-    return package(0, tool, resource, repeat)
-
-
-def seed_added_to_the_repeat(seed: int, tool: str, resource: str, repeat: int) -> Draw:
-    return package(0, tool, resource, seed + repeat)
-
-
-def everything_added(seed: int, tool: str, resource: str, repeat: int) -> Draw:
+def counter(seed: int, resource: str, repeat: int) -> Draw:
     """Return draws that differ between neighbours by a fixed small amount: a counter without a hash."""
     word = (seed + repeat + int(resource[2:])) * (LIMIT // 100) % LIMIT
-    return Draw(word.to_bytes(8, "big") + package(seed, tool, resource, repeat).digest[8:])
+    return Draw(word.to_bytes(8, "big") + package(seed, resource, repeat).digest[8:])
 
 
-def skewed_gate(seed: int, tool: str, resource: str, repeat: int) -> Draw:
-    digest = package(seed, tool, resource, repeat).digest
-    larger = max(int.from_bytes(digest[:8], "big"), int.from_bytes(digest[24:], "big"))
-    return Draw(larger.to_bytes(8, "big") + digest[8:])
+BROKEN: dict[str, Source] = {
+    "every word is uniform": counter,
+    "words are independent": type_for_the_gate,
+    "along repeats": lambda seed, resource, _: package(seed, resource, 0),
+    "across keys": lambda seed, _, repeat: package(seed, "", repeat),
+    "across seeds": lambda _, resource, repeat: package(0, resource, repeat),
+    "a seed up and a repeat down": lambda seed, resource, repeat: package(0, resource, seed + repeat),
+    "all up": counter,
+}
 
 
-@cache
-def small(source: Source) -> np.ndarray:
-    """Return a fifth of the draws: what is broken shows in fewer."""
-    return lattice(source, seeds=32, resources=20, repeats=32)
-
-
-@pytest.mark.parametrize("broken", [skewed_gate, everything_added])
-def test_the_test_of_uniformity_rejects_a_broken_generator(broken: Source) -> None:
-    assert uniformity(small(broken)) < HOPELESS
-
-
-def test_the_test_of_independence_rejects_a_broken_generator() -> None:
-    assert between_words(small(gate_from_the_type)) < HOPELESS
-
-
-@pytest.mark.parametrize(
-    ("broken", "offset"),
-    [
-        (repeat_ignored, "along repeats"),
-        (seed_ignored, "across seeds"),
-        (seed_added_to_the_repeat, "a seed up and a repeat down"),
-        (everything_added, "all up"),
-    ],
-)
-def test_the_test_of_neighbours_rejects_a_broken_generator(broken: Source, offset: str) -> None:
-    assert serial(small(broken), OFFSETS[offset]) < HOPELESS
-
-
-def against_the_grader(calls: np.ndarray, graders: np.ndarray) -> float:
-    """Return the smallest probability of any grader's word against any call's, were they independent."""
-    return min(independence(call, grader) for call, grader in product(calls, graders))
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_a_broken_generator_does_not(statistic: str) -> None:
+    assert STATISTICS[statistic](lattice(BROKEN[statistic])) < HOPELESS
 
 
 def test_the_grader_draws_independently_of_the_calls() -> None:
-    calls = words(package(seed, "get_order", "O-10233", 0) for seed in range(25_000))
+    calls = words(package(seed, "O-10233", 0) for seed in range(25_000))
     graders = words(Schedule(seed).grader() for seed in range(25_000))
-    assert against_the_grader(calls, graders) > ENOUGH
-    assert against_the_grader(calls, calls) < HOPELESS
+    assert independence(product(calls, graders)) > ENOUGH
+    assert independence(product(calls, calls)) < HOPELESS

@@ -4,8 +4,7 @@ import pytest
 
 from tests.unit.lab.episodes.play import CUSTOMER, OTHER, PAID, cancel, desk, meeting, only, read
 from toolkit.noise.draws import Schedule
-from toolkit.noise.faults import Mixture, retry_after
-from toolkit.noise.regimes import Regime
+from toolkit.noise.regimes import Mixture, Regime, retry_after
 
 
 def test_a_retry_after_a_transient_failure_is_noted() -> None:

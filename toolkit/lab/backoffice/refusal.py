@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from toolkit.noise.answers import error
+from toolkit.noise.layer import error
 
 
 class Refusal(Exception):  # noqa: N818 - it is an answer, not an error

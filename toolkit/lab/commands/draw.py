@@ -99,7 +99,7 @@ def _hint(tool: str, resource: str) -> None:
 def _fates(tool: str, resource: str | None, repeat: int, drawn: Draw) -> list[tuple[str, str]]:
     """Return what the draw means under each regime."""
     from toolkit.lab.backoffice.tools import TOOLS
-    from toolkit.noise import faults, regimes
+    from toolkit.noise import regimes
 
     if resource is None:
         return [
@@ -113,5 +113,5 @@ def _fates(tool: str, resource: str | None, repeat: int, drawn: Draw) -> list[tu
     for regime in regimes.REGIMES.values():
         if regime.ceiling:
             fault = regime.fault(TOOLS[tool], repeat, drawn)
-            fates.append((regime.name, f"{fault}: {faults.ABOUT[fault]}" if fault else "no fault"))
+            fates.append((regime.name, f"{fault}: {regimes.ABOUT[fault]}" if fault else "no fault"))
     return fates

@@ -29,10 +29,9 @@ from zipfile import BadZipFile, ZipFile
 
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.lab.tasks.task import Call
-from toolkit.noise.answers import Answer, error
 from toolkit.noise.declaration import WAIT, Declaration, declare
 from toolkit.noise.draws import Schedule
-from toolkit.noise.layer import Exposure
+from toolkit.noise.layer import Answer, Exposure, error
 from toolkit.noise.regimes import Regime
 from toolkit.noise.session import Call as MadeCall
 from toolkit.noise.session import Session

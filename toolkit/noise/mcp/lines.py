@@ -94,10 +94,7 @@ def stdin() -> BinaryIO:
 
 
 def parse(line: bytes) -> dict[str, Any]:
-    """Return a line's message.
-
-    Numbers that have no finite value, or too many digits, are kept as they were written.
-    """
+    """Return a line's message; numbers without a finite value, or of too many digits, are kept as written."""
     if line.count(b"[") + line.count(b"{") > DEEPEST and _depth(line) > DEEPEST:
         raise ValueError("too deep")
     message = json.loads(line, parse_int=_whole, parse_float=_decimal, parse_constant=str)

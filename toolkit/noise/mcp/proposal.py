@@ -19,7 +19,7 @@ from toolkit.errors import DamagedError, UsageError
 from toolkit.files import read_text
 from toolkit.noise.declaration import WAIT, Declaration, declare
 from toolkit.noise.mcp.server import Server
-from toolkit.noise.tools import Kind, Tool
+from toolkit.noise.tools import Tool
 
 Json = dict[str, Any]
 METHODS = {"get": True, "put": True, "post": False, "patch": False, "delete": True}
@@ -130,19 +130,16 @@ def _of_server(tool: Json) -> Proposed:
     resource, doubt = _resource(schema)
     if doubt:
         doubts.append(doubt)
-    if not reads:
-        return Proposed(
-            Tool(
-                tool["name"],
-                "write",
-                resource,
-                repeatable=hints.get("idempotentHint") is True,
-                stale="recorded",
-            ),
-            tuple(doubts),
-        )
-    kind: Kind = "list" if shape == "array" else "read"
-    return Proposed(Tool(tool["name"], kind, resource, shows, stale="recorded"), tuple(doubts))
+    if reads:
+        return Proposed(_reading(tool["name"], resource, shape, shows), tuple(doubts))
+    repeatable = hints.get("idempotentHint") is True
+    return Proposed(
+        Tool(tool["name"], "write", resource, repeatable=repeatable, stale="recorded"), tuple(doubts)
+    )
+
+
+def _reading(name: str, resource: str | None, shape: str | None, shows: str | None) -> Tool:
+    return Tool(name, "list" if shape == "array" else "read", resource, shows, stale="recorded")
 
 
 def _resource(schema: Json) -> tuple[str | None, str]:
@@ -167,13 +164,10 @@ def _of_operation(document: Json, path: str, method: str, operation: Json) -> Pr
     doubts = [] if resource else ["the path has no parameter, so all calls are about one thing"]
     if name is None:
         doubts.append(f"{method.upper()} {_toml(path)} has no operationId")
-    if method != "get":
-        return Proposed(
-            Tool(said, "write", resource, repeatable=METHODS[method], stale="recorded"), tuple(doubts)
-        )
-    shape, shows = _shape(_answer(document, operation), document)
-    kind: Kind = "list" if shape == "array" else "read"
-    return Proposed(Tool(said, kind, resource, shows, stale="recorded"), tuple(doubts))
+    tool = Tool(said, "write", resource, repeatable=METHODS[method], stale="recorded")
+    if method == "get":
+        tool = _reading(said, resource, *_shape(_answer(document, operation), document))
+    return Proposed(tool, tuple(doubts))
 
 
 def _answer(document: Json, operation: Json) -> Json:

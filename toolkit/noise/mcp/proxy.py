@@ -33,8 +33,7 @@ from toolkit.noise.mcp.lines import (
     write,
 )
 from toolkit.noise.mcp.proposal import check_wait, confirmed, from_server
-from toolkit.noise.mcp.record import Recorder, entry
-from toolkit.noise.mcp.results import finish, noisy_session, result_of
+from toolkit.noise.mcp.record import Recorder, entry, finish, noisy_session, result_of
 from toolkit.noise.mcp.server import GRACE_S, INTERNAL, MOST_PAGES, Server, info_of, page_of
 from toolkit.noise.regimes import Regime
 from toolkit.noise.session import Begun, Session
@@ -99,13 +98,7 @@ def serve(noise: Noise, command: Sequence[str]) -> None:
 
 
 class Proxy:
-    """One client, one server, one episode.
-
-    Args:
-        noise: what happens to calls.
-        command: the server's program and its arguments.
-        out: where the client reads.
-    """
+    """One client, one server, one episode."""
 
     def __init__(self, noise: Noise, command: Sequence[str], out: TextIO) -> None:
         self._noise = noise
@@ -153,7 +146,7 @@ class Proxy:
             if not self._is_closing:
                 raise IncompleteError(self._server.ending(), where=self._server.name)
             self._is_over = True
-        elif self._has_left and not (self._is_closing or self._calls or self._server.is_waited_for):
+        elif self._has_left and not (self._is_closing or self._calls or self._server.waiting):
             self._is_closing = True
             self._server.close()
             asyncio.get_running_loop().call_later(GRACE_S, self._server.events.put_nowait, self._end)

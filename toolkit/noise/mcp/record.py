@@ -5,7 +5,7 @@ call. A proxy that is killed leaves no last line, and at most half of the line t
 """
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,14 +14,100 @@ import toolkit
 from toolkit.errors import DamagedError, VerificationError
 from toolkit.files import LARGEST_ROWS, read_bytes
 from toolkit.noise.declaration import Declaration, declaration_of_document
-from toolkit.noise.mcp.results import finish, noisy_session, read_by_agent, result_of
 from toolkit.noise.mcp.server import Server
-from toolkit.noise.regimes import REGIMES
+from toolkit.noise.regimes import REGIMES, Regime
 from toolkit.noise.session import Begun, Session
 from toolkit.seeds import LIMIT
 
 FORMAT = 1
 Json = dict[str, Any]
+
+
+def noisy_session(declaration: Declaration, regime: Regime, schedule_seed: int) -> Session:
+    """Return an episode whose answers are results of calls."""
+    return Session(declaration, regime, schedule_seed, changed)
+
+
+def finish(session: Session, begun: Begun, response: Json) -> Json:
+    """Return the response that is shown, given the server's; the same object where it is shown as it is."""
+    result = response.get("result")
+    if type(result) is not dict or result.get("isError") or type(result.get("content")) is not list:
+        session.failed(begun, response)
+        return response
+    shown = session.end(begun, result)
+    return response if shown is result else {"result": shown if "content" in shown else result_of(shown)}
+
+
+def result_of(answer: Json) -> Json:
+    """Return an answer of the noise layer as the result of a call."""
+    text = {"type": "text", "text": json.dumps(answer)}
+    return {
+        "content": [text],
+        "structuredContent": answer,
+        "isError": "error" in answer,
+        "resultType": "complete",
+    }
+
+
+def read_by_agent(response: Json) -> Json:
+    """Return a response without what concerns only the protocol: its `_meta` and the like."""
+    result = response.get("result")
+    if type(result) is not dict:
+        return response
+    said = {name: result[name] for name in ("content", "structuredContent") if name in result}
+    return {**said, "isError": bool(result.get("isError"))}
+
+
+def changed(result: Json, change: Callable[[Any], Any]) -> Json:
+    """Return a result with a change in what it says: in its structure, or in its text."""
+    blocks = [block for block in result["content"] if _is_text(block)]
+    others = [block for block in result["content"] if not _is_text(block)]
+    structure = result.get("structuredContent")
+    if structure is not None:
+        shown = change(structure)
+        if shown == structure:
+            return result
+        said = _restated([block["text"] for block in blocks], structure, shown)
+        first = blocks[0] if blocks else {"type": "text"}
+        return {**result, "content": [{**first, "text": said}, *others], "structuredContent": shown}
+    values = [_value(block["text"]) for block in blocks]
+    if not values:
+        return result
+    # Servers write a list as one block, or an item a block.
+    whole = values[0] if len(values) == 1 else values
+    shown = change(whole)
+    if shown == whole:
+        return result
+    texts = map(_text, [shown] if len(values) == 1 else shown)
+    kept = [{**block, "text": text} for block, text in zip(blocks, texts, strict=False)]
+    return {**result, "content": [*kept, *others]}
+
+
+def _restated(texts: list[str], structure: Any, shown: Any) -> str:
+    """Return the text that says of the structure shown what the texts said of the whole one."""
+    pairs = [(structure, shown)]
+    if type(structure) is dict and type(shown) is dict:
+        pairs += [(value, shown[name]) for name, value in structure.items() if name in shown]
+    if len(texts) == 1:
+        for before, after in pairs:
+            if texts[0] == before or _value(texts[0]) == before:
+                return _text(after)
+    return _text(shown)
+
+
+def _is_text(block: Any) -> bool:
+    return type(block) is dict and block.get("type") == "text" and type(block.get("text")) is str
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _text(value: Any) -> str:
+    return value if type(value) is str else json.dumps(value, ensure_ascii=False)
 
 
 _HEADER = {
@@ -38,14 +124,7 @@ _CALL = {"tool": str, "arguments": dict, "answer": dict}
 
 
 class Recorder:
-    """Writes a record.
-
-    Args:
-        path: where; what is there is replaced.
-        session: the episode.
-        server: what is known of the server.
-        proposed: whether nobody has confirmed the declaration.
-    """
+    """Writes a record; `proposed` says that nobody has confirmed the declaration."""
 
     def __init__(self, path: Path, session: Session, server: Json, *, proposed: bool) -> None:
         self._stream = path.open("wb")

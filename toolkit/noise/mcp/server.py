@@ -40,20 +40,7 @@ GREETING = {
 
 
 class Server:
-    """A running server.
-
-    Args:
-        command: the program and its arguments.
-        timeout: seconds that an answer may take.
-        heard: takes a request or a notification of the server; None answers requests by an error.
-
-    Attributes:
-        events: what has happened; each is called by the user.
-        has_ended: whether it has.
-
-    Raises:
-        IncompleteError: it cannot be started.
-    """
+    """A running server; `heard` takes its requests and notifications, which are else answered by an error."""
 
     def __init__(self, command: Sequence[str], timeout: float, heard: Answered | None = None) -> None:
         self.name = Path(command[0]).name
@@ -61,7 +48,7 @@ class Server:
         self.has_ended = False
         self._timeout = timeout
         self._heard = heard or self._decline
-        self._waiting: dict[str, tuple[Any, Answered, asyncio.TimerHandle]] = {}
+        self.waiting: dict[str, tuple[Any, Answered, asyncio.TimerHandle]] = {}
         self._forgotten: set[str] = set()
         self._complained: set[str] = set()
         self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -92,7 +79,7 @@ class Server:
         timer = asyncio.get_running_loop().call_later(
             self._timeout, self.events.put_nowait, partial(self._late, identifier)
         )
-        self._waiting[_key(identifier)] = identifier, answered, timer
+        self.waiting[_key(identifier)] = identifier, answered, timer
         self._forgotten.discard(_key(identifier))
         self.send(line)
 
@@ -131,23 +118,18 @@ class Server:
 
     def is_asked(self, identifier: Any) -> bool:
         """Say whether a request with this identifier waits for its answer."""
-        return _key(identifier) in self._waiting
-
-    @property
-    def is_waited_for(self) -> bool:
-        """Whether any request waits for its answer."""
-        return bool(self._waiting)
+        return _key(identifier) in self.waiting
 
     def forget(self, identifier: Any) -> None:
         """Expect no answer any more; one that comes is dropped."""
-        _, _, timer = self._waiting.pop(_key(identifier), (None, None, None))
+        _, _, timer = self.waiting.pop(_key(identifier), (None, None, None))
         if timer is not None:
             timer.cancel()
             self._forgotten.add(_key(identifier))
 
     def fail_all(self, why: str) -> None:
         """Answer every request that waits by an error."""
-        for identifier in [waiting[0] for waiting in self._waiting.values()]:
+        for identifier in [waiting[0] for waiting in self.waiting.values()]:
             self._fail(identifier, INTERNAL, why)
 
     def ending(self) -> str:
@@ -186,7 +168,7 @@ class Server:
     def _read(self, line: bytes) -> None:
         if not line:
             self.has_ended = True
-            if self._waiting:
+            if self.waiting:
                 self.fail_all(self.ending())
             return
         if not line.strip():
@@ -201,8 +183,8 @@ class Server:
             self._heard(line, message)
         elif "id" not in message or not message.keys() & {"result", "error"}:
             self._complain("wrote a line that is not JSON-RPC 2.0", line)
-        elif (key := _key(message["id"])) in self._waiting:
-            _, answered, timer = self._waiting.pop(key)
+        elif (key := _key(message["id"])) in self.waiting:
+            _, answered, timer = self.waiting.pop(key)
             timer.cancel()
             answered(line, message)
         elif key not in self._forgotten:
@@ -216,7 +198,7 @@ class Server:
             self._fail(identifier, TIMED_OUT, f"the server gave no answer in {self._timeout:g} s{also}")
 
     def _fail(self, identifier: Any, code: int, why: str) -> None:
-        _, answered, _ = self._waiting[_key(identifier)]
+        _, answered, _ = self.waiting[_key(identifier)]
         self.forget(identifier)
         message = refusal(identifier, code, why)
         answered(line_of(message), message)

@@ -48,18 +48,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Group:
-    """A recorded group; lists have a value a slot.
-
-    Args:
-        design, regime, seed: of the loop.
-        step, task, repeat: its place.
-        schedule_seeds: seed of each rollout's schedule, as text: JSON's numbers end at 2^53 for many readers.
-        true_outcomes: what each rollout earned.
-        observed_rewards: what the grader reported.
-        exposed: rollouts that met a fault.
-        zero_variance: whether the observed rewards are constant.
-        spurious: whether all rollouts succeeded and the observed rewards nevertheless vary.
-    """
+    """A recorded group: its loop, its place, and lists with a value a slot."""
 
     design: Design
     regime: str
@@ -67,12 +56,12 @@ class Group:
     step: int
     task: str
     repeat: int
-    schedule_seeds: list[str]
-    true_outcomes: list[float]
-    observed_rewards: list[float]
-    exposed: int
-    zero_variance: bool
-    spurious: bool
+    schedule_seeds: list[str]  # as text: JSON's numbers end at 2^53 for many readers
+    true_outcomes: list[float]  # what each rollout earned
+    observed_rewards: list[float]  # what the grader reported
+    exposed: int  # rollouts that met a fault
+    zero_variance: bool  # whether the observed rewards are constant
+    spurious: bool  # whether all rollouts succeeded and the observed rewards nevertheless vary
 
     @property
     def place(self) -> Place:
@@ -81,16 +70,7 @@ class Group:
 
 
 class Rollout:
-    """One rollout of a group.
-
-    Args:
-        groups: the loop's groups.
-        place: which group.
-        slot: which of its rollouts, from 0.
-
-    Attributes:
-        schedule_seed: seed of its schedule ω.
-    """
+    """One rollout of a group, as `Groups.rollout` gives it; `schedule_seed` is that of its schedule ω."""
 
     def __init__(self, groups: "Groups", place: Place, slot: int) -> None:
         self.place, self.slot = place, slot
@@ -195,12 +175,7 @@ class Groups:
         return Rollout(self, Place(step, str(task), repeat), slot)
 
     def keep(self, place: Place, slot: int, outcome: Outcome) -> None:
-        """Keep a rollout's outcome; with the last of its group, record the group.
-
-        Raises:
-            UsageError: the slot has an outcome already.
-            DamagedError: the group was recorded before, and came out otherwise.
-        """
+        """Keep a rollout's outcome; with the last of its group, record the group."""
         outcomes = self._open.setdefault(place, {})
         if slot in outcomes:
             raise UsageError(

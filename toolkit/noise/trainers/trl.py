@@ -143,11 +143,7 @@ class Paired(TrainerCallback):  # type: ignore[misc]
 
     @property
     def groups(self) -> Groups:
-        """The groups of the run.
-
-        Raises:
-            UsageError: the trainer does not know of this callback.
-        """
+        """The groups of the run."""
         if self._groups is None:
             raise UsageError(
                 "the trainer does not say which step it plays",
@@ -156,11 +152,7 @@ class Paired(TrainerCallback):  # type: ignore[misc]
         return self._groups
 
     def met(self, row: dict[str, Any]) -> tuple[int, Place | None, int]:
-        """Return schedule seed, group and slot of a rollout that begins; None for the group of an evaluation.
-
-        Raises:
-            UsageError: rows have no such column, or the trainer does not know of this callback.
-        """
+        """Return schedule seed, group (None of an evaluation) and slot of a rollout that begins."""
         groups = self.groups
         if self._task not in row:
             raise UsageError(

@@ -10,9 +10,8 @@ from toolkit.lab.episodes.document import episode_document
 from toolkit.lab.tasks.pools import POOLS, load_task
 from toolkit.lab.tasks.templates import FORMS, REQUESTS_PER_TASK, WEIGHTS
 from toolkit.lab.verification.recorded import CHOSEN, ReplayedEpisode, choose_pairs
-from toolkit.noise.faults import ABOUT, LONGEST_RATE_LIMIT
-from toolkit.noise.recovery import CODES
-from toolkit.noise.regimes import REGIMES
+from toolkit.noise.layer import CODES
+from toolkit.noise.regimes import ABOUT, LONGEST_RATE_LIMIT, REGIMES
 from toolkit.noise.tools import ANY_RESOURCE, APPLIES
 from toolkit.registers.study import Study
 from toolkit.site.environment import word

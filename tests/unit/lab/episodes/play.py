@@ -10,8 +10,7 @@ from toolkit.lab.episodes.desk import Desk
 from toolkit.lab.tasks.pools import load_task
 from toolkit.lab.tasks.task import Task
 from toolkit.noise.draws import Schedule
-from toolkit.noise.faults import Mixture
-from toolkit.noise.regimes import Regime
+from toolkit.noise.regimes import Mixture, Regime
 from toolkit.noise.tools import Fault
 
 

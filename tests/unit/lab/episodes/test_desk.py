@@ -9,9 +9,8 @@ from toolkit.lab.backoffice.refusal import CODES
 from toolkit.lab.episodes.desk import Desk
 from toolkit.lab.episodes.episode import close
 from toolkit.noise.draws import Schedule
-from toolkit.noise.faults import Mixture, kept, retry_after
 from toolkit.noise.layer import Exposure
-from toolkit.noise.regimes import REGIMES, Regime
+from toolkit.noise.regimes import REGIMES, Mixture, Regime, kept, retry_after
 from toolkit.noise.tools import Fault
 
 CLEAN = REGIMES["clean"]

@@ -10,8 +10,7 @@ from toolkit.errors import DamagedError, IncompleteError
 from toolkit.lab.tasks.task import Call
 from toolkit.lab.worlds import world
 from toolkit.lab.worlds.foreign import ForeignDesk, ForeignTask, Request, deal, in_envelope
-from toolkit.noise.faults import Mixture
-from toolkit.noise.regimes import REGIMES, Regime
+from toolkit.noise.regimes import REGIMES, Mixture, Regime
 from toolkit.noise.tools import Fault, Tool
 from toolkit.registers.study import open_study, specification_document
 

@@ -9,8 +9,7 @@ import pytest
 
 from toolkit.errors import DamagedError, ToolkitError, VerificationError
 from toolkit.noise.declaration import Declaration, parse_declaration
-from toolkit.noise.mcp.record import Recorder, entry, read_record, verify
-from toolkit.noise.mcp.results import finish, noisy_session, result_of
+from toolkit.noise.mcp.record import Recorder, entry, finish, noisy_session, read_record, result_of, verify
 from toolkit.noise.regimes import REGIMES
 from toolkit.noise.session import Begun
 

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from toolkit.noise.declaration import declare
-from toolkit.noise.faults import Mixture
-from toolkit.noise.mcp.results import changed, finish, noisy_session, result_of
-from toolkit.noise.regimes import Regime
+from toolkit.noise.mcp.record import changed, finish, noisy_session, result_of
+from toolkit.noise.regimes import Mixture, Regime
 from toolkit.noise.session import Begun
 from toolkit.noise.tools import Fault, Tool
 

@@ -4,8 +4,7 @@ import pytest
 
 from toolkit.errors import UsageError
 from toolkit.noise.draws import Schedule
-from toolkit.noise.faults import Mixture
-from toolkit.noise.regimes import REGIMES, Regime
+from toolkit.noise.regimes import REGIMES, Mixture, Regime
 from toolkit.noise.tools import Fault
 from toolkit.noise.trainers.tools import Noisy, tool
 
@@ -89,22 +88,6 @@ def test_a_rate_limit_ends_once_it_was_waited_for() -> None:
     notes.wait(limit)
     assert notes.put("b")["error"]["code"] == "rate_limited"
     assert notes.session.calls[-1].fault == "rate_limit"
-
-
-def test_fates_go_by_event_key_whatever_came_before() -> None:
-    regime = REGIMES["faults_p025_outage_free"]
-    for seed in range(50):
-        first, second = Noisy(Notes(), regime, seed), Noisy(Notes(), regime, seed)
-        for name in "xyz":
-            first.put(name)
-        for name in "zyx":
-            second.put(name)
-        fates = [
-            {(call.tool, call.key): call.fault for call in noisy.session.calls if call.key is not None}
-            for noisy in (first, second)
-        ]
-        shared = fates[0].keys() & fates[1].keys()
-        assert [fates[0][key] for key in shared] == [fates[1][key] for key in shared]
 
 
 def test_what_a_tool_raises_is_its_own() -> None:

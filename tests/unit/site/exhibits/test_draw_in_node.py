@@ -9,8 +9,7 @@ from tests.conftest import CHECKOUT
 from tests.unit.site.node import in_node
 from toolkit.lab.backoffice.tools import TOOLS
 from toolkit.noise.draws import Schedule
-from toolkit.noise.faults import retry_after
-from toolkit.noise.regimes import REGIMES
+from toolkit.noise.regimes import REGIMES, retry_after
 from toolkit.site.exhibits.world import draw_rules
 
 VECTORS = json.loads((CHECKOUT / "tests" / "vectors" / "draws.json").read_text(encoding="utf-8"))["draws"]
