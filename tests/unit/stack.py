@@ -49,6 +49,11 @@ def require_openenv() -> None:
     _require("ENVIRONMENT OF OPENENV", ("openenv",), "make test-all")
 
 
+def require_mcp() -> None:
+    """Likewise for the Model Context Protocol's own package."""
+    _require("MCP", ("mcp",), 'pip install "paired-rollouts-toolkit[mcp]"')
+
+
 def require_mcp_servers() -> None:
     """Likewise for other people's servers of the Model Context Protocol."""
     _require("SERVER OF THE MODEL CONTEXT PROTOCOL", ("mcp_server_git", "mcp_server_time"), "make test-all")

@@ -6,15 +6,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib.util import find_spec
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import CHECKOUT, run
+from tests.unit.stack import require_mcp
 from toolkit.lab.backoffice.schemas import json_schema
 from toolkit.lab.backoffice.tools import TOOLS
 from toolkit.lab.episodes.desk import Desk
@@ -23,27 +22,21 @@ from toolkit.lab.tasks.pools import load_task
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import evaluation_seed
 
-if find_spec("mcp") is None:
-    if os.environ.get("CI"):
-        pytest.fail("the package mcp is not installed", pytrace=False)
-    pytest.skip("the package mcp is not installed", allow_module_level=True)
+require_mcp()
 
-from mcp import Client, StdioServerParameters
-from mcp.client.stdio import stdio_client
+from mcp import Client, StdioServerParameters  # noqa: E402 - only where it is there
+from mcp.client.stdio import stdio_client  # noqa: E402
 
 TASK = load_task("validation:0")
 SERVER = (sys.executable, "-W", "error", "-m", "toolkit", "backoffice", "mcp")
 
+INFO = {"name": "test", "version": "1"}
 HELLO: list[dict[str, Any]] = [
     {
         "jsonrpc": "2.0",
         "id": 0,
         "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "test", "version": "1"},
-        },
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": INFO},
     },
     {"jsonrpc": "2.0", "method": "notifications/initialized"},
 ]
@@ -64,6 +57,9 @@ def recorded(path: Path) -> dict[str, Any]:
 
 def call(params: Any, number: int = 1) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+
+
+PLANNED = [call({"name": planned.tool, "arguments": planned.arguments}) for planned in TASK.plan]
 
 
 def waiting(seconds: str) -> str:
@@ -87,41 +83,14 @@ def answers(record: Path, *lines: str | dict[str, Any], regime: str = "clean") -
     return [json.loads(line) for line in done.out.splitlines()][1:]
 
 
-@contextmanager
-def running(record: Path, interrupts: str = "SIG_DFL") -> Iterator[Any]:
-    """Start a server, as a terminal does or as a script in its background, and leave it waiting for a call.
-
-    The tests themselves may run in the background of a script, where interrupts are ignored.
-    """
-    heeding = (
-        f"import os, signal, sys; signal.signal(signal.SIGINT, signal.{interrupts}); "
-        "os.execv(sys.argv[1], sys.argv[1:])"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", heeding, *command(record)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=CHECKOUT,
-    ) as process:
-        try:
-            process.stdin.write(said())
-            process.stdin.flush()
-            process.stdout.readline()
-            yield process
-        finally:
-            process.kill()
-
-
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_a_client_of_the_official_package_is_told_of_the_task_and_carries_it_out(tmp_path, mode) -> None:
+def test_a_client_of_the_official_package_is_told_of_the_task_and_carries_it_out(tmp_path: Path) -> None:
     program, *arguments = command(tmp_path / "episode.json")
     server = StdioServerParameters(command=program, args=arguments, cwd=CHECKOUT)
     # The library would take the stderr of the moment it was first imported, which tests may have changed.
     transport = stdio_client(server, errlog=sys.__stderr__ or sys.stderr)
 
     async def play() -> None:
-        async with Client(transport, mode=mode, read_timeout_seconds=30) as client:
+        async with Client(transport, read_timeout_seconds=30) as client:
             assert [(t.name, t.description, t.input_schema) for t in (await client.list_tools()).tools] == [
                 (tool.name, tool.about, json_schema(tool)) for tool in TOOLS.values()
             ]
@@ -143,12 +112,9 @@ def test_a_client_of_the_official_package_is_told_of_the_task_and_carries_it_out
 
 @pytest.mark.parametrize("regime", ["clean", "faults_p025", "held_out_types", "challenge"])
 def test_an_answer_is_the_desks_as_text_and_as_structure(tmp_path: Path, regime: str) -> None:
-    calls = [{"name": planned.tool, "arguments": planned.arguments} for planned in TASK.plan]
     local = desk(regime)
-    for answer, made in zip(
-        answers(tmp_path / "e.json", *map(call, calls), regime=regime), calls, strict=True
-    ):
-        expected = local.call(made["name"], made["arguments"])
+    for answer, made in zip(answers(tmp_path / "e.json", *PLANNED, regime=regime), TASK.plan, strict=True):
+        expected = local.call(made.tool, made.arguments)
         assert json.loads(answer["result"]["content"][0]["text"]) == expected
         assert answer["result"]["structuredContent"] == expected
         assert answer["result"]["isError"] == ("error" in expected)
@@ -193,10 +159,8 @@ def test_a_number_that_has_no_value_is_charged_and_refused(tmp_path: Path, numbe
 
 def test_the_budget_ends_the_episode(tmp_path: Path) -> None:
     calls = [call({"name": "nothing"}, number) for number in range(1, TASK.budget + 3)]
-    codes = [
-        answer["result"]["structuredContent"]["error"]["code"]
-        for answer in answers(tmp_path / "e.json", *calls)
-    ]
+    got = answers(tmp_path / "e.json", *calls)
+    codes = [answer["result"]["structuredContent"]["error"]["code"] for answer in got]
     assert codes == ["unknown_tool"] * TASK.budget + ["budget_exceeded", "episode_over"]
     assert recorded(tmp_path / "e.json")["ended"] == "budget_exceeded"
 
@@ -219,11 +183,7 @@ def test_calls_sent_at_once_are_made_and_answered_in_their_order(tmp_path: Path)
         ("\ud800", None, -32700),
         ("[1]", None, -32700),
         ('{"a":' * 100_000, None, -32700),
-        (
-            '{"jsonrpc":"2.0","id":5,"method":"ping","params":{"x":' + "[" * 600 + "]" * 600 + "}}",
-            None,
-            -32700,
-        ),
+        ('{"jsonrpc":"2.0","id":5,"method":"ping","params":' + "[" * 600 + "]" * 600 + "}", None, -32700),
         ('{"jsonrpc":"2.0","id":5}', 5, -32600),
         ('{"jsonrpc":"2.0","id":"x","method":"ping","params":[1]}', "x", -32600),
         ('{"jsonrpc":"2.0","id":[],"method":"ping"}', None, -32600),
@@ -241,16 +201,14 @@ def test_a_line_that_is_no_request_is_answered_and_serving_goes_on(tmp_path, lin
 
 
 def test_arguments_as_deep_as_they_may_be_are_recorded(tmp_path: Path) -> None:
-    deep = "[" * 490 + "]" * 490
-    (answer,) = answers(tmp_path / "episode.json", waiting(deep))
+    (answer,) = answers(tmp_path / "episode.json", waiting("[" * 490 + "]" * 490))
     assert answer["result"]["structuredContent"]["error"]["code"] == "invalid_arguments"
     assert recorded(tmp_path / "episode.json")["calls_charged"] == 1
 
 
 def test_a_record_can_be_played_again(tmp_path: Path) -> None:
     bad = [call(params, 100) for params in list(BAD.values())[:6]]
-    planned = [call({"name": p.tool, "arguments": p.arguments}) for p in TASK.plan]
-    answers(tmp_path / "episode.json", *bad, *planned, regime="faults_p025")
+    answers(tmp_path / "episode.json", *bad, *PLANNED, regime="faults_p025")
     replay(recorded(tmp_path / "episode.json"))
 
 
@@ -259,10 +217,7 @@ def test_a_client_that_is_killed_amid_a_line_leaves_a_graded_record(tmp_path: Pa
         "import subprocess, sys, time; server = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE);"
         "server.stdin.write(sys.stdin.buffer.read()); server.stdin.flush(); time.sleep(600)"
     )
-    sent = (
-        said(*(call({"name": p.tool, "arguments": p.arguments}) for p in TASK.plan))
-        + b'{"jsonrpc":"2.0","id":1,'
-    )
+    sent = said(*PLANNED) + b'{"jsonrpc":"2.0","id":1,'
     path = tmp_path / "episode.json"
     with subprocess.Popen(
         [sys.executable, "-c", relay, *command(path)],
@@ -281,51 +236,52 @@ def test_a_client_that_is_killed_amid_a_line_leaves_a_graded_record(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("interrupts", "number"),
-    # In the background of a script a shell has interrupts ignored.
-    [("SIG_DFL", signal.SIGTERM), ("SIG_DFL", signal.SIGINT), ("SIG_IGN", signal.SIGTERM)],
+    ("interrupts", "number", "amid"),
+    [
+        (signal.default_int_handler, signal.SIGINT, False),
+        # In the background of a script a shell has interrupts ignored.
+        (signal.SIG_IGN, signal.SIGTERM, False),
+        # An exception out of the handler would strike in the desk, and come out as the library's own.
+        (signal.default_int_handler, signal.SIGTERM, True),
+    ],
+    ids=["interrupted", "in the background", "amid a call"],
 )
-def test_a_server_that_is_stopped_leaves_a_graded_record(tmp_path, interrupts, number) -> None:
-    path = tmp_path / "episode.json"
-    with running(path, interrupts) as process:
-        process.stdin.write(json.dumps(call({"name": "nothing"})).encode() + b"\n")
-        process.stdin.flush()
-        process.stdout.readline()
-        process.send_signal(number)
-        assert process.wait(30) == 130
+def test_a_server_that_is_stopped_leaves_a_graded_record(tmp_path, monkeypatch, interrupts, number, amid):
+    path, made = tmp_path / "episode.json", Desk.call
+
+    def call_and_stop(*asked: Any) -> Any:
+        if amid:
+            os.kill(os.getpid(), number)
+        else:
+            threading.Timer(0.1, os.kill, (os.getpid(), number)).start()
+        return made(*asked)
+
+    monkeypatch.setattr(Desk, "call", call_and_stop)
+    reading, writing = os.pipe()  # the client stays
+    os.write(writing, said(call({"name": "nothing"})))
+    before = signal.signal(signal.SIGINT, interrupts)
+    try:
+        with os.fdopen(reading) as stream:
+            monkeypatch.setattr(sys, "stdin", stream)
+            done = run(*command(path)[SERVER.index("backoffice") :])
+    finally:
+        signal.signal(signal.SIGINT, before)
+        os.close(writing)
+    assert (done.code, done.err) == (130, "stopped\n")
     assert (recorded(path)["ended"], recorded(path)["calls_charged"]) == ("stopped", 1)
-
-
-def test_a_server_that_is_terminated_amid_a_call_ends_it_first(tmp_path: Path) -> None:
-    """An exception out of the handler would strike in the desk, and come out as the library's own."""
-    path = tmp_path / "episode.json"
-    program = (
-        "import os, signal, sys\n"
-        "from toolkit.cli.main import main\n"
-        "from toolkit.lab.episodes.desk import Desk\n"
-        "call = Desk.call\n"
-        "Desk.call = lambda *asked: (os.kill(os.getpid(), signal.SIGTERM), call(*asked))[1]\n"
-        "main()\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, *command(path)[SERVER.index("backoffice") :]],
-        input=said(call({"name": "nothing"})),
-        capture_output=True,
-        cwd=CHECKOUT,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (130, b"stopped\n")
-    assert recorded(path)["calls_charged"] == 1
 
 
 def test_a_client_that_reads_no_answers_leaves_a_graded_record(tmp_path: Path) -> None:
     path = tmp_path / "episode.json"
-    with running(path) as process:
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command(path), cwd=CHECKOUT, **pipes) as process:
+        process.stdin.write(said())
+        process.stdin.flush()
+        process.stdout.readline()
         process.stdout.close()
         process.stdin.write(json.dumps(call({"name": "nothing"})).encode() + b"\n")
         process.stdin.close()
-        assert process.wait(30) == 141
+        assert process.wait(60) == 141
         assert process.stderr.read() == b""
     assert recorded(path)["calls_charged"] == 1
 

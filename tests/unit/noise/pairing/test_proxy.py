@@ -1,27 +1,34 @@
 """Noise in front of a server of the Model Context Protocol: by key, recorded; without noise, transparent."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
-from importlib.util import find_spec
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import CHECKOUT, run
-
-if find_spec("mcp") is None:
-    if os.environ.get("CI"):
-        pytest.fail("the package mcp is not installed", pytrace=False)
-    pytest.skip("the package mcp is not installed", allow_module_level=True)
-
 from tests.unit.noise.pairing.notes_server import DECLARATION
-from tests.unit.noise.pairing.proxied import NOTES, OFFICIAL, TOOLKIT, Call, Json, answers, lines, proxy
+from tests.unit.stack import require_mcp
+from toolkit.noise.declaration import read_declaration
+
+require_mcp()
+
+from tests.unit.noise.pairing.proxied import (  # noqa: E402
+    NOTES,
+    OFFICIAL,
+    TOOLKIT,
+    Call,
+    Json,
+    answers,
+    lines,
+    proxy,
+)
 
 HOSTILE = (sys.executable, "-I", "-S", str(Path(__file__).with_name("hostile_server.py")))
 SHOWN = [("show", {"name": name}) for name in "abcdefgh"]
@@ -46,8 +53,8 @@ def endless(*_: object) -> None:
     raise AssertionError("the proxy does not end")
 
 
-def dialogue(command: tuple[str, ...], *messages: Json | str | bytes) -> tuple[int, list[Json], str]:
-    """Return status, answers and stderr of what is sent messages and then the end of its input.
+def spoken(command: tuple[str, ...], *messages: Json | str | bytes) -> tuple[int, list[str], str]:
+    """Return status, lines and stderr of what is sent messages and then the end of its input.
 
     The proxy serves in this process, on files; a server has one of its own.
     """
@@ -69,8 +76,26 @@ def dialogue(command: tuple[str, ...], *messages: Json | str | bytes) -> tuple[i
     else:
         done = subprocess.run(command, input=sent, capture_output=True, timeout=120, check=True)
         code, out, err = done.returncode, done.stdout.decode(), done.stderr.decode()
-    said = [json.loads(line) for line in out.splitlines()]
-    return code, [each for each in said if each["id"] != "hello"], err
+    return code, out.splitlines(), err
+
+
+def dialogue(command: tuple[str, ...], *messages: Json | str | bytes) -> tuple[int, list[Json], str]:
+    """Return status, answers to what follows the greeting, and stderr."""
+    code, out, err = spoken(command, *messages)
+    return code, [answer for answer in map(json.loads, out) if answer["id"] != "hello"], err
+
+
+@contextmanager
+def running(command: tuple[str, ...], *messages: Json, answered: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a proxy in a process of its own, send it messages, and wait for so many answers."""
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=CHECKOUT) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("".join(json.dumps(each) + "\n" for each in (*GREETING, *messages)).encode())
+        process.stdin.flush()
+        for _ in range(answered):
+            process.stdout.readline()
+        yield process
 
 
 def call(number: Any = 1, params: Any = READ) -> Json:
@@ -91,34 +116,18 @@ def fates(record: Path) -> dict[tuple[Any, ...], Json]:
     return {(c["tool"], *c["key"]): {"draw": c["draw"], "fault": c["fault"]} for c in calls}
 
 
-@pytest.mark.parametrize("mode", [pytest.param("legacy", marks=pytest.mark.slow), "auto"])
-def test_without_noise_answers_are_the_servers(declared: Path, mode: str) -> None:
-    through = answers((*proxy("--tools", declared, regime="clean"), *OFFICIAL), CALLS, mode)
-    assert through == answers(OFFICIAL, CALLS, mode)
+def test_without_noise_answers_are_the_servers(declared: Path) -> None:
+    """Between a client and a server of the official package."""
+    through = answers((*proxy("--tools", declared, regime="clean"), *OFFICIAL), CALLS)
+    assert through == answers(OFFICIAL, CALLS)
 
 
 def test_without_noise_every_line_but_the_list_of_tools_is_the_servers_to_the_byte(declared: Path) -> None:
-    asked = [
-        *made(CALLS),
-        {"jsonrpc": "2.0", "id": "x", "method": "ping"},
-        {"jsonrpc": "2.0", "id": 99, "method": "no"},
-    ]
-
-    def said(command: tuple[str, ...]) -> list[bytes]:
-        got = []
-        with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=CHECKOUT
-        ) as process:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            for message in [GREETING[0], *asked]:
-                process.stdin.write(json.dumps(message).encode() + b"\n")
-                process.stdin.flush()
-                got.append(process.stdout.readline())
-            process.stdin.close()
-        return got
-
-    assert said((*proxy("--tools", declared, regime="clean"), *OFFICIAL)) == said(OFFICIAL)
+    others = [{"jsonrpc": "2.0", "id": "x", "method": "ping"}, {"jsonrpc": "2.0", "id": 99, "method": "no"}]
+    asked = (*made(CALLS), *others)
+    _, through, _ = spoken((*proxy("--tools", declared, regime="clean"), *NOTES), *asked)
+    # Calls wait for one another, and nothing else for them.
+    assert sorted(through) == sorted(spoken(NOTES, *asked)[1])
 
 
 def test_two_clients_that_ask_the_same_in_another_order_meet_the_same_fates(tmp_path, declared) -> None:
@@ -187,11 +196,6 @@ def test_a_declared_tool_that_the_server_lacks_is_refused(tmp_path: Path) -> Non
     assert (code, "shaw missing" in err, "shaw missing" in answer["error"]["message"]) == (2, True, True)
 
 
-def test_without_a_confirmed_declaration_nothing_starts() -> None:
-    refused = run("noise", "mcp", "--regime", "clean", "--schedule", "0", "--", "nothing")
-    refused.refused(2, "have to be confirmed", "toolkit noise propose")
-
-
 @pytest.mark.parametrize(
     ("how", "says"),
     [
@@ -239,11 +243,11 @@ def test_what_does_no_harm_passes(how: str) -> None:
     assert "Traceback" not in err
 
 
-def test_an_answer_of_fifty_mebibytes_passes_and_is_recorded(tmp_path: Path) -> None:
+def test_an_answer_of_mebibytes_passes_and_is_recorded(tmp_path: Path) -> None:
     record = tmp_path / "calls.jsonl"
-    code, (answer,), err = dialogue(hostile("mebibytes:50", "--record", record), call())
+    code, (answer,), err = dialogue(hostile("mebibytes:9", "--record", record), call())
     assert (code, err) == (0, "")
-    assert answer["result"]["content"][0]["text"] == "x" * (50 << 20)
+    assert answer["result"]["content"][0]["text"] == "x" * (9 << 20)
     assert run("noise", "replay", record, "--json").json()["calls"] == 1
 
 
@@ -305,15 +309,8 @@ def test_a_call_that_was_made_and_cancelled_is_no_longer_waited_for() -> None:
     cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
     wait = {"name": "wait"}
     command = hostile("is silent", "--timeout", "20")
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=CHECKOUT) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        for message in [*GREETING, call(0, wait)]:
-            process.stdin.write(json.dumps(message).encode() + b"\n")
-        process.stdin.flush()
-        for _ in range(2):  # from here on a call is made at once
-            process.stdout.readline()
-        rest = b"".join(json.dumps(each).encode() + b"\n" for each in (call(1), cancel, call(2, wait)))
+    rest = b"".join(json.dumps(each).encode() + b"\n" for each in (call(1), cancel, call(2, wait)))
+    with running(command, call(0, wait), answered=2) as process:  # from here on a call is made at once
         answers = process.communicate(rest, timeout=15)[0].splitlines()
     assert [json.loads(line)["id"] for line in answers] == [2]
 
@@ -324,11 +321,6 @@ def test_half_a_character_is_the_servers_to_refuse(declared: Path) -> None:
     assert (code, [each["id"] for each in got], "Traceback" in err) == (0, [1], False)
 
 
-def test_a_server_that_cannot_be_started_is_said() -> None:
-    code, got, err = dialogue((*proxy("--proposed"), "/no/such/program"))
-    assert (code, got, err.count("error: the server cannot be started")) == (3, [], 1)
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_proxy_that_is_stopped_leaves_a_record_that_can_be_replayed(tmp_path, declared, number) -> None:
     record = tmp_path / "calls.jsonl"
@@ -337,14 +329,7 @@ def test_a_proxy_that_is_stopped_leaves_a_record_that_can_be_replayed(tmp_path, 
         "os.execv(sys.argv[1], sys.argv[1:])"
     )
     command = (sys.executable, "-c", heeding, *proxy("--tools", declared, "--record", record), *NOTES)
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=CHECKOUT) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        for message in (*GREETING, *made(CALLS)):
-            process.stdin.write(json.dumps(message).encode() + b"\n")
-        process.stdin.flush()
-        for _ in [GREETING[0], *CALLS]:
-            process.stdout.readline()
+    with running(command, *made(CALLS), answered=1 + len(CALLS)) as process:
         process.send_signal(number)
         assert process.wait(30) == (-9 if number == signal.SIGKILL else 130)
     replayed = run("noise", "replay", record, "--json").json()
@@ -354,3 +339,99 @@ def test_a_proxy_that_is_stopped_leaves_a_record_that_can_be_replayed(tmp_path, 
     record.write_bytes(record.read_bytes()[:-25])
     again = run("noise", "replay", record)
     assert (again.code, again.err.count("the proxy was killed, half a line is dropped")) == (0, 1)
+
+
+PATHS = {
+    "/notes/{note}": {"get": {"operationId": "note"}, "put": {"operationId": "put_note"}},
+    "/all": {"post": {}},
+}
+CLEAN = ("--regime", "clean", "--schedule", "0")
+DOCUMENT = {"openapi": "3.0.0", "info": {"title": "notes"}, "paths": PATHS}
+
+
+@pytest.mark.parametrize("suffix", ["json", "yaml"])
+def test_an_interface_becomes_a_declaration(tmp_path: Path, suffix: str) -> None:
+    source, tools = tmp_path / f"interface.{suffix}", tmp_path / "tools.toml"
+    text = json.dumps(DOCUMENT)
+    if suffix == "yaml":
+        import yaml
+
+        text = yaml.safe_dump(DOCUMENT)
+    source.write_text(text)
+    written = run("noise", "propose", "--openapi", source).out
+    assert written.count("# unsure: ") == 2
+    tools.write_text(written)
+    document = run("noise", "propose", "--openapi", source, "--json").json()
+    assert document["declaration"] == read_declaration(tools).document()
+    assert list(document["unsure"]) == ["post_all"]
+
+
+def test_a_server_becomes_a_declaration(tmp_path: Path) -> None:
+    tools = tmp_path / "tools.toml"
+    tools.write_text(run("noise", "propose", "--", *OFFICIAL).out)
+    kinds = {name: (tool.kind, tool.resource) for name, tool in read_declaration(tools).tools.items()}
+    assert kinds == {
+        "show": ("read", "name"),
+        "names": ("list", None),
+        "list_lines": ("read", "name"),
+        "put": ("write", "name"),
+        "lose": ("write", "name"),
+        "wait": ("control", None),
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("propose",), 2, "name one source of tools"),
+        (("propose", "--openapi", "x.json", "--", "y"), 2, "name one source of tools"),
+        (("propose", "--openapi", "/no/such/file"), 3, "cannot be read"),
+        (("propose", "--", "/no/such/program"), 3, "the server cannot be started"),
+        (("propose", "--timeout", "0.1", "--", "sleep", "9"), 3, "no answer in 0.1 s"),
+        (("propose", "--", "false"), 3, "the server ended (exit status 1)"),
+        (("propose", "--", *HOSTILE, "pages"), 2, "there is no tool to declare"),
+        (("mcp", *CLEAN, "--", "x"), 2, "have to be confirmed"),
+        (("mcp", *CLEAN, "--proposed", "--", "/no/such/program"), 3, "the server cannot be started"),
+        (("mcp", "--regime", "x", "--schedule", "0", "--proposed", "--", "x"), 2, "--regime"),
+        (("mcp", "--regime", "clean", "--schedule", "-1", "--proposed", "--", "x"), 2, "no whole number"),
+        (("mcp", *CLEAN, "--tools", "/no/such/file", "--", "x"), 3, "cannot be read"),
+        (("replay", "/no/such/file"), 3, "cannot be read"),
+    ],
+    ids=range(13),
+)
+def test_what_cannot_be_done_is_said(arguments, code, says) -> None:
+    run("noise", *arguments).refused(code, says)
+
+
+@pytest.mark.parametrize("text", ["{", "- 1", "a: [", "openapi: 4"])
+def test_what_is_no_interface_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "interface.yaml"
+    path.write_text(text)
+    run("noise", "propose", "--openapi", path).refused(4)
+
+
+def test_a_record_is_replayed_on_a_fresh_server_call_by_call(declared: Path, tmp_path: Path) -> None:
+    record = tmp_path / "calls.jsonl"
+    calls = [
+        ("put", {"name": "a", "text": "new"}),
+        ("show", {"name": "a"}),
+        ("names", {}),
+        ("wait", {"seconds": 9}),
+    ]
+    dialogue((*proxy("--tools", declared, "--record", record), *NOTES), *made(calls * 3))
+    assert run("noise", "replay", record, "--", *NOTES).out.endswith("0 of 12 calls are answered otherwise\n")
+    # A server that knows of no note is another.
+    other = run("noise", "replay", record, "--json", "--", *HOSTILE, "fine")
+    differences = other.json()["differences"]
+    assert other.code == 1
+    assert {each["tool"] for each in differences} == {"put", "show", "names"}
+    assert all(each["found"]["result"]["content"][0]["text"] == "fine" for each in differences)
+    shown = run("noise", "replay", record, "--", *HOSTILE, "fine")
+    assert (shown.code, "call 0, put: answered otherwise" in shown.out) == (1, True)
+
+
+def test_a_changed_record_ends_with_the_line_that_differs(declared: Path, tmp_path: Path) -> None:
+    record = tmp_path / "calls.jsonl"
+    dialogue((*proxy("--tools", declared, "--record", record), *NOTES), *made(SHOWN[:1]))
+    record.write_text(record.read_text().replace('"key": ["a", 0]', '"key": ["a", 1]'))
+    run("noise", "replay", record).refused(1, "another key", f"{record}, line 2")
