@@ -1,8 +1,10 @@
 """Groups of TRL's own trainer: which rollouts share a schedule, and what of them is recorded."""
 
 import runpy
+import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,6 +29,7 @@ from toolkit.seeds import Stream  # noqa: E402
 
 EXAMPLES = CHECKOUT / "examples" / "pairing"
 G = 4
+SHOWN = [("show", {"path": path}) for path in "abcdefgh"]
 
 
 class Files:
@@ -72,21 +75,19 @@ def model(tokenizer: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     return saved(tmp_path_factory.mktemp("model"), tokenizer)
 
 
-@pytest.fixture
-def says(tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Return what makes a trainer's model say the same calls in every rollout's first turn, and no more."""
+@contextmanager
+def saying(tokenizer: Any, *calls: tuple[str, dict[str, Any]]) -> Iterator[None]:
+    """Have trainers' models say the same calls in every rollout's first turn, and no more."""
+    first, last = turn_tokens(tokenizer, *calls), turn_tokens(tokenizer, text="done")
+    answer = tokenizer.convert_tokens_to_ids("<tool>")
 
-    def said(*calls: tuple[str, dict[str, Any]]) -> None:
-        first, last = turn_tokens(tokenizer, *calls), turn_tokens(tokenizer, text="done")
-        answer = tokenizer.convert_tokens_to_ids("<tool>")
+    def turn(_: Any, prompts: list[list[int]], *__: Any, **___: Any) -> tuple[list[list[int]], None]:
+        return [list(last if answer in prompt else first) for prompt in prompts], None
 
-        def turn(_: Any, prompts: list[list[int]], *__: Any, **___: Any) -> tuple[list[list[int]], None]:
-            return [list(last if answer in prompt else first) for prompt in prompts], None
-
-        monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
-        monkeypatch.setattr(GRPOTrainer, "_generate_single_turn", turn)
-
-    return said
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
+        patch.setattr(GRPOTrainer, "_generate_single_turn", turn)
+        yield
 
 
 def trainer(
@@ -123,75 +124,75 @@ def expected(design: str, group: Group, seed: int) -> list[str]:
     return [str(first if design == "paired" else slot_seed(first, slot)) for slot in range(G)]
 
 
-@pytest.mark.parametrize("design", ["paired", "independent"])
-def test_two_steps_are_recorded_and_verified(design, model, tmp_path, says) -> None:
-    says(*[("show", {"path": path}) for path in "abcdefgh"])
-    record = tmp_path / "groups.jsonl"
-    noise = paired(Files, design=design, regime="faults_p025", seed=7, record=record, task="name")
-    made = trainer(model, tmp_path, noise, ["x", "y"])
-    made.train()
-    groups = read(record)
-    assert [(group.step, group.task, group.repeat) for group in groups] == [
-        (step, name, 0) for step in (1, 2) for name in "xy"
-    ]
-    for group in groups:
-        assert group.schedule_seeds == expected(design, group, 7)
-        # All rollouts make the same calls: under one schedule all or none of them meet a fault.
-        assert design == "independent" or group.exposed in (0, G)
-    assert [group.true_outcomes for group in groups[:2]] == [[0, 0.5, 1, 0], [0.5, 1, 0, 0.5]]
-    assert verify(record).groups == 4
+def trained(folder: Path, tokenizer: Any, model: str, every: int = 3, **resumed: Any) -> list[bytes]:
+    """Train four steps in the independent design; return the lines of the record."""
+    record = folder / "groups.jsonl"
+    noise = paired(Files, design="independent", regime="faults_p025", seed=7, record=record, task="name")
+    with saying(tokenizer, *SHOWN):
+        made = trainer(model, folder, noise, ["x", "y"], every, max_steps=4, save_steps=2)
+        made.train(**resumed)
     assert made.environments[0].shown  # the calls reached the tools
+    return record.read_bytes().splitlines()
 
 
-def test_batches_steps_and_repeated_prompts_keep_their_groups(model, tmp_path, says) -> None:
+@pytest.fixture(scope="module")
+def whole(tokenizer: Any, model: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run, with its record and checkpoints."""
+    folder = tmp_path_factory.mktemp("whole")
+    trained(folder, tokenizer, model)
+    return folder
+
+
+def test_every_step_is_recorded_and_verified(whole: Path) -> None:
+    groups = read(whole / "groups.jsonl")
+    assert [group.place for group in groups] == [(step, name, 0) for step in (1, 2, 3, 4) for name in "xy"]
+    assert [group.schedule_seeds for group in groups] == [expected("independent", g, 7) for g in groups]
+    assert [group.true_outcomes for group in groups[:2]] == [[0, 0.5, 1, 0], [0.5, 1, 0, 0.5]]
+    assert verify(whole / "groups.jsonl").groups == 8
+
+
+def test_a_run_goes_on_from_a_checkpoint(whole: Path, tokenizer: Any, model: str, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(whole, tmp_path / "run"))
+    lines = (folder / "groups.jsonl").read_bytes().splitlines()
+    (folder / "groups.jsonl").write_bytes(b"\n".join(lines)[:-100])
+    again = trained(folder, tokenizer, model, 2, resume_from_checkpoint=str(folder / "checkpoint-2"))
+    assert again[:4] == lines[:4]
+    assert [group.true_outcomes for group in read(folder / "groups.jsonl")[4:]] == [[0, 0.5, 0, 0.5]] * 4
+    assert verify(folder / "groups.jsonl").steps == 4
+
+
+def test_batches_steps_and_repeated_prompts_keep_their_groups(tokenizer, model, tmp_path) -> None:
     """Accumulation, several iterations on a batch, and a prompt that a step has twice."""
-    says(("show", {"path": "a"}))
-    record = tmp_path / "groups.jsonl"
-    noise = paired(Files, design="paired", regime="flips_q010", seed=1, record=record)
-    trainer(
-        model,
-        tmp_path,
-        noise,
-        ["x", "x", "y", "x"],
-        per_device_train_batch_size=G,
-        gradient_accumulation_steps=4,
-        steps_per_generation=2,
-        max_steps=2,
-    ).train()
+    several = {"gradient_accumulation_steps": 4, "steps_per_generation": 2}
+    runs = {
+        "batches": (["x", "x", "y", "x"], {"per_device_train_batch_size": G, **several}),
+        "iterations": (["x", "y"], {"num_iterations": 2, "max_steps": 4}),
+    }
+    found = {}
+    for name, (prompts, changed) in runs.items():
+        record = tmp_path / f"{name}.jsonl"
+        noise = paired(Files, design="paired", regime="faults_p025", seed=1, record=record)
+        with saying(tokenizer, *SHOWN):
+            trainer(model, tmp_path, noise, prompts, **changed).train()
+        found[name] = read(record)
+        assert verify(record).groups == len(found[name])
+        for group in found[name]:
+            assert group.schedule_seeds == expected("paired", group, 1)
+            # All rollouts make the same calls: under one schedule all or none of them meet a fault.
+            assert group.exposed in (0, G)
     x, y = (digest([{"content": name, "role": "user"}]) for name in "xy")
-    steps = {step: [(g.task, g.repeat) for g in read(record) if g.step == step] for step in (1, 2)}
-    assert steps == {step: [(x, 0), (x, 1), (y, 0), (x, 2)] for step in (1, 2)}
-    assert verify(record).groups == 8
-    several = tmp_path / "several.jsonl"
-    noise = paired(Files, design="paired", regime="flips_q010", seed=1, record=several)
-    trainer(model, tmp_path, noise, ["x", "y"], num_iterations=2, max_steps=4).train()
-    assert [(group.step, group.task) for group in read(several)] == [(1, x), (1, y), (3, x), (3, y)]
+    assert [group.place for group in found["batches"]] == [
+        (step, *place) for step in (1, 2) for place in ((x, 0), (x, 1), (y, 0), (x, 2))
+    ]
+    assert [group.place for group in found["iterations"]] == [(1, x, 0), (1, y, 0), (3, x, 0), (3, y, 0)]
 
 
-def test_a_run_goes_on_from_a_checkpoint(model: str, tmp_path: Path, says: Callable[..., None]) -> None:
-    says(("show", {"path": "a"}))
-    record = tmp_path / "groups.jsonl"
-
-    def run(every: int, **resumed: Any) -> list[bytes]:
-        noise = paired(Files, design="independent", regime="faults_p025", seed=1, record=record)
-        trainer(model, tmp_path, noise, ["x", "y"], every, max_steps=4, save_steps=2).train(**resumed)
-        return record.read_bytes().splitlines()
-
-    whole = run(3)
-    record.write_bytes(b"\n".join(whole)[:-100])
-    again = run(2, resume_from_checkpoint=str(tmp_path / "checkpoint-2"))
-    assert again[:4] == whole[:4]
-    assert [group.true_outcomes for group in read(record)[4:]] == [[0, 0.5, 0, 0.5]] * 4
-    assert verify(record).steps == 4
-
-
-@pytest.mark.parametrize("design", ["paired", "independent"])
-def test_the_example_trains(design: str, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_trains(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the model says is its own."""
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(EXAMPLES))
-    monkeypatch.setattr(sys, "argv", ["with_trl.py", design, model])
+    monkeypatch.setattr(sys, "argv", ["with_trl.py", "paired", model])
     runpy.run_path(str(EXAMPLES / "with_trl.py"))
     assert verify(tmp_path / "groups.jsonl")[:3] == (4, 16, 2)
 
@@ -203,6 +204,15 @@ def stepping(noise: Paired, size: int = G, **process: int) -> Callable[[int], No
     return lambda step: noise.on_step_begin(said, SimpleNamespace(global_step=step - 1), None)
 
 
+def begun(noise: Paired, names: Iterable[str]) -> list[Any]:
+    """Return environments that were reset, each with the name of its task."""
+    names = list(names)
+    environments = [noise() for _ in names]
+    for environment, name in zip(environments, names, strict=True):
+        environment.reset(name=name)
+    return environments
+
+
 @pytest.mark.parametrize("design", ["paired", "independent"])
 def test_whatever_order_environments_are_reset_in(design: Any) -> None:
     """A group's rollouts have its slots, and meet what they meet in any other order."""
@@ -210,12 +220,9 @@ def test_whatever_order_environments_are_reset_in(design: Any) -> None:
         noise = paired(Files, design=design, regime="faults_p025", seed=seed, task="name")
         rows = Stream(seed).shuffled([*"xyx"] * G)
         begin = stepping(noise)
-        environments = []
         for step in (1, 2):
             begin(step)
-            environments = [noise() for _ in rows]
-            for environment, name in zip(environments, rows, strict=True):
-                environment.reset(name=name)
+            environments = begun(noise, rows)
         met = sorted((e._place.task, e._place.repeat, e._slot, e._seed) for e in environments)
         for at, (name, repeat) in enumerate([("x", 0), ("x", 1), ("y", 0)]):
             first = row(seed, 2, name, repeat)
@@ -226,9 +233,7 @@ def test_whatever_order_environments_are_reset_in(design: Any) -> None:
 def test_rollouts_that_are_compared_and_are_no_group_stop_the_run() -> None:
     noise = paired(Files, design="paired", regime="clean", seed=0, task="name")
     stepping(noise, size=2)(1)
-    environments = [noise() for _ in range(4)]
-    for environment, name in zip(environments, "xyxy", strict=True):
-        environment.reset(name=name)
+    environments = begun(noise, "xyxy")
     reward = noise.observed(lambda environments, **_: [1.0] * len(environments))
     with pytest.raises(DamagedError, match="not one group"):
         reward(environments=environments)
@@ -241,13 +246,10 @@ def test_rollouts_that_are_compared_and_are_no_group_stop_the_run() -> None:
 def test_processes_of_one_run_share_no_group_and_no_file(tmp_path: Path) -> None:
     places = []
     for process in range(2):
-        noise = paired(
-            Files, design="paired", regime="clean", seed=0, task="name", record=tmp_path / "groups.jsonl"
-        )
+        record = tmp_path / "groups.jsonl"
+        noise = paired(Files, design="paired", regime="clean", seed=0, task="name", record=record)
         stepping(noise, size=2, process_index=process, world_size=2)(1)
-        environments = [noise() for _ in range(4)]
-        for environment in environments:
-            environment.reset(name="x")
+        environments = begun(noise, "xxxx")
         noise.observed(lambda **_: [1.0] * 4)(environments=environments)
         places += [environment._place for environment in environments[::2]]
     assert [place.repeat for place in places] == [0, 2, 1, 3]
@@ -262,9 +264,7 @@ def test_an_evaluation_meets_the_same_schedules_each_time_and_is_not_recorded(tm
     for step in (1, 2):
         begin(step)
         noise.on_step_end(None, None, None)
-        environments = [noise() for _ in range(4)]
-        for environment in environments:
-            environment.reset(name="x")
+        environments = begun(noise, "xxxx")
         noise.observed(lambda **_: [1.0] * 4)(environments=environments)
         noise.on_evaluate(None, None, None)
         met.append([environment._seed for environment in environments])
@@ -299,21 +299,12 @@ def test_a_class_that_grades_itself_is_observed(tmp_path: Path) -> None:
             """Return the reward."""
             return 1.0
 
-    noise = paired(
-        Graded,
-        design="independent",
-        regime="flips_q010",
-        seed=0,
-        task="name",
-        record=tmp_path / "groups.jsonl",
-    )
+    record = tmp_path / "groups.jsonl"
+    noise = paired(Graded, design="independent", regime="flips_q010", seed=0, task="name", record=record)
     stepping(noise, size=40)(1)
-    environments = [noise() for _ in range(40)]
-    for environment in environments:
-        environment.reset(name="x")
-    rewards = [environment.get_reward() for environment in environments]
+    rewards = [environment.get_reward() for environment in begun(noise, "x" * 40)]
     assert 0 < rewards.count(0.0) < 20
-    [group] = read(tmp_path / "groups.jsonl")
+    [group] = read(record)
     assert (group.true_outcomes, group.observed_rewards, group.spurious) == ([1.0] * 40, rewards, True)
 
 
