@@ -76,16 +76,58 @@ def change(published: Study) -> Change:
     return changed
 
 
-def near(expected: float | list[float], digits: int) -> Any:
-    return pytest.approx(expected, abs=0.5 * 10**-digits + 1e-12)
-
-
 # ------------------------------------------------------------------------------------------------- counts
 
 
 def test_every_finding_of_the_published_study_is_computed(found: Found) -> None:
     assert [(name, finding.status) for name, finding in found.items()] == [(n, "computed") for n in FINDINGS]
-    assert found["counts"].numbers["equations_broken"] == 0
+
+
+def ends(values: list[float]) -> list[float]:
+    return [min(values), max(values)]
+
+
+# Finding and number → what is known of it, and to how many digits.
+KNOWN: dict[tuple[str, str], tuple[Any, int]] = {
+    ("counts", "equations_broken"): (0, 0),
+    ("counts", "reference_auc_exact"): (0.8625, 9),
+    ("counts", "reference_auc_from_percentages"): (0.8622, 4),
+    ("task_share", "within_share_of_pure_noise"): (0.882, 3),
+    ("task_share", "within_share_independent"): ([0.874, 0.882], 3),
+    # The notes' upper end, 1.21, is cut off rather than rounded.
+    ("noise_floor", "squared_norm_over_floor"): ([1.061, 1.217], 3),
+    ("comparator", "checkpoints_where_independent_is_milder"): (8, 0),
+    ("spurious_by_seed", "expected"): (0.5695, 4),
+    ("spurious_by_seed", "p_value"): (0.023, 3),
+    ("start", "paired_at_step_0"): ([0.570, 0.531, 0.531], 3),
+    ("start", "independent_at_step_0"): ([0.500, 0.531, 0.531], 3),
+    ("start", "contributions_of_step_0"): ([0.007, 0, 0], 3),
+    ("start", "matched_mean"): (0.0346, 4),
+    ("start", "leave_one_seed_out_means"): ([0.0285, 0.0562, 0.0262], 4),
+    ("start", "later_weights"): ([0.125, 0.25, 0.25, 0.25, 0.125], 9),
+    ("start", "meets_mean_and_every_seed"): (["later"], 0),
+    ("few_seeds", "H2a_t_interval"): ([-0.046, 0.120], 3),
+    ("few_seeds", "H3_t_interval"): ([-0.028, 0.136], 3),
+    ("few_seeds", "smallest_sign_flip_p"): (0.25, 9),
+    ("falls", "endpoint_holds_on"): (["A", "B"], 0),
+    ("falls", "all_below_base_holds_on"): (["A", "B"], 0),
+    ("falls", "monotone_holds_on"): ([], 0),
+    ("condition", "groups_left_above_right"): (2, 0),
+    ("condition", "groups"): (512, 0),
+}
+
+
+def test_numbers_are_the_known_ones(found: Found) -> None:
+    for (name, number), (expected, digits) in KNOWN.items():
+        value = found[name].numbers[number]
+        value = ends(value) if isinstance(value, list) and len(value) == 8 else value
+        rounded = pytest.approx(expected, abs=0.5 * 10**-digits + 1e-12) if digits else expected
+        assert value == rounded, (name, number)
+    seeds = found["spurious_by_seed"].numbers
+    assert (round(seeds["rates"][2], 3), round(seeds["standard_errors_from_expected"][2], 2)) == (
+        0.526,
+        -3.06,
+    )
 
 
 def test_a_wrong_count_is_named(change: Change) -> None:
@@ -95,12 +137,6 @@ def test_a_wrong_count_is_named(change: Change) -> None:
     counts = change("groups_summary", one_more)["counts"]
     assert counts.numbers["equations_broken"] == 1
     assert "counts 1 fail: summarized groups of t1-c4-paired-s0" in counts.sentence
-
-
-def test_percentages_would_move_the_reference_auc(found: Found) -> None:
-    numbers = found["counts"].numbers
-    assert numbers["reference_auc_exact"] == 0.8625
-    assert numbers["reference_auc_from_percentages"] == near(0.8622, 4)
 
 
 def test_the_largest_error_of_percentages_is_numpys(found: Found, published: Study) -> None:
@@ -123,9 +159,6 @@ def test_the_largest_error_of_percentages_is_numpys(found: Found, published: Stu
 def test_the_within_task_share_is_that_of_pure_noise(found: Found) -> None:
     numbers = found["task_share"].numbers
     assert numbers["within_share_of_pure_noise"] == pytest.approx((1 - 1 / 8) / (1 - 1 / 128))
-    assert numbers["within_share_of_pure_noise"] == near(0.882, 3)
-    assert min(numbers["within_share_independent"]) == near(0.874, 3)
-    assert max(numbers["within_share_independent"]) == near(0.882, 3)
     shares = numbers["debiased_between_share_paired"] + numbers["debiased_between_share_independent"]
     assert all(-0.002 < share < 0.01 for share in shares)
 
@@ -144,23 +177,11 @@ def test_debiasing_gives_back_a_known_task_share(task_variance: float) -> None:
     assert share == pytest.approx(task_variance / (1 + task_variance), abs=0.01)
 
 
-def test_mean_gradients_are_near_their_noise_floor(found: Found) -> None:
-    ratios = found["noise_floor"].numbers["squared_norm_over_floor"]
-    assert min(ratios) == near(1.06, 2)
-    # 1.217: the notes' upper end, 1.21, is cut off rather than rounded.
-    assert max(ratios) == near(1.217, 3)
-
-
 def test_the_ratio_of_pure_noise_is_simulated(found: Found) -> None:
     groups = found["noise_floor"].numbers["groups"]
     drawn = np.random.default_rng(8).normal(size=(20_000, groups))
     ratio = (drawn.mean(axis=1) ** 2).mean() / (drawn.var(axis=1).mean() / groups)
     assert found["noise_floor"].numbers["ratio_of_pure_noise"] == pytest.approx(ratio, abs=0.03)
-
-
-def test_the_comparator_with_replacement_is_milder_everywhere(found: Found) -> None:
-    numbers = found["comparator"].numbers
-    assert numbers["checkpoints_where_independent_is_milder"] == len(numbers["checkpoints"]) == 8
 
 
 def test_collisions_explain_the_contrasts_on_average(found: Found) -> None:
@@ -173,13 +194,6 @@ def test_collisions_explain_the_contrasts_on_average(found: Found) -> None:
 
 
 # -------------------------------------------------------------------------------------------- grader flips
-
-
-def test_seed_two_is_three_standard_errors_low(found: Found) -> None:
-    numbers = found["spurious_by_seed"].numbers
-    assert numbers["rates"][2] == near(0.526, 3)
-    assert numbers["expected"] == near(0.5695, 4)
-    assert numbers["standard_errors_from_expected"][2] == near(-3.06, 2)
 
 
 def test_the_seeds_chi_square_is_scipys(found: Found, published: Study) -> None:
@@ -195,7 +209,6 @@ def test_the_seeds_chi_square_is_scipys(found: Found, published: Study) -> None:
     numbers = found["spurious_by_seed"].numbers
     assert numbers["chi_square"] == pytest.approx(statistic)
     assert numbers["p_value"] == pytest.approx(stats.chi2.sf(statistic, len(rows)))
-    assert numbers["p_value"] == near(0.023, 3)
 
 
 @given(st.floats(0, 500), st.integers(1, 40))
@@ -219,15 +232,6 @@ def test_without_flips_there_is_no_spurious_rate(change: Change) -> None:
 # ------------------------------------------------------------------------------------------ a start unmatched
 
 
-def test_seed_zero_is_unmatched_before_training(found: Found) -> None:
-    numbers = found["start"].numbers
-    assert numbers["paired_at_step_0"] == near([0.570, 0.531, 0.531], 3)
-    assert numbers["independent_at_step_0"] == near([0.500, 0.531, 0.531], 3)
-    assert numbers["contributions_of_step_0"] == near([0.007, 0, 0], 3)
-    assert numbers["matched_mean"] == near(0.0346, 4)
-    assert numbers["leave_one_seed_out_means"] == near([0.0285, 0.0562, 0.0262], 4)
-
-
 def test_the_later_steps_alone_are_numpys(found: Found, published: Study) -> None:
     success = {
         (row["arm"], row["seed"], row["step"]): row["successes"] / row["episodes"]
@@ -240,11 +244,9 @@ def test_the_later_steps_alone_are_numpys(found: Found, published: Study) -> Non
         for s in range(3)
     ]
     assert found["start"].numbers["later_differences"] == pytest.approx(areas)
-    assert found["start"].numbers["later_weights"] == [0.125, 0.25, 0.25, 0.25, 0.125]
 
 
 def test_only_the_later_steps_alone_would_meet_the_rule(found: Found) -> None:
-    assert found["start"].numbers["meets_mean_and_every_seed"] == ["later"]
     assert "only the reading 'later' would turn that" in found["start"].sentence
 
 
@@ -256,13 +258,11 @@ def test_the_threshold_is_the_registered_one() -> None:
 # ----------------------------------------------------------------------------------------------- few seeds
 
 
-@pytest.mark.parametrize(("rule", "ends"), [("H2a", [-0.046, 0.120]), ("H3", [-0.028, 0.136])])
-def test_t_intervals_are_scipys_and_hold_zero(found: Found, rule: str, ends: list[float]) -> None:
+@pytest.mark.parametrize("rule", ["H2a", "H3"])
+def test_t_intervals_are_scipys(found: Found, rule: str) -> None:
     numbers = found["few_seeds"].numbers
     interval = stats.ttest_1samp(numbers[f"{rule}_differences"], 0).confidence_interval(0.95)
     assert numbers[f"{rule}_t_interval"] == pytest.approx(list(interval))
-    assert numbers[f"{rule}_t_interval"] == near(ends, 3)
-    assert numbers["smallest_sign_flip_p"] == 0.25
 
 
 def test_what_three_seeds_could_detect_is_the_t_tests_effect(found: Found) -> None:
@@ -283,23 +283,11 @@ def test_arms_without_the_same_seeds_are_not_compared(published: Study) -> None:
 # ------------------------------------------------------------------------------------------ falls, condition
 
 
-@pytest.mark.parametrize(
-    ("reading", "where"), [("endpoint", ["A", "B"]), ("all_below_base", ["A", "B"]), ("monotone", [])]
-)
-def test_a_ratio_falls_or_not_by_its_reading(found: Found, reading: str, where: list[str]) -> None:
-    assert found["falls"].numbers[f"{reading}_holds_on"] == where
-
-
 def test_readings_of_a_steady_fall_agree(change: Change) -> None:
     found = change(
         "probe", lambda row: row | {"trace_paired": 2.0 - row["step"] / 100, "trace_independent": 1.0}
     )
     assert "All readings agree" in found["falls"].sentence
-
-
-def test_two_single_groups_reverse_the_condition(found: Found) -> None:
-    numbers = found["condition"].numbers
-    assert (numbers["groups_left_above_right"], numbers["groups"]) == (2, 512)
 
 
 def test_ties_are_the_groups_with_one_success_or_none(found: Found, published: Study) -> None:

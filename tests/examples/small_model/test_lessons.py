@@ -2,12 +2,16 @@
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jinja2 import Environment
 from small_model import teaching
 from small_model.lessons import (
     NEAR,
@@ -15,35 +19,37 @@ from small_model.lessons import (
     conversation,
     copying_batch,
     drill_batch,
-    drills_of,
     lesson_batch,
     render,
     sample_conversations,
     sums_batch,
-    with_strangers,
 )
+from small_model.softening import demonstrations
 from small_model.teaching import Phase, Taught, warm_start
+from small_model.template import CHAT_TEMPLATE
+from small_model.thoughts import worked_out
 from small_model.untrained import make_tokenizer
 
 from tests.unit.stack import require_trainer
 from toolkit.errors import UsageError
-from toolkit.lab.policies.language_model.conversation import tool_call
+from toolkit.lab.backoffice.tools import TOOLS
+from toolkit.lab.episodes.agents import AGENTS, watched_careless
+from toolkit.lab.episodes.brief import read_prompt
+from toolkit.lab.episodes.episode import play
+from toolkit.lab.policies.language_model.conversation import as_text
 from toolkit.lab.policies.language_model.loading import load_model
-from toolkit.lab.tasks.pools import load_task
+from toolkit.lab.tasks.pools import load_task, positions
 from toolkit.noise.regimes import REGIMES
-from toolkit.seeds import Stream
 
 SEED = 5
+FAULTS = REGIMES["faults_p025"]
+TEMPLATE = Environment(autoescape=False).from_string(CHAT_TEMPLATE)  # noqa: S701 - no page
 
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
     require_trainer()
-    from jinja2 import Environment
-    from small_model.template import CHAT_TEMPLATE
-
-    template = Environment(autoescape=False).from_string(CHAT_TEMPLATE)  # noqa: S701 - no page
-    return make_tokenizer(template.render(messages=m) for m in sample_conversations(SEED, 60))
+    return make_tokenizer(TEMPLATE.render(messages=m) for m in sample_conversations(SEED, 60))
 
 
 @pytest.mark.parametrize(
@@ -91,54 +97,9 @@ def test_a_call_that_was_written_is_read_as_it_was_meant(tokenizer: Any) -> None
         assert {name: str(value) for name, value in call["function"]["arguments"].items()} == said
 
 
-def _said(tokenizer: Any, tokens: list[int], weights: list[float]) -> Iterator[str]:
-    """Yield each text that has full weight, or more."""
-    part: list[int] = []
-    for token, weight in zip(tokens, weights, strict=True):
-        if weight >= 1:
-            part.append(token)
-        elif part:
-            yield tokenizer.decode(part)
-            part = []
-    yield tokenizer.decode(part)
-
-
-def test_a_lesson_weighs_what_the_model_says_and_hardly_what_it_reads(tokenizer: Any) -> None:
-    for lesson in lesson_batch(tokenizer, SEED, 0, (2,)):
-        turns = list(_said(tokenizer, *lesson))
-        assert all("<call>" in turn and turn.endswith("<end>") for turn in turns)
-        assert turns[-1].endswith("<call>finish<end>")
-        text = tokenizer.decode(lesson.tokens)
-        assert text.count("<assistant>") == len(turns)
-        assert set(lesson.weights) == {0.05, 1.0, 4.0}
-
-
-def test_what_is_chosen_weighs_most(tokenizer: Any) -> None:
-    for tokens, weights in lesson_batch(tokenizer, SEED, 0, (1,)):
-        values = "".join(re.findall(r"<is>([^<]*<(?:arg|end)>)", tokenizer.decode(tokens)))
-        tools = "".join(re.findall(r"<call>(\w+<(?:arg|end)>)", tokenizer.decode(tokens)))
-        chosen = [
-            (before, token)
-            for before, token, weight in zip(tokens, tokens[1:], weights[1:], strict=False)
-            if weight == 4.0
-        ]
-        start = tokenizer.convert_tokens_to_ids("<assistant>")
-        firsts = [token for before, token in chosen if before == start]
-        assert len(firsts) == tokens.count(start)
-        others = "".join(tokenizer.decode([token]) for before, token in chosen if before != start)
-        assert sorted(others) == sorted(values + tools)
-
-
 def test_lessons_are_of_tasks_that_no_pool_has() -> None:
     prompts = {load_task(f"train:{number}").prompt for number in range(300)}
     assert not prompts & {talk[0]["content"] for talk in sample_conversations(SEED, 50)}
-
-
-def test_a_batch_is_a_function_of_its_number(tokenizer: Any) -> None:
-    assert lesson_batch(tokenizer, SEED, 3, (1,)) == lesson_batch(tokenizer, SEED, 3, (1,))
-    together = [lesson for number in range(4) for lesson in lesson_batch(tokenizer, SEED, number, (1,))]
-    assert len({tuple(lesson.tokens) for lesson in together}) == len(together) == 4 * 12
-    assert lesson_batch(tokenizer, SEED + 1, 3, (1,)) != lesson_batch(tokenizer, SEED, 3, (1,))
 
 
 def test_in_a_lesson_of_copying_what_has_weight_can_be_known(tokenizer: Any) -> None:
@@ -150,93 +111,111 @@ def test_in_a_lesson_of_copying_what_has_weight_can_be_known(tokenizer: Any) -> 
             assert not weight or token in seen
 
 
-def _call(name: str, **arguments: Any) -> dict[str, Any]:
-    return {"role": "assistant", "content": "", "tool_calls": [tool_call("0", name, arguments)]}
+@cache
+def played(regime: str) -> list[Any]:
+    """Return the first tasks of the training pool as conversations."""
+    return [conversation(load_task(f"train:{number}"), REGIMES[regime], number) for number in range(60)]
 
 
-def _answer(content: str) -> dict[str, Any]:
-    return {"role": "tool", "name": "", "content": content}
+# What `small` and `small-soft` were taught, to the last token: as it would be taught again.
+TAUGHT: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "conversations": ("0cac73aa47e103e6", lambda _: sample_conversations(SEED, 60)),
+    "clean tasks": ("aef29c20abb96773", lambda _: played("clean")),
+    "tasks under faults": ("52b6527937f02e0e", lambda _: played("faults_p025")),
+    "lessons": (
+        "6258b9ce5d9c8bfa",
+        lambda it: [lesson_batch(it, SEED, 0, (1,)), lesson_batch(it, SEED, 4, (1, 2), strange=True)],
+    ),
+    "copying": ("7a81271a9a9707d8", lambda it: [copying_batch(it, SEED, at) for at in (1, PLAIN, NEAR)]),
+    "sums": ("992167e87ab6cb74", lambda it: sums_batch(it, SEED, 0)),
+    "softening": ("bd0465a01c231608", lambda _: [demonstrations(0, number) for number in range(3)]),
+    "drills": ("388155e38755d970", lambda it: [drill_batch(it, SEED, at, strange=True) for at in range(2)]),
+}
 
 
-def test_a_drill_is_a_call_with_what_its_arguments_were_read_from() -> None:
-    prompt = {"role": "user", "content": "Send all of O-7 from Brno by express. It cost $12.50."}
-    look, stock = _call("get_order", order_id="O-7"), _call("check_inventory", product_id="P-1")
-    order, shelf = (
-        _answer("order O-7 product P-1 quantity 2 pick_list PL-7-2"),
-        _answer("product P-1 Riga 10"),
-    )
-    reserve = _call("reserve_stock", order_id="O-7", product_id="P-1", quantity=10, warehouse="Brno")
-    ship = _call("schedule_shipment", order_id="O-7", pick_list="PL-7-2", service="express")
-    refund, finish = _call("issue_refund", amount_cents=1250), _call("finish")
-    done = _answer("revision 1")
-    talk = [prompt, look, order, stock, shelf, reserve, done, ship, done, refund, done, finish]
-    assert drills_of(talk) == [
-        [prompt, look],
-        [prompt, look, order, stock],
-        [prompt, stock, shelf, reserve],
-        [prompt, look, order, ship],
-        [prompt, refund],
-    ]
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "drills")) for name in TAUGHT]
+)
+def test_what_was_taught_is_what_would_be_taught_again(tokenizer: Any, name: str) -> None:
+    expected, made = TAUGHT[name]
+    assert sha256(json.dumps(made(tokenizer)).encode()).hexdigest()[:16] == expected
 
 
-@pytest.mark.slow
-def test_a_drill_tells_no_tool_and_half_of_them_are_about_shipping(tokenizer: Any) -> None:
-    drills = [drill for number in range(16) for drill in drill_batch(tokenizer, SEED, number)]
-    tools: Counter[str] = Counter()
-    for tokens, weights in drills:
-        said = list(_said(tokenizer, tokens, weights))
-        before, call = tokenizer.decode(tokens).rsplit("<assistant>", 1)[1].split("<call>")
-        assert said[0] == before + "<call>"
-        tool, arguments = call.split("<is>", 1)
-        assert "".join(said[1].split()) == "".join(arguments.split())
-        tools[tool.split("<arg>")[0]] += 1
-    assert len(tools) >= 10
-    assert tools.pop("schedule_shipment") == pytest.approx(len(drills) / 2, rel=0.25)
-    assert max(tools.values()) < 3 * tools.total() / len(tools)
+def test_another_seed_teaches_something_else(tokenizer: Any) -> None:
+    assert lesson_batch(tokenizer, SEED + 1, 3, (1,)) != lesson_batch(tokenizer, SEED, 3, (1,))
+    assert sums_batch(tokenizer, SEED, 0) != sums_batch(tokenizer, SEED, 1)
+    assert demonstrations(1, 3) != demonstrations(0, 3)
 
 
-def test_strangers_have_one_name_each_wherever_they_are_written() -> None:
-    prompt = "ada.costa15@mail.example about Ada Costa and Bea Falk"
-    answer = '{"name": "Ada Costa", "email": "ada.costa15@mail.example", "other": "bea.falk3@post.example"}'
-    talk = [
-        {"role": "user", "content": prompt},
-        _call("search_customers", query="Ada Costa"),
-        _answer(answer),
-    ]
-    changed = with_strangers(talk, Stream(1))
-    assert changed == with_strangers(talk, Stream(1))
-    assert changed != with_strangers(talk, Stream(2))
-    stranger = changed[1]["tool_calls"][0]["function"]["arguments"]["query"].removeprefix("Ada ")
-    other = changed[0]["content"].partition("Bea ")[2]
-    assert len({stranger, other, "Costa", "Falk"}) == 4
-    text = json.dumps(talk)
-    for old, new in (("Costa", stranger), ("Falk", other)):
-        text = text.replace(old, new).replace(old.lower(), new.lower())
-    assert json.loads(text) == changed
+def read(text: str, role: str = "user") -> str:
+    """Return a text as the chat template writes it."""
+    written: str = TEMPLATE.render(messages=[{"role": role, "content": text}])
+    return written.removeprefix(f"<{role}> ").removesuffix("<end>")
 
 
-def test_who_gives_an_address_alone_is_a_stranger_too() -> None:
-    (changed,) = with_strangers([_answer("kira.abbott58@inbox.example writes:")], Stream(1))
-    assert "abbott" not in changed["content"]
-    assert changed["content"].startswith("kira.")
-    assert changed["content"].endswith("58@inbox.example writes:")
+@pytest.mark.parametrize("regime", ["clean", "faults_p025"])
+def test_what_is_read_out_stands_word_for_word_in_an_answer(regime: str) -> None:
+    count = 0
+    for talk in filter(None, played(regime)):
+        for at in range(1, len(talk), 2):
+            said = talk[at]["content"].split("\n")[-1]
+            records = said if said.startswith(" C-") else said.rpartition("?")[2] if "?" in said else ""
+            for record in re.findall(r"[CO]-.*?(?= [CO]-|$)", records):
+                count += 1
+                assert any(record in read(answer["content"], "tool") for answer in talk[2:at:2])
+    assert count > 10
 
 
-def test_a_sum_weighs_what_has_to_be_reckoned(tokenizer: Any) -> None:
-    lessons = sums_batch(tokenizer, SEED, 0)
-    assert lessons == sums_batch(tokenizer, SEED, 0) != sums_batch(tokenizer, SEED, 1)
-    for tokens, weights in lessons:
-        given = tokenizer.decode([t for t, weight in zip(tokens, weights, strict=True) if weight == 0])
-        said = tokenizer.decode([t for t, weight in zip(tokens, weights, strict=True) if weight == 1])
-        quantity, cents = map(int, re.findall(r"\d+", given))
-        assert given.endswith(":")
-        assert said.endswith(f"<call>issue_refund<arg>amount_cents<is>{quantity * cents}<end>")
+def test_what_is_said_of_a_line_stands_word_for_word_in_the_task() -> None:
+    for talk in filter(None, played("clean")):
+        task = read(talk[0]["content"])
+        for answer in talk[1::2]:
+            for line in answer["content"].split("\n")[1:-1]:
+                assert f"\n{line}\n" in f"{task}\n"
 
 
-def test_the_point_between_dollars_and_cents_is_not_read(tokenizer: Any) -> None:
-    dollars, cents = (tokenizer.tokenize(f"refund {amount}") for amount in ("12.50", "1250"))
-    assert dollars == cents
-    assert tokenizer.decode(tokenizer("write to a.b@c.example. Version 1.5")["input_ids"]).count(".") == 4
+ORDER = {"order_id": "O-7", "placed_on": "2026-02-21", "products": ["oak desk", "wool rug"]}
+
+
+def test_other_answers_lose_json_s_punctuation_alone() -> None:
+    text = as_text({"order": ORDER, "ok": True, "at": "12:30", "none": None})
+    assert read(text, "tool") == "order O-7 2026-02-21 oak desk wool rug ok true at 12 30 none null"
+
+
+@given(st.integers(2, 9), st.integers(1, 10**7))
+def test_the_last_digits_of_each_product_are_those_of_the_whole(quantity: int, cents: int) -> None:
+    """The pairs are those of the price, from the right."""
+    pairs, products = (worked_out(quantity, cents).split(",")[at::2] for at in (0, 1))
+    assert "".join(reversed(pairs)) == str(cents)
+    assert all(len(pair) == 2 for pair in pairs[:-1])
+    read = products[-1] + "".join(product[-2:] for product in reversed(products[:-1]))
+    assert int(read) == quantity * cents
+
+
+def calls(talk: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    made = [message["tool_calls"][0]["function"] for message in talk if message["role"] == "assistant"]
+    return [(call["name"], call["arguments"]) for call in made]
+
+
+def test_every_task_has_one_request_and_every_call_is_a_tool_s() -> None:
+    talks = [talk for number in range(3) for talk in demonstrations(0, number)]
+    assert {len(read_prompt(talk[0]["content"]).errands) for talk in talks} == {1}
+    assert {name for talk in talks for name, _ in calls(talk)} <= set(TOOLS)
+    assert {calls(talk)[-1][0] for talk in talks} >= {"finish"}
+
+
+def test_a_careless_conversation_is_that_agent_s_episode_whether_it_fails_or_not() -> None:
+    outcomes = set()
+    for number in positions("train", 1)[:20]:
+        task = load_task(f"train:{number}")
+        talk = conversation(task, FAULTS, 7, watched_careless, failed=True)
+        played = play(task, FAULTS, 7, AGENTS["careless"], traced=True)
+        assert talk is not None
+        assert [name for name, _ in calls(talk)] == [call.tool for call in played.trace or ()]
+        kept = conversation(task, FAULTS, 7, watched_careless)
+        assert (kept == talk) is played.true_success
+        outcomes.add(played.true_success)
+    assert outcomes == {True, False}
 
 
 @pytest.fixture

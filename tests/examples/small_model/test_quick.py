@@ -1,17 +1,13 @@
 """Quicker linear attention and decoding, against transformers' own."""
 
-import os
 import runpy
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 from small_model.quick import attend, chunked_delta_rule, quick
 from small_model.untrained import make_model, make_tokenizer
 
-from tests.conftest import CHECKOUT, SMALL_MODEL
+from tests.conftest import SMALL_MODEL
 from tests.unit.stack import require_trainer
 
 
@@ -121,26 +117,3 @@ def test_a_command_and_its_processes_compute_so(monkeypatch: pytest.MonkeyPatch,
         rules.append(theirs.torch_chunk_gated_delta_rule)
         ran["_QUICK"].__exit__(None, None, None)
     assert rules == [ran["chunked_delta_rule"]]
-
-
-@pytest.mark.slow
-def test_processes_that_a_command_starts_compute_so_too(tmp_path: Path) -> None:
-    require_trainer()
-    (tmp_path / "looked.py").write_text(
-        "def look():\n"
-        "    from transformers.models.qwen3_5 import modeling_qwen3_5 as theirs\n"
-        "    return theirs.torch_chunk_gated_delta_rule.__name__\n"
-    )
-    script = (
-        "import multiprocessing, runpy, sys, toolkit.cli.main\n"
-        "from looked import look\n"
-        "def main():\n"
-        "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n"
-        "        print(pool.apply(look))\n"
-        "toolkit.cli.main.main = main\n"
-        "runpy._run_module_as_main('small_model.quick')\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (tmp_path, SMALL_MODEL, CHECKOUT)))}
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120)
-    assert done.stdout.strip() == "chunked_delta_rule"
