@@ -27,7 +27,7 @@ from toolkit import seeds
 from toolkit.lab.backoffice.tools import TOOLS
 from toolkit.lab.episodes.episode import Episode, play
 from toolkit.lab.policies.agent import Rollout
-from toolkit.lab.policies.situations import ACTIONS, Situation, features, start_parameters
+from toolkit.lab.policies.loglinear import ACTIONS, Situation, features, start_parameters
 from toolkit.lab.tasks.pools import POOLS, load_task
 from toolkit.noise.regimes import REGIMES
 

@@ -25,7 +25,7 @@ from toolkit.lab.evaluation.play import SharedSamples
 from toolkit.lab.evaluation.sets import EvaluationSet
 from toolkit.lab.play.rows import read_adapter, rows_of_run, specification_of
 from toolkit.lab.policies.language_model.loading import load_chat, model_path
-from toolkit.lab.policies.language_model.local import LocalEngine
+from toolkit.lab.policies.language_model.lockstep import LocalEngine
 from toolkit.lab.probing.probed_model import put_adapter
 from toolkit.lab.training.recipe import recipe_of
 from toolkit.places import find_home
@@ -43,7 +43,7 @@ def adapted(run_id: str) -> LocalEngine:
     from peft import LoraConfig, get_peft_model
 
     from toolkit.lab.training.language_model.session import load_base
-    from toolkit.lab.training.settings import lora_arguments
+    from toolkit.lab.training.recipe import lora_arguments
 
     torch.set_num_threads(1)
     study = open_study(find_home().study_folder("tiny-lm"))

@@ -19,8 +19,7 @@ from toolkit.lab.episodes.desk import Desk
 from toolkit.lab.episodes.episode import close
 from toolkit.lab.policies.language_model.conversation import Conversation, opening
 from toolkit.lab.policies.language_model.loading import load_chat, model_path
-from toolkit.lab.policies.language_model.local import DeskPartner
-from toolkit.lab.policies.language_model.lockstep import Spoken, speak
+from toolkit.lab.policies.language_model.lockstep import DeskPartner, Spoken, speak
 from toolkit.lab.probe.lora import Scorer
 from toolkit.lab.probe.recorded import Transcript
 from toolkit.lab.tasks.pools import load_task, positions
@@ -152,7 +151,7 @@ def _measured(folder: Path, name: str, tasks: int, seed: int) -> dict[str, float
     from peft import LoraConfig, get_peft_model
 
     from toolkit.lab.training.language_model.session import load_base
-    from toolkit.lab.training.settings import lora_arguments
+    from toolkit.lab.training.recipe import lora_arguments
 
     torch.set_num_threads(1)
     recipe = load_recipe(RECIPE, model=name)

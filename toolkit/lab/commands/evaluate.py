@@ -228,7 +228,7 @@ def _engine(engine: str | None, model: str, url: str | None) -> str:
 
 
 def _address(url: str | None) -> str | None:
-    from toolkit.lab.policies.language_model.exchange import server_url
+    from toolkit.lab.policies.language_model.endpoint import server_url
 
     return None if url is None else server_url(url)
 

@@ -46,8 +46,7 @@ from toolkit.lab.training.devices import (
 )
 from toolkit.lab.training.language_model.groups import step_figures, step_seconds
 from toolkit.lab.training.language_model.session import Moments, Session, open_session, stack
-from toolkit.lab.training.recipe import recipe_of
-from toolkit.lab.training.settings import accumulation
+from toolkit.lab.training.recipe import accumulation, recipe_of
 from toolkit.registers.arrow import Row
 from toolkit.specification import LanguageModelSpecification
 

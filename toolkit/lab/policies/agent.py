@@ -12,8 +12,7 @@ from toolkit.lab.backoffice.tools import TOOLS
 from toolkit.lab.episodes.brief import read_prompt
 from toolkit.lab.episodes.desk import MakeCall
 from toolkit.lab.episodes.workflow import Abandoned, Knowledge, Steps, errand_steps
-from toolkit.lab.policies.loglinear import Choice, Policy
-from toolkit.lab.policies.situations import ACTIONS, REPEATS, Action, Kind, Situation
+from toolkit.lab.policies.loglinear import ACTIONS, REPEATS, Action, Choice, Kind, Policy, Situation
 from toolkit.lab.tasks.task import BUDGET_BASE, BUDGET_PER_WRITE, Call
 from toolkit.seeds import decision_seed, surface_seed, units
 

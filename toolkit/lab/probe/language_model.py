@@ -26,8 +26,7 @@ from toolkit.lab.episodes.desk import Desk
 from toolkit.lab.episodes.episode import close
 from toolkit.lab.policies.language_model.chat import Chat
 from toolkit.lab.policies.language_model.conversation import Conversation, TurnTaker, hold, opening
-from toolkit.lab.policies.language_model.local import DeskPartner
-from toolkit.lab.policies.language_model.lockstep import speak
+from toolkit.lab.policies.language_model.lockstep import DeskPartner, speak
 from toolkit.lab.probe.design import ALL, OUTCOME, TRANSITION, Design, Listed, RolloutSet
 from toolkit.lab.probe.evidence import GramEvidence, check_designs, missing_tasks, spooled
 from toolkit.lab.probe.gram import MISMATCHED

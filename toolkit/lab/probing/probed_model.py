@@ -36,10 +36,9 @@ from toolkit.lab.probe import design, language_model, lora
 from toolkit.lab.probe.checkpoint import ScoredPolicy
 from toolkit.lab.probe.evidence import Place
 from toolkit.lab.probing.probed import ProbeJob, Trajectory
-from toolkit.lab.training import settings
 from toolkit.lab.training.devices import connected_processes
 from toolkit.lab.training.language_model.session import load_base, restore_base
-from toolkit.lab.training.recipe import Recipe, read_recipe, recipe_of
+from toolkit.lab.training.recipe import Recipe, engine_options, lora_arguments, read_recipe, recipe_of
 from toolkit.registers.arrow import Row
 
 BATCH = 8
@@ -137,7 +136,7 @@ def _speaker(model: str, commit: str, document: str) -> language_model.Speaker: 
 
         has_gpu = torch.cuda.is_available()
         base = load_base(model, recipe, cpu=not has_gpu)
-        adapted: Any = get_peft_model(base, LoraConfig(**settings.lora_arguments(recipe, base)))
+        adapted: Any = get_peft_model(base, LoraConfig(**lora_arguments(recipe, base)))
         adapted = adapted.to("cuda" if has_gpu else "cpu").eval()
     sampling = recipe.sampling
     return language_model.Speaker(
@@ -153,7 +152,7 @@ def _speaker(model: str, commit: str, document: str) -> language_model.Speaker: 
 def open_sampler(adapted: Any, chat: Chat, recipe: Recipe, model: str) -> language_model.Sampler:
     """Return vLLM, opened beside a model as the trainer opens it."""
     check_installed("trl")
-    with opened_by_trainer(model, recipe.revision or None, settings.engine_options(recipe)), taking_up(model):
+    with opened_by_trainer(model, recipe.revision or None, engine_options(recipe)), taking_up(model):
         from accelerate import Accelerator
         from trl.generation.vllm_generation import VLLMGeneration
 

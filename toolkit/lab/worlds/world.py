@@ -25,8 +25,7 @@ from toolkit.lab.policies.agent import (
     EndedError,
     Rollout,
 )
-from toolkit.lab.policies.loglinear import Policy
-from toolkit.lab.policies.situations import Kind
+from toolkit.lab.policies.loglinear import Kind, Policy
 from toolkit.lab.tasks.pools import load_task
 from toolkit.lab.tasks.task import Call
 from toolkit.lab.worlds.foreign import (

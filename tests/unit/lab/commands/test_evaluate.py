@@ -11,7 +11,7 @@ from tests.conftest import Toolkit
 from tests.unit.lab.policies.language_model.fake_server import MODEL, FakeServer, Reply, by_reference, said
 from toolkit.lab.episodes.agents import reference
 from toolkit.lab.episodes.episode import play
-from toolkit.lab.policies.language_model import exchange
+from toolkit.lab.policies.language_model import endpoint
 from toolkit.lab.tasks.pools import load_task
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers.study import open_study, verify_study
@@ -23,7 +23,7 @@ QUICK = ("--sets", "clean", "--tasks", 2, "--schedules", 1, "--no-luck-share")
 
 @pytest.fixture(autouse=True)
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "PAUSE_S", 0.0)
+    monkeypatch.setattr(endpoint, "PAUSE_S", 0.0)
 
 
 def by_hand(regime: str, tasks: int, schedules: int) -> dict[str, float]:

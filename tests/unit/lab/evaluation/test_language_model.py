@@ -13,7 +13,7 @@ from toolkit.lab.evaluation.play import SharedSamples
 from toolkit.lab.evaluation.sets import EvaluationSet
 from toolkit.lab.policies.language_model.conversation import Conversation, Turn
 from toolkit.lab.policies.language_model.endpoint import Endpoint
-from toolkit.lab.policies.language_model.local import LocalEngine
+from toolkit.lab.policies.language_model.lockstep import LocalEngine
 from toolkit.lab.policies.language_model.opening import ScriptedEngine
 from toolkit.lab.policies.language_model.vllm_engine import VllmEngine
 from toolkit.lab.tasks.pools import load_task

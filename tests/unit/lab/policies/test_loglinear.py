@@ -10,8 +10,17 @@ from hypothesis import strategies as st
 from toolkit.lab.episodes.agents import reference
 from toolkit.lab.episodes.episode import play
 from toolkit.lab.policies.agent import Rollout, score, slip, weighted_scores
-from toolkit.lab.policies.loglinear import Policy, exp, layout, softmax, untrained
-from toolkit.lab.policies.situations import ACTIONS, SHIFTS, START, Situation
+from toolkit.lab.policies.loglinear import (
+    ACTIONS,
+    SHIFTS,
+    START,
+    Policy,
+    Situation,
+    exp,
+    layout,
+    softmax,
+    untrained,
+)
 from toolkit.lab.tasks.pools import load_task, tasks
 from toolkit.lab.tasks.task import Call
 from toolkit.noise.regimes import REGIMES

@@ -12,8 +12,7 @@ from toolkit.lab.play import language_model_run
 from toolkit.lab.policies.language_model.opening import model_commit
 from toolkit.lab.task_pools import summarize
 from toolkit.lab.tasks.pools import load_task
-from toolkit.lab.training.recipe import Recipe, load_recipe, recipe_of
-from toolkit.lab.training.settings import lora_arguments
+from toolkit.lab.training.recipe import Recipe, load_recipe, lora_arguments, recipe_of
 from toolkit.registers.arrow import Row
 from toolkit.specification import LanguageModelSpecification
 

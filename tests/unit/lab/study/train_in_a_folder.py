@@ -21,8 +21,7 @@ from toolkit.lab.evaluation import sets
 from toolkit.lab.play import language_model_run
 from toolkit.lab.play.training_jobs import TrainJob
 from toolkit.lab.policies.language_model.loading import model_path
-from toolkit.lab.policies.language_model.local import LocalEngine
-from toolkit.lab.policies.language_model.lockstep import speak
+from toolkit.lab.policies.language_model.lockstep import LocalEngine, speak
 from toolkit.lab.training.language_model import session
 from toolkit.specification import LanguageModelSpecification
 

@@ -4,7 +4,7 @@ import hashlib
 import struct
 from dataclasses import replace
 from itertools import islice, product
-from math import fsum, sqrt
+from math import fsum
 
 import numpy as np
 import pytest
@@ -115,13 +115,15 @@ def test_a_step_climbs_the_token_weighted_gradient() -> None:
     assert [m / 0.1 for m in after.first_moment] == pytest.approx(gradient, abs=1e-12)
 
 
-def test_adam_is_the_algorithm_of_its_paper() -> None:
-    slopes = np.random.default_rng(1).normal(size=(20, 3))
-    weights, theta, m, v = start([0.5, -1.0, 2.0]), np.array([0.5, -1.0, 2.0]), np.zeros(3), np.zeros(3)
+@pytest.mark.parametrize("decay", [0.999, 0.9, 0.0])
+def test_adam_is_the_algorithm_of_its_paper(decay: float) -> None:
+    slopes = np.random.default_rng(1).normal(size=(20, 4)) * [1, 1e-3, 1e-9, 0]
+    theta, m, v = np.array([0.5, -1.0, 2.0, 3.0]), np.zeros(4), np.zeros(4)
+    weights = start(theta.tolist())
     for step, slope in enumerate(slopes, 1):
-        weights = ascend(weights, slope.tolist(), 0.01)
-        m, v = 0.9 * m + 0.1 * slope, 0.999 * v + 0.001 * slope**2
-        theta += 0.01 * (m / (1 - 0.9**step)) / (np.sqrt(v / (1 - 0.999**step)) + 1e-8)
+        weights = ascend(weights, slope.tolist(), 0.01, square_decay=decay)
+        m, v = 0.9 * m + 0.1 * slope, decay * v + (1 - decay) * slope**2
+        theta += 0.01 * (m / (1 - 0.9**step)) / (np.sqrt(v / (1 - decay**step)) + 1e-8)
     assert weights.parameters == pytest.approx(theta.tolist(), rel=1e-12)
 
 
@@ -133,33 +135,6 @@ def test_a_step_without_moments_by_hand(optimizer: str, moved: tuple[float, ...]
     after = ascend(before, [0.5, 0.0, -3.0], 0.5, optimizer)
     assert [parameter - 1.0 for parameter in after.parameters] == list(moved)
     assert after == Weights(1, after.parameters, before.first_moment, before.second_moment)
-
-
-def test_adam_s_first_two_steps_by_hand() -> None:
-    one = ascend(start([0.0, 0.0]), [2.0, 0.0], 0.1, square_decay=0.5)
-    assert one.parameters == pytest.approx((0.1, 0.0))  # m/(1-.9) = 2, v/(1-.5) = 4
-    assert (one.first_moment, one.second_moment) == (pytest.approx((0.2, 0.0)), (2.0, 0.0))
-    two = ascend(one, [-1.0, 0.0], 0.1, square_decay=0.5)
-    # m = .9 * .2 - .1 = .08, over 1 - .81 = .19; v = .5 * 2 + .5 = 1.5, over 1 - .25 = .75: 2
-    assert two.parameters[0] == pytest.approx(0.1 + 0.1 * (0.08 / 0.19) / sqrt(2))
-
-
-@pytest.mark.parametrize(
-    ("optimizer", "decay"), [("adam", 0.999), ("adam", 0.9), ("adam", 0.0), ("gradient", 0.0)]
-)
-def test_torch_takes_the_same_steps(optimizer: str, decay: float) -> None:
-    torch = pytest.importorskip("torch")
-    slopes = np.random.default_rng(2).normal(size=(30, 4)) * [1, 1e-3, 1e-9, 0]
-    theta = torch.tensor([0.5, -1.0, 2.0, 3.0], dtype=torch.float64, requires_grad=True)
-    mine = start(theta.tolist())
-    theirs = torch.optim.SGD([theta], 0.01, maximize=True)
-    if optimizer == "adam":
-        theirs = torch.optim.Adam([theta], 0.01, betas=(0.9, decay), eps=1e-8, maximize=True)
-    for slope in slopes:
-        theta.grad = torch.tensor(slope)
-        theirs.step()
-        mine = ascend(mine, slope.tolist(), 0.01, optimizer, decay)
-    assert mine.parameters == pytest.approx(theta.tolist(), rel=1e-12)
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=6), st.floats(1e-6, 1e6))

@@ -10,8 +10,17 @@ import pytest
 from tests.unit.lab.probe import published
 from tests.unit.stack import require_trainer
 from toolkit.errors import RuleError, UsageError
-from toolkit.lab.training.recipe import load_recipe, read_recipe, recipe_path, setting_sources, shipped
-from toolkit.lab.training.settings import accumulation, engine_options, grpo_arguments, lora_arguments
+from toolkit.lab.training.recipe import (
+    accumulation,
+    engine_options,
+    grpo_arguments,
+    load_recipe,
+    lora_arguments,
+    read_recipe,
+    recipe_path,
+    setting_sources,
+    shipped,
+)
 
 PAPER = "qwen3.5-2b"
 # Of the paper, app:training, "Trainer settings" and "Stack".
@@ -292,26 +301,18 @@ def test_a_constant_rate_with_a_warm_up_is_the_trainer_s_word_for_it() -> None:
     assert grpo_arguments(recipe, Path("x"), 0)["lr_scheduler_type"] == "constant_with_warmup"
 
 
-def without_weights(config: Any) -> Any:
-    """Return a model of a configuration on the meta device, as its own class."""
+def the_published(*, with_images: bool) -> Any:
+    """Return the published architecture without weights: with its class's tower for images, or text alone."""
     import torch
     import transformers
 
-    architecture = getattr(transformers, config.architectures[0])
+    text = transformers.Qwen3_5TextConfig(**published.TEXT)
     with torch.device("meta"):
-        return architecture(config)
-
-
-def the_published(*, with_images: bool) -> Any:
-    """Return the published architecture: with the tower for images of its class, or its text model alone."""
-    import transformers
-
-    text = published.TEXT
-    if not with_images:
-        return without_weights(transformers.Qwen3_5TextConfig(**text, architectures=["Qwen3_5ForCausalLM"]))
-    return without_weights(
-        transformers.Qwen3_5Config(text_config=text, architectures=["Qwen3_5ForConditionalGeneration"])
-    )
+        if with_images:
+            return transformers.Qwen3_5ForConditionalGeneration(
+                transformers.Qwen3_5Config(text_config=published.TEXT)
+            )
+        return transformers.Qwen3_5ForCausalLM(text)
 
 
 @pytest.mark.parametrize("with_images", [True, False], ids=["with its tower for images", "text alone"])
@@ -322,18 +323,11 @@ def test_the_published_architecture_gets_the_paper_s_coordinates_and_its_tower_n
 
     model = the_published(with_images=with_images)
     assert with_images == any("visual" in name for name, _ in model.named_modules())
-    adapted = get_peft_model(model, LoraConfig(**lora_arguments(OF_PAPER, model)))
+    made = LoraConfig(**lora_arguments(OF_PAPER, model))
+    assert (made.r, made.lora_alpha, made.lora_dropout, made.target_modules) == (32, 64, 0.0, "all-linear")
+    assert (made.exclude_modules is not None) == with_images
+    adapted = get_peft_model(model, made)
     trained = {name: p.numel() for name, p in adapted.named_parameters() if p.requires_grad}
     assert sum(trained.values()) == 33_638_400
     assert len(trained) == 2 * 186
     assert not [name for name in trained if "visual" in name or "lm_head" in name]
-
-
-def test_peft_takes_the_adapter_s_settings() -> None:
-    require_trainer()
-    from peft import LoraConfig
-
-    model = the_published(with_images=False)
-    made = LoraConfig(**lora_arguments(OF_PAPER, model))
-    assert (made.r, made.lora_alpha, made.lora_dropout, made.target_modules) == (32, 64, 0.0, "all-linear")
-    assert made.exclude_modules is None

@@ -120,6 +120,14 @@ def cannot_share(engine: str) -> UsageError:
     )
 
 
+def context_too_small(opening_tokens: int, context: int) -> UsageError:
+    """Return the error for a model whose context an opening fills."""
+    problem = "the model's context is too small for the task and its tools"
+    expected = f"more than {opening_tokens} tokens"
+    remedy = "choose a model with a longer context"
+    return UsageError(problem, expected=expected, found=f"{context} tokens", remedy=remedy)
+
+
 def take_turn(talk: Conversation, desk: Desk, turn: Turn) -> bool:
     """Make the calls of a turn and put their answers into the conversation; return whether it goes on."""
     talk.turns += 1

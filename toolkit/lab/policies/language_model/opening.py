@@ -25,8 +25,7 @@ from toolkit.lab.policies.language_model.conversation import (
     Turn,
     TurnTaker,
 )
-from toolkit.lab.policies.language_model.endpoint import CONCURRENCY, TURN_TOKENS, Endpoint
-from toolkit.lab.policies.language_model.exchange import TIMEOUT_S, Server
+from toolkit.lab.policies.language_model.endpoint import CONCURRENCY, TIMEOUT_S, TURN_TOKENS, Endpoint, Server
 from toolkit.lab.policies.language_model.loading import installed, load_chat, load_model, model_path
 from toolkit.lab.policies.language_model.options import UNTOLD, EngineOptions
 
@@ -117,7 +116,7 @@ def open_engine(opening: Opening) -> TurnTaker | Player:
     path, revision, adapter = model_path(opening.model), opening.revision, opening.adapter
     most, options = opening.max_tokens or MAX_TOKENS, opening.options
     if opening.engine == "transformers":
-        from toolkit.lab.policies.language_model.local import BATCH, LocalEngine
+        from toolkit.lab.policies.language_model.lockstep import BATCH, LocalEngine
 
         chat = load_chat(path, revision, opening.chat_options)
         model = load_model(path, revision, adapter, dtype=options.dtype)

@@ -16,10 +16,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from toolkit.errors import EXCERPT, IncompleteError, UsageError
+from toolkit.errors import EXCERPT, IncompleteError
 from toolkit.files import read_bytes
 from toolkit.lab.policies.language_model.chat import Chat
-from toolkit.lab.policies.language_model.conversation import MAX_TOKENS, Conversation, Turn, opening
+from toolkit.lab.policies.language_model.conversation import (
+    MAX_TOKENS,
+    Conversation,
+    Turn,
+    context_too_small,
+    opening,
+)
 from toolkit.lab.policies.language_model.loading import loading
 from toolkit.lab.policies.language_model.options import UNTOLD, EngineOptions
 from toolkit.lab.tasks.pools import load_task
@@ -221,10 +227,7 @@ def extend(talk: Conversation, chat: Chat, context: int) -> None:
         talk.tokens = chat.opening(talk.messages)
         talk.opened = len(talk.tokens)
         if talk.opened >= context:
-            problem = "the model's context is too small for the task and its tools"
-            expected = f"more than {talk.opened} tokens"
-            remedy = "choose a model with a longer context"
-            raise UsageError(problem, expected=expected, found=f"{context} tokens", remedy=remedy)
+            raise context_too_small(talk.opened, context)
         return
     answers: list[dict[str, Any]] = []
     for message in reversed(talk.messages):

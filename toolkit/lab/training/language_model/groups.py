@@ -5,15 +5,112 @@ A trainer is fed a row a group in the run's own order, and each rollout's place 
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter as Argument
+from inspect import Signature
 from typing import Any, NamedTuple, Self
 
 from toolkit.errors import DamagedError
-from toolkit.lab.policies.language_model.conversation import opening
+from toolkit.lab.backoffice.tools import TOOLS, Tool
+from toolkit.lab.episodes.desk import Desk
+from toolkit.lab.episodes.episode import Episode, close
+from toolkit.lab.policies.language_model.conversation import as_text, opening
 from toolkit.lab.tasks.pools import load_task
-from toolkit.lab.training.language_model.environment import BackOffice
 from toolkit.lab.training.rows import POOL, groups_at
+from toolkit.noise.regimes import REGIMES
 from toolkit.registers.arrow import Row
 from toolkit.specification import Specification
+
+BARE = "<arguments>"
+"""Stands for the names of arguments that came without any: TRL calls tools with arguments by name alone."""
+_TYPES: dict[str, type] = {"string": str, "integer": int}
+
+
+class BackOffice:
+    """One rollout's desk as an environment of TRL: the tools as its methods, its reward.
+
+    TRL resets it with the rollout's row, and calls its methods where the model calls tools. An unknown tool
+    or arguments of other names would never reach the desk and cost nothing, which `GroupTrainer` mends.
+    """
+
+    def __init__(self) -> None:
+        self._desk: Desk | None = None
+        self._episode: Episode | None = None
+        self.place: tuple[int, int] | None = None
+
+    def reset(self, *, task: int, regime: str, schedule_seed: int, **row: Any) -> None:
+        """Start a rollout."""
+        self._desk = Desk(load_task(f"{POOL}:{task}"), REGIMES[regime], schedule_seed)
+        self._episode = None
+        self.place = (row.get("group_index", -1), row.get("rollout_slot", -1))
+
+    def get_reward(self) -> float:
+        """Return the reward as the grader reports it; a true success may have been flipped."""
+        return float(self._graded().observed_reward)
+
+    def _graded(self) -> Episode:
+        """Grade the rollout, once: it is over."""
+        if self._episode is None:
+            self._episode = close(self._opened())
+        return self._episode
+
+    def _call(self, tool: str, arguments: Any) -> str:
+        """Make any attempted call, whether or not there is such a tool: the desk charges it."""
+        return as_text(self._opened().call(tool, arguments))
+
+    def _opened(self) -> Desk:
+        if self._desk is None:
+            raise RuntimeError("an environment is reset with a row before anything is called")
+        return self._desk
+
+
+class Dispatch(dict[str, "Callable[..., str]"]):
+    """The tools of one rollout as its trainer looks them up: every name is one, and its call is charged."""
+
+    def __init__(self, environment: BackOffice) -> None:
+        super().__init__()
+        self._environment = environment
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> Callable[..., str]:
+        return lambda **arguments: self._environment._call(name, arguments.get(BARE, arguments))  # noqa: SLF001
+
+
+def _method(tool: Tool) -> Callable[..., str]:
+    """Return a tool as a method that says its arguments, as TRL and Transformers read them."""
+
+    def call(self: BackOffice, **arguments: Any) -> str:
+        return self._call(tool.name, arguments)
+
+    arguments = [
+        Argument(
+            parameter.name,
+            Argument.POSITIONAL_OR_KEYWORD,
+            default=Argument.empty if parameter.required else parameter.default,
+            annotation=_TYPES[parameter.type],
+        )
+        for parameter in tool.parameters
+    ]
+    me = Argument("self", Argument.POSITIONAL_OR_KEYWORD)
+    call.__name__ = tool.name
+    call.__qualname__ = f"BackOffice.{tool.name}"
+    call.__doc__ = "\n".join(
+        [
+            tool.about,
+            "",
+            "Args:",
+            *(f"    {parameter.name}: {parameter.about}" for parameter in tool.parameters),
+        ]
+    )
+    call.__signature__ = Signature([me, *arguments], return_annotation=str)  # type: ignore[attr-defined]
+    call.__annotations__ = {argument.name: argument.annotation for argument in arguments} | {"return": str}
+    return call
+
+
+for _tool in TOOLS.values():
+    setattr(BackOffice, _tool.name, _method(_tool))
+
 
 Example = dict[str, Any]
 GROUP = ("step", "position", "task", "regime")

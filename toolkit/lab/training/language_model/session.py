@@ -15,11 +15,10 @@ from toolkit.lab.policies.language_model import kernels
 from toolkit.lab.policies.language_model.chat import Chat
 from toolkit.lab.policies.language_model.conversation import Player, TurnTaker
 from toolkit.lab.policies.language_model.loading import installed, load_chat, loading, own_class
-from toolkit.lab.policies.language_model.local import BATCH, LocalEngine
+from toolkit.lab.policies.language_model.lockstep import BATCH, LocalEngine
 from toolkit.lab.training.devices import connected_processes, launched_together
 from toolkit.lab.training.language_model.groups import Example, Record, examples
-from toolkit.lab.training.recipe import Recipe, read_recipe
-from toolkit.lab.training.settings import engine_options, grpo_arguments, lora_arguments
+from toolkit.lab.training.recipe import Recipe, engine_options, grpo_arguments, lora_arguments, recipe_of
 from toolkit.seeds import derive, run_seed, sampling_seed
 from toolkit.specification import LanguageModelSpecification
 
@@ -153,7 +152,7 @@ def open_session(
 
     from toolkit.lab.training.language_model.trainer import GroupTrainer
 
-    recipe = read_recipe(specification.recipe, specification.run_id)
+    recipe = recipe_of(specification)
     chat = load_chat(model, recipe.revision or None, (("enable_thinking", recipe.engine.thinking),))
     sampling = sampling_seed(specification.root, specification.run_id, specification.seed)
     # The arms of one seed start from one adapter; what is sampled has seeds of its own.

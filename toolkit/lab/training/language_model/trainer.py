@@ -20,7 +20,6 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -32,11 +31,12 @@ from trl.models import unwrap_model_for_generation
 from toolkit.lab.backoffice.schemas import openai_tools
 from toolkit.lab.policies.language_model.chat import Chat
 from toolkit.lab.policies.language_model.conversation import Conversation
-from toolkit.lab.policies.language_model.local import DeskPartner
-from toolkit.lab.policies.language_model.lockstep import Spoken, speak
-from toolkit.lab.training.language_model.environment import BARE, BackOffice, Dispatch
+from toolkit.lab.policies.language_model.lockstep import DeskPartner, Spoken, speak
 from toolkit.lab.training.language_model.groups import (
+    BARE,
     GENERATION_TIME,
+    BackOffice,
+    Dispatch,
     Record,
     Rollout,
     check_groups,
@@ -129,19 +129,21 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _play(self, prompt_ids: list[list[int]]) -> list[list[int]]:
         """Play the rollouts to their ends; return all their tokens after the prompt (3)."""
-        desks = [environment._opened() for environment in self.environments]  # noqa: SLF001
+        over = count(1)
         self._partners = [
             DeskPartner(
-                self.chat, Conversation(list(row["prompt"]), 0), desk, self.max_tool_calling_iterations
+                self.chat,
+                Conversation(list(row["prompt"]), 0),
+                environment._opened(),  # noqa: SLF001
+                self.max_tool_calling_iterations,
+                lambda: self._tell_rollouts(next(over)),
             )
-            for row, desk in zip(self._rows, desks, strict=True)
+            for row, environment in zip(self._rows, self.environments, strict=True)
         ]
-        over = count(1)
         seeds = [
             rollout_seed(self._sampling, row["step"], row["position"], row["rollout_slot"])
             for row in self._rows
         ]
-        counted = [Counted(partner, lambda: self._tell_rollouts(next(over))) for partner in self._partners]
         draws, self._spoken = [units(seed) for seed in seeds], []
         at_once = self._conversations or len(prompt_ids)
         with unwrap_model_for_generation(self.model_wrapped, self.accelerator) as model:
@@ -151,7 +153,7 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
                 self._spoken += speak(
                     model,
                     prompt_ids[part],
-                    counted[part],
+                    self._partners[part],
                     draws[part],
                     end=self._tokenizer.eos_token_id,
                     max_tokens=self.max_completion_length,
@@ -196,21 +198,6 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
         everyone: list[Rollout] = gather_object(mine)
         if self.accelerator.is_main_process:
             self._record(group_rows(everyone, self.num_generations))
-
-
-@dataclass(frozen=True)
-class Counted:
-    """A conversation's partner, and what is called when there is nothing more to say."""
-
-    partner: DeskPartner
-    over: Callable[[], None]
-
-    def reply(self, turn: Sequence[int], before: Sequence[int], *, cut: bool) -> list[int] | None:
-        """Return what the partner does."""
-        reply = self.partner.reply(turn, before, cut=cut)
-        if reply is None:
-            self.over()
-        return reply
 
 
 def _is_over(content: str) -> bool:

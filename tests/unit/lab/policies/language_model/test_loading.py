@@ -127,22 +127,12 @@ def test_a_folder_that_lacks_a_part_is_told_of_in_a_line(
     assert "\n" not in (raised.value.found or "")
 
 
-def test_an_adapter_is_put_on_the_model(model: Path, tmp_path: Path) -> None:
-    from peft import LoraConfig, get_peft_model
-
-    adapted = get_peft_model(load_model(str(model)), LoraConfig(r=2, target_modules="all-linear"))
-    adapted.save_pretrained(tmp_path)
-    names = [name for name, _ in load_model(str(model), adapter=str(tmp_path)).named_parameters()]
-    assert any("lora_A" in name for name in names)
-
-
 def test_an_adapter_of_a_model_with_a_tower_for_images_is_applied_to_the_bit(tmp_path: Path) -> None:
     """It fits the class that it was trained on, and not the text model alone."""
     import torch
     from peft import LoraConfig, get_peft_model
 
-    from toolkit.lab.training.recipe import load_recipe
-    from toolkit.lab.training.settings import lora_arguments
+    from toolkit.lab.training.recipe import load_recipe, lora_arguments
 
     heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 16}
     linear = {f"linear_{name}": 2 for name in ("num_key_heads", "num_value_heads")}

@@ -10,7 +10,7 @@ from toolkit.errors import UsageError
 from toolkit.lab.episodes.agents import AGENTS
 from toolkit.lab.episodes.document import episode_document
 from toolkit.lab.episodes.episode import play
-from toolkit.lab.policies.language_model import local, opening
+from toolkit.lab.policies.language_model import lockstep, opening
 from toolkit.lab.policies.language_model.conversation import Play, converse
 from toolkit.lab.policies.language_model.opening import (
     Opening,
@@ -88,14 +88,14 @@ def test_the_model_in_the_process_heeds_length_format_and_company(monkeypatch: p
         asked.append((len(openings), context))
         return []
 
-    monkeypatch.setattr(local, "speak", silent)
+    monkeypatch.setattr(lockstep, "speak", silent)
     options = read_options(["max_length=3000", "dtype=bfloat16", "conversations=2"], "transformers")
     engine = open_engine(Opening("transformers", "small", options=options))
-    assert isinstance(engine, local.LocalEngine)
+    assert isinstance(engine, lockstep.LocalEngine)
     assert engine.model.dtype == torch.bfloat16
     task = SimpleNamespace(prompt="p")
-    monkeypatch.setattr(local, "Desk", lambda *_, **__: None)
-    monkeypatch.setattr(local, "close", lambda desk: desk)
+    monkeypatch.setattr(lockstep, "Desk", lambda *_, **__: None)
+    monkeypatch.setattr(lockstep, "close", lambda desk: desk)
     engine.play(
         [SimpleNamespace(task=task, regime=None, schedule_seed=0, seed=0, shared=False)] * 5, max_turns=1
     )  # type: ignore[list-item]

@@ -10,7 +10,7 @@ from tests.unit.stack import require_trainer
 from toolkit.lab.evaluation.language_model import Sampling, evaluate_block
 from toolkit.lab.evaluation.sets import EvaluationSet
 from toolkit.lab.policies.language_model.loading import MODELS, WEIGHTS, load_chat, load_model, model_path
-from toolkit.lab.policies.language_model.local import LocalEngine
+from toolkit.lab.policies.language_model.lockstep import LocalEngine
 from toolkit.lab.policies.language_model.opening import folder_sha256
 
 SMALL, SOFT = (Path(model_path(name)) for name in ("small", "small-soft"))

@@ -25,7 +25,14 @@ from toolkit.lab.policies.language_model.conversation import Conversation, Play,
 from toolkit.lab.policies.language_model.loading import model_path
 from toolkit.lab.policies.language_model.opening import next_turn
 from toolkit.lab.policies.language_model.options import EngineOptions, read_options
-from toolkit.lab.policies.language_model.vllm_engine import VllmEngine, open_llm, opened_by_trainer
+from toolkit.lab.policies.language_model.vllm_engine import (
+    CONVERSATIONS,
+    READ,
+    VllmEngine,
+    check_agreement,
+    open_llm,
+    opened_by_trainer,
+)
 from toolkit.lab.tasks.pools import load_task
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import evaluation_seed, turn_seed
@@ -59,11 +66,12 @@ def _read(tokens: Sequence[int]) -> str:
 
 @dataclass
 class SamplingParams:
-    temperature: float
     max_tokens: int
     seed: int
     logprobs: int
     detokenize: bool
+    temperature: float = 1.0
+    prompt_logprobs: int | None = None
 
 
 @dataclass
@@ -285,3 +293,67 @@ def test_without_vllm_it_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(IncompleteError, match="needs vLLM") as raised:
         open_llm("m")
     assert "[gpu]" in (raised.value.remedy or "")
+
+
+# What is compared of two engines, and what is refused.
+
+WORDS, SAYS = 7, [3, 1, 4]
+
+
+class Model:
+    """Finds each word likelier the larger the one before it."""
+
+    device = "cpu"
+
+    def __call__(self, input_ids: Any) -> Any:
+        import torch
+
+        return SimpleNamespace(logits=torch.outer(input_ids[0].float(), torch.arange(WORDS) / 10)[None])
+
+
+class Agreeing:
+    """Says the same always, its log-probabilities the model's, but off where it read and where it said."""
+
+    llm_engine = SimpleNamespace(model_config=SimpleNamespace(model="m"))
+
+    def __init__(self, read: float, said: float) -> None:
+        self.off = (read, said)
+        self.asked: list[list[int]] = []
+
+    def generate(self, prompts: Any, params: Any, **_: Any) -> list[Any]:
+        assert [one.seed for one in params] == list(range(CONVERSATIONS))
+        self.asked += [prompt["prompt_token_ids"] for prompt in prompts]
+        return [self._answer(tokens) for tokens in self.asked]
+
+    def _answer(self, tokens: list[int]) -> Any:
+        import torch
+
+        whole = [*tokens, *SAYS]
+        logits = Model()(torch.tensor([whole])).logits[0].log_softmax(-1)
+        scored = [
+            {token: SimpleNamespace(logprob=float(logits[at, token]) + self.off[at + 1 >= len(tokens)])}
+            for at, token in enumerate(whole[1:])
+        ]
+        said = SimpleNamespace(token_ids=SAYS, logprobs=scored[len(tokens) - 1 :])
+        return SimpleNamespace(prompt_logprobs=[None, *scored[: len(tokens) - 1]], outputs=[said])
+
+
+CHAT: Any = SimpleNamespace(opening=lambda messages: [len(str(messages)) % WORDS, 2, 5] * READ)
+
+
+@pytest.mark.parametrize(("read", "said"), [(0, 0), (0.09, 0.019), (-0.09, -0.019)])
+def test_engines_that_round_otherwise_agree(read: float, said: float) -> None:
+    require_stack()
+    llm = Agreeing(read, said)
+    apart = check_agreement(llm, CHAT, Model())
+    assert apart == pytest.approx((abs(read), abs(said)), abs=1e-6)
+    assert {len(tokens) for tokens in llm.asked} == {READ}
+
+
+@pytest.mark.parametrize(("read", "said"), [(0.11, 0), (0, 0.021), (0, -0.021), (0, float("nan"))])
+def test_two_policies_are_refused(read: float, said: float) -> None:
+    require_stack()
+    with pytest.raises(IncompleteError, match="have two policies") as raised:
+        check_agreement(Agreeing(read, said), CHAT, Model())
+    assert raised.value.where == "m"
+    assert f"over {CONVERSATIONS * len(SAYS)} sampled tokens" in (raised.value.found or "")

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.unit.lab.training.language_model.small_model import specified, tiny_model
+from tests.unit.lab.training.language_model.trained import opened
 from toolkit.lab.training.language_model.session import restore_base
 
 SYNCS = 100
@@ -17,8 +19,6 @@ def adapted(tokenizer: Any) -> Any:
     """Return a model in half precision with an adapter in single, as the paper's runs have it."""
     import torch
     from peft import LoraConfig, get_peft_model
-
-    from tests.unit.lab.training.language_model.small_model import tiny_model
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
@@ -96,9 +96,6 @@ def test_what_is_sent_is_the_base_with_the_adapter(tokenizer: Any) -> None:
 
 
 def test_a_session_s_model_restores_its_base(model: str, tmp_path: Path) -> None:
-    from tests.unit.lab.training.language_model.small_model import specified
-    from tests.unit.lab.training.language_model.trained import opened
-
     opened_model = opened(model, tmp_path, specified(model), []).trainer.model
     before = base_of(opened_model)
     synchronized(opened_model)

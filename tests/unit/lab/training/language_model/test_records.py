@@ -1,6 +1,7 @@
 """The back office as an environment of TRL, and the rows that a batch leaves."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,8 +12,15 @@ from toolkit.lab.backoffice.tools import TOOLS
 from toolkit.lab.episodes.agents import AGENTS
 from toolkit.lab.episodes.episode import play
 from toolkit.lab.tasks.pools import load_task
-from toolkit.lab.training.language_model.environment import BackOffice, Dispatch
-from toolkit.lab.training.language_model.groups import Rollout, check_groups, examples, group_rows, placed
+from toolkit.lab.training.language_model.groups import (
+    BackOffice,
+    Dispatch,
+    Rollout,
+    check_groups,
+    examples,
+    group_rows,
+    placed,
+)
 from toolkit.noise.regimes import REGIMES
 from toolkit.specification import LanguageModelSpecification
 
@@ -156,6 +164,9 @@ def test_a_dataset_has_a_row_a_group_in_the_run_s_order() -> None:
     rows = examples(SPECIFICATION)
     assert [(row["step"], row["position"]) for row in rows] == [(s, p) for s in (1, 2, 3) for p in (0, 1)]
     assert len({row["task"] for row in rows}) == 6
+    blocked = examples(replace(SPECIFICATION, arm="blocking_paired"))
+    assert [(row["position"], row["regime"]) for row in blocked[:2]] == [(0, "clean"), (1, "faults_p025")]
+    assert [len(set(row["schedule_seeds"])) for row in blocked[:2]] == [4, 1]
 
 
 def test_every_rollout_is_told_its_slot_and_that_slot_s_seed() -> None:

@@ -9,13 +9,13 @@ from unittest.mock import Mock
 
 import pytest
 
-from tests.unit.lab.training.language_model.fake_vllm import EngineDeadError, FakeVllm
-from tests.unit.lab.training.language_model.small_model import CONTEXT, specified
+from tests.unit.lab.training.language_model.small_model import specified
+from tests.unit.lab.training.language_model.trained import opened, trained
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.lab.episodes.desk import Desk
 from toolkit.lab.policies.language_model.conversation import as_text
 from toolkit.lab.tasks.pools import load_task
-from toolkit.lab.training.language_model.environment import BackOffice, Dispatch
+from toolkit.lab.training.language_model.groups import BackOffice, Dispatch
 from toolkit.noise.regimes import REGIMES
 
 
@@ -25,9 +25,7 @@ def folder(model: str, tmp_path: Path) -> Path:
     return Path(shutil.copytree(model, tmp_path / "model"))
 
 
-def opened(folder: Path, *settings: str) -> Any:
-    from tests.unit.lab.training.language_model.trained import opened
-
+def opened_in(folder: Path, *settings: str) -> Any:
     return opened(str(folder), folder.parent / "run", specified(str(folder), settings), [])
 
 
@@ -51,14 +49,14 @@ def test_a_template_that_no_tools_can_be_called_with_is_refused(folder, old, new
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
     with pytest.raises(UsageError, match="cannot be used for tool calling") as raised:
-        opened(folder)
+        opened_in(folder)
     assert reason in str(raised.value.found)
     assert raised.value.remedy
 
 
 def test_a_recipe_s_context_that_a_prompt_fills_is_refused(folder: Path) -> None:
     with pytest.raises(UsageError, match="context is too small") as raised:
-        opened(folder, "sampling.context=40", "sampling.max_completion_tokens=10")
+        opened_in(folder, "sampling.context=40", "sampling.max_completion_tokens=10")
     assert raised.value.found == "40 tokens"
 
 
@@ -67,14 +65,12 @@ def test_a_model_s_context_that_a_prompt_fills_is_refused(folder: Path) -> None:
     config = json.loads(path.read_text())
     path.write_text(json.dumps(config | {"max_position_embeddings": 50}))
     with pytest.raises(UsageError, match="context is too small") as raised:
-        opened(folder)
+        opened_in(folder)
     assert raised.value.found == "50 tokens"
 
 
 def test_a_rollout_has_no_more_tokens_than_the_recipe_s_context(model, tmp_path, capsys) -> None:
     """Nor has an evaluation; and nothing is printed on stdout, where what a command was asked for stands."""
-    from tests.unit.lab.training.language_model.trained import trained
-
     run = trained(
         model, tmp_path, ["step.steps=1", "sampling.context=200", "sampling.max_completion_tokens=150"]
     )
@@ -90,40 +86,14 @@ def test_too_little_memory_is_told_of(folder: Path, monkeypatch: pytest.MonkeyPa
     from transformers import Qwen3_5ForCausalLM
 
     full = Mock(side_effect=torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9.00 GiB."))
-    session = opened(folder)
+    session = opened_in(folder)
     monkeypatch.setattr(session.trainer.model.get_base_model(), "forward", full)
     with pytest.raises(IncompleteError, match="not enough memory for the conversations"):
         session.train(None)
     monkeypatch.setattr(Qwen3_5ForCausalLM, "from_pretrained", full)
     with pytest.raises(IncompleteError, match="not enough memory to train") as raised:
-        opened(folder)
+        opened_in(folder)
     assert raised.value.remedy
-
-
-def test_an_engine_that_dies_between_two_turns_is_told_of_and_what_was_recorded_stays(
-    model: str, tmp_path: Path
-) -> None:
-    from tests.unit.lab.training.language_model.conftest import WEIGHTS
-    from tests.unit.lab.training.language_model.trained import trained
-
-    engine, kept = FakeVllm(CONTEXT), []
-    engine.weights = WEIGHTS
-
-    def die_in_the_second_step(run: Any) -> None:
-        def recorded(rows: Any) -> None:
-            run.groups.extend(rows)
-            kept.append(run)
-            engine.dies_at = len(engine.asked) + 2
-
-        run.session.trainer._record = recorded
-
-    with pytest.raises(IncompleteError, match="vLLM engine died") as raised:
-        trained(model, tmp_path, engine=engine, watch=die_in_the_second_step)
-    assert isinstance(raised.value.__cause__, EngineDeadError)
-    (run,) = kept
-    assert [group["step"] for group in run.groups] == [1, 1]
-    assert run.saved == [1]
-    assert engine.synced == 2, "the engine gets the weights of every step"
 
 
 @pytest.mark.parametrize("arguments", [[1, 2], "3", 3, True])
@@ -153,7 +123,7 @@ def test_evaluations_read_answers_as_training_does(folder: Path) -> None:
     """Whatever the parser makes of a turn: TRL's loop and the chat make the same calls of it."""
     from trl.chat_template_utils import parse_response
 
-    trainer = opened(folder).trainer
+    trainer = opened_in(folder).trainer
     tokenizer = trainer._tokenizer
     for said in ("<call>finish<end>", "<call>wait<arg>seconds<is> 3<end>", "well<end>", "<call>wait<arg>x"):
         tokens = tokenizer.encode(said, add_special_tokens=False)

@@ -10,8 +10,8 @@ import pytest
 
 from tests.unit.lab.training.language_model.conftest import WEIGHTS, WithVllm
 from tests.unit.lab.training.language_model.scripts import MIXED, confused, hasty, inventive, stubborn
-from tests.unit.lab.training.language_model.small_model import conversation
-from tests.unit.lab.training.language_model.trained import Trained
+from tests.unit.lab.training.language_model.small_model import conversation, specified
+from tests.unit.lab.training.language_model.trained import EngineDeadError, Trained, adapter_of, opened
 from toolkit.estimators import mean_centred, standardized
 from toolkit.lab.training.language_model.session import Session
 from toolkit.lab.training.recipe import load_recipe
@@ -56,23 +56,9 @@ def test_both_arms_of_a_seed_start_alike_and_meet_the_same_tasks(paired, indepen
 
 
 def test_another_seed_starts_from_another_adapter(paired: Trained, model: str, tmp_path: Path) -> None:
-    from tests.unit.lab.training.language_model.small_model import specified
-    from tests.unit.lab.training.language_model.trained import adapter_of, opened
-
     other = opened(model, tmp_path, specified(model, seed=4, run_id="c2-paired-s4"), [])
     assert adapter_of(other).keys() == paired.start.keys()
     assert adapter_of(other) != paired.start
-
-
-def test_a_blocking_arm_has_a_clean_and_a_noisy_group_of_every_task(model: str, tmp_path: Path) -> None:
-    from tests.unit.lab.training.language_model.trained import trained
-
-    run = trained(model, tmp_path, ["step.steps=1"], arm="blocking_paired", run_id="c2-blocking_paired-s3")
-    clean, noisy = run.groups
-    assert (clean["regime"], noisy["regime"]) == ("clean", "faults_p025")
-    assert clean["task"] == noisy["task"]
-    assert (len(set(clean["schedule_seeds"])), len(set(noisy["schedule_seeds"]))) == (8, 1)
-    assert clean["exposed"] == 0 < noisy["exposed"]
 
 
 # ------------------------------------------------------------------------------------- outcomes and charges
@@ -181,12 +167,9 @@ def test_the_loss_s_gradient_is_the_mean_of_advantage_times_score(paired: Traine
     assert "linear_attention" in paired.session.trainer.model.config.layer_types
 
 
-def test_rollouts_that_are_held_a_few_at_a_time_are_the_same(paired, model, tmp_path) -> None:
-    from tests.unit.lab.training.language_model.trained import trained
-
-    few = trained(model, tmp_path, ["step.steps=1", "engine.conversations=5"])
-    assert (paired.held[0], few.held) == (16, [5, 5, 5, 1])
-    assert few.groups == paired.groups[: len(few.groups)]
+def test_rollouts_are_held_all_at_once_or_a_few_at_a_time(paired: Trained, independent: Trained) -> None:
+    """What becomes of them is what the tests above ask of both runs."""
+    assert (paired.held, independent.held) == ([16, 16], [5, 5, 5, 1])
 
 
 # --------------------------------------------------------------------------------- vLLM, in TRL's own loop
@@ -216,9 +199,17 @@ def test_both_ways_sample_and_record_the_same(with_vllm: WithVllm, paired: Train
 
 def test_a_rollout_that_is_over_is_not_sent_to_the_engine(with_vllm: WithVllm) -> None:
     """It would fail where it is asked after the end; here: it was asked once a turn, and no more."""
-    engine, parts = with_vllm.engine, [part for _, _, part in with_vllm.run.rollouts]
-    assert sum(engine.asked) == sum(len(part.turns) for part in parts)
-    assert engine.asked[0] == 16 > engine.asked[1]
+    asked, parts = with_vllm.engine.asked[:-2], [part for _, _, part in with_vllm.run.rollouts]
+    assert sum(asked) == sum(len(part.turns) for part in parts)
+    assert asked[0] == 16 > asked[1]
+
+
+def test_an_engine_that_dies_is_told_of_and_what_was_recorded_stays(with_vllm: WithVllm) -> None:
+    assert with_vllm.told.problem == "the vLLM engine died"
+    assert isinstance(with_vllm.told.__cause__, EngineDeadError)
+    assert [group["step"] for group in with_vllm.run.groups] == [1, 1]
+    assert with_vllm.run.saved == [1]
+    assert with_vllm.engine.synced == 2, "the engine gets the weights of every step"
 
 
 @pytest.mark.parametrize("sleep", ["false", "true"])

@@ -12,8 +12,7 @@ import pytest
 
 from tests.conftest import Toolkit
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
-from toolkit.lab.policies.loglinear import Choice, Policy, untrained
-from toolkit.lab.policies.situations import ACTIONS, Action, Kind, Situation
+from toolkit.lab.policies.loglinear import ACTIONS, Action, Choice, Kind, Policy, Situation, untrained
 from toolkit.lab.tasks.pools import FOREIGN
 from toolkit.lab.tasks.task import Call
 from toolkit.lab.worlds import foreign
