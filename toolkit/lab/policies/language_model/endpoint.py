@@ -443,10 +443,10 @@ def _sent(message: Mapping[str, Any]) -> dict[str, Any]:
     """
     if not message.get("tool_calls"):
         return {name: value for name, value in message.items() if name != "tool_calls"}
-    return {**message, "tool_calls": [_sent_call(call) for call in message["tool_calls"]]}
-
-
-def _sent_call(call: Mapping[str, Any]) -> dict[str, Any]:
-    arguments = call["function"].get("arguments")
-    whole = arguments if isinstance(arguments, dict) else {"arguments": arguments}
-    return {**call, "type": "function", "function": {**call["function"], "arguments": json.dumps(whole)}}
+    calls = []
+    for call in message["tool_calls"]:
+        arguments = call["function"].get("arguments")
+        whole = arguments if isinstance(arguments, dict) else {"arguments": arguments}
+        function = {**call["function"], "arguments": json.dumps(whole)}
+        calls.append({**call, "type": "function", "function": function})
+    return {**message, "tool_calls": calls}

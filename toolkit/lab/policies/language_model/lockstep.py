@@ -167,42 +167,24 @@ class Spoken:
     chosen: list[bool] = field(default_factory=list)  # for each of these, whether the model sampled it
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What a conversation may not exceed."""
-
-    tokens: int  # beyond its opening
-    context: int  # in all
-
-    def room(self, spoken: Spoken) -> int:
-        """Return how many more tokens a conversation may have."""
-        used = len(spoken.tokens)
-        return min(self.tokens - used, self.context - len(spoken.opening) - used)
-
-
 class _Row:
-    """A conversation in the batch."""
+    """A conversation in the batch, which may have so many tokens beyond its opening."""
 
-    def __init__(self, spoken: Spoken, partner: Partner, draws: Draws, limits: Limits, end: int) -> None:
+    def __init__(self, spoken: Spoken, partner: Partner, draws: Draws, most: int, end: int) -> None:
         self.spoken = spoken
         self.draws = draws
-        self.is_over = limits.room(spoken) <= 0
+        self.is_over = most <= 0
         self._partner = partner
-        self._limits = limits
+        self._most = most
         self._end = end
         self._forced: deque[int] = deque()
-        self._turn: list[int] = []
+        self.turn: list[int] = []
         self.turns = 0
 
     @property
     def samples(self) -> bool:
         """Whether its next token is sampled."""
         return not self._forced
-
-    @property
-    def position(self) -> int:
-        """How many tokens this turn has."""
-        return len(self._turn)
 
     def read(self) -> int:
         """Return the next token of an answer."""
@@ -212,13 +194,13 @@ class _Row:
 
     def say(self, token: int) -> int:
         """Take a token that was sampled, and what follows it where it ends a turn (2)."""
-        self._turn.append(token)
+        self.turn.append(token)
         self._add(token, chosen=True)
-        room = self._limits.room(self.spoken)
+        room = self._most - len(self.spoken.tokens)
         if token == self._end or room <= 0:
-            before = (*self.spoken.opening, *self.spoken.tokens[: -len(self._turn)])
-            reply = self._partner.reply(self._turn, before, cut=token != self._end)
-            self._turn = []
+            before = (*self.spoken.opening, *self.spoken.tokens[: -len(self.turn)])
+            reply = self._partner.reply(self.turn, before, cut=token != self._end)
+            self.turn = []
             self.turns += 1
             # An answer that leaves no room is not read; the conversation stays as it is.
             self.is_over = reply is None or len(reply) >= room
@@ -249,10 +231,9 @@ def speak(
     longest = max(map(len, openings))
     if longest >= context:
         raise context_too_small(longest, context)
-    limits = Limits(max_tokens, context)
     spoken = [Spoken(tuple(opening)) for opening in openings]
     rows = [
-        _Row(conversation, partner, stream, limits, end)
+        _Row(conversation, partner, stream, min(max_tokens, context - len(conversation.opening)), end)
         for conversation, partner, stream in zip(spoken, partners, draws, strict=True)
     ]
     try:
@@ -320,7 +301,7 @@ def _picked(logits: Any, rows: Sequence[_Row], temperature: float) -> list[int]:
     for at, row in enumerate(rows):
         if row.samples and not row.is_over:
             if isinstance(row.draws, SharedNoise):
-                places[at] = Place(row.draws, row.turns, row.position)
+                places[at] = Place(row.draws, row.turns, len(row.turn))
             else:
                 numbers[at] = next(row.draws)
     tokens = dict.fromkeys(range(len(rows)), 0)

@@ -60,7 +60,10 @@ class VllmEngine:
         """Return one turn of each conversation."""
         for talk in conversations:
             extend(talk, self._chat, self._context)
-        rooms = [room(talk, self._max_tokens, self._context) for talk in conversations]
+        # How many tokens the next turn may have; none are left where it is zero or less.
+        rooms = [
+            min(self._max_tokens + talk.opened, self._context) - len(talk.tokens) for talk in conversations
+        ]
         asked = [(talk, left) for talk, left in zip(conversations, rooms, strict=True) if left > 0]
         answers = iter(self._generate(asked) if asked else [])
         return [
@@ -235,11 +238,6 @@ def extend(talk: Conversation, chat: Chat, context: int) -> None:
             break
         answers.insert(0, message)
     talk.tokens += chat.after_call(answers)
-
-
-def room(talk: Conversation, most: int, context: int) -> int:
-    """Return how many tokens the next turn may have; none are left where it is zero or less."""
-    return min(most - (len(talk.tokens) - talk.opened), context - len(talk.tokens))
 
 
 SAID_BOUND = 0.02
