@@ -1,5 +1,6 @@
-"""The worked example with logs of Inspect, from a log to decided rules and a site: see `tests.own_study`."""
+"""Logs of Inspect and of lm-evaluation-harness, worked examples and any: to a decided study with a site."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -7,8 +8,10 @@ from typing import Any
 import pytest
 
 from tests import own_study
-from tests.own_study import EXAMPLES, counted, decided, readme, shell
-from tests.unit.stack import require_inspect
+from tests.own_study import EXAMPLES, asked, counted, decided, readme, shell
+from tests.unit.cli.any_log import MOST_COMMANDS, MOST_SECONDS, journey
+from tests.unit.stack import require_inspect, require_lm_eval
+from toolkit.places import HOME_VARIABLE
 
 NAME = "prompting"
 Answers = dict[tuple[str, int], dict[tuple[str, int], str]]
@@ -68,3 +71,43 @@ def test_the_script_gives_the_same_answers(folder: Path, tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
     kept = {place: told for place, told in answers(folder / "logs").items() if place[1] == 0}
     assert answers(tmp_path / "again") == kept
+
+
+EXAMPLE = EXAMPLES / "benchmark"
+
+
+def samples(folder: Path, model: str) -> list[dict[str, Any]]:
+    """Return what was logged of a model, question by question."""
+    (path,) = (folder / f"lab__{model}").glob("samples_capitals_*.jsonl")
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_script_writes_the_pilot_again(tmp_path: Path) -> None:
+    require_lm_eval()
+    programs = Path(sys.executable).parent
+    done = shell(tmp_path, f'PATH="{programs}:$PATH" sh "{EXAMPLE}/run.sh" "{EXAMPLE}/pilot.jsonl" again')
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    for model in ("narrow", "wide"):
+        again, kept = samples(tmp_path / "again", model), samples(EXAMPLE / "pilot", model)
+        assert [one.keys() for one in again] == [one.keys() for one in kept]
+        assert [one["doc"] for one in again] == [one["doc"] for one in kept]
+        assert [one["acc"] for one in again] == [one["acc"] for one in kept]
+    assert all(
+        json.loads(path.read_text(encoding="utf-8"))["pretty_env_info"] == ""
+        for path in (tmp_path / "again").rglob("results_*.json")
+    )
+    read = asked(tmp_path, "new-study mine --table again --into .")
+    kept_columns = asked(tmp_path, f'new-study kept --table "{EXAMPLE}/pilot" --into .')["columns"]
+    assert read["columns"] == kept_columns
+
+
+@pytest.mark.parametrize("source", ["inspect/strategies", "inspect/letters", "inspect/refusals"])
+def test_a_log_becomes_a_decided_study_with_a_site(source, tmp_path, monkeypatch) -> None:
+    require_inspect()
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    done = journey(tmp_path, source)
+    assert done.commands <= MOST_COMMANDS
+    assert done.seconds < MOST_SECONDS
+    assert done.verdicts["H1"] in {"pass", "miss"}
+    assert (done.site / "mine" / "H1.html").is_file()
