@@ -2,23 +2,26 @@
 
 import hashlib
 import io
+import json
+import sys
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import distributions
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
-from toolkit.errors import IncompleteError, UsageError
-from toolkit.files import read_bytes, read_text, write_all, write_bytes
-from toolkit.site.citation import FILE as CITATION
+from toolkit.errors import IncompleteError, ToolkitError, UsageError
+from toolkit.files import read_bytes, read_text, write_all, write_bytes, write_text
+from toolkit.places import Home
+from toolkit.site.checking import MARK
 from toolkit.site.drawings import estimates, pictures
+from toolkit.site.front import CITATION
 from toolkit.site.material import Material
 from toolkit.site.registers import frozen_file_content, played_files, register_files
 from toolkit.site.render import render
 
-# A folder that the builder made carries this file; it deletes stale pages nowhere else.
-MARK = ".toolkit-site"
 PACKAGES = ("jinja2", "markdown_it")
 STYLE = "style.css"
 
@@ -140,11 +143,7 @@ UNIX = 3
 
 
 def archive(content: Mapping[str, bytes]) -> bytes:
-    """Return a zip of the site's files, below one folder; the same files give the same bytes.
-
-    Names are sorted, and neither times nor rights of the machine's files enter. Packing is zlib's: another
-    implementation of it may give other bytes that hold the same.
-    """
+    """Return a zip of the site's files, below one folder; no times or rights of files enter."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as whole:
         for name in sorted(content):
@@ -159,3 +158,57 @@ def write_zip(target: Path, folder: Path, names: Sequence[str]) -> str:
     packed = archive({name: read_bytes(folder / name) for name in names})
     write_bytes(target, packed)
     return hashlib.sha256(packed).hexdigest()
+
+
+# It says where a site was built, not what it is: no zip holds it, and nobody publishes it.
+RECORD = ".toolkit-built"
+# Of the package's folder, what is not its source.
+NO_SOURCE = ("__pycache__", "node_modules")
+
+
+def inputs_of(home: Home) -> str:
+    """Return the SHA-256 of all that a site is made of: files, Python and every installed package."""
+    whole = hashlib.sha256()
+    source = Path(str(files("toolkit")))
+    for root in (home.registers, home.registrations, home.cards, source):
+        whole.update(_digest(root, _files_below(root)))
+    whole.update(_digest(home.root, (CITATION,)))
+    installed = sorted(f"{each.name} {each.version}" for each in distributions())
+    whole.update("\n".join((sys.version, *installed)).encode())
+    return whole.hexdigest()
+
+
+def _files_below(root: Path) -> list[str]:
+    names = (path.relative_to(root) for path in root.rglob("*") if path.is_file())
+    return sorted(name.as_posix() for name in names if not set(NO_SOURCE) & set(name.parts))
+
+
+def _digest(root: Path, names: Iterable[str]) -> bytes:
+    """Return a digest of files: their names and bytes; one that is gone differs from an empty one."""
+    whole = hashlib.sha256()
+    for name in names:
+        path = root / name
+        content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "gone"
+        whole.update(f"{content} {name}\n".encode())
+    return whole.digest()
+
+
+def built_before(folder: Path, inputs: str) -> Built | None:
+    """Return the site in a folder, if it was built from these inputs and is as it was written."""
+    try:
+        names = read_text(folder / MARK).splitlines()
+        recorded = json.loads(read_text(folder / RECORD))
+    except (ToolkitError, ValueError):
+        return None
+    if recorded != _record(folder, inputs, names):
+        return None
+    return Built(folder, tuple(sorted((MARK, *names))), ())
+
+
+def record(folder: Path, inputs: str, names: Sequence[str]) -> None:
+    """Note from what a site was built, and what its files were then."""
+    write_text(folder / RECORD, json.dumps(_record(folder, inputs, [n for n in names if n != MARK])) + "\n")
+
+
+def _record(folder: Path, inputs: str, names: Sequence[str]) -> dict[str, str]:
+    return {"inputs": inputs, "outputs": _digest(folder, sorted((MARK, *names))).hex()}

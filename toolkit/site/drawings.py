@@ -1,6 +1,6 @@
-"""From decisions and register rows to charts: only the few values that a drawing shows are handed on."""
+"""From decisions and register rows to charts and tables: only the values that are shown are handed on."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -19,8 +19,8 @@ from toolkit.rules.rules import Rule
 from toolkit.rules.terms import Picture
 from toolkit.rules.values import Missing, Series
 from toolkit.site.charts.curves import learning_curves
-from toolkit.site.charts.estimates import ForestRow, Spread, forest, seed_differences
-from toolkit.site.charts.scale import Bar, signed
+from toolkit.site.charts.estimates import ForestRow, Spread, cells, forest, seed_differences
+from toolkit.site.charts.plots import Bar, signed
 from toolkit.site.charts.series import (
     EACH,
     LAST,
@@ -36,6 +36,7 @@ from toolkit.site.charts.series import (
 )
 from toolkit.site.charts.svg import Chart
 from toolkit.site.environment import words
+from toolkit.site.page import Link, rule_page
 
 
 class Decided(Protocol):
@@ -262,10 +263,7 @@ def probe_words(case: Decided, rows: Sequence[Row]) -> str:
 
 
 def comparisons(rule: Rule, endpoint: str, series: Series[Fraction]) -> tuple[Comparison, ...]:
-    """Return what a rule's criteria compare the members of a series with, in every reading.
-
-    It is read from their tests, so that charts draw what decides.
-    """
+    """Return what a rule's criteria compare a series' members with; read from its tests, which decide."""
     present = [(name, value) for name, value in series.items if not isinstance(value, Missing)]
     if not present or len(present) < len(series.items):
         return ()
@@ -312,3 +310,62 @@ def _sides(part: Expression) -> Sequence[tuple[Expression, str, Expression]]:
     if not isinstance(part, Binary) or part.operator not in MIRRORED:
         return ()
     return (part.left, part.operator, part.right), (part.right, MIRRORED[part.operator], part.left)
+
+
+KINDS = {"hypothesis": "Hypotheses", "gate": "Gates", "prediction": "Predictions"}
+
+
+def outcome_tables(case: Case) -> list[dict[str, Any]]:
+    """Return a study's outcomes as tables, one a kind of rule, each with its forest plot."""
+    by_kind: dict[str, list[Decision]] = {}
+    for decision in case.decide_all():
+        by_kind.setdefault(decision.kind, []).append(decision)
+    return [
+        {
+            "study": case.study.name,
+            "title": KINDS.get(kind, kind),
+            "decisions": decisions,
+            "cells": cells([forest_row(decision) for decision in decisions]),
+        }
+        for kind, decisions in by_kind.items()
+    ]
+
+
+def standing_view(case: Case) -> dict[str, str]:
+    """Return what a study's verdicts stand on."""
+    return {
+        "registration": case.registration.name,
+        "name": case.standing.name,
+        "text": str(case.standing),
+    }
+
+
+def rules_reading(case: Case, registers: Collection[str]) -> list[Decision]:
+    """Return the rules that read one of some registers, as decided."""
+    return [
+        d
+        for d in case.decide_all()
+        if any(case.book.endpoints[name].register in registers for name in d.endpoints)
+    ]
+
+
+def head(cases: Iterable[Case], case: Case, what: str, page: Callable[[str], str]) -> dict[str, Any]:
+    """Return what the head of a study's page shows: what it is of, and the same page of other studies."""
+    others = [Link(_named(o), page(o.study.name)) for o in cases if o.study.name != case.study.name]
+    return {
+        "study": case.study.name,
+        "is_summary": case.study.is_summary,
+        "stands_on": standing_view(case),
+        "same_elsewhere": {"what": what, "here": _named(case), "elsewhere": others},
+    }
+
+
+def rule_head(cases: Iterable[Case], case: Case, rule: str) -> dict[str, Any]:
+    """Return the head of a rule's page: others are of rules of the same name and title."""
+    title = case.book.rule(rule).title
+    same = [o for o in cases if rule in o.book.rules and o.book.rules[rule].title == title]
+    return head(same, case, f"rule {rule}", lambda study: rule_page(study, rule))
+
+
+def _named(case: Case) -> str:
+    return f"study {case.study.name}{' (published figures)' if case.study.is_summary else ''}"

@@ -115,11 +115,7 @@ def json_text(document: Any) -> str:
 
 
 def markdown(text: str) -> Any:
-    """Return Markdown as markup for a section of a page.
-
-    HTML in it is shown as text, images as their words, and a link to the web as its words and its address: no
-    page of the site leads elsewhere. Headings are moved down two levels.
-    """
+    """Return Markdown as markup for a section of a page: its HTML and images as text, links as words."""
     import markupsafe
 
     rendered = _parser().render(text)

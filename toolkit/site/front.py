@@ -1,14 +1,18 @@
-"""What the site is called, what it asks and where it leads; its answer is among the findings."""
+"""What the site is called, what it asks and where it leads; and how the project and its paper are cited."""
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from toolkit.errors import DamagedError
 from toolkit.files import read_text
 from toolkit.findings import FILE as FINDINGS
-from toolkit.site.links import is_address
+from toolkit.site.checking import is_address
 
 FILE = "site.toml"
 
@@ -61,3 +65,74 @@ def read_front(cards: Path) -> Front | None:
             where=path,
         )
     return front
+
+
+CITATION = "CITATION.cff"
+# What BibTeX would take for its own.
+_MARKS = str.maketrans({mark: f"\\{mark}" for mark in "&%$#_{}"} | {"\\": r"\textbackslash{}"})
+
+
+@dataclass(frozen=True)
+class Work:
+    """Something that can be cited."""
+
+    title: str  # of the work
+    authors: tuple[str, ...]  # names, the family name last; a group's is one name
+    bibtex: str  # the work as an entry of BibTeX
+
+
+@dataclass(frozen=True)
+class Citation:
+    """What may be cited."""
+
+    text: str  # of the file
+    project: Work  # the work that the file stands beside
+    papers: tuple[Work, ...]  # the works that it reports
+
+    @property
+    def bibtex(self) -> str:
+        """Every work as an entry of BibTeX, the papers first."""
+        return "\n\n".join(work.bibtex for work in (*self.papers, self.project))
+
+
+def read_citation(folder: Path) -> Citation | None:
+    """Read what may be cited; None where a project says nothing of it."""
+    path = folder / CITATION
+    if not path.is_file():
+        return None
+    text = read_text(path)
+    try:
+        document = yaml.safe_load(text)
+        return Citation(text, _work(document), tuple(map(_work, document.get("references", ()))))
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise DamagedError(
+            "the citation cannot be read",
+            expected="title, authors, and the same of every reference",
+            found=f"{type(error).__name__}: {error}",
+            where=path,
+        ) from None
+
+
+def _work(document: dict[str, Any]) -> Work:
+    people, title = document["authors"], document["title"]
+    authors = tuple(_name(person) for person in people)
+    family = people[0].get("family-names") or people[0]["name"]
+    fields = {
+        "author": " and ".join(f"{{{_text(p['name'])}}}" if "name" in p else _text(_name(p)) for p in people),
+        "title": f"{{{_text(title)}}}",
+        "version": _text(document.get("version", "")),
+        "note": _text(document.get("status", "")).capitalize(),
+        "url": document.get("url") or document.get("repository-code", ""),
+    }
+    kind = "software" if document.get("type") == "software" else "misc"
+    key = re.sub(r"[^\w-]|_", "", f"{family.split()[-1]}-{'-'.join(title.split()[:4])}".lower())
+    lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items() if value)
+    return Work(title, authors, f"@{kind}{{{key},\n{lines}\n}}")
+
+
+def _name(person: dict[str, str]) -> str:
+    return person.get("name") or f"{person['given-names']} {person['family-names']}"
+
+
+def _text(value: object) -> str:
+    return str(value).translate(_MARKS)

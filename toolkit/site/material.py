@@ -10,8 +10,7 @@ from toolkit.prereg.registration import Registration
 from toolkit.prereg.verification import Verification
 from toolkit.registers.arrow import Row
 from toolkit.registers.study import Study
-from toolkit.site.citation import Citation
-from toolkit.site.front import Front
+from toolkit.site.front import Citation, Front
 from toolkit.site.page import Entry, Link, Page, Piece
 
 

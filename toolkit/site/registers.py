@@ -92,11 +92,7 @@ def manifest_copy(study: str) -> str:
 
 
 def register_files(material: Material) -> dict[str, bytes]:
-    """Return the scripts that carry the registers, and the manifests, by name.
-
-    Every file was checked against its manifest as it was read; readers check it again. Files that studies
-    share, as their task pools, are carried once.
-    """
+    """Return scripts that carry registers, and manifests, by name; shared files are carried once."""
     written: dict[str, bytes] = {}
     at: dict[str, str] = {}  # SHA-256 → study and file that carry it
     for study in every_study(material):
@@ -130,10 +126,7 @@ def _of(study: Study, at: dict[str, str]) -> Iterator[tuple[str, bytes]]:
 
 
 def _runs_of_files(study: Study) -> Iterator[tuple[str, str | None]]:
-    """Yield the one run that a file is about, where it is another than its name says; none where of several.
-
-    A query for another run need not load it.
-    """
+    """Yield the one run that a file is about where its name says another; none where it is of several."""
     for name, entry in study.manifest.tables.items():
         if len(entry.files) > 1 and "run_id" in entry.columns and carried(study, name):
             for file in entry.files:

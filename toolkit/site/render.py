@@ -1,17 +1,16 @@
-"""From the material of the site to every page's text."""
+"""From the material of the site to every page's text, and to what the search finds."""
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import toolkit
 from toolkit.errors import UsageError
-from toolkit.site.environment import environment
+from toolkit.site.environment import environment, json_text
 from toolkit.site.front import Front
 from toolkit.site.material import Material
 from toolkit.site.page import POLICY, Entry, Link, Page, registration_page, study_page
 from toolkit.site.pages import data, home, luck, probe, registration, rule, run, study
-from toolkit.site.search import SCRIPT, search_script
 
 MAKERS = (home, rule, registration, study, probe, luck, data, run)
 # A page of fewer sections is seen at a glance.
@@ -100,3 +99,28 @@ def _entries(material: Material) -> Iterator[Entry]:
         yield Entry("registration", "Registration", registration_page(case.registration.name))
     yield from (exhibit.entry for exhibit in material.exhibits if exhibit.entry)
     yield Entry("data", "Data", "data.html")
+
+
+# At the root: in `data` a study of that name would have a script there.
+SCRIPT = "search-index.js"
+_KINDS = {"rule.html": "Rule", "run.html": "Run", "study.html": "Study", "registration.html": "Registration"}
+
+
+def search_script(pages: Iterable[Page]) -> str:
+    """Return a script with all that can be found: from a folder, pages can load scripts alone."""
+    found: dict[tuple[str, str, str], str] = {}
+    for page in pages:
+        for kind, name, meaning, place in _found_on(page):
+            found.setdefault((kind, name, meaning), place)
+    return f"globalThis.toolkitSearch={json_text([[*entry, place] for entry, place in found.items()])};\n"
+
+
+def _found_on(page: Page) -> Iterator[tuple[str, str, str, str]]:
+    yield _KINDS.get(page.template, "Page"), page.title, "", page.name
+    for word, meaning in page.context.get("terms", {}).items():
+        yield "Word", word, meaning, f"{page.name}#words"
+    if page.template == "data.html":
+        for described in page.context["schema"]:
+            table = described["table"].name
+            for column in described["columns"]:
+                yield "Column", f"{table}.{column.name}", column.meaning, f"{page.name}#table-{table}"

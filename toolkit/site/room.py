@@ -15,22 +15,71 @@ if TYPE_CHECKING:
     from toolkit.places import Home
     from toolkit.prereg.verification import Verification
     from toolkit.site.build import Built
+    from toolkit.site.charts.estimates import Spread
+
+MEAN = "mean"
+COLOUR, MEMBER, BOUND = "#0072b2", "#8a929c", "#d55e00"
 
 
 def plot(case: Case, rule: str) -> alt.LayerChart | None:
     """Return a rule's estimate as an Altair chart; nothing where there is none to draw."""
     from toolkit.site.drawings import spread_of
-    from toolkit.site.notebook import seed_differences
 
     spread = spread_of(case, case.decide(rule))
-    return None if spread is None or not spread.members else seed_differences(spread)
+    return None if spread is None or not spread.members else _seed_differences(spread)
+
+
+def _seed_differences(spread: Spread) -> alt.LayerChart:
+    """Return an estimate as a chart: a dot a member, the mean with its interval, zero and the bounds."""
+    import altair as alt
+
+    from toolkit.rules.values import rounded
+    from toolkit.site.charts.estimates import finding
+    from toolkit.site.charts.plots import marked
+
+    dots = [{"row": f"{spread.member} {name}", "value": rounded(value)} for name, value in spread.members]
+    order = [*(str(dot["row"]) for dot in dots), MEAN]
+    y = alt.Y("row:N", sort=order, title=None)
+    x = alt.X("value:Q", title=spread.unit)
+
+    def rule(at: float, colour: str) -> Any:
+        return alt.Chart(alt.Data(values=[{"at": at}])).mark_rule(color=colour).encode(x="at:Q")
+
+    layers = [rule(0.0, "black")]
+    layers += [rule(float(bound), BOUND) for bound in marked(spread.threshold, spread.bounds)]
+    layers.append(
+        alt.Chart(alt.Data(values=dots))
+        .mark_circle(size=80, color=MEMBER)
+        .encode(x=x, y=y, tooltip=["row:N", "value:Q"])
+    )
+    if spread.mean is not None:
+        ends = {"low": float(spread.bar.low), "high": float(spread.bar.high)} if spread.bar else {}
+        mean = alt.Chart(alt.Data(values=[{"row": MEAN, "value": rounded(spread.mean), **ends}]))
+        if ends:
+            layers.append(
+                mean.mark_rule(strokeWidth=4, color=COLOUR, opacity=0.5).encode(x="low:Q", x2="high:Q", y=y)
+            )
+        layers.append(mean.mark_point(shape="diamond", filled=True, size=150, color=COLOUR).encode(x=x, y=y))
+    chart: Any = alt.layer(*layers)
+    titled: alt.LayerChart = chart.properties(title=alt.Title(finding(spread), subtitle=spread.title))
+    return titled
 
 
 def rehearsal_page(done: Any, **said: object) -> str:
-    """Return the page of a rehearsal."""
-    from toolkit.site import rehearsed
+    """Return the page of a rehearsal: one file with nothing beside it."""
+    from importlib.resources import files
 
-    return rehearsed.rehearsal_page(done, done.decisions, done.powers, **said)
+    from toolkit.site.drawings import rule_charts
+    from toolkit.site.environment import environment
+
+    rules = [
+        {"d": made, "charts": rule_charts(done, made, ()), "power": done.powers.get(made.rule, ())}
+        for made in done.decisions
+    ]
+    assets = files("toolkit.site") / "assets"
+    style = "".join((assets / f"{name}.css").read_text(encoding="utf-8") for name in ("style", "charts"))
+    template = environment().get_template("rehearsal.html")
+    return template.render(study=done.study.name, rules=rules, style=style, **said)
 
 
 def lack(target: Path) -> ToolkitError | None:

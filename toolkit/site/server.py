@@ -35,17 +35,7 @@ NOWHERE = ""
 
 
 class SiteServer(ThreadingHTTPServer):
-    """A server of one site on the loopback interface.
-
-    Args:
-        folder: of the site.
-        port: where to listen; 0 lets the system choose.
-        base: the path below which the site lies.
-
-    Raises:
-        IncompleteError: the folder holds no site.
-        UsageError: the port or the path cannot be had.
-    """
+    """A server of one site on the loopback interface, below a path; port 0 lets the system choose."""
 
     daemon_threads = True
 

@@ -10,6 +10,7 @@ from tests.unit.decisions.rows_study import registered_study
 from toolkit import api
 from toolkit.decisions.case import Case
 from toolkit.places import Home
+from toolkit.site.material import Material
 from toolkit.verification.registered import open_case
 
 
@@ -29,6 +30,13 @@ def embedded() -> Case:
 def tiny() -> Case:
     """The smallest shipped study that has every table."""
     return opened("tiny-lm")
+
+
+@pytest.fixture(scope="session")
+def material(home: Home) -> Material:
+    """The studies that this project's own pages are about."""
+    cases = tuple(opened(name) for name in ("published", "embedded"))
+    return Material(cases, tuple(case.study for case in cases), cards=home.cards)
 
 
 @pytest.fixture(scope="session")

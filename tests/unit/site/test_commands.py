@@ -20,11 +20,11 @@ from tests.conftest import CHECKOUT, Toolkit, run, snapshot
 from toolkit import api
 from toolkit.places import HOME_VARIABLE, Home
 from toolkit.site import render
+from toolkit.site.build import RECORD, inputs_of
 from toolkit.site.commands import material as site_material
 from toolkit.site.material import Material
 from toolkit.site.page import Page
 from toolkit.site.pages import data, home, registration, rule, study
-from toolkit.site.unchanged import RECORD, inputs_of
 
 BUILT = ("site", "build", "--out")
 material_of = site_material.material

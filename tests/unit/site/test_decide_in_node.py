@@ -1,8 +1,10 @@
-"""The browser's program and the engine reach the same on every rule: neither shares code with the other."""
+"""What a rule page says to its script, exactly; and that script and engine reach the same on every rule."""
 
 import base64
+import json
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from math import hypot
 from pathlib import Path
 from typing import Any
@@ -10,11 +12,11 @@ from typing import Any
 import pytest
 
 from tests.conftest import CHECKOUT
+from tests.described import shipped
 from tests.unit.decisions import study as small
 from tests.unit.decisions.rows_study import registered_study
 from tests.unit.site.conftest import opened
 from tests.unit.site.node import ASSETS, run_node
-from tests.unit.site.test_evidence import everything, said
 from tests.unit.site.written_tests import answers_in_python, some_tests
 from toolkit.decisions.case import Case
 from toolkit.decisions.engine import Engine
@@ -22,10 +24,90 @@ from toolkit.decisions.intervals import Interval, Resampler
 from toolkit.files import write_all
 from toolkit.rules.rulebook import load_rulebook
 from toolkit.site.drawings import rule_charts
+from toolkit.site.environment import WORDS, data, environment
 from toolkit.site.material import Material
 from toolkit.site.pages.rule import Evidence, evidence_of
 from toolkit.site.registers import register_files, script
 from toolkit.verification.registered import open_case
+
+HOSTILE = "</script><script>alert(1)</script>\"'&{{ 7*7 }}"
+
+
+@cache
+def everything(study: str) -> dict[str, Evidence]:
+    """Return what every rule page of a shipped study carries: made once, since it takes seconds."""
+    case = opened(study)
+    return {decision.rule: evidence_of(case, decision) for decision in case.decide_all()}
+
+
+def said(case: Case, rule: str) -> Evidence:
+    return evidence_of(case, case.decide(rule))
+
+
+@pytest.mark.parametrize("study", ["tiny-lm", "published"])
+def test_a_page_says_less_than_fifteen_kilobytes_and_no_row(study: str) -> None:
+    for evidence in everything(study).values():
+        written = data(evidence.document)
+        assert len(written) < 15_000
+        assert "run_id" not in written
+
+
+def test_the_same_registers_give_the_same_bytes(embedded: Case) -> None:
+    again = open_case(shipped("embedded"), embedded.registration, is_checked=True)
+    for rule in ("H2a", "H1b"):
+        assert said(again, rule) == said(embedded, rule)
+
+
+def test_a_published_interval_comes_without_episodes_and_says_why(case: Case) -> None:
+    evidence = said(case, "H2a")
+    assert not evidence.document["resampled"]
+    assert evidence.fixed == (
+        "The interval c2_auc_95 stands as published: the episodes behind it were not published.",
+    )
+
+
+def test_a_gate_says_what_was_recorded_of_the_rules_that_it_names(case: Case) -> None:
+    assert set(said(case, "gate2").document["recorded"]) == {"gate2", "H2a", "H2b"}
+
+
+def test_the_recorded_numbers_are_exact(embedded: Case) -> None:
+    interval = embedded.engine.interval("c2_curve_95")
+    assert isinstance(interval, Interval)
+    document = said(embedded, "E1").document
+    recorded = document["intervals"]["c2_curve_95"]
+    assert (Fraction(recorded["low"]), Fraction(recorded["high"])) == (interval.low, interval.high)
+    assert document["recorded"]["E1"]["estimate"] == "-103/40000"
+
+
+def test_a_study_of_other_registers_says_what_is_missing(tmp_path: Path, case: Case) -> None:
+    few = open_case(registered_study(tmp_path, case), case.registration)
+    recorded = said(few, "H1b").document["recorded"]["H1b"]
+    assert recorded["verdict"] in ("not_run", "not_evaluable")
+    assert all("missing" in criterion["holds"] for criterion in recorded["criteria"])
+
+
+def test_hostile_words_end_neither_the_data_block_nor_an_attribute(case: Case) -> None:
+    text = case.registration.rules.replace('title = "Recovery"', f'title = """{HOSTILE}"""')
+    text = text.replace("Mean paired-minus-independent", HOSTILE.replace('"', '\\"'))
+    case = open_case(case.study, replace(case.registration, rules=text))
+    document = said(case, "H3").document
+    document["study"] = HOSTILE
+    assert "<" not in data(document)
+    assert json.loads(data(document)) == document
+
+
+def section(case: Case, rule: str) -> str:
+    """Return the section of a page that decides again."""
+    decision = case.decide(rule)
+    evidence = evidence_of(case, decision)
+    shown = {"d": {"rule": rule}, "study": case.study.name, "evidence": evidence, "steps": WORDS["steps"]}
+    source = '{% from "macros.html" import command %}{% include "decide.html" %}'
+    return environment().from_string(source).render(**shown)
+
+
+def test_without_scripts_the_section_says_what_to_run(case: Case) -> None:
+    assert "toolkit decide H2a --study published" in section(case, "H2a")
+
 
 SCRIPT = (f"{CHECKOUT}/tests/unit/site/decide.mjs", f"{ASSETS}/decide.js")
 STUDIES = ("tiny-lm", "published")
@@ -197,7 +279,8 @@ def test_a_study_of_other_registers_is_decided_as_the_engine_does(tmp_path: Path
     assert [(f["verdict"], f["disagreements"]) for f in found] == [(d.verdict, []) for d in decisions]
 
 
-# A ratio of variances, a slope over three conditions and what training gained, on the shipped companion.
+# A ratio of variances, a slope over three conditions and what training gained; intervals over tasks; tests of
+# significance, and margins: three rules more, on the shipped companion.
 ADDED = """
 [statistics.spread]
 title = "Variance of C2 over that of C4"
@@ -211,83 +294,6 @@ formula = "slope(list(spread, mean(c2_added) / mean(c2_curve), 1 / spread), list
 unit = "ratio"
 range = ["-100000", "100000"]
 
-[intervals.spread_95]
-endpoint = "spread"
-level = "0.95"
-method = "seed bootstrap"
-
-[intervals.c2_t]
-endpoint = "c2_curve"
-level = "0.95"
-method = "t over seeds"
-"""
-
-
-def added(*parts: str) -> str:
-    """Return an amendment with one more rule, S, and what it reads."""
-    return small.amendment("A9", 'adds = ["S"]', *parts)
-
-
-def with_rules(case: Case, added: str) -> Case:
-    """Return the shipped companion with an amendment more."""
-    rules = case.registration.rules
-    book = load_rulebook(rules, [*(one.rules for one in case.registration.amendments), added])
-    registered = (case.registration.name, case.registration.sha256)
-    return replace(case, book=book, engine=Engine(book, registered, case.engine.registers), _decided={})
-
-
-def of_statistics(case: Case) -> str:
-    """Return an amendment with a rule that reads statistics."""
-    rules = case.registration.rules
-    gain = rules[rules.index("[endpoints.c2_curve]") :].partition("\n\n")[0]
-    gain = gain.replace("c2_curve", "c2_added").replace('"auc"', '"auc_gain"')
-    more = 'estimate = "spread"\ninterval = "spread_95"'
-    tests = ("spread > 0.5", "lower(spread_95) > 0.2", "trend > 0", "upper(c2_t) > 0", "mean(c2_added) < 0")
-    return added(gain + "\n", ADDED, small.rule("S", *tests, more=more))
-
-
-def test_a_rule_on_statistics_is_decided_again_on_its_page(embedded: Case, tmp_path: Path) -> None:
-    amendment = of_statistics(embedded)
-    made = with_rules(embedded, amendment)
-    decision = made.decide("S")
-    evidence = evidence_of(made, decision)
-    assert not evidence.document["resampled"]
-    assert any("spread_95" in text for text in evidence.fixed)
-    (found,) = decided(site_of(tmp_path, embedded, added=amendment), page(evidence))
-    assert found["disagreements"] == []
-    assert found["verdict"] == decision.verdict
-    values = {c["id"]: c["value"] for c in evidence.document["recorded"]["S"]["criteria"]}
-    assert {c["id"]: c["value"] for c in found["criteria"]} == values
-    assert found["estimate"] == str(decision.estimate.mean)  # type: ignore[union-attr]
-    assert rule_charts(made, decision, ())
-
-
-def test_intervals_over_tasks_stand_as_computed_beside_one_that_the_page_makes(embedded, tmp_path) -> None:
-    methods = {"c2_tasks": "t over tasks", "c2_bca": "bca bootstrap", "c2_t": "t over seeds"}
-    declared = [
-        f'[intervals.{name}]\nendpoint = "c2_curve"\nlevel = "0.95"\nmethod = "{method}"\n'
-        for name, method in methods.items()
-    ]
-    tests = (*(f"lower({name}) > -0.5" for name in methods), "upper(c2_curve_95) < 0.5")
-    named = 'estimate = "c2_curve"\ninterval = "c2_tasks"'
-    amendment = added(*declared, small.rule("S", *tests, more=named))
-    made = with_rules(embedded, amendment)
-    evidence = evidence_of(made, made.decide("S"))
-    assert evidence.document["resampled"]
-    assert any(
-        "c2_bca stands as computed" in text and "bca bootstrap, 10000" in text for text in evidence.fixed
-    )
-    (found,) = decided(site_of(tmp_path, embedded, added=amendment), page(evidence))
-    assert (found["verdict"], found["disagreements"]) == ("pass", [])
-    for name in methods:
-        recorded = evidence.document["intervals"][name]
-        here = found["intervals"][name]
-        assert (here["low"], here["high"], here["counted"]) == (recorded["low"], recorded["high"], None)
-    assert found["intervals"]["c2_curve_95"]["counted"] is not None
-    assert rule_charts(made, made.decide("S"), ())
-
-
-TESTED = """
 [tests.seeds]
 endpoint = "c2_curve"
 method = "sign flip"
@@ -304,30 +310,87 @@ alternative = "two-sided"
 [families.both]
 tests = ["seeds", "tasks"]
 method = "benjamini-hochberg"
-
-[intervals.c2_90]
-endpoint = "c2_curve"
-level = "0.90"
-method = "t over seeds"
 """
+INTERVALS = {
+    "spread_95": ("spread", "0.95", "seed bootstrap"),
+    "c2_t": ("c2_curve", "0.95", "t over seeds"),
+    "c2_tasks": ("c2_curve", "0.95", "t over tasks"),
+    "c2_bca": ("c2_curve", "0.95", "bca bootstrap"),
+    "c2_90": ("c2_curve", "0.90", "t over seeds"),
+}
+OVER_TASKS = ("c2_tasks", "c2_bca", "c2_t")
+OF_STATISTICS = (
+    *("spread > 0.5", "lower(spread_95) > 0.2", "trend > 0", "upper(c2_t) > 0"),
+    "mean(c2_added) < 0",
+)
+MARGINS = ("equivalent(c2_90, 0.5)", "non_inferior(c2_90, 0.0001)")
 
 
-def test_p_values_are_taken_as_recorded_on_a_page_and_margins_are_held_again(embedded, tmp_path) -> None:
-    margins = ("equivalent(c2_90, 0.5)", "non_inferior(c2_90, 0.0001)")
-    tests = ("p(seeds) < 0.05", "adjusted(tasks) < 0.05", *margins)
-    amendment = added(TESTED, small.rule("S", *tests))
-    made = with_rules(embedded, amendment)
-    decision = made.decide("S")
-    assert [criterion.holds for criterion in decision.criteria][2:] == [True, False]
-    evidence = evidence_of(made, decision)
+@pytest.fixture(scope="module")
+def amended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Case, Evidence, Any]]:
+    """Return by added rule: its case, what its page says, and what the script makes of that."""
+    case = opened("embedded")
+    rules = case.registration.rules
+    gain = rules[rules.index("[endpoints.c2_curve]") :].partition("\n\n")[0]
+    gain = gain.replace("c2_curve", "c2_added").replace('"auc"', '"auc_gain"')
+    declared = [
+        f'[intervals.{name}]\nendpoint = "{endpoint}"\nlevel = "{level}"\nmethod = "{method}"\n'
+        for name, (endpoint, level, method) in INTERVALS.items()
+    ]
+    over_tasks = (*(f"lower({name}) > -0.5" for name in OVER_TASKS), "upper(c2_curve_95) < 0.5")
+    added = small.amendment(
+        *("A9", 'adds = ["S", "T", "U"]', f"{gain}\n", ADDED, *declared),
+        small.rule("S", *OF_STATISTICS, more='estimate = "spread"\ninterval = "spread_95"'),
+        small.rule("T", *over_tasks, more='estimate = "c2_curve"\ninterval = "c2_tasks"'),
+        small.rule("U", "p(seeds) < 0.05", "adjusted(tasks) < 0.05", *MARGINS),
+    )
+    book = load_rulebook(rules, [*(one.rules for one in case.registration.amendments), added])
+    registered = (case.registration.name, case.registration.sha256)
+    made = replace(case, book=book, engine=Engine(book, registered, case.engine.registers), _decided={})
+    said = {name: evidence_of(made, made.decide(name)) for name in "STU"}
+    found = decided(site_of(tmp_path_factory.mktemp("amended"), case, added=added), *map(page, said.values()))
+    return {name: (made, said[name], here) for name, here in zip("STU", found, strict=True)}
+
+
+@pytest.mark.parametrize("rule", ["S", "T", "U"])
+def test_an_added_rule_is_decided_again_on_its_page(amended, rule) -> None:
+    made, evidence, found = amended[rule]
+    decision, recorded = made.decide(rule), evidence.document["recorded"][rule]
+    assert (found["verdict"], found["disagreements"]) == (decision.verdict, [])
+    assert [c["holds"] for c in found["criteria"]] == [c.holds for c in decision.criteria]
+    resampled = set(evidence.document["resampled"])
+    for here, there in zip(found["criteria"], recorded["criteria"], strict=True):
+        assert here["value"] == there["value"] or resampled
+    assert rule_charts(made, decision, ())
+
+
+def test_statistics_and_their_intervals_are_those_of_the_engine(amended) -> None:
+    made, evidence, found = amended["S"]
+    assert not evidence.document["resampled"]
+    assert any("spread_95" in text for text in evidence.fixed)
+    assert found["estimate"] == str(made.decide("S").estimate.mean)
+
+
+def test_intervals_over_tasks_stand_as_computed_beside_one_that_the_page_makes(amended) -> None:
+    _, evidence, found = amended["T"]
+    assert any(
+        "c2_bca stands as computed" in text and "bca bootstrap, 10000" in text for text in evidence.fixed
+    )
+    for name in OVER_TASKS:
+        recorded, here = evidence.document["intervals"][name], found["intervals"][name]
+        assert (here["low"], here["high"], here["counted"]) == (recorded["low"], recorded["high"], None)
+    assert evidence.document["resampled"]
+    assert found["intervals"]["c2_curve_95"]["counted"] is not None
+
+
+def test_p_values_are_taken_as_recorded_on_a_page(amended) -> None:
+    made, evidence, found = amended["U"]
+    tests = made.decide("U").tests
     assert set(evidence.document["tests"]) == {"seeds", "tasks"}
     said = [text for text in evidence.fixed if "taken as recorded" in text]
     assert [name in text for name, text in zip(("seeds", "tasks"), said, strict=True)] == [True, True]
-    (found,) = decided(site_of(tmp_path, embedded, added=amendment), page(evidence))
-    assert found["disagreements"] == []
-    assert [c["holds"] for c in found["criteria"]] == [c.holds for c in decision.criteria]
-    values = [str(decision.tests[0].p), str(decision.tests[1].adjusted)]
-    assert [c["value"] for c in found["criteria"]][:2] == values
+    assert [c["holds"] for c in found["criteria"]][2:] == [True, False]
+    assert [c["value"] for c in found["criteria"]][:2] == [str(tests[0].p), str(tests[1].adjusted)]
 
 
 def test_written_tests_give_in_node_what_they_give_in_python() -> None:

@@ -9,9 +9,8 @@ from tests.unit.site.reading import SHARED, Read, made_by, pages_of, rendered, w
 from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError
 from toolkit.findings import Finding
-from toolkit.site.citation import read_citation
 from toolkit.site.exhibits import paper, theory
-from toolkit.site.front import Front, read_front
+from toolkit.site.front import Front, read_citation, read_front
 from toolkit.site.material import Material
 from toolkit.site.pages import home, study
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.site.reading import CSP
-from toolkit.site.links import check_links
+from toolkit.site.checking import check_links
 
 META = f'<meta http-equiv="Content-Security-Policy" content="{CSP}">'
 OTHERS = {"a/b.html": f'{META}<p id="here">x</p>', "a/c d.html": META, "style.css": "", "site.js": ""}

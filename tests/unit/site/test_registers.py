@@ -19,7 +19,7 @@ from toolkit.prereg.registration import Registration, load_registration
 from toolkit.registers.columns import ARMS
 from toolkit.registers.study import Study, open_study
 from toolkit.site import registers
-from toolkit.site.links import Markup
+from toolkit.site.checking import Markup
 from toolkit.site.material import Material
 from toolkit.site.pages import data
 from toolkit.site.pages import registration as maker

@@ -4,6 +4,8 @@ import http.client
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,22 +29,28 @@ def site(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def ask(site: Path) -> Iterator[Ask]:
-    server = SiteServer(site, 0, "/some/path")
+@contextmanager
+def served(site: Path, base: str = "/") -> Iterator[SiteServer]:
+    server = SiteServer(site, 0, base)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-
-    def answer(path: str, method: str = "GET") -> http.client.HTTPResponse:
-        connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
-        connection.request(method, path)
-        response = connection.getresponse()
-        response.text = response.read().decode()  # type: ignore[attr-defined]
-        connection.close()
-        return response
-
-    yield answer
+    yield server
     server.shutdown()
     server.server_close()
+
+
+def answer(server: SiteServer, path: str) -> http.client.HTTPResponse:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    connection.request("GET", path)
+    response = connection.getresponse()
+    response.text = response.read().decode()  # type: ignore[attr-defined]
+    connection.close()
+    return response
+
+
+@pytest.fixture
+def ask(site: Path) -> Iterator[Ask]:
+    with served(site, "/some/path") as server:
+        yield partial(answer, server)
 
 
 @pytest.mark.parametrize(
@@ -103,29 +111,21 @@ def test_a_folder_is_asked_for_with_a_slash(ask: Ask, path: str, target: str) ->
 
 
 def test_the_head_alone_is_sent_where_it_is_asked_for_on_this_machine_alone(site: Path) -> None:
-    server = SiteServer(site, 0)
-    assert server.server_address[0] == "127.0.0.1"
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    with socket.create_connection(server.server_address, timeout=10) as connection:
-        connection.sendall(b"HEAD / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        answer = b"".join(iter(lambda: connection.recv(4096), b""))
-    server.shutdown()
-    server.server_close()
-    assert b"Content-Length: 10\r\n" in answer
-    assert answer.endswith(b"\r\n\r\n")
+    with served(site) as server:
+        assert server.server_address[0] == "127.0.0.1"
+        with socket.create_connection(server.server_address, timeout=10) as connection:
+            connection.sendall(b"HEAD / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            head = b"".join(iter(lambda: connection.recv(4096), b""))
+    assert b"Content-Length: 10\r\n" in head
+    assert head.endswith(b"\r\n\r\n")
 
 
 def test_a_path_may_be_in_another_script_and_a_port_that_is_taken_is_said_to_be(site: Path) -> None:
-    first = SiteServer(site, 0, "/日本/")
-    threading.Thread(target=first.serve_forever, args=(0.01,), daemon=True).start()
-    connection = http.client.HTTPConnection("127.0.0.1", first.server_port, timeout=10)
-    connection.request("GET", "/%E6%97%A5%E6%9C%AC")
-    assert connection.getresponse().headers["Location"] == "/%E6%97%A5%E6%9C%AC/"
-    connection.close()
-    with pytest.raises(UsageError, match=f"port {first.server_port} cannot be had"):
-        SiteServer(site, first.server_port)
-    first.shutdown()
-    first.server_close()
+    with served(site, "/日本/") as first:
+        asked = answer(first, "/%E6%97%A5%E6%9C%AC")
+        assert asked.headers["Location"] == "/%E6%97%A5%E6%9C%AC/"
+        with pytest.raises(UsageError, match=f"port {first.server_port} cannot be had"):
+            SiteServer(site, first.server_port)
 
 
 def test_a_folder_without_a_site_is_refused(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from itertools import cycle, groupby
 from statistics import fmean
 
 from toolkit.decisions.measure import CurvePoint
+from toolkit.registers.arrow import Row
 from toolkit.rules.values import fixed
-from toolkit.site.charts.plots import Frame, Line, Spot, lines
-from toolkit.site.charts.scale import Axis, capital, listed, plain, short
+from toolkit.site.charts.plots import Axis, Frame, Line, Spot, capital, lines, listed, plain, short
 from toolkit.site.charts.svg import ACCENT, OTHERS, Chart, colours, drawn
 
 CURVE_COLUMNS = ("arm", "series", "step", "rate", "successes", "episodes")
@@ -85,7 +85,6 @@ def _curve_spot(point: CurvePoint) -> Spot:
 
 
 def _curves_finding(points: Sequence[CurvePoint]) -> str:
-    """Return what the means show, in words made from them."""
     means = {(p.arm, p.step): p.success for p in points if p.series == MEAN}
     arms = [arm for arm in colours(p.arm for p in points) if any(arm == a for a, _ in means)]
     names = [arm.replace("_", " ") for arm in arms]
@@ -104,7 +103,6 @@ def _curves_finding(points: Sequence[CurvePoint]) -> str:
 
 
 def _curves_caption(points: Sequence[CurvePoint]) -> str:
-    """Return what the lines stand for."""
     names = {point.series for point in points}
     text = f"Thin lines are {_seeds(points)} seeds" + (", bold lines their means" if MEAN in names else "")
     if REPLICATION in names:
@@ -113,7 +111,6 @@ def _curves_caption(points: Sequence[CurvePoint]) -> str:
 
 
 def _seeds(points: Sequence[CurvePoint]) -> str:
-    """Return how many seeds an arm has, in words."""
     held: dict[str, set[str]] = {point.arm: set() for point in points}
     for point in points:
         if point.series not in (MEAN, REPLICATION):
@@ -169,51 +166,44 @@ def _went(line: list[Point]) -> str:
     return end if len(line) == 1 else f"{start} to {end}"
 
 
-@dataclass(frozen=True)
-class Step:
-    """The trainer's figures of a step; None stands for one that was not recorded, or is no finite number."""
-
-    step: int  # its number
-    loss: Number  # loss, grad_norm, entropy, clipped: as in `steps`
-    grad_norm: Number
-    entropy: Number
-    clipped: Number
-    weights: tuple[Number, Number, Number]  # mean, least and greatest importance weight
-    seconds: Number  # how long it took
-    generation: Number  # how much of that went to playing rollouts
+WEIGHT = "importance_weight_"
+SECONDS = "Seconds a step"
 
 
 @dataclass(frozen=True)
 class _Figure:
-    """A figure of every step."""
-
     what: str  # what it is
-    values: tuple[Number, ...]  # it, step by step
-    band: tuple[tuple[Number, Number], ...] = ()  # ends of what is shaded, step by step
-    shaded: str = ""  # what is
-    from_zero: bool = True  # whether the axis begins at zero
+    values: tuple[Number, ...]  # it, step by step; None where it was not recorded, or is no finite number
+    band: tuple[tuple[Number, Number], ...]  # ends of what is shaded, step by step
+    shaded: str  # what is
+    from_zero: bool  # whether the axis begins at zero
 
 
-def training_steps(steps: tuple[Step, ...]) -> list[Chart]:
+# What is drawn, its column, both columns of what is shaded, what that is, and whether its axis is from zero.
+FIGURES = (
+    ("Loss", "loss", None, "", False),
+    ("Gradient norm", "grad_norm", None, "", True),
+    ("Entropy, nats a token", "entropy", None, "", True),
+    ("Share of tokens clipped", "clipped", None, "", True),
+    (
+        *("Importance weight, mean", f"{WEIGHT}mean", (f"{WEIGHT}min", f"{WEIGHT}max")),
+        *("from the least to the greatest weight", False),
+    ),
+    (SECONDS, "seconds", ("begun", "generation"), "the seconds that rollouts took", True),
+)
+
+
+def training_steps(steps: Sequence[Row]) -> list[Chart]:
     """Draw the figures of a run's steps, upwards: each that has a number."""
-    weights, seconds = [step.weights for step in steps], tuple(step.seconds for step in steps)
-    playing = tuple((None if s.generation is None else 0.0, s.generation) for s in steps)
-    panels = (
-        _Figure("Loss", tuple(step.loss for step in steps), from_zero=False),
-        _Figure("Gradient norm", tuple(step.grad_norm for step in steps)),
-        _Figure("Entropy, nats a token", tuple(step.entropy for step in steps)),
-        _Figure("Share of tokens clipped", tuple(step.clipped for step in steps)),
-        _Figure(
-            "Importance weight, mean",
-            tuple(mean for mean, _, _ in weights),
-            tuple((low, high) for _, low, high in weights),
-            "from the least to the greatest weight",
-            from_zero=False,
-        ),
-        _Figure(f"Seconds a step{_playing(steps)}", seconds, playing, "the seconds that rollouts took"),
-    )
-    numbers = tuple(step.step for step in steps)
-    return [_panel_chart(panel, numbers) for panel in panels if any(v is not None for v in panel.values)]
+    numbers = tuple(step["step"] for step in steps)
+    charts = []
+    for what, column, ends, shaded, from_zero in FIGURES:
+        values = tuple(step.get(column) for step in steps)
+        band = tuple((step.get(ends[0]), step.get(ends[1])) for step in steps) if ends else ()
+        named = what + _playing(steps) if what == SECONDS else what
+        if any(value is not None for value in values):
+            charts.append(_panel_chart(_Figure(named, values, band, shaded, from_zero), numbers))
+    return charts
 
 
 def _panel_chart(panel: _Figure, steps: tuple[int, ...]) -> Chart:
@@ -240,9 +230,11 @@ def _panel_chart(panel: _Figure, steps: tuple[int, ...]) -> Chart:
     return drawn(title, _panel_caption(panel, steps), ("step", name), draw, small=True)
 
 
-def _playing(steps: Sequence[Step]) -> str:
+def _playing(steps: Sequence[Row]) -> str:
     """Return in words which share of the seconds rollouts took, of the steps that say both."""
-    both = [(s.generation, s.seconds) for s in steps if s.generation is not None and s.seconds]
+    both = [
+        (s["generation"], s["seconds"]) for s in steps if s.get("generation") is not None and s["seconds"]
+    ]
     if not both:
         return ""
     return f", {sum(part for part, _ in both) / sum(whole for _, whole in both):.0%} in rollouts"
@@ -264,7 +256,7 @@ def _panel_caption(panel: _Figure, steps: Sequence[int]) -> str:
     what = panel.what.partition(",")[0]
     told = f"{what}, steps {steps[0]} to {steps[-1]}: least {_number(least[1])} at step {least[0]}, "
     told += f"greatest {_number(most[1])} at step {most[0]}, mean {_number(fmean(v for _, v in found))}."
-    ends = [end for low, high in panel.band for end in (low, high) if low is not None and end is not None]
+    ends = [end for low, high in panel.band if low is not None and high is not None for end in (low, high)]
     if ends:
         told += f" Shaded: {panel.shaded}, {_number(min(ends))} to {_number(max(ends))}."
     lacking = [str(step) for step, value in zip(steps, panel.values, strict=True) if value is None]

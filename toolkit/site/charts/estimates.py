@@ -6,15 +6,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from toolkit.site.charts import svg
-from toolkit.site.charts.plots import Dot, Lane, Reference, drawn_dot, points
-from toolkit.site.charts.scale import (
+from toolkit.site.charts.plots import (
     Axis,
     Bar,
+    Dot,
+    Lane,
+    Reference,
     Scale,
     capital,
+    drawn_dot,
     listed,
     marked,
     plain,
+    points,
     signed,
     spanned,
     tick_texts,
@@ -249,7 +253,6 @@ def finding(spread: Spread) -> str:
 
 
 def _seeds_caption(spread: Spread) -> str:
-    """Return what the marks do not say: how the interval was made, and what the lines stand for."""
     parts = [f"{spread.absent} without a value, so that there is no mean."] if spread.absent else []
     if spread.bar:
         parts.append(f"Bar: {spread.bar.words} of the mean, {spread.bar.made}.")

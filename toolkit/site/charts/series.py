@@ -6,8 +6,23 @@ from fractions import Fraction
 
 from toolkit.rules.values import fixed
 from toolkit.site.charts import svg
-from toolkit.site.charts.plots import Dot, Panel, Reference, Spot, lane_of, measured, points, scatter
-from toolkit.site.charts.scale import Axis, Bar, capital, listed, plain, reaching_one, short
+from toolkit.site.charts.plots import (
+    Axis,
+    Bar,
+    Dot,
+    Panel,
+    Reference,
+    Spot,
+    capital,
+    lane_of,
+    listed,
+    measured,
+    plain,
+    points,
+    reaching_one,
+    scatter,
+    short,
+)
 from toolkit.site.charts.svg import ACCENT, Chart, colours, drawn, in_turn
 
 RATIO = "ratio"
@@ -85,7 +100,6 @@ def members(
 
 
 def _members_finding(what: Measured, dots: Sequence[Member], compared: Sequence[Comparison] = ()) -> str:
-    """Return what the members show beside what they are compared with, in words made from them."""
     values, many = [dot.value for dot in dots], f"{what.member}s" if len(dots) > 1 else what.member
     low, high = f"{min(values):.3f}", f"{max(values):.3f}"
     where = low if low == high else f"{low} to {high}"
@@ -134,7 +148,6 @@ def _all_compared(compared: Sequence[Comparison], member: str) -> str:
 
 
 def _compared(comparison: Comparison, member: str, *, new: bool) -> str:
-    """Return of which members a comparison is true."""
     first = f"the first ({comparison.base}, {comparison.bound:.3f})" if new else "it"
     side = f"{SIDES[comparison.sign]} {plain(comparison.bound) if comparison.base is None else first}"
     if comparison.scope == LAST:
@@ -199,7 +212,6 @@ def condition_by_task(where: str, unit: str, sides: tuple[tuple[str, float, floa
 
 
 def _five(value: float) -> str:
-    """Return a number with five digits, in full."""
     return f"{float(f'{value:.5g}'):g}"
 
 
@@ -365,7 +377,6 @@ def _ends(point: Point) -> tuple[object, ...]:
 
 
 def _point_sentence(scene: Scene, point: Point) -> str:
-    """Return what a point says: its place, what was predicted, what was seen."""
     pairs = zip(scene.across, point.predicted, strict=True)
     words = ", ".join(f"{predictor.name} {fixed(x, 3)}" for predictor, x in pairs)
     bar = f", {point.bar.name} [{fixed(point.bar.low, 3)}, {fixed(point.bar.high, 3)}]" if point.bar else ""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, time
 
 from toolkit.site.charts import svg
-from toolkit.site.charts.scale import Scale
+from toolkit.site.charts.plots import Scale
 from toolkit.site.charts.svg import ACCENT, WIDE, Chart, drawn
 
 LANE = 38

@@ -15,9 +15,8 @@ from toolkit.prereg.verification import Verification
 from toolkit.registers.row_tables import PROBE
 from toolkit.registers.study import Study
 from toolkit.rooms import laboratory
-from toolkit.site.citation import read_citation
 from toolkit.site.exhibits import load_exhibits
-from toolkit.site.front import read_front
+from toolkit.site.front import read_citation, read_front
 from toolkit.site.material import Material
 from toolkit.verification.registered import open_case
 from toolkit.verification.steps import Checked, check_whole
@@ -70,10 +69,7 @@ def _opened(study: Study, home: Home) -> Case:
 def _checked_beside(
     home: Home, studies: Sequence[Study], progress: Callable[[str], None]
 ) -> Callable[[], object]:
-    """Begin to check studies whole in a process of its own, and return what waits for that.
-
-    It begins with the largest one, while pages are rendered here; who waits takes from the smallest.
-    """
+    """Begin to check studies beside, the largest first; return what waits, and checks from the smallest."""
     pool = get_context("spawn").Pool(1)
     atexit.register(pool.terminate)  # it ends with this process, whatever stops that
     left = deque(study.name for study in sorted(studies, key=lambda study: -len(study.manifest.files)))
@@ -113,6 +109,5 @@ def _check(home: Home, name: str) -> None:
 
 
 def _probe_figures(cases: Sequence[Case]) -> dict[str, list[Any]]:
-    """Return how certain every study's probe figures are, as far as the study allows."""
     probed = [case.study for case in cases if case.study.has(PROBE.name)]
     return {study.name: laboratory().probe_figures(study) for study in probed}

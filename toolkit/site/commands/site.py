@@ -38,7 +38,7 @@ def build(*, out: Path | None, zipped: Path | None, as_json: bool) -> None:
       toolkit site build --out /tmp/site --zip /tmp/site.zip
     """
     from toolkit.files import check_target
-    from toolkit.site import build, unchanged
+    from toolkit.site import build
     from toolkit.site.commands.material import material
 
     home = find_home()
@@ -48,12 +48,12 @@ def build(*, out: Path | None, zipped: Path | None, as_json: bool) -> None:
         build.check_outside(zipped, folder)
         check_target(zipped)
     with steps("site") as progress:
-        inputs = unchanged.inputs_of(home)
-        before = unchanged.built_before(folder, inputs)
+        inputs = build.inputs_of(home)
+        before = build.built_before(folder, inputs)
         if before is None:
             everything = material(home, progress=progress)
             built = build.write_site(folder, build.site_content(everything, progress))
-            unchanged.record(folder, inputs, built.files)
+            build.record(folder, inputs, built.files)
         else:
             built = before
         digest = None if zipped is None else build.write_zip(zipped, folder, built.files)

@@ -54,10 +54,7 @@ def designs() -> str:
 
 
 def typical_table(study: Study) -> dict[str, Any] | None:
-    """Return the first of a study's tables of rewards whose luck share is nearest to their mean.
-
-    Tables without a share, of a task that always or never succeeds, are left out; None where all are.
-    """
+    """Return the first table of rewards whose luck share is nearest to the mean of those that have one."""
     tables: dict[tuple[Any, ...], list[Row]] = {}
     for row in study.rows(TABLES):
         place = (row["run_id"], row["step"], row["pool"], row["regime"], row["task"])
@@ -89,7 +86,6 @@ def typical_table(study: Study) -> dict[str, Any] | None:
 
 
 def _table(rewards: Sequence[tuple[int, Sequence[bool]]]) -> str:
-    """Draw a table of rewards, a column a schedule and a square a policy sample."""
     samples = len(rewards[0][1])
     bottom = 26 + SIDE * samples
     words = [

@@ -20,9 +20,9 @@ from toolkit.findings import at
 from toolkit.registers.query import Answer, asking
 from toolkit.site.charts.curves import learning_curves
 from toolkit.site.charts.series import Ratio, ratios
+from toolkit.site.drawings import standing_view
 from toolkit.site.material import Exhibit, Material
 from toolkit.site.page import Entry, Page
-from toolkit.site.views import standing_view
 
 Ask = Callable[[str], Answer]
 
@@ -167,7 +167,6 @@ def _shown(paper: Paper, item: Item, asks: Sequence[tuple[Case, Ask]]) -> dict[s
 
 
 def _outcomes(case: Case, item: Item) -> dict[str, Any]:
-    """Return what came of the rules that a table lists, and those that the study does not register."""
     held = [rule for rule in item.rules if rule in case.book.rules]
     return {
         "study": case.study.name,

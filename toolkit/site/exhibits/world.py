@@ -24,10 +24,7 @@ MADE = ("pool", "index", "prompt")
 
 
 def pages(material: Material) -> Iterator[Page]:
-    """Yield the page where a study plays in this back office; studies of other worlds have none here.
-
-    Its episodes come from the first study that can be played again here.
-    """
+    """Yield the page where a study plays here, with episodes of the first that can be played again."""
     played = ((study.name, choose_pairs(study)) for study in material.studies)
     recorded = next(((name, episodes) for name, episodes in played if episodes), None)
     if recorded or any(map(_has_its_tasks, material.studies)):
@@ -106,10 +103,7 @@ def _shares(weights: Iterable[tuple[Any, int]]) -> list[tuple[Any, str]]:
 
 
 def draw_rules() -> dict[str, Any]:
-    """Return the parameters of every regime, as data for the browser.
-
-    A tool's faults are those that apply to its kind, in the order in which a draw's second word reaches them.
-    """
+    """Return the parameters of every regime for the browser, faults in the order of a draw."""
     return {
         "tools": {
             tool.name: {"kind": tool.kind, "resource": tool.resource}

@@ -7,10 +7,9 @@ from typing import Any
 from toolkit.decisions.case import Case
 from toolkit.findings import at
 from toolkit.prereg.verification import PROMISE
-from toolkit.site.drawings import pictures
+from toolkit.site.drawings import outcome_tables, pictures, standing_view
 from toolkit.site.material import Material
 from toolkit.site.page import Page
-from toolkit.site.views import outcome_tables, standing_view
 
 
 def pages(material: Material) -> Iterator[Page]:
@@ -47,7 +46,6 @@ def _whole(case: Case) -> dict[str, Any]:
 
 
 def _card(case: Case, material: Material) -> dict[str, Any]:
-    """Return what a card says of a study: what was found, and how many rules came out how."""
     return {
         "study": case.study.name,
         "title": case.registration.title,

@@ -10,10 +10,10 @@ from toolkit.registers.arrow import Row
 from toolkit.rules.values import exact
 from toolkit.site.charts.series import Luck, luck_shares, reward_table
 from toolkit.site.charts.svg import Chart
+from toolkit.site.drawings import head, rules_reading
 from toolkit.site.material import Material
 from toolkit.site.page import Page, luck_page, run_page
 from toolkit.site.registers import rows_by_run, rows_held
-from toolkit.site.views import head, rules_reading
 
 SHARES, TABLES, GROUPS = "luck_share_summary", "luck_share", "groups_summary"
 COUNTS = ("groups", "all_correct", "spurious", "zero_variance", "sharing_one_seed", "several_seeds")
@@ -139,7 +139,6 @@ def _by_arm(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:
-    """Return counts added up; None where one is not known."""
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
 

@@ -8,15 +8,14 @@ from toolkit.decisions.case import Case
 from toolkit.registers.arrow import Row
 from toolkit.registers.query import ask
 from toolkit.registers.schema import TABLES
-from toolkit.site.charts.scale import with_interval
+from toolkit.site.charts.plots import with_interval
 from toolkit.site.charts.series import Ratio, condition_by_task, ratios
 from toolkit.site.charts.svg import Chart
-from toolkit.site.drawings import probe_words
+from toolkit.site.drawings import head, probe_words, rules_reading
 from toolkit.site.environment import WORDS
 from toolkit.site.material import Material
 from toolkit.site.page import Page, probe_page
 from toolkit.site.registers import rows_held
-from toolkit.site.views import head, rules_reading
 
 SUMMARY = "probe"
 BASE = "base"
@@ -144,7 +143,6 @@ def _charts(case: Case, places: Sequence[Place], by_key: Mapping[Key, Row]) -> l
 
 
 def _ratio_rows(places: Iterable[Place], texts: Mapping[Key, str]) -> list[tuple[str, ...]]:
-    """Return a row a checkpoint: its ratios with their intervals, as text."""
     return [(_named(p), *(texts.get((p, n, e, f), "-") for _, n, e, f in RATIOS)) for p in places]
 
 
@@ -182,10 +180,7 @@ def _traces(rows: Iterable[Row], places: Sequence[Place]) -> list[dict[str, Any]
 
 
 def _weights(case: Case, places: Sequence[Place]) -> dict[str, Any]:
-    """Return what was scored at every registered checkpoint, and the importance weights met.
-
-    The effective sample size of its clean rollouts is among them where the study holds every single weight.
-    """
+    """Return what was scored at registered checkpoints, with effective sample sizes where they are had."""
     rows = rows_held(case.study, "probe_checkpoints")
     sizes = ask(case.study, EFFECTIVE_SIZE).rows if rows and case.study.has("probe_gram") else ()
     by_place = {(trajectory, step, scored): size for trajectory, step, scored, size in sizes}
@@ -213,7 +208,6 @@ def _of_tasks(case: Case, checkpoint: Place) -> dict[str, Any]:
 
 
 def _table(held: Iterable[tuple[Place, Mapping[str, Any]]], columns: Sequence[str]) -> dict[str, Any]:
-    """Return rows of checkpoints as a table."""
     rows = [(_named(p), p[2], *(_figure(row[name]) for name in columns)) for p, row in held]
     return {"columns": ["checkpoint", "scored", *columns], "rows": rows}
 

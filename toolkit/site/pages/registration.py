@@ -19,11 +19,11 @@ from toolkit.registers.study import Study, launched_runs
 from toolkit.rules.rulebook import rulebook_of
 from toolkit.site.charts.svg import Chart
 from toolkit.site.charts.timeline import timeline
+from toolkit.site.drawings import standing_view
 from toolkit.site.environment import moment
 from toolkit.site.material import Material
 from toolkit.site.page import Link, Page, registration_page, rule_page, slug
 from toolkit.site.registers import download, every_registration, frozen_files
-from toolkit.site.views import standing_view
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*", re.ASCII)
 SECOND, DAY = "second", "day"
@@ -65,7 +65,6 @@ def pages(material: Material) -> Iterator[Page]:
 
 
 def _elsewhere(material: Material, known: Iterable[str], name: str) -> dict[str, Any]:
-    """Return the pages of the other registrations, each with its studies."""
     studies = {
         one: [f"study {case.study.name}" for case in material.cases if case.registration.name == one]
         for one in known
@@ -187,7 +186,6 @@ def _later(registration: Registration, verification: Verification | None) -> lis
 
 
 def _rules(registration: Registration, cases: Sequence[Case]) -> list[dict[str, Any]]:
-    """Return the rules in force, each with where every study's verdict stands."""
     try:
         book = cases[0].book if cases else rulebook_of(registration)
     except RuleError:
@@ -227,7 +225,6 @@ def _chart(
 
 
 def _finding(registration: Registration, orders: Sequence[Chronology], touching: Sequence[str]) -> str:
-    """Return what the chronology says, in words."""
     told = []
     for order in orders:
         after, before = len(order.runs_after), len(order.disclosed_exceptions) + len(order.undisclosed)

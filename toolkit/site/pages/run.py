@@ -14,7 +14,7 @@ from toolkit.registers.columns import PHASES
 from toolkit.registers.study import Study
 from toolkit.rules.plan import place_of
 from toolkit.rules.values import fixed
-from toolkit.site.charts.curves import Step, success_by_step, training_steps
+from toolkit.site.charts.curves import success_by_step, training_steps
 from toolkit.site.material import Material
 from toolkit.site.page import Page, counts_of, rule_page, run_page, slug
 from toolkit.site.registers import carries, rows_by_run
@@ -34,7 +34,6 @@ COUNTS = {
     "budget_exceeded": "out of budget",
     "calls": "calls",
 }
-MEAN, LEAST, GREATEST = (f"importance_weight_{which}" for which in ("mean", "min", "max"))
 SHARES = ("step", "regime", "target", "luck_share", "interval_low", "interval_high", "tasks_defined", "tasks")
 # Tables with one file for all runs, whose rows of a run its page shows where somebody asks for them.
 OF_ALL_RUNS = ("runs", "launches", "steps")
@@ -183,12 +182,10 @@ def _context(
 
 
 def _pair(run: Row) -> tuple[object, ...]:
-    """Return what the runs of a pair have in common."""
     return *place_of(run)[:2], run["seed"]
 
 
 def _sets(evaluations: Sequence[Row], *, linked: bool) -> list[Row]:
-    """Return evaluation sets in the order of the rows, each with its own rows."""
     sets: dict[tuple[str, ...], list[Row]] = {}
     for row in evaluations:
         counts = [row[column] for column in COUNTS if column in row]
@@ -230,24 +227,17 @@ def _points(evaluations: Sequence[Row]) -> tuple[tuple[str, int, int, int], ...]
 
 def _steps(rows: Sequence[Row], launches: Sequence[Row]) -> dict[str, Any]:
     """Return what a page shows of training steps: charts; the rows are read where somebody asks for them."""
-    seconds = _seconds(launches)
-    steps = tuple(
-        Step(
-            *(row["step"], row["loss"], row["grad_norm"], row["entropy"], row["clipped"]),
-            (row.get(MEAN), row.get(LEAST), row.get(GREATEST)),
-            *seconds.get(row["step"], (None, None)),
-        )
-        for row in sorted(rows, key=lambda row: row["step"])
-    )
-    return {"step_charts": training_steps(steps) if steps else [], "steps": len(steps)}
+    taken = _seconds(launches)
+    steps = sorted(({**row, **taken.get(row["step"], {})} for row in rows), key=lambda row: row["step"])
+    return {"step_charts": training_steps(steps), "steps": len(steps)}
 
 
-def _seconds(launches: Sequence[Row]) -> dict[int, tuple[float, float]]:
-    """Return by step how long it took, and how much of that its rollouts took; the latest attempt counts."""
+def _seconds(launches: Sequence[Row]) -> dict[int, Row]:
+    """Return by step how long it took, and from when to when its rollouts did; the latest attempt counts."""
     return {
-        launch["from_step"] + number: pair
+        launch["from_step"] + number: {"seconds": seconds, "begun": 0.0, "generation": generation}
         for launch in sorted(launches, key=lambda row: row["attempt"])
-        for number, pair in enumerate(
+        for number, (seconds, generation) in enumerate(
             zip(launch.get("step_seconds") or (), launch.get("generation_seconds") or (), strict=False), 1
         )
     }

@@ -10,10 +10,9 @@ from toolkit.registers.arrow import Row
 from toolkit.rules.plan import Cell, Fixed, place_of
 from toolkit.site import page
 from toolkit.site.charts.svg import Chart
-from toolkit.site.drawings import estimate_chart, pictures
+from toolkit.site.drawings import estimate_chart, head, outcome_tables, pictures
 from toolkit.site.environment import WORDS
 from toolkit.site.material import Material
-from toolkit.site.views import head, outcome_tables
 
 CHARTS = 3
 # What training here leaves behind: a study that has none of it misses nothing.
@@ -40,7 +39,6 @@ def pages(material: Material) -> Iterator[page.Page]:
 
 
 def _absent(case: Case) -> dict[str, str]:
-    """Return the tables that a study lacks, and what is not there without each."""
     trained = any(case.study.has(name) for name in OF_TRAINING)
     wanted = {name: why for name, why in WORDS["tables"].items() if trained or name not in OF_TRAINING}
     if any("registers" in cell.settings for cell in case.book.plan.cells):
@@ -85,16 +83,12 @@ def _context(case: Case) -> dict[str, Any]:
 
 
 def _charts(case: Case) -> list[Chart]:
-    """Return the estimates by seed of the first hypotheses that have one."""
     drawn = (estimate_chart(case, d) for d in case.decide_all() if d.kind == "hypothesis")
     return list(islice((chart for chart in drawn if chart), CHARTS))
 
 
 def _cell(case: Case, cell: Cell, runs: Sequence[Row], shared: Mapping[str, Fixed]) -> dict[str, Any]:
-    """Return a line of the registered matrix with the runs that are there of it, and those that are not.
-
-    A line whose role enters no decision is not one that was not run: its runs may be of another study.
-    """
+    """Return a line of the registered matrix with its runs; some roles decide nothing."""
     beside = cell.role if cell.role and cell.role not in case.book.plan.roles else ""
     roles = (beside,) if beside else case.book.plan.roles
     runs_there = [run for run in runs if run["role"] in roles and cell.holds(*place_of(run))]

@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.site.reading import numbers, page_of, rendered
 from toolkit.decisions.case import Case
+from toolkit.estimators import luck_share
 from toolkit.registers.query import ask
 from toolkit.site.exhibits.designs import EXHIBIT
 from toolkit.site.front import Front
@@ -38,24 +39,11 @@ def piece(embedded: Case) -> str:
     return section(rendered(front_page(embedded)))
 
 
-def share(table: list[list[bool]]) -> float | None:
-    """Return a table's luck share by sums of squares: one-way random effects, cut off at zero."""
-    k, m = len(table), len(table[0])
-    means = [sum(row) / m for row in table]
-    grand = sum(means) / k
-    between = m * fsum((mean - grand) ** 2 for mean in means) / (k - 1)
-    within = fsum((x - mean) ** 2 for row, mean in zip(table, means, strict=True) for x in row) / (
-        k * (m - 1)
-    )
-    part = max(0.0, (between - within) / m)
-    return part / (part + within) if part + within else None
-
-
 def test_the_table_is_the_first_whose_luck_share_is_nearest_the_mean(embedded: Case, piece: str) -> None:
     tables: dict[tuple[object, ...], list[list[bool]]] = defaultdict(list)
     for *place, _, rewards in ask(embedded.study, QUERY).rows:
         tables[tuple(place)].append(list(rewards))
-    every = {place: share(table) for place, table in tables.items()}
+    every = {place: luck_share(table).share for place, table in tables.items()}
     shares = {place: value for place, value in every.items() if value is not None}
     mean = fsum(shares.values()) / len(shares)
     nearest = min(abs(value - mean) for value in shares.values())
