@@ -58,6 +58,12 @@ def open_page(chromium: Browser) -> Iterator[OpenPage]:
         context.close()
 
 
+@pytest.fixture(params=["served", "from a folder"])
+def root(site: Served, request: pytest.FixtureRequest) -> str:
+    """Return where the site's front page lies, with a slash at the end: on a server, or in a folder."""
+    return site.address if request.param == "served" else site.folder.as_uri() + "/"
+
+
 @pytest.fixture
 def watch(site: Served) -> Watch:
     return Watch(site.address)

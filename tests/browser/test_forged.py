@@ -18,13 +18,12 @@ import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.site import Served, served
-from toolkit.site.build import MARK
+from tests.browser.site import Served
+from toolkit.site.checking import MARK
 
 PAGE, STUDY = "embedded/H2a.html", "embedded"
 EVALUATIONS = "evaluations/train-00000-of-00001.parquet"
 DECISIONS = "decisions/train-00000-of-00001.parquet"
-Forgery = Callable[["Copy"], None]
 
 
 class Copy:
@@ -131,127 +130,103 @@ def passed_in_the_register(rows: list[dict[str, Any]]) -> None:
     row["verdict"] = "pass"
 
 
-def row_changed(copy: Copy) -> None:
-    """A row has two more successes."""
-    copy.rows(EVALUATIONS, two_more)
+def rows_and_hash(
+    file: str, change: Callable[[list[dict[str, Any]]], None], *, sealed: bool
+) -> Callable[[Copy], None]:
+    """Return what changes rows, and has the manifest name the changed file."""
+
+    def forged(copy: Copy) -> None:
+        digest = copy.rows(file, change)
+        copy.manifest(lambda m: m["files"][file].update(sha256=digest), sealed=sealed)
+
+    return forged
 
 
-def row_and_hash_changed(copy: Copy) -> None:
-    """So it has, and the manifest names the changed file."""
-    digest = copy.rows(EVALUATIONS, two_more)
-    copy.manifest(lambda m: m["files"][EVALUATIONS].update(sha256=digest))
+def page(old: str, new: str) -> Callable[[Copy], None]:
+    """Return what changes a text of the page."""
+    return lambda copy: copy.page(old, new)
 
 
-def row_hash_and_seal_changed(copy: Copy) -> None:
-    """So does the manifest, under a new seal."""
-    digest = copy.rows(EVALUATIONS, two_more)
-    copy.manifest(lambda m: m["files"][EVALUATIONS].update(sha256=digest), sealed=True)
-
-
-MISS, PASS = ('data-shown="verdict"><span class="verdict ' + words for words in ('bad">miss', 'good">pass'))
-
-
-def verdict_text_changed(copy: Copy) -> None:
-    """The page shows another verdict."""
-    copy.page(
-        'data-shown="verdict"><span class="verdict bad">miss',
-        'data-shown="verdict"><span class="verdict good">pass',
-    )
-
-
-def verdict_said_changed(copy: Copy) -> None:
-    """The page says another verdict to its script."""
-    copy.said(passed)
+def frozen(name: str, change: Callable[[bytes], bytes]) -> Callable[[Copy], None]:
+    """Return what changes a file of the registration."""
+    return lambda copy: copy.frozen(name, change)
 
 
 def verdict_changed_everywhere(copy: Copy) -> None:
-    """The page shows and says another verdict."""
-    verdict_text_changed(copy)
-    verdict_said_changed(copy)
+    copy.page(*VERDICT)
+    copy.said(passed)
 
 
-def decision_changed(copy: Copy) -> None:
-    """The register of decisions has another verdict, and the manifest names it under a new seal."""
-    digest = copy.rows(DECISIONS, passed_in_the_register)
-    copy.manifest(lambda m: m["files"][DECISIONS].update(sha256=digest), sealed=True)
-
-
-def mark_taken_away(copy: Copy) -> None:
-    """The verdict is shown where no script looks."""
-    copy.page('<span data-shown="verdict">', "<span>")
-
-
-def estimate_changed(copy: Copy) -> None:
-    """The page shows a larger estimate."""
-    copy.page('data-shown="estimate">-0.0', 'data-shown="estimate">+0.0')
-
-
-def seed_changed(copy: Copy) -> None:
-    """The value of a seed is another."""
-    copy.page('data-endpoint="c2_auc" data-seed="0">-0.0', 'data-endpoint="c2_auc" data-seed="0">+0.0')
-
-
-def hash_shown_changed(copy: Copy) -> None:
-    """The page shows another hash of the rows."""
-    copy.page('data-hash="rows">', 'data-hash="rows">0')
-
-
-def threshold_changed(copy: Copy) -> None:
-    """The frozen rules have a lower threshold."""
-    copy.frozen("rules.toml", lambda raw: raw.replace(b"mean(c2_auc) >= 0.03", b"mean(c2_auc) >= 0.01"))
-
-
-def threshold_shown_changed(copy: Copy) -> None:
-    """The page shows a lower threshold than the frozen rules have."""
-    copy.page("mean(c2_auc) &gt;= 0.03", "mean(c2_auc) &gt;= 0.01")
-
-
-def list_of_frozen_files_changed(copy: Copy) -> None:
-    """The list of frozen files is another."""
-    copy.frozen("FROZEN.sha256", lambda raw: raw[:1].swapcase() + b"0" + raw[2:])
-
-
-def chain_changed(copy: Copy) -> None:
-    """A later file's line is not the one that the chain had."""
-    copy.frozen("LATER.chain", lambda raw: b"0" + raw[1:] if raw[:1] != b"0" else b"1" + raw[1:])
-
-
-def token_changed(copy: Copy) -> None:
-    """A bit of a token is another."""
-    name = "evidence/freeze.demonstration-a.tsr"
-    copy.frozen(name, lambda raw: raw[:-9] + bytes([raw[-9] ^ 1]) + raw[-8:])
-
-
-CAUGHT: list[tuple[Forgery, str, str]] = [
-    (row_changed, "files", r"expected SHA-256 \w{64}, found \w{64}"),
-    (row_and_hash_changed, "manifest", r"The manifest's seal: expected \w{64}, found \w{64}"),
-    (row_hash_and_seal_changed, "rows", r"The value of \w+: \S+ here, \S+ recorded"),
-    (verdict_text_changed, "rows", r"The verdict shown: expected miss, found pass"),
-    (verdict_said_changed, "rows", r"The verdict: miss here, pass recorded"),
-    (verdict_changed_everywhere, "rows", r"The verdict: miss here, pass recorded"),
-    (decision_changed, "rows", r"H2a in the register of decisions: expected pass, found miss"),
-    (
-        mark_taken_away,
+VERDICT = [f'data-shown="verdict"><span class="verdict {words}' for words in ('bad">miss', 'good">pass')]
+EVIDENCE = "evidence/freeze.demonstration-a.tsr"
+DIGEST = r"\w{64}"
+# What is forged → how, the step that finds it, and its words.
+CAUGHT: dict[str, tuple[Callable[[Copy], object], str, str]] = {
+    "row": (
+        lambda copy: copy.rows(EVALUATIONS, two_more),
+        "files",
+        f"expected SHA-256 {DIGEST}, found {DIGEST}",
+    ),
+    "row and hash": (
+        rows_and_hash(EVALUATIONS, two_more, sealed=False),
+        "manifest",
+        f"The manifest's seal: expected {DIGEST}, found {DIGEST}",
+    ),
+    "row, hash and seal": (
+        rows_and_hash(EVALUATIONS, two_more, sealed=True),
+        "rows",
+        r"The value of \w+: \S+ here, \S+ recorded",
+    ),
+    "verdict shown": (page(*VERDICT), "rows", "The verdict shown: expected miss, found pass"),
+    "verdict said": (lambda copy: copy.said(passed), "rows", "The verdict: miss here, pass recorded"),
+    "verdict everywhere": (verdict_changed_everywhere, "rows", "The verdict: miss here, pass recorded"),
+    "decision in the register": (
+        rows_and_hash(DECISIONS, passed_in_the_register, sealed=True),
+        "rows",
+        "H2a in the register of decisions: expected pass, found miss",
+    ),
+    "verdict where no script looks": (
+        page('<span data-shown="verdict">', "<span>"),
         "rows",
         r"expected \[data-shown=\"verdict\"\], found no such element",
     ),
-    (estimate_changed, "rows", r"The estimate shown: expected -0\.0\d+, found \+0\.0\d+"),
-    (seed_changed, "rows", r"c2_auc of seed 0 shown: expected -0\.0\d+, found \+0\.0\d+"),
-    (hash_shown_changed, "manifest", r"The hash shown of rows: expected \w{64}, found 0\w{64}"),
-    (threshold_changed, "registration", r"SHA-256 of rules\.toml: expected \w{64}, found \w{64}"),
-    (threshold_shown_changed, "registration", r"The test mean: expected .*0\.03, found .*0\.01"),
-    (
-        list_of_frozen_files_changed,
-        "registration",
-        r"FROZEN\.sha256: expected \w{64}, found \w{64}",
+    "estimate shown": (
+        page('data-shown="estimate">-0.0', 'data-shown="estimate">+0.0'),
+        "rows",
+        r"The estimate shown: expected -0\.0\d+, found \+0\.0\d+",
     ),
-    (
-        chain_changed,
-        "registration",
-        r"record\.toml in LATER\.chain: expected \w{64}, found \w{64}",
+    "a seed's value": (
+        page('data-endpoint="c2_auc" data-seed="0">-0.0', 'data-endpoint="c2_auc" data-seed="0">+0.0'),
+        "rows",
+        r"c2_auc of seed 0 shown: expected -0\.0\d+, found \+0\.0\d+",
     ),
-    (token_changed, "tokens", r"."),
-]
+    "hash shown": (
+        page('data-hash="rows">', 'data-hash="rows">0'),
+        "manifest",
+        f"The hash shown of rows: expected {DIGEST}, found 0{DIGEST}",
+    ),
+    "threshold": (
+        frozen("rules.toml", lambda raw: raw.replace(b"mean(c2_auc) >= 0.03", b"mean(c2_auc) >= 0.01")),
+        "registration",
+        rf"SHA-256 of rules\.toml: expected {DIGEST}, found {DIGEST}",
+    ),
+    "threshold shown": (
+        page("mean(c2_auc) &gt;= 0.03", "mean(c2_auc) &gt;= 0.01"),
+        "registration",
+        r"The test mean: expected .*0\.03, found .*0\.01",
+    ),
+    "list of frozen files": (
+        frozen("FROZEN.sha256", lambda raw: raw[:1].swapcase() + b"0" + raw[2:]),
+        "registration",
+        rf"FROZEN\.sha256: expected {DIGEST}, found {DIGEST}",
+    ),
+    "chain": (
+        frozen("LATER.chain", lambda raw: b"0" + raw[1:] if raw[:1] != b"0" else b"1" + raw[1:]),
+        "registration",
+        rf"record\.toml in LATER\.chain: expected {DIGEST}, found {DIGEST}",
+    ),
+    "token": (frozen(EVIDENCE, lambda raw: raw[:-9] + bytes([raw[-9] ^ 1]) + raw[-8:]), "tokens", "."),
+}
 
 
 def steps(page: Page, address: str) -> dict[str, tuple[str, str]]:
@@ -267,30 +242,22 @@ def steps(page: Page, address: str) -> dict[str, tuple[str, str]]:
     }
 
 
-def address_of(copy: Copy, opened: str, site: Served) -> str:
-    return (copy.folder / PAGE).as_uri() if opened == "from a folder" else site.url(PAGE)
-
-
-@pytest.mark.parametrize("opened", ["from a folder", "served"])
-def test_the_honest_page_passes_every_step(open_page, site, tmp_path, opened) -> None:
-    copy = Copy(site.folder, tmp_path)
-    found = steps(open_page(), address_of(copy, opened, site))
+def test_the_honest_page_passes_every_step(open_page, root) -> None:
+    found = steps(open_page(), root + PAGE)
     assert [state for state, _ in found.values()] == ["good"] * 5
     assert "No token covers it" in found["manifest"][1]
 
 
-@pytest.mark.parametrize("opened", ["from a folder", "served"])
-@pytest.mark.parametrize(("forge", "step", "words"), CAUGHT, ids=[forge.__name__ for forge, *_ in CAUGHT])
-def test_a_forged_page_is_caught_by_opening_it(open_page, site, tmp_path, opened, forge, step, words) -> None:
-    copy = Copy(site.folder, tmp_path)
+@pytest.mark.parametrize("forged", CAUGHT)
+def test_a_forged_page_is_caught_by_opening_it(open_page, site, tmp_path, forged) -> None:
+    forge, step, words = CAUGHT[forged]
+    copy, opened = Copy(site.folder, tmp_path), open_page()
     forge(copy)
-    with served(copy.folder) as forged:
-        page = open_page()
-        state, says = steps(page, address_of(copy, opened, forged))[step]
+    state, says = steps(opened, (copy.folder / PAGE).as_uri())[step]
     assert state == "bad"
     assert re.search(words, says), says
-    assert step in page.locator(".proof").inner_text()
-    assert page.locator(".proof").get_attribute("data-state") == "bad"
+    assert step in opened.locator(".proof").inner_text()
+    assert opened.locator(".proof").get_attribute("data-state") == "bad"
 
 
 def test_a_study_without_rows_of_its_own_goes_through_the_same_steps(open_page, site) -> None:

@@ -9,7 +9,7 @@ from tests.browser.hostile import ATTACKS, CANARY, hostile_home
 from tests.browser.site import OpenPage, Served, Watch, served
 from tests.conftest import run, snapshot
 from toolkit.places import HOME_VARIABLE
-from toolkit.site.links import check_links
+from toolkit.site.checking import check_links
 
 Loaded = tuple[list[str], dict[str, dict[str, object]]]
 LOOK = f"""() => ({{

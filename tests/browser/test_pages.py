@@ -1,4 +1,4 @@
-"""Every page loads: no error, nothing against its policy, nothing from elsewhere."""
+"""Every page loads: no error, nothing against its policy or from elsewhere; once there nothing moves."""
 
 import gzip
 from xml.etree import ElementTree as ET
@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from playwright.sync_api import Response
 
-from tests.browser.site import OpenPage, Served, Watch
+from tests.browser.site import MOST_SHIFT, SHIFT, STILL, OpenPage, Served, Watch, shift_of
 from toolkit.site.checking import HOME_WITH_SCRIPTS, HOME_WITHOUT_SCRIPTS
 
 
@@ -21,13 +21,12 @@ def test_a_page_loads_without_a_word_of_complaint_and_asks_nobody_else(open_page
 
 
 @pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("opened", [pytest.param("served", marks=pytest.mark.slow), "from a folder"])
-def test_charts_say_the_mark_that_is_pointed_at_without_a_complaint(open_page, site, opened, quick) -> None:
-    root = site.address if opened == "served" else site.folder.as_uri()
+def test_charts_say_the_mark_that_is_pointed_at_without_a_complaint(open_page, site, quick) -> None:
+    root = site.folder.as_uri()
     page = open_page()
     watch = Watch(root).on(page)
     for name in list(site.kinds(quick=quick).values())[:: 2 if quick else 1]:
-        page.goto(f"{root.removesuffix('/')}/{name}")
+        page.goto(f"{root}/{name}")
         mark = page.locator("figure.chart svg:visible .mark").first
         if mark.count():
             mark.scroll_into_view_if_needed()
@@ -65,14 +64,10 @@ def test_reading_the_front_page_to_its_end_takes_no_more_than_was_promised(open_
     assert sum(size for url, size in sizes.items() if not url.endswith(".js")) < HOME_WITHOUT_SCRIPTS
 
 
-@pytest.mark.parametrize("opened", ["served", "from a folder"])
-def test_a_figure_is_saved_with_its_looks_and_its_rows_and_says_the_same_on_a_phone(
-    open_page: OpenPage, site: Served, opened: str
-) -> None:
-    root = site.address if opened == "served" else site.folder.as_uri()
+def test_a_figure_is_saved_with_its_looks_and_its_rows_and_says_the_same_on_a_phone(open_page, root) -> None:
     page = open_page(400)
     watch = Watch(root).on(page)
-    page.goto(f"{root.removesuffix('/')}/embedded/H2a.html")
+    page.goto(f"{root}embedded/H2a.html")
     figure = page.locator("figure:has(svg.narrow)").first
     said = [
         figure.locator(f"svg.{drawing} .mark").evaluate_all("marks => marks.map((m) => m.ariaLabel)")
@@ -90,3 +85,26 @@ def test_a_figure_is_saved_with_its_looks_and_its_rows_and_says_the_same_on_a_ph
     bar = next(part for part in drawn.iter("{http://www.w3.org/2000/svg}path") if part.get("class") == "bar")
     assert "stroke: rgb(0, 114, 178)" in str(bar.get("style"))
     assert watch.wrong == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_on_a_page_of_any_kind_moves_while_it_loads(open_page, site, width) -> None:
+    page = open_page(width)
+    page.add_init_script(SHIFT)
+    moved = {name: shift_of(page, site.url(name)) for name in site.kinds().values()}
+    assert {name: shift for name, shift in moved.items() if shift >= MOST_SHIFT} == {}
+
+
+def test_a_page_that_moves_is_seen_to(open_page: OpenPage, site: Served) -> None:
+    page = open_page()
+    page.add_init_script(SHIFT)
+    shift_of(page, site.url("index.html"))
+    page.evaluate(
+        """() => {
+        const late = document.createElement("div");
+        late.style.height = "400px";
+        document.querySelector("main").prepend(late);
+    }"""
+    )
+    assert page.evaluate(STILL) >= MOST_SHIFT

@@ -73,10 +73,9 @@ def test_a_runs_rows_and_settings_are_read_from_its_registers_where_somebody_ope
     assert watch.wrong == []
 
 
-@pytest.mark.parametrize("opened", ["served", "from a folder"])
-def test_episodes_of_a_run_open_in_the_player(open_page: OpenPage, site: Served, opened: str) -> None:
+def test_episodes_of_a_run_open_in_the_player(open_page: OpenPage, root: str) -> None:
     page = open_page()
-    page.goto(site.url(RUN) if opened == "served" else (site.folder / RUN).as_uri())
+    page.goto(root + RUN)
     page.locator("details[data-played] > summary").click()
     status = page.locator("details[data-played] [role=status]")
     status.wait_for()

@@ -20,9 +20,7 @@ def found(page: Page, words: str) -> str:
     return option.locator("span").inner_text()
 
 
-@pytest.mark.parametrize("opened", ["served", "from a folder"])
-def test_a_slash_begins_a_search_that_the_keyboard_alone_ends(open_page, site, opened) -> None:
-    root = site.address if opened == "served" else site.folder.as_uri() + "/"
+def test_a_slash_begins_a_search_that_the_keyboard_alone_ends(open_page, root) -> None:
     page = open_page()
     watch = Watch(root).on(page)
     page.goto(root + "embedded/runs/c0-clean-s0.html")
