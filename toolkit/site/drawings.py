@@ -20,14 +20,13 @@ from toolkit.rules.terms import Picture
 from toolkit.rules.values import Missing, Series
 from toolkit.site.charts.curves import learning_curves
 from toolkit.site.charts.estimates import ForestRow, Spread, cells, forest, seed_differences
-from toolkit.site.charts.plots import Bar, signed
+from toolkit.site.charts.plots import Bar, Value, signed
 from toolkit.site.charts.series import (
     EACH,
     LAST,
     REST,
     Comparison,
     Measured,
-    Member,
     Point,
     Predictor,
     Scene,
@@ -199,11 +198,11 @@ def _what(endpoint: Endpoint) -> str:
 
 def _dots(
     case: Decided, endpoint: Endpoint, series: Series[Any], figures: Iterable[Row]
-) -> tuple[tuple[Member, ...], str]:
+) -> tuple[tuple[Value, ...], str]:
     """Return the members of a series, and what is to be said of their intervals."""
     ends, said = _ends(case, endpoint, figures)
     dots = tuple(
-        Member(name, float(value), *ends.get(name, (None, None)))
+        Value((name,), float(value), *ends.get(name, (None, None)))
         for name, value in series.items
         if not isinstance(value, Missing)
     )

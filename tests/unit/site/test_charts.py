@@ -17,15 +17,12 @@ from toolkit.decisions.measure import CurvePoint
 from toolkit.site.charts import svg
 from toolkit.site.charts.curves import learning_curves, success_by_step, training_steps
 from toolkit.site.charts.estimates import ForestRow, Spread, forest, seed_differences
-from toolkit.site.charts.plots import Axis, Bar, Scale, apart, held, spanned, swarm, tick_texts
+from toolkit.site.charts.plots import Axis, Bar, Scale, Value, apart, held, spanned, swarm, tick_texts
 from toolkit.site.charts.series import (
     Comparison,
-    Luck,
     Measured,
-    Member,
     Point,
     Predictor,
-    Ratio,
     Scene,
     condition_by_task,
     luck_shares,
@@ -89,11 +86,11 @@ def every_chart() -> list[Chart]:
         seed_differences(spread(5, -1, 6)),
         seed_differences(spread(*range(20))),
         learning_curves(points, "C2", "successes / episodes"),
-        members(RATIO, (Member("a@20", 0.7, 0.6, 0.8),), "bars: 95%, tasks resampled"),
+        members(RATIO, (Value(("a@20",), 0.7, 0.6, 0.8),), "bars: 95%, tasks resampled"),
         forest((row,), "s"),
-        ratios("A ratio", (Ratio("a", 20, 0.7, 0.6, 0.8), Ratio("base", 0, 0.9, None, None)), "bars: 95%"),
+        ratios("A ratio", (Value(("a", 20), 0.7, 0.6, 0.8), Value(("base", 0), 0.9)), "bars: 95%"),
         condition_by_task("a@20", "score²", (("t:0", 0.1, 0.2), ("t:1", 0.3, 0.2))),
-        luck_shares("C2", (Luck("r", "paired", 0, 0.4, 0.3, 0.5),), "bars: 95%"),
+        luck_shares("C2", (Value(("r", "paired", 0), 0.4, 0.3, 0.5),), "bars: 95%"),
         success_by_step((("clean", 0, 1, 2), ("clean", 20, 2, 2), ("final", 20, 1, 2)), "r"),
         predicted_and_seen(SCENE, "s"),
         reward_table("r, step 0", "Luck share 0.5", ((True, False), (True, True)), (0, 1)),
@@ -243,14 +240,14 @@ def test_a_checkpoint_is_called_as_the_registration_calls_it() -> None:
     assert ">a@20<" in chart.svg
     assert chart.title == "1 checkpoint below 1; no interval reaches 1"
     assert "Dashed line: 1" in chart.caption
-    dots = (Member("a", 0.7, 0.6, 1.1), Member("b", 1.2, 1.1, 1.3))
+    dots = (Value(("a",), 0.7, 0.6, 1.1), Value(("b",), 1.2, 1.1, 1.3))
     chart = drawn(members(RATIO, dots, "bars: 95%, tasks resampled"))
     assert chart.title == "1 of 2 checkpoints below 1; 1 interval reaches 1"
 
 
 def test_members_are_told_against_the_number_of_the_rule() -> None:
     share = Measured("Luck shares", "run", "fraction", "luck share")
-    dots = (Member("a", 0.30), Member("b", 0.45))
+    dots = (Value(("a",), 0.30), Value(("b",), 0.45))
     chart = drawn(members(share, dots, "no intervals", (Comparison("each", ">=", 0.15, None, 2, 2),)))
     assert chart.title == "Luck share 0.300 to 0.450 in all 2 runs, at or above 0.15"
     assert "Dashed line in colour: 0.15" in chart.caption
@@ -260,7 +257,7 @@ def test_members_are_told_against_the_number_of_the_rule() -> None:
 
 
 def test_later_members_are_told_against_the_first() -> None:
-    dots = (Member("base@0", 0.8), Member("a@20", 0.7), Member("a@40", 0.9))
+    dots = (Value(("base@0",), 0.8), Value(("a@20",), 0.7), Value(("a@40",), 0.9))
     compared = (Comparison("last", "<", 0.8, "base@0", 0, 1), Comparison("rest", "<", 0.8, "base@0", 1, 2))
     chart = drawn(members(RATIO, dots, "no intervals", compared))
     assert chart.title == (
@@ -374,9 +371,9 @@ def test_sides_of_the_condition_have_no_arms_colour() -> None:
 )
 def test_luck_shares_are_told_from_first_to_last_step(later: float, said: str) -> None:
     shares = (
-        Luck("a", "paired", 0, 0.3, None, None),
-        Luck("b", "paired", 0, 0.5, None, None),
-        Luck("a", "paired", 100, later, None, None),
+        Value(("a", "paired", 0), 0.3),
+        Value(("b", "paired", 0), 0.5),
+        Value(("a", "paired", 100), later),
     )
     title = drawn(luck_shares("C2", shares, "no intervals")).title
     assert said in title
@@ -402,11 +399,11 @@ def test_every_drawing_uses_the_looks_that_the_style_knows() -> None:
 
 def test_hostile_names_stay_text_and_a_huge_one_leaves_a_drawing_its_size() -> None:
     hostile = "</svg><script>alert(1)</script>"
-    chart = drawn(ratios(hostile, (Ratio(hostile, 20, 0.7, None, None),), hostile))
+    chart = drawn(ratios(hostile, (Value((hostile, 20), 0.7),), hostile))
     assert "<script" not in chart.svg
     assert chart.svg.count("</svg>") == 2
     assert "&lt;script&gt;" in chart.svg
-    huge = drawn(ratios("A ratio", (Ratio("x" * 5000, 20, 0.7, None, None),), "no intervals"))
+    huge = drawn(ratios("A ratio", (Value(("x" * 5000, 20), 0.7),), "no intervals"))
     assert max(len(words) for words in re.findall(r">([^<]+)</text>", huge.svg)) < 100
 
 
@@ -416,7 +413,7 @@ NAME = st.text(st.characters(categories=("L", "N")), min_size=1, max_size=60)
 
 
 def bars(*values: float) -> Chart:
-    dots = tuple(Member(f"<b>{v}</b>", v, v - 0.1, v + 0.1) for v in values)
+    dots = tuple(Value((f"<b>{v}</b>",), v, v - 0.1, v + 0.1) for v in values)
     chart = members(Measured("Bars & <i>", "run", "fraction", "luck & skill"), dots, "no intervals")
     assert chart is not None
     return chart
@@ -494,9 +491,7 @@ def test_half_and_twice_stand_evenly_about_one(values: list[float]) -> None:
 
 @given(st.lists(st.floats(0.05, 20), min_size=1, max_size=9))
 def test_a_dot_stands_where_the_axis_says_its_number(values: list[float]) -> None:
-    chart = ratios(
-        "A ratio", tuple(Ratio("a", k, v, None, None) for k, v in enumerate(values)), "no intervals"
-    )
+    chart = ratios("A ratio", tuple(Value(("a", k), v) for k, v in enumerate(values)), "no intervals")
     assert chart is not None
     for drawing in (chart.wide, chart.narrow):
         (low, start), *_, (high, end) = across(drawing)
@@ -508,7 +503,7 @@ def test_a_dot_stands_where_the_axis_says_its_number(values: list[float]) -> Non
 @given(st.lists(st.tuples(NAME, st.floats(0.01, 5)), min_size=1, max_size=6), NAME)
 def test_words_stay_inside_a_drawing(named: list[tuple[str, float]], figure: str) -> None:
     what = Measured("What", "run", "ratio", figure)
-    chart = members(what, tuple(Member(name, value) for name, value in named), "no intervals")
+    chart = members(what, tuple(Value((name,), value) for name, value in named), "no intervals")
     assert chart is not None
     for drawing, width in ((chart.wide, WIDE), (chart.narrow, NARROW)):
         assert f'width="{width}"' in drawing

@@ -63,13 +63,6 @@ def with_interval(value: float, low: float | None, high: float | None) -> str:
     return f"{value:.3f}" + ("" if low is None or high is None else f" [{low:.3f}, {high:.3f}]")
 
 
-def reaching_one(intervals: Sequence[tuple[float | None, float | None]]) -> str:
-    """Return how many intervals reach one, to end a title; nothing where there are none."""
-    whole = [(low, high) for low, high in intervals if low is not None and high is not None]
-    across = sum(low <= 1 <= high for low, high in whole)
-    return f"; {across or 'no'} interval{'s reach' if across > 1 else ' reaches'} 1" if whole else ""
-
-
 def marked(threshold: Fraction | None, bounds: Sequence[Fraction]) -> tuple[Fraction, ...]:
     """Return where a threshold and bounds are marked; zero has a line of its own."""
     return tuple(dict.fromkeys(value for value in (threshold, *bounds) if value))
@@ -261,8 +254,6 @@ STACKED = 9
 """From dot to dot where several with intervals share a row."""
 NAMES, NOTES = 240, 190
 BELOW = 44
-Ends = tuple[float | None, float | None]
-"""Of an interval; None where there is none."""
 # Lines
 LINES_HEIGHT = 260
 LABEL_GAP = 15
@@ -288,10 +279,20 @@ class Dot:
     shape: str = "circle"  # as `svg.dot` has them
 
 
-def measured(what: str, keys: tuple[Any, ...], value: float, ends: Ends, look: str) -> Dot:
-    """Return a value as it is drawn, with the ends of its interval where it has one."""
-    row = (*keys, value, *("" if end is None else end for end in ends))
-    return Dot(value, *ends, f"{what} {with_interval(value, *ends)}", (row,), look)
+@dataclass(frozen=True)
+class Value:
+    """A measured value."""
+
+    of: tuple[Any, ...]  # what it is of, as the first columns of its chart say it
+    value: float
+    low: float | None = None  # low, high: ends of its interval; None where it has none
+    high: float | None = None
+
+    def dot(self, what: str, look: str) -> Dot:
+        """Return it as it is drawn."""
+        row = (*self.of, self.value, *("" if end is None else end for end in (self.low, self.high)))
+        says = f"{what} {with_interval(self.value, self.low, self.high)}"
+        return Dot(self.value, self.low, self.high, says, (row,), look)
 
 
 @dataclass(frozen=True)

@@ -3,23 +3,22 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 
 from toolkit.rules.values import fixed
 from toolkit.site.charts import svg
 from toolkit.site.charts.plots import (
     Axis,
     Bar,
-    Dot,
     Panel,
     Reference,
     Spot,
+    Value,
     capital,
     lane_of,
     listed,
-    measured,
     plain,
     points,
-    reaching_one,
     scatter,
     short,
 )
@@ -32,16 +31,6 @@ RATIO_COLUMNS = ("trajectory", "step", "ratio", "low", "high")
 CELL = 32  # pixels
 SCHEDULE_WIDTH, SUMS_WIDTH = 96, 60
 LUCK_COLUMNS = ("run", "arm", "step", "luck share", "low", "high")
-
-
-@dataclass(frozen=True)
-class Member:
-    """A member."""
-
-    name: str  # which
-    value: float  # its value
-    low: float | None = None  # low, high: ends of its interval; None where it has none
-    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -67,15 +56,12 @@ class Comparison:
 
 
 def members(
-    what: Measured, dots: tuple[Member, ...], interval: str, compared: tuple[Comparison, ...] = ()
+    what: Measured, dots: tuple[Value, ...], interval: str, compared: tuple[Comparison, ...] = ()
 ) -> Chart | None:
     """Draw the members of a series."""
     if not dots:
         return None
-    lanes = [
-        lane_of(d.name, measured(f"{what.member} {d.name}:", (d.name,), d.value, (d.low, d.high), ACCENT))
-        for d in dots
-    ]
+    lanes = [lane_of(d.of[0], d.dot(f"{what.member} {d.of[0]}:", ACCENT)) for d in dots]
     references = [Reference(1, "even", "1")] if what.unit == RATIO else []
     references += [Reference(bound, "limit", plain(bound)) for bound in _bounds(what, compared)]
     bases = {c.bound: c.base for c in compared if c.base is not None}
@@ -99,7 +85,7 @@ def members(
     )
 
 
-def _members_finding(what: Measured, dots: Sequence[Member], compared: Sequence[Comparison] = ()) -> str:
+def _members_finding(what: Measured, dots: Sequence[Value], compared: Sequence[Comparison] = ()) -> str:
     values, many = [dot.value for dot in dots], f"{what.member}s" if len(dots) > 1 else what.member
     low, high = f"{min(values):.3f}", f"{max(values):.3f}"
     where = low if low == high else f"{low} to {high}"
@@ -121,7 +107,14 @@ def _members_finding(what: Measured, dots: Sequence[Member], compared: Sequence[
         title += f", {min(values):.3f} to {max(values):.3f}" if len(dots) > 1 else ""
     else:
         title = f"{below} of {len(dots)} {many} below 1"
-    return title + reaching_one([(dot.low, dot.high) for dot in dots])
+    return title + _reaching_one(dots)
+
+
+def _reaching_one(values: Sequence[Value]) -> str:
+    """Return how many intervals reach one, to end a title; nothing where there are none."""
+    whole = [(v.low, v.high) for v in values if v.low is not None and v.high is not None]
+    across = sum(low <= 1 <= high for low, high in whole)
+    return f"; {across or 'no'} interval{'s reach' if across > 1 else ' reaches'} 1" if whole else ""
 
 
 def _bounds(what: Measured, compared: Sequence[Comparison]) -> list[float]:
@@ -159,34 +152,21 @@ def _compared(comparison: Comparison, member: str, *, new: bool) -> str:
     return f"{comparison.held or 'none'} of {comparison.of} {many} {side}"
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """A ratio at a checkpoint."""
-
-    trajectory: str  # trajectory, step: the checkpoint
-    step: int
-    value: float  # the ratio
-    low: float | None  # low, high: ends of its interval; None where it has none
-    high: float | None
-
-
-def ratios(what: str, ratios: tuple[Ratio, ...], interval: str) -> Chart | None:
-    """Draw a ratio along training against one, a row a checkpoint and a colour a trajectory."""
+def ratios(what: str, ratios: tuple[Value, ...], interval: str) -> Chart | None:
+    """Draw ratios of (trajectory, step) against one, a row a checkpoint and a colour a trajectory."""
     if not ratios:
         return None
-    colour_of = in_turn(ratio.trajectory for ratio in ratios)
-    ordered = sorted(ratios, key=lambda ratio: (list(colour_of).index(ratio.trajectory), ratio.step))
-    lanes = [
-        lane_of(f"{short(r.trajectory)}@{r.step}", _ratio_dot(r, colour_of[r.trajectory])) for r in ordered
-    ]
+    colour_of = in_turn(ratio.of[0] for ratio in ratios)
+    places = list(colour_of)
+    lanes = []
+    for ratio in sorted(ratios, key=lambda ratio: (places.index(ratio.of[0]), ratio.of[1])):
+        name, step = ratio.of
+        lanes.append(
+            lane_of(f"{short(name)}@{step}", ratio.dot(f"{name} at step {step}: ratio", colour_of[name]))
+        )
     caption = f"{capital(interval)}. Dashed line: 1, where pairing changes nothing."
     draw = points(lanes, [Reference(1, "even", "1")], Axis("ratio", is_ratio=True))
     return drawn(_ratios_finding(ratios), caption, RATIO_COLUMNS, draw, about=what)
-
-
-def _ratio_dot(of: Ratio, look: str) -> Dot:
-    what = f"{of.trajectory} at step {of.step}: ratio"
-    return measured(what, (of.trajectory, of.step), of.value, (of.low, of.high), look)
 
 
 def condition_by_task(where: str, unit: str, sides: tuple[tuple[str, float, float], ...]) -> Chart | None:
@@ -215,47 +195,28 @@ def _five(value: float) -> str:
     return f"{float(f'{value:.5g}'):g}"
 
 
-def _ratios_finding(points: Sequence[Ratio]) -> str:
+def _ratios_finding(points: Sequence[Value]) -> str:
     below = sum(point.value < 1 for point in points)
     values = [point.value for point in points]
     title = f"Below 1 at {below} of {len(points)} checkpoints, {min(values):.3f} to {max(values):.3f}"
-    return title + reaching_one([(point.low, point.high) for point in points])
+    return title + _reaching_one(points)
 
 
-@dataclass(frozen=True)
-class Luck:
-    """A luck share."""
-
-    run: str  # run, arm: the run
-    arm: str
-    step: int  # training step
-    value: float  # the share
-    low: float | None  # low, high: ends of its interval; None where it has none
-    high: float | None
-
-
-def luck_shares(what: str, shares: tuple[Luck, ...], interval: str) -> Chart | None:
-    """Draw luck shares by step and arm, a dot a run."""
+def luck_shares(what: str, shares: tuple[Value, ...], interval: str) -> Chart | None:
+    """Draw luck shares of (run, arm, step) by step and arm, a dot a run."""
     if not shares:
         return None
-    steps = sorted({share.step for share in shares})
-    colour_of = colours(share.arm for share in shares)
+    colour_of = colours(share.of[1] for share in shares)
     lanes = []
-    for step in steps:
-        for arm, look in colour_of.items():
-            lane = sorted((s for s in shares if (s.step, s.arm) == (step, arm)), key=lambda s: s.run)
-            if lane:
-                name = f"step {step}, {arm.replace('_', ' ')}"
-                dots = [_luck_dot(share, look) for share in lane]
-                lanes.append(lane_of(name, *dots, note=f"{len(lane)} runs" if len(lane) > 1 else ""))
+    for step, (arm, look) in product(sorted({share.of[2] for share in shares}), colour_of.items()):
+        lane = sorted((s for s in shares if s.of[1:] == (arm, step)), key=lambda s: s.of[0])
+        if lane:
+            name = f"step {step}, {arm.replace('_', ' ')}"
+            dots = [share.dot(f"luck share of {share.of[0]} at step {step}:", look) for share in lane]
+            lanes.append(lane_of(name, *dots, note=f"{len(lane)} runs" if len(lane) > 1 else ""))
     caption = f"A dot a run; {interval}. Above 0 even without luck: what lies below zero is cut off."
     draw = points(lanes, (), Axis("luck share λ"))
     return drawn(_luck_finding(shares), caption, LUCK_COLUMNS, draw, about=f"{what}: luck share λ by step")
-
-
-def _luck_dot(of: Luck, look: str) -> Dot:
-    what = f"luck share of {of.run} at step {of.step}:"
-    return measured(what, (of.run, of.arm, of.step), of.value, (of.low, of.high), look)
 
 
 def reward_table(
@@ -294,9 +255,9 @@ def _square(schedule: int, rollout: int, reward: bool, corner: tuple[float, floa
     return svg.mark(says, [row], square, digit, look="won" if reward else "lost")
 
 
-def _luck_finding(shares: tuple[Luck, ...]) -> str:
-    steps = sorted({share.step for share in shares})
-    first, last = ([s.value for s in shares if s.step == step] for step in (steps[0], steps[-1]))
+def _luck_finding(shares: tuple[Value, ...]) -> str:
+    steps = sorted({share.of[2] for share in shares})
+    first, last = ([s.value for s in shares if s.of[2] == step] for step in (steps[0], steps[-1]))
     if len(steps) == 1:
         return f"Luck share {_range(first)} in {len(first)} run{'s' * (len(first) > 1)} at step {steps[0]}"
     earlier, later = f"{_range(first)} at step {steps[0]}", f"{_range(last)} at step {steps[-1]}"
