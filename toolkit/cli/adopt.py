@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from toolkit import api
-from toolkit.cli import offers, output
-from toolkit.cli.authorities import trust_option
+from toolkit.cli import output
+from toolkit.cli.options import (
+    FOLDER,
+    argument,
+    command,
+    flag,
+    json_option,
+    offer_studies,
+    trust_option,
+)
 from toolkit.errors import UsageError
 from toolkit.places import find_home
 
@@ -26,21 +34,16 @@ MOST = 5
 TRIED: Final = "dry run"
 
 
-@click.command()
-@click.argument("study", shell_complete=offers.studies)
-@click.argument("checkout", type=output.FOLDER)
-@click.option("--dry-run", is_flag=True, help="Verify and compare everything; write nothing.")
-@trust_option
-@output.json_option
+@command()
 @click.pass_context
 def adopt(
     context: click.Context,
     *,
-    study: str,
-    checkout: Path,
-    dry_run: bool,
-    trust_files: tuple[Path, ...],
-    as_json: bool,
+    study: str = argument(shell_complete=offer_studies),
+    checkout: Path = argument(type=FOLDER),
+    dry_run: bool = flag(help="Verify and compare everything; write nothing."),
+    trust_files: tuple[Path, ...] = trust_option,
+    as_json: bool = json_option,
 ) -> None:
     """Take the evidence of STUDY's freeze from CHECKOUT, a checkout of its authors' repository.
 

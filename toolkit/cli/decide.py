@@ -1,4 +1,4 @@
-"""`toolkit decide`: execute registered rules on registers."""
+"""`toolkit decide` and `explain`: execute registered rules on registers; why they came out as they did."""
 
 from __future__ import annotations
 
@@ -7,40 +7,41 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit import api
-from toolkit.cli import offers, output, standing
-from toolkit.cli.authorities import trust_option
-from toolkit.cli.standing import require_option
-from toolkit.errors import UsageError
+from toolkit.cli import output
+from toolkit.cli.options import (
+    argument,
+    command,
+    flag,
+    json_option,
+    offer_rules,
+    require_option,
+    study_option,
+    trust_option,
+)
+from toolkit.errors import UsageError, VerificationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from toolkit.decisions.case import Case, Explanation, Restated
     from toolkit.decisions.decision import AmendmentRef, CriterionResult, Decision
-    from toolkit.registers.manifest import Origin
+    from toolkit.prereg.verification import Standing
 
 
-@click.command()
-@click.argument("rules", nargs=-1, shell_complete=offers.rules)
-@click.option("--all", "every", is_flag=True, help="Decide every rule of the registration.")
-@output.study_option
-@click.option("--seeds", is_flag=True, help="Show the estimate of every seed, not their range.")
-@click.option("--fail-on-miss", is_flag=True, help="End with exit code 1 if a rule is missed.")
-@require_option
-@trust_option
-@output.json_option
+@command()
 @click.pass_context
 def decide(
     context: click.Context,
     *,
-    rules: tuple[str, ...],
-    every: bool,
-    studies: tuple[str, ...],
-    seeds: bool,
-    fail_on_miss: bool,
-    least: str | None,
-    trust_files: tuple[Path, ...],
-    as_json: bool,
+    rules: tuple[str, ...] = argument(nargs=-1, shell_complete=offer_rules),
+    every: bool = flag("--all", help="Decide every rule of the registration."),
+    studies: tuple[str, ...] = study_option,
+    seeds: bool = flag(help="Show the estimate of every seed, not their range."),
+    fail_on_miss: bool = flag(help="End with exit code 1 if a rule is missed."),
+    least: str | None = require_option,
+    trust_files: tuple[Path, ...] = trust_option,
+    as_json: bool = json_option,
 ) -> None:
     """Execute RULES as written in the frozen registration, on the registers of a study.
 
@@ -79,7 +80,7 @@ def decide(
             if at:
                 output.say_line("")
             print_reasons(decision, seeds=seeds)
-    standing.end(context, standing.standings_of(decisions), least)
+    end(context, standings_of(decisions), least)
     if fail_on_miss and any(decision.missed for decision in decisions):
         context.exit(1)
 
@@ -175,13 +176,12 @@ def _by_study(decisions: Sequence[Decision]) -> Iterator[tuple[str, list[Decisio
 
 def _study_lines(decisions: Sequence[Decision]) -> dict[str, None]:
     """Return where a study was read, and what its registration stands on, each line once."""
-    origins = [origin_text(decision.origin) for decision in decisions if decision.origin]
+    origins = [
+        f"Read from {origin.pinned}, asked for as {origin.revision}"
+        for origin in (decision.origin for decision in decisions)
+        if origin
+    ]
     return dict.fromkeys([*origins, *map(standing_text, decisions)])
-
-
-def origin_text(origin: Origin) -> str:
-    """Return which commit of the Hub was decided on, in a form that can be given to `--study`."""
-    return f"Read from {origin.pinned}, asked for as {origin.revision}"
 
 
 def notes(decisions: Sequence[Decision]) -> list[str]:
@@ -255,3 +255,202 @@ def _origins(decisions: Sequence[Decision]) -> list[str]:
         else f"Intervals are {origin}."
         for origin, source in origins.items()
     ]
+
+
+@command()
+@click.pass_context
+def explain(
+    context: click.Context,
+    *,
+    rules: tuple[str, ...] = argument(nargs=-1, shell_complete=offer_rules),
+    studies: tuple[str, ...] = study_option,
+    language: bool = flag(help="List the operators of the rule language instead."),
+    trust_files: tuple[Path, ...] = trust_option,
+    as_json: bool = json_option,
+) -> None:
+    """Explain RULES: the registered text, each criterion with its number, and the rows behind it.
+
+    \b
+    Examples:
+      toolkit explain H2a
+      toolkit explain P13 --json
+      toolkit explain --language
+    """
+    from toolkit.decisions.case import explain as explain_rule
+
+    if bool(rules) == language:
+        raise UsageError("name the rules to explain, or --language", remedy="toolkit explain H2a")
+    if language:
+        _explain_language(as_json=as_json)
+        return
+    cases = api.load_cases(studies, rules=rules, trust_files=trust_files)
+    asked = api.rules_asked(cases, rules, everywhere=bool(studies))
+    explained = [(case, explain_rule(case, rule)) for case, rule in asked]
+    if as_json:
+        output.print_json([e.as_dict() for _, e in explained])
+    else:
+        for case, e in explained:
+            _print(case, e)
+    end(context, standings_of(e.decision for _, e in explained), None)
+
+
+def _print(case: Case, explained: Explanation) -> None:
+    print_reasons(explained.decision, seeds=True)
+    more = list(_more_lines(explained))
+    for line in (
+        "",
+        *explained.registered.text.split("\n"),
+        *([""] if more else []),
+        *more,
+        *_restated_lines(explained.restates),
+        *_provenance_lines(case, explained),
+        "",
+    ):
+        output.say_line(line)
+
+
+def _more_lines(explained: Explanation) -> Iterator[str]:
+    """Yield what belongs to a rule and decides nothing, and what its criteria are as tests."""
+    from toolkit.decisions.intervals import Interval
+
+    decision, readings = explained.decision, explained.registered.readings
+    for criterion in decision.criteria:
+        for procedure in criterion.procedures:
+            yield f"Level      {procedure}"
+    if isinstance(decision.interval, Interval):
+        yield f"Interval   {decision.interval.origin}: {decision.interval.method}"
+    for test in decision.tests:
+        yield f"Test       {test.test.id} of {test.test.endpoint}: {test.words}"
+    for reading, verdict in decision.readings.items():
+        binds = " (binds)" if reading == decision.binding else ""
+        yield f"Reading    {reading}{binds}: {verdict}. {readings[reading]}"
+    for secondary in decision.secondary:
+        yield f"Secondary  {secondary.in_words}"
+
+
+def _restated_lines(restated: Restated | None) -> Iterator[str]:
+    if restated is None:
+        return
+    what = "The rule as frozen restates" if restated.of_frozen_rule else "Restates"
+    yield ""
+    yield f"{what} {restated.document}, SHA-256 {restated.sha256}"
+    if restated.remedy:
+        yield f"  Its words are not here: {restated.remedy}."
+    for part in restated.spans:
+        first, last = part.span.first, part.span.last
+        lines = f"lines {first} to {last}" if last > first else f"line {first}"
+        yield f"  {part.name}, {lines}"
+        yield from (f"    | {line}" for line in (part.text or "").splitlines() if line)
+
+
+def _provenance_lines(case: Case, explained: Explanation) -> Iterator[str]:
+    """Yield where a verdict comes from: formulas, rows, deviations, amendments, files and their digests."""
+    decision, study = explained.decision, case.study
+    if explained.statistics:
+        yield from ("", "Statistics, computed exactly from the endpoints below")
+    for statistic in explained.statistics:
+        yield from (f"  {statistic.id}: {statistic.title}", f"    {statistic.formula}")
+    yield ""
+    yield f"Rows (paste into toolkit sql --study {study.origin.pinned if study.origin else study.name})"
+    for endpoint in explained.endpoints:
+        yield from (f"  {endpoint.id}: {endpoint.title}", f"    {endpoint.rows}")
+    for deviation in explained.deviations:
+        yield from ("", f"{deviation.id} {deviation.title}: {deviation.text}")
+    if added := explained.addition:
+        yield ""
+        yield f"Origin     added by amendment {added.id} ({added.dated}), what had been seen: {added.seen}"
+    named = decision.amendment.id if decision.amendment else ""
+    amendment = next((each for each in case.registration.amendments if each.id == named), None)
+    if amendment:
+        change = case.book.changes[decision.rule]
+        yield from ("", f"Amendment  {amendment.id} {change.relation} this rule. {amendment.reason}")
+        if change.relation != "adds":
+            yield f"           What had been seen: {amendment.seen}"
+            yield f"{'As frozen' if change.frozen else 'As added '}  {change.first.text}"
+    yield ""
+    yield f"Rule       {case.registration.folder / (amendment.file if amendment else 'rules.toml')}"
+    yield f"Frozen     {' '.join(decision.registration)}"
+    if study.origin:
+        yield f"Hub        {study.origin.pinned}, asked for as {study.origin.revision}"
+    for register in decision.registers:
+        hashed = register.sha256 or f"{len(register.files)} files, each hashed when it was read"
+        yield f"Register   {register.config} {hashed}"
+
+
+def _explain_language(*, as_json: bool) -> None:
+    from toolkit.rules.endpoints import METHODS_SAY, OVER_STEPS_SAY
+    from toolkit.rules.expressions import ARITHMETIC, COMPARISONS, DECLARED, OPERATORS
+
+    if as_json:
+        operators = {
+            name: {"takes": [k.value for k in o.takes], "gives": o.gives.value, "meaning": o.meaning}
+            for name, o in OPERATORS.items()
+        }
+        document = {"operators": operators, "comparisons": COMPARISONS, "arithmetic": ARITHMETIC}
+        document |= {"over_steps": OVER_STEPS_SAY, "declared": DECLARED, "interval_methods": METHODS_SAY}
+        output.print_json(document)
+        return
+    truths = "true or false, or a series of them"
+    output.print_table(
+        ("operator", "takes", "gives", "meaning"),
+        [
+            *(
+                (
+                    name,
+                    ", ".join(k.value for k in o.takes) + (", …" if o.many else ""),
+                    o.gives.value,
+                    o.meaning,
+                )
+                for name, o in OPERATORS.items()
+            ),
+            (" ".join(COMPARISONS), "numbers or series", truths, "exact comparison"),
+            (" ".join(ARITHMETIC), "numbers or series", "a number, or a series", "exact arithmetic"),
+        ],
+        "The rule language",
+        dropped=("takes", "gives"),
+    )
+    for title, heading, meaning, said in (
+        (
+            "What tests and formulas name",
+            "table",
+            "what it declares",
+            {f"[{n}]": m for n, m in DECLARED.items()},
+        ),
+        ("Endpoints over several steps", "over_steps", "one number of several steps", OVER_STEPS_SAY),
+        ("Intervals", "method", "what it does, and when its level holds", METHODS_SAY),
+    ):
+        output.say_line("")
+        output.print_table((heading, meaning), list(said.items()), title)
+
+
+require_option = click.option(
+    "--require",
+    "least",
+    type=click.Choice(("public", "demonstration")),
+    help="End with exit code 1 where a registration stands on less: for a gate in CI.",
+)
+
+
+def standings_of(decisions: Iterable[Decision]) -> dict[str, Standing]:
+    """Return what registrations stand on, by name: of several studies the least."""
+    from toolkit.prereg.verification import rank
+
+    found: dict[str, Standing] = {}
+    for decision in decisions:
+        name = decision.registration[0]
+        found[name] = min(found.get(name, decision.standing), decision.standing, key=rank)
+    return found
+
+
+def end(context: click.Context, standings: Mapping[str, Standing], least: str | None) -> None:
+    """End with exit code 1 where a registration failed, or stands on less than is required.
+
+    Called when everything is printed: a verdict is shown as what it is.
+    """
+    from toolkit.prereg.verification import require
+
+    try:
+        require(standings, least)
+    except VerificationError as error:
+        output.print_error(error)
+        context.exit(error.exit_code)

@@ -9,52 +9,49 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from toolkit import api
-from toolkit.cli import offers
-from toolkit.cli.output import FOLDER, STUDY, json_option, steps, tell
+from toolkit.cli.options import (
+    FOLDER,
+    STUDY,
+    argument,
+    command,
+    flag,
+    json_option,
+    offer_rules,
+    offer_runs,
+    offer_studies,
+    option,
+)
+from toolkit.cli.output import steps, tell
 from toolkit.exports import FORMATS
 
 if TYPE_CHECKING:
     from toolkit.documents.runs import ExportDocument, Format
 
 
-@click.command()
-@click.argument("study", metavar=STUDY, shell_complete=offers.studies)
-@click.option("--as", "form", type=click.Choice(list(FORMATS)), required=True, help="What it becomes.")
-@click.option("--into", type=FOLDER, help="New folder to write; STUDY-FORMAT here if left out.")
-@click.option(
-    "--run",
-    "runs",
-    default="",
-    show_default=False,
-    metavar="GLOB",
-    shell_complete=offers.runs,
-    help="Runs to tell of; all if left out.",
-)
-@click.option(
-    "--rule",
-    "rules",
-    multiple=True,
-    shell_complete=offers.rules,
-    help="Rule to state; every one if left out.",
-)
-@click.option("--episodes", is_flag=True, help="Tell of each episode, too: about 3 KB each.")
-@click.option(
-    "--date",
-    type=click.DateTime(["%Y-%m-%d"]),
-    metavar="YYYY-MM-DD",
-    help="When the study was made, where nothing in it says so.",
-)
-@json_option
+@command()
 def export(
     *,
-    study: str,
-    form: str,
-    into: Path | None,
-    runs: str,
-    rules: tuple[str, ...],
-    episodes: bool,
-    date: datetime | None,
-    as_json: bool,
+    study: str = argument(metavar=STUDY, shell_complete=offer_studies),
+    form: str = option("--as", type=click.Choice(list(FORMATS)), required=True, help="What it becomes."),
+    into: Path | None = option(type=FOLDER, help="New folder to write; STUDY-FORMAT here if left out."),
+    runs: str = option(
+        "--run",
+        default="",
+        show_default=False,
+        metavar="GLOB",
+        shell_complete=offer_runs,
+        help="Runs to tell of; all if left out.",
+    ),
+    rules: tuple[str, ...] = option(
+        "--rule", multiple=True, shell_complete=offer_rules, help="Rule to state; every one if left out."
+    ),
+    episodes: bool = flag(help="Tell of each episode, too: about 3 KB each."),
+    date: datetime | None = option(
+        type=click.DateTime(["%Y-%m-%d"]),
+        metavar="YYYY-MM-DD",
+        help="When the study was made, where nothing in it says so.",
+    ),
+    as_json: bool = json_option,
 ) -> None:
     """Write a study as other projects read it; the same study gives the same bytes.
 

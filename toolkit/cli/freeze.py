@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from toolkit import api
-from toolkit.cli import offers, output
-from toolkit.cli.authorities import asking_options, print_tokens
+from toolkit.cli import output
+from toolkit.cli.options import (
+    FILE,
+    argument,
+    command,
+    flag,
+    json_option,
+    offer_registrations,
+    option,
+    together,
+    trust_option,
+)
+from toolkit.cli.output import say_line
 from toolkit.errors import UsageError
 from toolkit.files import read_text
 from toolkit.places import find_home
@@ -19,35 +31,58 @@ if TYPE_CHECKING:
 
     from toolkit.documents import registrations as documents
     from toolkit.places import Home
-    from toolkit.prereg import authority, record
+    from toolkit.prereg import authority, evidence, record
     from toolkit.prereg.freeze import Added, Frozen
     from toolkit.prereg.registration import Registration
 
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-@click.command()
-@click.argument("registration", shell_complete=offers.registrations)
-@click.option("--template", is_flag=True, help="Print a rules.toml to be filled in.")
-@click.option(
-    "--demonstration",
-    is_flag=True,
-    help="Use two authorities made for the occasion, whose keys are destroyed. Proves nothing to others.",
+class Asking(NamedTuple):
+    """Which authorities are asked, and which are trusted."""
+
+    addresses: tuple[str, ...]
+    trust_files: tuple[Path, ...]
+    roots: tuple[Path, ...]
+    timeout_s: float
+
+
+asking_option = together(
+    Asking,
+    addresses=option(
+        "--authority",
+        multiple=True,
+        metavar="URL",
+        help="Authority to ask, at least two; else those of trust.toml, or FreeTSA and DigiCert.",
+    ),
+    trust_files=trust_option,
+    roots=option(
+        "--root",
+        type=FILE,
+        multiple=True,
+        metavar="PEM",
+        help="File with a pinned root certificate, where neither the token nor this system has it.",
+    ),
+    timeout_s=option(
+        "--timeout",
+        type=click.FloatRange(0.1, 600),
+        default=30.0,
+        help="Longest time for one exchange with an authority, in seconds.",
+    ),
 )
-@click.option("--dry-run", is_flag=True, help="Check everything, ask nobody, write nothing.")
-@asking_options
-@output.json_option
+
+
+@command()
 def freeze(
     *,
-    registration: str,
-    template: bool,
-    demonstration: bool,
-    dry_run: bool,
-    addresses: tuple[str, ...],
-    trust_files: tuple[Path, ...],
-    roots: tuple[Path, ...],
-    timeout_s: float,
-    as_json: bool,
+    registration: str = argument(shell_complete=offer_registrations),
+    template: bool = flag(help="Print a rules.toml to be filled in."),
+    demonstration: bool = flag(
+        help="Use two authorities made for the occasion, whose keys are destroyed. Proves nothing to others."
+    ),
+    dry_run: bool = flag(help="Check everything, ask nobody, write nothing."),
+    asking: Asking = asking_option,
+    as_json: bool = json_option,
 ) -> None:
     """Freeze REGISTRATION, a folder with rules.toml and protocol.md, before its runs.
 
@@ -77,10 +112,10 @@ def freeze(
     frozen = api.freeze(
         registration,
         demonstration=demonstration,
-        authorities=addresses,
-        trust_files=trust_files,
-        roots=roots,
-        timeout_s=timeout_s,
+        authorities=asking.addresses,
+        trust_files=asking.trust_files,
+        roots=asking.roots,
+        timeout_s=asking.timeout_s,
         say=output.remark,
     )
     if as_json:
@@ -90,7 +125,7 @@ def freeze(
     output.say_line(f"  {len(frozen.files)} files: {', '.join(frozen.files)}")
     output.say_line(f"  digest {frozen.sha256}")
     print_tokens(frozen.tokens)
-    trusting = "".join(f" --trust {path}" for path in trust_files)
+    trusting = "".join(f" --trust {path}" for path in asking.trust_files)
     output.say_line("  commit the folder, and publish the digest")
     output.say_whole(f"  toolkit verify-prereg {frozen.registration}{trusting}")
     for name in git.ignored(find_home().registration_folder(registration)):
@@ -108,11 +143,10 @@ def _freeze_document(frozen: Frozen) -> documents.FreezeDocument:
     }
 
 
-def _print_template(kind: str, *, as_json: bool, **values: str) -> None:
+def _print_template(kind: str, *, as_json: bool, name: str = "") -> None:
     """Print a file to be filled in; what is left as it is, is refused."""
     text = read_text(TEMPLATES / f"{kind}.toml")
-    for key, value in values.items():
-        text = text.replace(f"{{{key}}}", value)
+    text = text.replace("{name}", name).replace("{today}", str(datetime.now(UTC).date()))
     if as_json:
         document: documents.TemplateDocument = {"template": text}
         output.print_json(document)
@@ -137,18 +171,18 @@ def _print_dry_run(name: str, files: Sequence[str], commit: str, *, as_json: boo
     )
 
 
-@click.command()
-@click.argument("registration", required=False, shell_complete=offers.registrations)
-@click.argument("file", type=output.FILE, required=False)
-@click.option("--template", is_flag=True, help="Print an amendment to be filled in.")
-@click.option(
-    "--after-runs",
-    is_flag=True,
-    help="Record that it was made after runs: it binds nothing, and what it says is exploratory.",
-)
-@asking_options
-@output.json_option
-def amend(*, template: bool, after_runs: bool, **options: Any) -> None:
+@command()
+def amend(
+    *,
+    registration: str | None = argument(required=False, shell_complete=offer_registrations),
+    file: Path | None = argument(type=FILE, required=False),
+    template: bool = flag(help="Print an amendment to be filled in."),
+    after_runs: bool = flag(
+        help="Record that it was made after runs: it binds nothing, and what it says is exploratory."
+    ),
+    asking: Asking = asking_option,
+    as_json: bool = json_option,
+) -> None:
     """Add FILE to REGISTRATION: an amendment, which changes rules before the data that it concerns.
 
     It names the rules that it replaces, restates or adds, why, and what had been seen, and is frozen like the
@@ -161,16 +195,21 @@ def amend(*, template: bool, after_runs: bool, **options: Any) -> None:
       toolkit amend my-study A2.toml
       toolkit amend my-study A2.toml --after-runs
     """
-    _add("amendment", is_template=template, after_runs=after_runs, **options)
+    if template:
+        _print_template("amendment", as_json=as_json)
+    else:
+        _add("amendment", registration, file, asking, after_runs=after_runs, as_json=as_json)
 
 
-@click.command()
-@click.argument("registration", required=False, shell_complete=offers.registrations)
-@click.argument("file", type=output.FILE, required=False)
-@click.option("--template", is_flag=True, help="Print a deviation to be filled in.")
-@asking_options
-@output.json_option
-def deviate(*, template: bool, **options: Any) -> None:
+@command()
+def deviate(
+    *,
+    registration: str | None = argument(required=False, shell_complete=offer_registrations),
+    file: Path | None = argument(type=FILE, required=False),
+    template: bool = flag(help="Print a deviation to be filled in."),
+    asking: Asking = asking_option,
+    as_json: bool = json_option,
+) -> None:
     """Add FILE to REGISTRATION: a deviation or disclosure, which records an event and changes no rule.
 
     \b
@@ -178,29 +217,26 @@ def deviate(*, template: bool, **options: Any) -> None:
       toolkit deviate --template > D1.toml
       toolkit deviate my-study D1.toml
     """
-    _add("deviation", is_template=template, **options)
+    if template:
+        _print_template("deviation", as_json=as_json)
+    else:
+        _add("deviation", registration, file, asking, as_json=as_json)
 
 
 def _add(
     kind: str,
-    *,
-    is_template: bool,
     registration: str | None,
     file: Path | None,
-    as_json: bool,
+    asking: Asking,
+    *,
     after_runs: bool = False,
-    **asking: Any,
+    as_json: bool,
 ) -> None:
-    from datetime import UTC, datetime
-
     from toolkit.prereg.freeze import add, read_addition
     from toolkit.prereg.record import Amendment, known_authorities
     from toolkit.prereg.registration import load_registration
     from toolkit.verification import decidable
 
-    if is_template:
-        _print_template(kind, as_json=as_json, today=str(datetime.now(UTC).date()))
-        return
     if registration is None or file is None:
         raise UsageError(
             f"a registration and the file of the {kind} are needed", remedy="--template prints one"
@@ -211,12 +247,12 @@ def _add(
     if type(entry).__name__.lower() != kind:
         raise UsageError(f"{file.name} is no {kind}", found=type(entry).__name__.lower(), where=file)
     is_exploratory = isinstance(entry, Amendment) and _is_exploratory(home, loaded, entry)
-    known = known_authorities(*asking["trust_files"])
+    known = known_authorities(*asking.trust_files)
     added = add(
         loaded,
         entry,
         content,
-        _sources(loaded, known, **asking),
+        _sources(loaded, known, asking),
         known,
         check=lambda fresh: decidable.check_entry(fresh, entry),
         say=output.remark,
@@ -276,11 +312,7 @@ def _is_exploratory(home: Home, registration: Registration, amendment: record.Am
 def _sources(
     registration: Registration,
     known: Sequence[record.Trusted],
-    *,
-    addresses: tuple[str, ...],
-    roots: tuple[Path, ...],
-    timeout_s: float,
-    trust_files: tuple[Path, ...],  # noqa: ARG001 - read by the caller
+    asking: Asking,
 ) -> tuple[authority.Source, ...]:
     from toolkit.prereg.authority import online
     from toolkit.prereg.demonstration import demonstrated
@@ -290,5 +322,13 @@ def _sources(
         return ()
     if registration.record.standing == DEMONSTRATION:
         return demonstrated()
-    evidence = (registration.folder / EVIDENCE).glob("*.pem")
-    return online(addresses, registration.trust_in(), known, (*roots, *sorted(evidence)), timeout_s)
+    roots = (*asking.roots, *sorted((registration.folder / EVIDENCE).glob("*.pem")))
+    return online(asking.addresses, registration.trust_in(), known, roots, asking.timeout_s)
+
+
+def print_tokens(tokens: Sequence[evidence.Judged]) -> None:
+    """Print one line a token."""
+    for judged in tokens:
+        verdict = judged.verdict
+        line = f"  {judged.authority.name}: {verdict.gen_time:%Y-%m-%dT%H:%M:%SZ}, serial {verdict.serial}"
+        say_line(line)

@@ -6,21 +6,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import click
-
 from toolkit import api
-from toolkit.cli import offers
-from toolkit.cli.output import (
-    FILE,
-    STUDY,
-    json_option,
-    print_json,
-    remark,
-    say_line,
-    say_whole,
-    stepped,
-    steps,
-)
+from toolkit.cli.options import FILE, STUDY, argument, command, flag, json_option, offer_studies, option
+from toolkit.cli.output import print_json, remark, say_line, say_whole, stepped, steps
 from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
@@ -29,27 +17,21 @@ if TYPE_CHECKING:
     from toolkit.registers.study import Study
 
 
-@click.command()
-@click.argument("study", metavar=STUDY, shell_complete=offers.studies)
-@click.argument("repository", metavar="OWNER/NAME")
-@click.option(
-    "--tag", metavar="TAG", help="Name of this version, such as v1.0.0; one that is there is not moved."
-)
-@click.option("--parent", metavar="SHA", help="Commit that this work is based on; another head is refused.")
-@click.option("--private", is_flag=True, help="Create a private repository; a public one is refused.")
-@click.option("--replace", is_flag=True, help="Change or remove rows or a registration that it has.")
-@click.option("--dry-run", is_flag=True, help="Print what would be sent, and change nothing.")
-@json_option
+@command()
 def push(
     *,
-    study: str,
-    repository: str,
-    tag: str | None,
-    parent: str | None,
-    private: bool,
-    replace: bool,
-    dry_run: bool,
-    as_json: bool,
+    study: str = argument(metavar=STUDY, shell_complete=offer_studies),
+    repository: str = argument(metavar="OWNER/NAME"),
+    tag: str | None = option(
+        metavar="TAG", help="Name of this version, such as v1.0.0; one that is there is not moved."
+    ),
+    parent: str | None = option(
+        metavar="SHA", help="Commit that this work is based on; another head is refused."
+    ),
+    private: bool = flag(help="Create a private repository; a public one is refused."),
+    replace: bool = flag(help="Change or remove rows or a registration that it has."),
+    dry_run: bool = flag(help="Print what would be sent, and change nothing."),
+    as_json: bool = json_option,
 ) -> None:
     """Push a study to a dataset repository on the Hub, as one commit.
 
@@ -90,13 +72,15 @@ def push(
         _print(pushed, dry_run=dry_run)
 
 
-@click.command()
-@click.argument("reference", metavar="OWNER/NAME[@REVISION]")
-@click.option("--into", type=FILE, help="Folder for a copy; the Hub's cache if left out.")
-@click.option("--offline", is_flag=True, help="Take it from the cache; do not ask the Hub.")
-@click.option("--accept-moved", is_flag=True, help="Take a tag that is another commit than before.")
-@json_option
-def pull(*, reference: str, into: Path | None, offline: bool, accept_moved: bool, as_json: bool) -> None:
+@command()
+def pull(
+    *,
+    reference: str = argument(metavar="OWNER/NAME[@REVISION]"),
+    into: Path | None = option(type=FILE, help="Folder for a copy; the Hub's cache if left out."),
+    offline: bool = flag(help="Take it from the cache; do not ask the Hub."),
+    accept_moved: bool = flag(help="Take a tag that is another commit than before."),
+    as_json: bool = json_option,
+) -> None:
     """Pull a study from the Hub and verify it: every file, every row.
 
     REVISION is a branch, a tag or a commit's SHA.

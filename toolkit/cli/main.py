@@ -8,20 +8,23 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import toolkit
-from toolkit.cli.output import leave_quietly, print_error, print_json, remark, silence, unfold
+from toolkit.cli.options import Group, unfold
+from toolkit.cli.output import leave_quietly, print_error, print_json, remark, silence
 from toolkit.deadline import is_left_behind
 from toolkit.errors import IncompleteError, ToolkitError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import TextIO
 
     from click.shell_completion import CompletionItem
+
+    Table = dict[str, tuple[str, str]]
 
 HEAD = """\
 Usage: toolkit COMMAND [OPTIONS] [ARGS]...
@@ -39,24 +42,24 @@ Exit codes: 0 done or verified (a missed hypothesis is still 0), 1 verification
 failed, 2 wrong usage, 3 an input is missing, 4 damaged or inconsistent data.
 """
 
-GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+GROUPS: dict[str, Table] = {
     "Ask": {
         "decide": ("cli.decide", "Execute registered rules on registers"),
-        "explain": ("cli.explain", "Show a rule's words, numbers and rows"),
+        "explain": ("cli.decide", "Show a rule's words, numbers and rows"),
         "sql": ("cli.sql", "Query registers in SQL"),
         "power": ("cli.power", "Simulate how often a rule would pass"),
-        "schema": ("cli.schema", "Print the schema of an output, of rules or of tables"),
+        "schema": ("cli.options", "Print the schema of an output, of rules or of tables"),
     },
     "Verify": {
         "reproduce": ("cli.reproduce", "Verify, decide and render what is shipped"),
         "verify": ("cli.verify", "Verify a registration, study, token or export"),
-        "verify-prereg": ("cli.verify_prereg", "Verify registrations, tokens and chronology"),
-        "verify-token": ("cli.verify_token", "Verify a timestamp token, offline"),
+        "verify-prereg": ("cli.verify", "Verify registrations, tokens and chronology"),
+        "verify-token": ("cli.verify", "Verify a timestamp token, offline"),
         "adopt": ("cli.adopt", "Take the evidence of a freeze from its authors"),
     },
     "Register": {
         "new-study": ("cli.new_study", "Draft a study from a table of episodes"),
-        "rehearse": ("cli.rehearse", "Try a draft's rules on a pilot"),
+        "rehearse": ("cli.new_study", "Try a draft's rules on a pilot"),
         "freeze": ("cli.freeze", "Freeze a registration before its runs"),
         "amend": ("cli.freeze", "Amend a frozen registration"),
         "deviate": ("cli.freeze", "Record a deviation or disclosure"),
@@ -71,7 +74,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Noise": {"noise": ("cli.main", "Put faults in front of anybody's tools")},
     "Lab": {"lab": ("cli.main", "Episodes, draws, task pools, the probe, theory")},
     "Site": {"site": ("site.commands.site", "Build, check and serve the site")},
-    "Shell": {"completion": ("cli.completion", "Print the script that completes commands on Tab")},
+    "Shell": {"completion": ("cli.options", "Print the script that completes commands on Tab")},
 }
 """Every command by what it is for: its module in `toolkit`, and what it does."""
 
@@ -100,14 +103,12 @@ COMMANDS = {name: module for commands in GROUPS.values() for name, (module, _) i
 """Every command of the first page, and its module."""
 
 
-class Commands(click.Group):
+class Commands(Group):
     """Commands whose modules are imported when they are asked for: starting one need not wait for all."""
 
-    table: ClassVar[Mapping[str, tuple[str, str]]] = {
-        n: each for group in GROUPS.values() for n, each in group.items()
-    }
-    former: ClassVar[Mapping[str, tuple[str, str]]] = FORMER
-    folded: ClassVar[Mapping[tuple[str, str], str]] = {}
+    def __init__(self, *args: Any, table: Table, former: Table, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.table, self.former = table, former
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write what each command does, without importing it."""
@@ -160,15 +161,10 @@ class FirstPage(Commands):
         formatter.write(FOOT)
 
 
-class Laboratory(Commands):
-    """The commands of `toolkit lab`."""
-
-    table: ClassVar[Mapping[str, tuple[str, str]]] = LABORATORY
-    former: ClassVar[Mapping[str, tuple[str, str]]] = {}
-
-
 @click.group(
     cls=FirstPage,
+    table={name: each for commands in GROUPS.values() for name, each in commands.items()},
+    former=FORMER,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80, "show_default": True},
 )
 @click.version_option(toolkit.__version__, prog_name="toolkit")
@@ -176,26 +172,19 @@ def cli() -> None:
     """Check and run pre-registered reinforcement-learning studies."""
 
 
-class Noise(Commands):
-    """The commands of `toolkit noise`."""
-
-    table: ClassVar[Mapping[str, tuple[str, str]]] = NOISE
-    former: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "replay": ("noise.commands", ""),
-        "verify": ("lab.commands.pairing", ""),
-    }
-    folded: ClassVar[Mapping[tuple[str, str], str]] = {
-        ("inspect", "--replay"): "replay",
-        ("inspect", "--verify"): "verify",
-    }
-
-
-@click.group(cls=Noise)
+@click.group(
+    cls=Commands,
+    table=NOISE,
+    former={"replay": ("noise.commands", ""), "verify": ("lab.commands.pairing", "")},
+)
 def noise() -> None:
     """Put faults in front of anybody's tools, and check what a training under noise really ran."""
 
 
-@click.group(cls=Laboratory)
+noise.folded = {("inspect", "--replay"): "replay", ("inspect", "--verify"): "verify"}
+
+
+@click.group(cls=Commands, table=LABORATORY, former={})
 def lab() -> None:
     """Play, draw, probe and compute: what the registered runs are made of."""
 

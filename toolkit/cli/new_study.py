@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import shlex
+import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.output import FOLDER, json_option, print_json, remark, say_line, say_whole
+from toolkit.cli.options import FOLDER, argument, command, json_option, offer_registrations, option, together
+from toolkit.cli.output import print_json, print_table, remark, say_line, say_whole, steps
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolkit.documents.registrations import NewStudyDocument
+    from toolkit.documents.registrations import NewStudyDocument, RehearsalDocument, RehearsedPowerDocument
     from toolkit.drafting.outline import Outline
+    from toolkit.drafting.power import Power
+    from toolkit.drafting.rehearsal import Rehearsal
+    from toolkit.places import Home
     from toolkit.registers.importing.source import Log
 
 TARGETS = {"success": "true_success", "launched": "launched_at"}
@@ -27,48 +33,41 @@ NO_TIMES = (
 NAME = "letters, digits, hyphens and underscores, a letter or digit first, at most 64"
 
 
-@click.command("new-study")
-@click.argument("name")
-@click.option(
-    "--table",
-    "tables",
-    metavar="SOURCE",
-    multiple=True,
-    help="Log of episodes, of a pilot for instance: arms, seeds, steps and columns are read off it; a file, "
-    "a folder, a pattern or hf://datasets/OWNER/NAME@REVISION/PATH, and may be repeated.",
-)
-@click.option("--arm", metavar="COLUMN", help="Column with the arms, where no name says it.")
-@click.option("--task", metavar="COLUMN", help="Column with the tasks.")
-@click.option("--seed", metavar="COLUMN", help="Column with the seeds of the runs.")
-@click.option("--success", metavar="COLUMN", help="Column that says whether an episode succeeded.")
-@click.option("--score", metavar="COLUMN", help="Column with a score that is more than yes or no.")
-@click.option("--launched", metavar="COLUMN", help="Column that says when a run was launched.")
-@click.option(
-    "--attribute",
-    "attributes",
-    metavar="COLUMN",
-    multiple=True,
-    help="Column that says what a task is, as its difficulty: rules can then be about those tasks alone. May "
-    "be repeated.",
-)
-@click.option(
-    "--into", type=FOLDER, help="Folder of the project; the one you are in, or a new one here, if left out."
-)
-@click.option(
-    "--repository",
-    default="OWNER/NAME",
-    help="Where the registers will be published on the Hub; stands in the card.",
-)
-@json_option
+@command("new-study")
 def new_study(
     *,
-    name: str,
-    tables: tuple[str, ...],
-    attributes: tuple[str, ...],
-    into: Path | None,
-    repository: str,
-    as_json: bool,
-    **named: str | None,
+    name: str = argument(),
+    tables: tuple[str, ...] = option(
+        "--table",
+        metavar="SOURCE",
+        multiple=True,
+        help="Log of episodes, of a pilot for instance: arms, seeds, steps and columns are read off it; a "
+        "file, a folder, a pattern or hf://datasets/OWNER/NAME@REVISION/PATH, and may be repeated.",
+    ),
+    named: dict[str, str | None] = together(
+        dict,
+        arm=option(metavar="COLUMN", help="Column with the arms, where no name says it."),
+        task=option(metavar="COLUMN", help="Column with the tasks."),
+        seed=option(metavar="COLUMN", help="Column with the seeds of the runs."),
+        success=option(metavar="COLUMN", help="Column that says whether an episode succeeded."),
+        score=option(metavar="COLUMN", help="Column with a score that is more than yes or no."),
+        launched=option(metavar="COLUMN", help="Column that says when a run was launched."),
+    ),
+    attributes: tuple[str, ...] = option(
+        "--attribute",
+        metavar="COLUMN",
+        multiple=True,
+        help="Column that says what a task is, as its difficulty: rules can then be about those tasks alone. "
+        "May be repeated.",
+    ),
+    into: Path | None = option(
+        type=FOLDER, help="Folder of the project; the one you are in, or a new one here, if left out."
+    ),
+    repository: str = option(
+        default="OWNER/NAME",
+        help="Where the registers will be published on the Hub; stands in the card.",
+    ),
+    as_json: bool = json_option,
 ) -> None:
     """Begin study NAME: its rules and protocol, the mapping of its table, its card. Nothing is overwritten.
 
@@ -128,14 +127,14 @@ def new_study(
     named_sources = " ".join(map(shlex.quote, tables)) or "SOURCE"
     if root.resolve() != Path.cwd():
         say_whole(f"  cd {shlex.quote(str(root))}")
-    for command in (
+    for line in (
         *([f"rehearse {name} {named_sources}"] if log else []),
         f"freeze {name}",
         f"registers import {name} {named_sources}",
         "decide --all",
         "site build",
     ):
-        say_whole(f"  toolkit {command}")
+        say_whole(f"  toolkit {line}")
 
 
 def _show_guesses(outline: Outline, log: Log) -> None:
@@ -201,3 +200,141 @@ def _is_new(path: Path) -> bool:
         where=path,
         remedy="go on with it, remove it, or give another name",
     )
+
+
+PAGES = "rehearsals"
+DRAWN_WITH = "jinja2"
+
+
+@command()
+def rehearse(
+    *,
+    study: str = argument(shell_complete=offer_registrations),
+    pilot: tuple[str, ...] = argument(metavar="PILOT...", nargs=-1, required=True),
+    simulations: int = option(
+        type=click.IntRange(0, 100_000),
+        default=200,
+        help="Simulated studies for each effect; 0 for no power.",
+    ),
+    rng_seed: int = option(type=click.IntRange(0, 2**32), default=1, help="Seed of the simulations."),
+    as_json: bool = json_option,
+) -> None:
+    """Rehearse the draft of STUDY on a PILOT: decide, power and draw it. Nothing of that decides anything.
+
+    The draft's endpoints are fitted to the seeds, steps and sizes that the pilot has. Listed is whatever
+    `toolkit freeze` would refuse, and what no row of such runs could ever decide. The drawing is written to
+    `rehearsals/STUDY.html`; registers are not.
+
+    \b
+    Examples:
+      toolkit rehearse my-study pilot.csv
+      toolkit rehearse my-study 'pilot/*.eval' --simulations 1000
+      toolkit rehearse my-study pilot.csv --simulations 0 --json
+    """
+    from toolkit.drafting.rehearsal import rehearse as play
+    from toolkit.files import read_text
+    from toolkit.registers.importing.mapping import read_mapping
+    from toolkit.registers.importing.reading import read_log
+
+    home = find_home()
+    rules = home.registration_folder(study) / "rules.toml"
+    mapping = home.mappings / f"{study}.toml"
+    if not mapping.is_file():
+        raise IncompleteError(
+            f"there is no mapping for {study}",
+            where=mapping,
+            remedy=f"toolkit new-study {study} --table {pilot[0]} writes one",
+        )
+    with tempfile.TemporaryDirectory() as scratch, steps(f"rehearse {study}") as progress:
+        done = play(
+            read_text(rules),
+            read_mapping(mapping),
+            read_log(pilot),
+            Path(scratch) / study,
+            simulations=simulations,
+            rng_seed=rng_seed,
+            progress=progress,
+        )
+        page = _drawn(done, home, study)
+    if as_json:
+        print_json(_document(done, page))
+    else:
+        _show(done, page)
+
+
+def _drawn(done: Rehearsal, home: Home, study: str) -> Path | None:
+    """Write the page of a rehearsal; nothing where what draws is not installed."""
+    from toolkit.files import write_text
+
+    if find_spec(DRAWN_WITH) is None:
+        return None
+    from toolkit.drafting.rehearsal import DECIDES_NOTHING
+    from toolkit.rooms import site
+
+    page = home.root / PAGES / f"{study}.html"
+    page.parent.mkdir(exist_ok=True)
+    said = {"decides_nothing": DECIDES_NOTHING, "problems": done.problems, "fitted": done.fitted}
+    write_text(page, site().rehearsal_page(done, **said))
+    return page
+
+
+def _document(done: Rehearsal, page: Path | None) -> RehearsalDocument:
+    from toolkit.drafting.rehearsal import DECIDES_NOTHING
+
+    return {
+        "standing": DECIDES_NOTHING,
+        "problems": list(done.problems),
+        "fitted": list(done.fitted),
+        "decisions": [decision.as_dict() for decision in done.decisions],
+        "power": {
+            rule: found if isinstance(found, str) else [_power(one) for one in found]
+            for rule, found in done.powers.items()
+        },
+        "page": str(page) if page else None,
+    }
+
+
+def _power(power: Power) -> RehearsedPowerDocument:
+    return {
+        "effect": power.design.effect,
+        "seeds": power.design.seeds,
+        "pass_probability": power.pass_probability,
+        "monte_carlo_error": power.monte_carlo_error,
+        "assumed": power.assumed,
+    }
+
+
+def _show(done: Rehearsal, page: Path | None) -> None:
+    from toolkit.cli.decide import print_decisions
+    from toolkit.drafting.rehearsal import DECIDES_NOTHING
+
+    say_line(DECIDES_NOTHING.upper())
+    print_decisions(done.decisions)
+    for change in done.fitted:
+        say_line(f"  {change}")
+    powers = [
+        (rule, one) for rule, found in done.powers.items() if not isinstance(found, str) for one in found
+    ]
+    if powers:
+        rows = [
+            (
+                rule,
+                f"{one.design.effect:+.3f}",
+                str(one.design.seeds),
+                f"{one.pass_probability:.3f}",
+                f"{one.monte_carlo_error:.3f}",
+            )
+            for rule, one in powers
+        ]
+        print_table(
+            ("rule", "effect", "seeds", "passes", "±"), rows, "in studies as registered", numbers=True
+        )
+    for rule, found in done.powers.items():
+        said = [found] if isinstance(found, str) else dict.fromkeys(f"assumed: {p.assumed}" for p in found)
+        for line in said:
+            say_line(f"  {rule}: {line}")
+    say_line("to be mended before it is frozen:" if done.problems else "nothing keeps it from being frozen")
+    for problem in done.problems:
+        say_line(f"  {problem}")
+    if page:
+        say_line(f"drawn: {page}")

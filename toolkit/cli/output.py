@@ -2,7 +2,8 @@
 
 Text for people is laid out for the width of the terminal, for COLUMNS, or for 80 columns: `say_line` breaks
 a line between its words, `say_whole` leaves one as it is because somebody will paste it, `print_table` breaks
-cells of prose and leaves out what does not fit.
+cells of prose and leaves out what does not fit. Nothing is cut inside a word, a number, an interval or a
+command: a word that is longer than a line has a line of its own.
 """
 
 from __future__ import annotations
@@ -12,20 +13,21 @@ import itertools
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from toolkit.cli import layout, offers
-
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from typing import TextIO
 
     from toolkit.errors import ToolkitError
@@ -34,16 +36,31 @@ if TYPE_CHECKING:
     Say = Callable[[str], None]
 
 
+PIPED = 80
+"""Columns where no terminal says how many it has: the same output everywhere."""
+LEAST = 60
+GAP = "  "
+READABLE = 20
+"""Columns that a column of prose keeps at least; narrower ones are left out instead."""
+MOST_LINES = 12
+"""Lines of a cell of prose at most; a column that would have more is left out."""
+WIDEST = 300
+"""Columns that nobody's screen exceeds; what needs more is read otherwise."""
+LONGEST_LABEL = 28
+
+_CODES = re.compile(r"\x1b\[[0-9;]*m")
+_BEFORE_INTERVAL = re.compile(r" (?=(?:\d+ ?% )?\[[-+\d])")
+_LABEL = re.compile(r" *\S+(?: \S+)? {2,}(?=\S)")
+# An interval with its level is never broken; quoted code and commands are where they would not fit a line.
+_WORD = re.compile(
+    r"(?P<spaces> *)"
+    r"(?:(?P<interval>(?:\d+ ?% )?\[[-+\d.]+, [-+\d.]+\]\S*)"
+    r"|(?P<code>\(?`[^`]+`\S*|(?:toolkit|pip install)(?: [^\s,;]+)+)"
+    r"|(?P<word>\S+))"
+)
+
 # 128 + SIGPIPE.
 READER_LEFT = 141
-
-FILE = click.Path(path_type=Path)
-FOLDER = click.Path(path_type=Path, file_okay=False)
-
-STUDY = "NAME|PATH|OWNER/NAME@REVISION"
-"""What `--study` takes."""
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 MARKS = {
     "pass": "green",
@@ -60,31 +77,6 @@ MARKS = {
     "missing": "yellow",
     "unproven": "yellow",
 }
-
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
-study_option = click.option(
-    "--study",
-    "studies",
-    multiple=True,
-    metavar=STUDY,
-    shell_complete=offers.studies,
-    help="Study to read, here or on the Hub; every shipped one if left out.",
-)
-check_option = click.option(
-    "--check", is_flag=True, help="Write nothing; compare with what is there, byte by byte."
-)
-
-
-def with_options(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Return what adds options to a command, in this order."""
-
-    def add(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
 
 
 def tell(document: object, *lines: str, as_json: bool) -> None:
@@ -166,7 +158,7 @@ def standing_mark(standing: str) -> str:
 
 def say_line(*parts: str) -> None:
     """Print a line of text, broken between words where it is too long."""
-    for line in layout.wrap("".join(map(_seen, parts)), layout.width(sys.stdout)):
+    for line in wrap("".join(map(_seen, parts)), width(sys.stdout)):
         _print(line)
 
 
@@ -198,22 +190,22 @@ def print_table(
         cells = [row for each in cells for row in (each, [""] * len(headings))][:-1]
     right = headings[1:] if numbers is True else numbers or ()
     columns = [
-        layout.Column(
+        Column(
             visible(heading), tuple(row[at] for row in cells), heading in right, heading in (*right, *whole)
         )
         for at, heading in enumerate(headings)
     ]
-    wide = layout.width(sys.stdout)
-    shown, needed = layout.fit(columns, dropped, wide)
+    wide = width(sys.stdout)
+    shown, needed = fit(columns, dropped, wide)
     if title:
         say_line(bold(title))
-    for line in layout.table_lines(shown, "─" if _is_utf8() else "-"):
+    for line in table_lines(shown, "─" if _is_utf8() else "-"):
         _print(line)
     names = [column.heading for column in columns]
     for column in shown:
         names.remove(column.heading)
     if names:
-        say_line(layout.left_out(names, needed, more, wide))
+        say_line(left_out(names, needed, more, wide))
 
 
 def remarks(text: str) -> None:
@@ -224,7 +216,7 @@ def remarks(text: str) -> None:
 
 def remark(text: str) -> None:
     """Print on stderr what a reader of the result has to know."""
-    for line in layout.wrap(visible(text), layout.width(sys.stderr)):
+    for line in wrap(visible(text), width(sys.stderr)):
         click.echo(line, err=True)
 
 
@@ -298,7 +290,7 @@ def counted(task: str) -> Iterator[tuple[Watch, Say]]:
             shown.update(bar, completed=done, total=total, description=f"{task}: {doing}")
 
         def say(text: str) -> None:
-            lines = layout.wrap(visible(text), layout.width(sys.stderr))
+            lines = wrap(visible(text), width(sys.stderr))
             shown.console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
 
         yield watch, say
@@ -329,36 +321,162 @@ def cell(value: object) -> object:
             return str(value)
 
 
-def unfold(args: list[str], folded: Mapping[tuple[str, str], str]) -> list[str]:
-    """Return the words of a hidden command where its option is given, and the same words elsewhere."""
-    end = args.index("--") if "--" in args else len(args)
-    for (command, option), hidden in folded.items():
-        if args[0] == command and option in args[:end]:
-            return [hidden, *(word for at, word in enumerate(args[1:], 1) if word != option or at > end)]
-    return args
+def width(stream: TextIO) -> int:
+    """Return how many columns a line may take: as COLUMNS says, as the terminal says, or 80."""
+    stated = os.environ.get("COLUMNS", "")
+    if stated.isdecimal() and 0 < len(stated.lstrip("0")) <= len("99999"):
+        return max(int(stated), LEAST)
+    if not stream.isatty():
+        return PIPED
+    try:
+        # A terminal that does not know its size says 0.
+        return max(os.get_terminal_size(stream.fileno()).columns or PIPED, LEAST)
+    except OSError:
+        return PIPED
 
 
-class Folding(click.Group):
-    """A group some of whose commands are hidden, each an option of one that is listed."""
+def columns_of(text: str) -> int:
+    """Return how many columns of a terminal a text takes; colours take none."""
+    plain = _CODES.sub("", text) if "\x1b" in text else text
+    if plain.isascii():
+        return len(plain)
+    from rich.cells import cell_len
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.folded: dict[tuple[str, str], str] = {}  # (command, option) → the hidden command
+    return cell_len(plain)
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; with the option of a hidden one, that."""
-        args = unfold(args, self.folded)
-        return super().resolve_command(ctx, args)
 
-    def fold(self, hidden: str, into: str, option: str, about: str) -> None:
-        """Hide a command behind an option of another, whose help says what it does."""
-        self.commands[hidden].hidden = True
-        self.folded[into, option] = hidden
-        flag = click.Option([option], is_flag=True, expose_value=False, help=about)
-        self.commands[into].params.append(flag)
+def wrap(text: str, wide: int, hang: int | None = None) -> list[str]:
+    """Return a line as lines of a width, broken between words."""
+    if columns_of(text) <= wide:
+        return [text.rstrip()]
+    if hang is None:
+        plain = _CODES.sub("", text)
+        label = _LABEL.match(plain)
+        own = len(plain) - len(plain.lstrip(" "))
+        hang = label.end() if label and own < label.end() <= own + LONGEST_LABEL else own + 2
+    lines, line, begun = [], "", False
+    for spaces, word in _words(text, wide - hang):
+        if begun and columns_of(line) + len(spaces) + columns_of(word) > wide:
+            lines.append(line)
+            line = " " * hang + word
+        else:
+            line += spaces + word
+        begun = True
+    return [*lines, line]
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the commands that help lists."""
-        return [name for name, command in self.commands.items() if not command.hidden]
+
+def _words(text: str, longest: int) -> Iterator[tuple[str, str]]:
+    """Yield what is not broken, each with the spaces before it."""
+    for found in _WORD.finditer(text):
+        spaces, code = found["spaces"], found["code"]
+        if code and columns_of(code) > longest:
+            yield from ((between or spaces, part) for between, part in re.findall(r"( *)(\S+)", code))
+        else:
+            yield spaces, found[0][len(spaces) :]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its heading, and its cells from the top."""
+
+    heading: str
+    cells: tuple[str, ...]
+    is_number: bool
+    is_whole: bool
+    wide: int = 0
+
+    @property
+    def natural(self) -> int:
+        """Columns that it takes if nothing is broken."""
+        return max(columns_of(line) for cell in (self.heading, *self.cells) for line in cell.split("\n"))
+
+    @property
+    def longest(self) -> int:
+        """Columns of the longest piece that is never broken."""
+        head = max((columns_of(word) for word in self.heading.split()), default=0)
+        lines = (line for cell in self.cells for line in cell.split("\n"))
+        if self.is_number:
+            pieces = (piece for line in lines for piece in _BEFORE_INTERVAL.split(line))
+        elif self.is_whole:
+            pieces = lines
+        else:
+            pieces = (word for line in lines for _, word in _words(line, 0))
+        return max((head, *map(columns_of, pieces)))
+
+    @property
+    def least(self) -> int:
+        """Columns that it takes at least to be readable."""
+        if self.is_number or self.is_whole:
+            return self.longest
+        return max(self.longest, min(self.natural, READABLE), -(-self.natural // MOST_LINES))
+
+
+def fit(columns: Sequence[Column], dropped: Sequence[str], wide: int) -> tuple[list[Column], int]:
+    """Return the columns that fit a width, each with its own, and the width at which none is left out."""
+    least = [column.least for column in columns]
+    gap = len(GAP)
+    rank = {heading: at for at, heading in enumerate(dropped)}
+    order = sorted(
+        range(1, len(columns)),
+        key=lambda at: (
+            least[at] <= wide,
+            any(columns[at].cells),
+            rank.get(columns[at].heading, len(dropped)),
+            -at,
+        ),
+        reverse=True,
+    )
+    shown = list(range(len(columns)))
+    while order and sum(least[at] + gap for at in shown) - gap > wide:
+        shown.remove(order.pop())
+    room = wide - gap * (len(shown) - 1)
+    if len(shown) == 1:
+        least[0] = max(columns[0].longest, min(least[0], room))
+    widths = {at: max(least[at], min(columns[at].natural, room)) for at in shown}
+    while sum(widths.values()) > room and (yielding := [at for at in shown if widths[at] > least[at]]):
+        widths[max(yielding, key=lambda at: widths[at])] -= 1
+    return [replace(columns[at], wide=widths[at]) for at in shown], sum(least) + gap * (len(columns) - 1)
+
+
+def table_lines(columns: Sequence[Column], rule: str) -> Iterator[str]:
+    """Yield the lines of a table whose columns fit: headings, a rule, rows."""
+    if any(column.heading for column in columns):
+        yield from _row_lines(columns, [column.heading for column in columns])
+        yield rule * (sum(column.wide for column in columns) + len(GAP) * (len(columns) - 1))
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        yield from _row_lines(columns, cells)
+
+
+def _row_lines(columns: Sequence[Column], cells: Sequence[str]) -> Iterator[str]:
+    broken = [_cell_lines(column, cell) for column, cell in zip(columns, cells, strict=True)]
+    for lines in zip_longest(*broken, fillvalue=""):
+        padded = [
+            " " * spare + line if column.is_number else line + " " * spare
+            for column, line in zip(columns, lines, strict=True)
+            for spare in (column.wide - columns_of(line),)
+        ]
+        yield GAP.join(padded).rstrip()
+
+
+def _cell_lines(column: Column, cell: str) -> list[str]:
+    """Return the lines of a cell, each in the cell's colour."""
+    codes = "".join(_CODES.findall(cell)[:-1])
+    text = _CODES.sub("", cell)
+    lines = [line for part in text.split("\n") for line in wrap(part, column.wide, 0)]
+    return [f"{codes}{line}\x1b[0m" if codes else line for line in lines]
+
+
+def shorten(text: str, most: int) -> str:
+    """Return a text with an ellipsis for the words after so many characters; the first word stays whole."""
+    if len(text) <= most or " " not in text:
+        return text
+    return f"{text[:most].rpartition(' ')[0] or text.partition(' ')[0]} …"
+
+
+def left_out(names: Collection[str], needed: int, more: str, wide: int) -> str:
+    """Return what a table does not show for want of width, on one line if that is possible at all."""
+    wider = f"COLUMNS={-(-needed // 10) * 10} or " if needed <= WIDEST else ""
+    how = f"({wider}{more} shows {'it' if len(names) == 1 else 'them'})"
+    full = f"not shown: {', '.join(names)} {how}"
+    number = "1 column" if len(names) == 1 else f"{len(names)} columns"
+    return full if columns_of(full) <= wide else f"not shown: {number} {how}"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolkit import api
-from toolkit.cli import offers
-from toolkit.cli.output import STUDY, counted, json_option, print_json, print_table, say_line
+from toolkit.cli.options import STUDY, argument, command, json_option, offer_rules, offer_studies, option
+from toolkit.cli.output import counted, print_json, print_table, say_line
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,79 +43,58 @@ class Finite(click.FloatRange):
         return number + 0.0
 
 
-@click.command()
-@click.argument("rule", shell_complete=offers.rules)
-@click.option(
-    "--study",
-    metavar=STUDY,
-    shell_complete=offers.studies,
-    help="Study to fit; `published`, or the only one.",
-)
-@click.option(
-    "--effect",
-    "effects",
-    type=Finite(),
-    multiple=True,
-    help="True mean difference, in the estimate's unit; if left out none, the threshold and, above zero, "
-    "twice that.",
-)
-@click.option(
-    "--seeds",
-    type=click.IntRange(1, MOST_SEEDS),
-    multiple=True,
-    help="Seed pairs; one where intervals and tests are over tasks; if left out the registered number, 5, 10 "
-    "and 20, and for McNemar's test, which takes no more, one.",
-)
-@click.option(
-    "--seed-sd",
-    type=Finite(0),
-    help="Standard deviation of the seeds' effects; fitted to the study if left out.",
-)
-@click.option(
-    "--task-sd",
-    type=Finite(0, 0.5),
-    default=0.25,
-    help="Standard deviation of a task's success rate: assumed, since summary figures do not give it. Of "
-    "scores a share of their range, of amounts of their mean.",
-)
-@click.option(
-    "--episode-sd",
-    type=Finite(0),
-    help="Standard deviation of an episode's score or amount around its task's mean, in its unit; if left "
-    "out such that tasks' differences spread as recorded; without episode rows half the range of the scores.",
-)
-@click.option(
-    "--variance-ratio",
-    type=Finite(1, 1_000_000),
-    metavar="R",
-    help="How many times less a difference varies by samples that the arms share; if left out as fitted to a "
-    "study that shares them, 1 otherwise.",
-)
-@click.option("--tasks", type=click.IntRange(2, 5000), help="Tasks of each set; the registered if left out.")
-@click.option(
-    "--simulations",
-    type=click.IntRange(10, MOST_SIMULATIONS),
-    default=SIMULATIONS,
-    help="Simulated studies for each effect and number of seeds.",
-)
-@click.option("--target", type=Finite(0.01, 0.99), default=0.8, help="Power.")
-@click.option("--rng-seed", type=click.IntRange(0, 2**32), default=1, help="Seed.")
-@json_option
+@command()
 def power(
     *,
-    rule: str,
-    study: str | None,
-    effects: tuple[float, ...],
-    seeds: tuple[int, ...],
-    seed_sd: float | None,
-    task_sd: float,
-    episode_sd: float | None,
-    variance_ratio: float | None,
-    tasks: int | None,
-    simulations: int,
-    target: float,
-    rng_seed: int,
-    as_json: bool,
+    rule: str = argument(shell_complete=offer_rules),
+    study: str | None = option(
+        metavar=STUDY, shell_complete=offer_studies, help="Study to fit; `published`, or the only one."
+    ),
+    effects: tuple[float, ...] = option(
+        "--effect",
+        type=Finite(),
+        multiple=True,
+        help="True mean difference, in the estimate's unit; if left out none, the threshold and, above zero, "
+        "twice that.",
+    ),
+    seeds: tuple[int, ...] = option(
+        type=click.IntRange(1, MOST_SEEDS),
+        multiple=True,
+        help="Seed pairs; one where intervals and tests are over tasks; if left out the registered number, "
+        "5, 10 and 20, and for McNemar's test, which takes no more, one.",
+    ),
+    seed_sd: float | None = option(
+        type=Finite(0), help="Standard deviation of the seeds' effects; fitted to the study if left out."
+    ),
+    task_sd: float = option(
+        type=Finite(0, 0.5),
+        default=0.25,
+        help="Standard deviation of a task's success rate: assumed, since summary figures do not give it. Of "
+        "scores a share of their range, of amounts of their mean.",
+    ),
+    episode_sd: float | None = option(
+        type=Finite(0),
+        help="Standard deviation of an episode's score or amount around its task's mean, in its unit; if "
+        "left out such that tasks' differences spread as recorded; without episode rows half the range of "
+        "the scores.",
+    ),
+    variance_ratio: float | None = option(
+        type=Finite(1, 1_000_000),
+        metavar="R",
+        help="How many times less a difference varies by samples that the arms share; if left out as fitted "
+        "to a study that shares them, 1 otherwise.",
+    ),
+    tasks: int | None = option(
+        type=click.IntRange(2, 5000), help="Tasks of each set; the registered if left out."
+    ),
+    simulations: int = option(
+        type=click.IntRange(10, MOST_SIMULATIONS),
+        default=SIMULATIONS,
+        help="Simulated studies for each effect and number of seeds.",
+    ),
+    target: float = option(type=Finite(0.01, 0.99), default=0.8, help="Power."),
+    rng_seed: int = option(type=click.IntRange(0, 2**32), default=1, help="Seed."),
+    as_json: bool = json_option,
 ) -> None:
     """Simulate RULE as registered: how often would it pass, and what would its interval cover?
 

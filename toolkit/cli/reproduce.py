@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit import api
-from toolkit.cli import output, standing
-from toolkit.cli.audit import fresh_seed
-from toolkit.cli.authorities import trust_option
-from toolkit.cli.decide import print_decisions
-from toolkit.cli.output import FILE, json_option
-from toolkit.cli.standing import require_option
+from toolkit.cli import output
+from toolkit.cli.decide import end, print_decisions
+from toolkit.cli.options import FILE, command, flag, json_option, option, require_option, trust_option
+from toolkit.cli.verify import fresh_seed
 from toolkit.errors import ToolkitError
 from toolkit.places import find_home
 from toolkit.rooms import laboratory, site
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from toolkit.cli.output import Say
     from toolkit.decisions.case import Case
     from toolkit.decisions.decision import Decision
     from toolkit.documents.runs import LackingAuditDocument, ReproducedAuditDocument, ReproductionDocument
@@ -36,25 +35,18 @@ if TYPE_CHECKING:
 SAMPLE = 8
 
 
-@click.command()
-@click.option("--site", "folder", type=FILE, help="Folder of the site; site/ if left out.")
-@click.option("--card", metavar="STUDY", help="Make the card of STUDY anew, and nothing else.")
-@click.option("--published", is_flag=True, help="Build the published study anew, and nothing else.")
-@click.option("--check", is_flag=True, help="With one of these: write nothing, and compare.")
-@require_option
-@trust_option
-@json_option
+@command()
 @click.pass_context
 def reproduce(
     context: click.Context,
     *,
-    folder: Path | None,
-    card: str | None,
-    published: bool,
-    check: bool,
-    least: str | None,
-    trust_files: tuple[Path, ...],
-    as_json: bool,
+    folder: Path | None = option("--site", type=FILE, help="Folder of the site; site/ if left out."),
+    card: str | None = option(metavar="STUDY", help="Make the card of STUDY anew, and nothing else."),
+    published: bool = flag(help="Build the published study anew, and nothing else."),
+    check: bool = flag(help="With one of these: write nothing, and compare."),
+    least: str | None = require_option,
+    trust_files: tuple[Path, ...] = trust_option,
+    as_json: bool = json_option,
 ) -> None:
     """Verify registrations and registers, play a sample of rows again, decide everything, rebuild the site.
 
@@ -71,8 +63,8 @@ def reproduce(
       toolkit reproduce --published --check
     """
     if card or published:
-        from toolkit.cli.card import card as make_card
         from toolkit.cli.registers import build
+        from toolkit.cli.registers import card as make_card
 
         if card:
             context.invoke(make_card, study=card, check=check, as_json=as_json)
@@ -85,21 +77,25 @@ def reproduce(
     lack = site().lack(target)
     if lack and folder:
         raise lack
-    say = _Stages(quiet=as_json)
+    say: Say = (lambda _: None) if as_json else _told
     cases, rows = _verified(home, trust_files, say)
     verifications = _registered(home, cases, trust_files, say)
     seed = fresh_seed()
     audits, unplayed = _played_again([case.study for case in cases], home, seed, say)
-    decisions = _decided(cases, say)
-    built = lack or _built(home, target, verifications, cases)
+    decisions = _decided(cases, say, quiet=as_json)
+    built: Built | ToolkitError | None = lack
+    if built is None:
+        with output.steps("reproduce") as progress:
+            progress("the site")
+            built = site().build(home, target, verifications, cases, progress)
     done = _Reproduced(rows, verifications, seed, audits, unplayed, decisions, built)
     if as_json:
         output.print_json(done.as_dict())
     else:
-        say.stage("What was reproduced")
+        say(output.bold("What was reproduced"))
         for label, text in done.lines().items():
-            output.say_line(f"  {label:<10}  {text}")
-    standing.end(context, done.standings, least)
+            say(f"  {label:<10}  {text}")
+    end(context, done.standings, least)
 
 
 @dataclass(frozen=True)
@@ -163,124 +159,92 @@ class _Reproduced:
         }
 
 
-class _Stages:
-    """Says what is done as it is done; nothing where a document is printed.
-
-    Args:
-        quiet: whether a document is printed.
-    """
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-
-    def stage(self, title: str) -> None:
-        """Say what begins."""
-        if not self._quiet:
-            output.say_line(output.bold(title))
-
-    @staticmethod
-    @contextmanager
-    def doing(what: str, at: int = 0, total: int = 1) -> Iterator[None]:
-        """Show on a terminal what is being done, and how much of its stage is behind."""
-        with output.counted("reproduce") as (watch, _):
-            watch(at, total, what)
-            yield
-
-    def done(self, text: str) -> None:
-        """Say what is done."""
-        if not self._quiet:
-            output.say_line(f"  {text}")
-            sys.stdout.flush()
-
-    def show(self, decisions: Sequence[Decision]) -> None:
-        """Show verdicts."""
-        if not self._quiet:
-            print_decisions(decisions)
+def _told(text: str) -> None:
+    """Say what begins, or what is done, at once."""
+    output.say_line(text)
+    sys.stdout.flush()
 
 
-def _verified(home: Home, trust_files: tuple[Path, ...], say: _Stages) -> tuple[list[Case], dict[str, int]]:
+@contextmanager
+def _doing(what: str, at: int = 0, total: int = 1) -> Iterator[None]:
+    """Show on a terminal what is being done, and how much of its stage is behind."""
+    with output.counted("reproduce") as (watch, _):
+        watch(at, total, what)
+        yield
+
+
+def _verified(home: Home, trust_files: tuple[Path, ...], say: Say) -> tuple[list[Case], dict[str, int]]:
     """Return what decides each study, and the rows of every study here, all of them verified."""
     from toolkit.verification.steps import Checked, check_whole
 
     home.say_absent(output.remark)
-    with say.doing("opening studies"):
+    with _doing("opening studies"):
         cases = api.load_cases((), home, trust_files=trust_files)
-    say.stage("Registers: files, rows, and what follows from rows")
+    say(output.bold("Registers: files, rows, and what follows from rows"))
     decided = {case.study.name: case for case in cases}
     others = [api.open_study(name, home) for name in home.studies() if name not in decided]
     studies = [*(case.study for case in cases), *others]
     rows = {}
     for at, study in enumerate(studies):
-        with say.doing(f"registers of {study.name}", at, len(studies)):
+        with _doing(f"registers of {study.name}", at, len(studies)):
             checked = check_whole(Checked(study, decided.get(study.name)))
         rows[study.name] = sum(checked.rows.values())
-        say.done(f"{study.name}: {rows[study.name]:,} rows")
+        say(f"  {study.name}: {rows[study.name]:,} rows")
     return cases, rows
 
 
 def _registered(
-    home: Home, cases: Sequence[Case], trust_files: tuple[Path, ...], say: _Stages
+    home: Home, cases: Sequence[Case], trust_files: tuple[Path, ...], say: Say
 ) -> list[Verification]:
     from toolkit.prereg.verification import standing_of
 
-    say.stage("Registrations: documents, tokens, chronology")
-    with say.doing("registrations"):
+    say(output.bold("Registrations: documents, tokens, chronology"))
+    with _doing("registrations"):
         verifications = api.verify_frozen(home, [case.study for case in cases], trust_files)
     for verification in verifications:
-        say.done(f"{verification.registration}: {standing_of(verification)}")
+        say(f"  {verification.registration}: {standing_of(verification)}")
     return verifications
 
 
 def _played_again(
-    studies: Sequence[Study], home: Home, seed: int, say: _Stages
+    studies: Sequence[Study], home: Home, seed: int, say: Say
 ) -> tuple[dict[str, Audited], dict[str, ToolkitError]]:
     """Play random rows of every study again that has any; return also why others were not."""
-    say.stage("Randomly drawn rows, played again")
+    say(output.bold("Randomly drawn rows, played again"))
     audits, unplayed = {}, {}
     playable = [study for study in studies if laboratory().is_playable(study)]
     others = [study.name for study in studies if not laboratory().is_playable(study)]
     if others:
-        say.done(f"{', '.join(others)}: no rows that can be played without a language model")
+        say(f"  {', '.join(others)}: no rows that can be played without a language model")
     for at, study in enumerate(playable):
         lack = laboratory().lack(study)
         if lack:
             unplayed[study.name] = lack
-            say.done(f"{study.name}: not done: {lack.problem}; {lack.remedy}")
+            say(f"  {study.name}: not done: {lack.problem}; {lack.remedy}")
             continue
-        with say.doing(f"rows of {study.name}", at, len(playable)):
+        with _doing(f"rows of {study.name}", at, len(playable)):
             registration = api.registered_by(study, home)
             done = laboratory().audit(study, registration, SAMPLE, seed, lambda *_: None)
             audits[study.name] = done
-        say.done(
-            f"{study.name}: {sum(done.sampled.values())} rows, all as registered; again: "
+        say(
+            f"  {study.name}: {sum(done.sampled.values())} rows, all as registered; again: "
             f"`toolkit registers audit --study {study.name} --sample {SAMPLE} --seed {seed}`"
         )
     return audits, unplayed
 
 
-def _decided(cases: Sequence[Case], say: _Stages) -> list[Decision]:
-    say.stage("Verdicts")
+def _decided(cases: Sequence[Case], say: Say, *, quiet: bool) -> list[Decision]:
+    say(output.bold("Verdicts"))
     decisions: list[Decision] = []
     for at, case in enumerate(cases):
-        with say.doing(f"verdicts of {case.study.name}", at, len(cases)):
+        with _doing(f"verdicts of {case.study.name}", at, len(cases)):
             made = case.decide_all()
         decisions += made
-        if case.study.name == api.study.PUBLISHED:
-            say.show(made)
-        else:
-            say.done(f"{case.study.name}: {_counted(made)}")
+        if case.study.name != api.study.PUBLISHED:
+            say(f"  {case.study.name}: {_counted(made)}")
+        elif not quiet:
+            print_decisions(made)
     return decisions
-
-
-def _built(
-    home: Home,
-    target: Path,
-    verifications: Sequence[Verification],
-    cases: Sequence[Case],
-) -> Built:
-    with output.steps("reproduce") as progress:
-        progress("the site")
-        return site().build(home, target, verifications, cases, progress)
 
 
 def _standings_text(standings: Mapping[str, Standing]) -> str:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit import api
-from toolkit.cli import offers, output
+from toolkit.cli import output
+from toolkit.cli.options import FILE, STUDY, argument, command, flag, json_option, offer_studies, option
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,47 +24,32 @@ MOST_ROWS = 100
 """Rows of a table for people; more than a screen holds, and less than one waits for."""
 
 
-@click.command()
-@click.argument("query")
-@click.option(
-    "--study",
-    metavar=output.STUDY,
-    shell_complete=offers.studies,
-    help="Study to ask; the only one, or `published`, if left out.",
-)
-@click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
-@click.option(
-    "--parquet",
-    type=output.FILE,
-    metavar="FILE",
-    help="Write the answer as a new Parquet file; its types survive.",
-)
-@click.option("--all-rows", is_flag=True, help=f"Print more than {MOST_ROWS} rows of a table.")
-@click.option(
-    "--remote",
-    is_flag=True,
-    help="Read the study on the Hub in place: only what the query needs is fetched, and is not hashed.",
-)
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(0.01, 86_400),
-    default=60,
-    metavar="SECONDS",
-    show_default=True,
-    help="Longest time for DuckDB to work on the answer.",
-)
-@output.json_option
+@command()
 def sql(
     *,
-    query: str,
-    study: str | None,
-    as_csv: bool,
-    parquet: Path | None,
-    all_rows: bool,
-    remote: bool,
-    timeout_s: float,
-    as_json: bool,
+    query: str = argument(),
+    study: str | None = option(
+        metavar=STUDY,
+        shell_complete=offer_studies,
+        help="Study to ask; the only one, or `published`, if left out.",
+    ),
+    as_csv: bool = flag("--csv", help="Print comma-separated values."),
+    parquet: Path | None = option(
+        type=FILE, metavar="FILE", help="Write the answer as a new Parquet file; its types survive."
+    ),
+    all_rows: bool = flag(help=f"Print more than {MOST_ROWS} rows of a table."),
+    remote: bool = flag(
+        help="Read the study on the Hub in place: only what the query needs is fetched, and is not hashed."
+    ),
+    timeout_s: float = option(
+        "--timeout",
+        type=click.FloatRange(0.01, 86_400),
+        default=60,
+        metavar="SECONDS",
+        show_default=True,
+        help="Longest time for DuckDB to work on the answer.",
+    ),
+    as_json: bool = json_option,
 ) -> None:
     """Run one reading QUERY (DuckDB's SQL) on a study; each table is a view.
 

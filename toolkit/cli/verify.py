@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+import secrets
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from toolkit import api
-from toolkit.cli import offers, output, standing
-from toolkit.cli.audit import MOST, fresh_seed
-from toolkit.cli.authorities import trust_option
-from toolkit.cli.standing import require_option
-from toolkit.errors import IncompleteError, ToolkitError, UsageError, did_you_mean
+from toolkit.cli import output
+from toolkit.cli.decide import end
+from toolkit.cli.options import (
+    FILE,
+    STUDY,
+    argument,
+    command,
+    flag,
+    json_option,
+    offer_registrations,
+    offer_studies,
+    option,
+    require_option,
+    trust_option,
+)
+from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError, did_you_mean
+from toolkit.line_ends import CAUSE
 from toolkit.places import find_home
+from toolkit.rooms import laboratory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from toolkit.api.study import Study
+    from toolkit.documents.registers import AuditDocument
     from toolkit.documents.verification import (
         ThingKind,
         ThingVerdict,
@@ -27,11 +43,18 @@ if TYPE_CHECKING:
         VerifiedThingDocument,
     )
     from toolkit.places import Home
+    from toolkit.prereg import verification
+    from toolkit.prereg.token.verdict import TokenVerdict
     from toolkit.prereg.verification import Standing
-    from toolkit.verification.steps import Checked
+    from toolkit.registers.study import Study
 
 DEPTHS = ("files", "rows", "registration", "replay")
 SAMPLE = 16
+MOST = 1_000_000
+SEEDS = 2**32  # short, and every reader of JSON holds it
+_POLICY = re.compile(r"\d+(?:\.\d+)+", re.ASCII)
+# Hashes of documents, and their sizes in bytes; the weak one is there to be told so.
+SIZES = {"sha1": 20, "sha256": 32, "sha384": 48, "sha512": 64}
 VERDICTS: dict[int, ThingVerdict] = {4: "damaged", 1: "not_verified", 3: "incomplete", 0: "verified"}
 """What a thing is by its exit code, the worst first."""
 CODES = {"failed": 1, "missing": 3, "damaged": 4}
@@ -70,41 +93,32 @@ class Options:
     say: Callable[[str], None]
 
 
-@click.command()
-@click.argument("things", nargs=-1, metavar="[THING]...", shell_complete=offers.studies)
-@click.option(
-    "--depth",
-    type=click.Choice(DEPTHS),
-    default="registration",
-    help="How deep studies are verified: each takes in those before it.",
-)
-@click.option(
-    "--replay",
-    type=click.IntRange(1, MOST),
-    metavar="N",
-    help=f"Play N random rows of a study again; {SAMPLE} with --depth replay.",
-)
-@click.option(
-    "--seed", type=click.IntRange(0, 2**63), help="Seed of an earlier replay; a fresh one if left out."
-)
-@click.option("--document", type=output.FILE, help="The document that a token is for.")
-@click.option("--root", "roots", type=output.FILE, multiple=True, help="A token's pinned certificates.")
-@trust_option
-@require_option
-@output.json_option
+@command()
 @click.pass_context
 def verify(
     context: click.Context,
     *,
-    things: tuple[str, ...],
-    depth: str,
-    replay: int | None,
-    seed: int | None,
-    document: Path | None,
-    roots: tuple[Path, ...],
-    trust_files: tuple[Path, ...],
-    least: str | None,
-    as_json: bool,
+    things: tuple[str, ...] = argument(nargs=-1, metavar="[THING]...", shell_complete=offer_studies),
+    depth: str = option(
+        type=click.Choice(DEPTHS),
+        default="registration",
+        help="How deep studies are verified: each takes in those before it.",
+    ),
+    replay: int | None = option(
+        type=click.IntRange(1, MOST),
+        metavar="N",
+        help=f"Play N random rows of a study again; {SAMPLE} with --depth replay.",
+    ),
+    seed: int | None = option(
+        type=click.IntRange(0, 2**63), help="Seed of an earlier replay; a fresh one if left out."
+    ),
+    document: Path | None = option(type=FILE, help="The document that a token is for."),
+    roots: tuple[Path, ...] = option(
+        "--root", type=FILE, multiple=True, help="A token's pinned certificates."
+    ),
+    trust_files: tuple[Path, ...] = trust_option,
+    least: str | None = require_option,
+    as_json: bool = json_option,
 ) -> None:
     """Verify THINGS: registrations, studies, timestamp tokens, exported statements; else all that is here.
 
@@ -147,7 +161,7 @@ def verify(
             _print(thing)
     stood = dict(thing.standing for thing in found if thing.standing)
     if least:
-        standing.end(context, stood, least)
+        end(context, stood, least)
     codes = {thing.code for thing in found}
     context.exit(next(code for code in VERDICTS if code in codes or not code))
 
@@ -207,10 +221,16 @@ def _all_here(home: Home) -> list[Thing]:
 
 def _study(thing: Thing, options: Options) -> Iterator[tuple[str, str, str]]:
     """Yield the steps of a study down to a depth."""
-    from toolkit.verification.steps import STEPS
+    from toolkit.verification.steps import STEPS, Checked
 
-    study = api.open_study(thing.name, options.home)
-    at = _opened(study, options)
+    at = Checked(
+        api.open_study(thing.name, options.home),
+        None,
+        options.say,
+        replayed=options.sample,
+        seed=options.seed,
+    )
+    api.attach_registration(at, options.home, trust_files=options.trust_files)
     if at.case is not None:
         thing.standing = at.case.registration.name, at.case.standing
     for step in DEPTHS[: DEPTHS.index(options.depth) + 1]:
@@ -222,31 +242,18 @@ def _study(thing: Thing, options: Options) -> Iterator[tuple[str, str, str]]:
         yield step, outcome, detail
 
 
-def _opened(study: Study, options: Options) -> Checked:
-    """Return a study to be checked, with its registration where it belongs to one that is here."""
-    from toolkit.verification.steps import Checked
-
-    at = Checked(study, None, options.say, replayed=options.sample, seed=options.seed)
-    api.attach_registration(at, options.home, trust_files=options.trust_files)
-    return at
-
-
 def _registration(thing: Thing, options: Options) -> Iterator[tuple[str, str, str]]:
     """Yield the steps of a registration."""
     from toolkit.prereg.verification import standing_of
 
     options.say("registration")
-    result = api.verify(
-        _folder(thing.name, options.home), None, options.home, trust_files=options.trust_files
-    )
+    is_here = thing.name in options.home.registration_names()
+    folder = options.home.registration_folder(thing.name) if is_here else Path(thing.name)
+    result = api.verify(folder, None, options.home, trust_files=options.trust_files)
     thing.standing = result.registration, standing_of(result)
     for check in result.checks:
         yield check.name, check.outcome, check.detail
     thing.code = {"verified": 0, "incomplete": 3}.get(result.verdict, 1)
-
-
-def _folder(name: str, home: Home) -> Path:
-    return home.registration_folder(name) if name in home.registration_names() else Path(name)
 
 
 def _token(thing: Thing, options: Options) -> Iterator[tuple[str, str, str]]:
@@ -299,3 +306,337 @@ def _print(thing: Thing) -> None:
         output.say_line(f"  {step['step']}: ", output.styled(step["outcome"]), f", {first}")
         for line in more:
             output.say_line(f"    {line}")
+
+
+@command("verify-prereg")
+@click.pass_context
+def verify_prereg(
+    context: click.Context,
+    *,
+    registrations: tuple[str, ...] = argument(nargs=-1, shell_complete=offer_registrations),
+    named: tuple[str, ...] = option(
+        "--study",
+        multiple=True,
+        metavar=STUDY,
+        shell_complete=offer_studies,
+        help="Verify the registration of this study, which may carry it, against its runs.",
+    ),
+    trust_files: tuple[Path, ...] = trust_option,
+    restatements: tuple[str, ...] = option(
+        "--restatement",
+        multiple=True,
+        metavar="LINK",
+        help="Last link of a registration that restates a document frozen elsewhere: you compared the two.",
+    ),
+    with_openssl: bool = flag("--openssl", help="Ask OpenSSL about each token, too: it can veto."),
+    least: str | None = require_option,
+    as_json: bool = json_option,
+) -> None:
+    """Verify REGISTRATIONS (every one here if none is named): files, document, tokens, chronology.
+
+    No network is used. What is missing is named, with where it is to be had and where to put it.
+
+    \b
+    Examples:
+      toolkit verify-prereg
+      toolkit verify-prereg paired-rollouts --json
+      toolkit verify-prereg paired-rollouts --openssl
+      toolkit verify-prereg --study embedded
+      toolkit verify-prereg embedded --require demonstration
+    """
+    from toolkit.prereg.verification import standing_of
+
+    if registrations and named:
+        raise UsageError("name registrations, or the studies that they belong to")
+    wanted = _wanted(registrations, named)
+    results = []
+    with output.stepped("verify", len(wanted)) as progress:
+        for folder, studies in wanted:
+            progress(folder.name)
+            results.append(
+                api.verify(
+                    folder,
+                    studies,
+                    trust_files=trust_files,
+                    restatements=restatements,
+                    with_openssl=with_openssl,
+                    all_belong=bool(named),
+                )
+            )
+    if as_json:
+        output.print_json([result.as_dict() for result in results])
+    else:
+        for result in results:
+            print_verification(result)
+    if least:
+        end(context, {result.registration: standing_of(result) for result in results}, least)
+    verdicts = {result.verdict for result in results}
+    context.exit(1 if "not_verified" in verdicts else 3 if "incomplete" in verdicts else 0)
+
+
+def _wanted(registrations: Sequence[str], named: Sequence[str]) -> list[tuple[Path, Sequence[Study]]]:
+    """Return the folders to verify, each with the studies whose runs have to come after it."""
+    from toolkit.prereg.registration import is_draft
+
+    home = find_home()
+    if named:
+        studies = [api.open_study(name, home) for name in dict.fromkeys(named)]
+        return [(api.registration_of(study, home), [study]) for study in studies]
+    every = [home.registration_folder(name) for name in registrations or home.registration_names()]
+    # A draft claims nothing yet; whoever names it, or has nothing else, is told so.
+    folders = every if registrations else [folder for folder in every if not is_draft(folder)] or every
+    home.say_absent(output.remark)
+    here = api.studies_here(home)
+    return [(folder, here) for folder in folders]
+
+
+def print_verification(result: verification.Verification) -> None:
+    """Print a verification, step by step; plain lines, because tables take longer to load than it takes."""
+    from toolkit.prereg.verification import TOKENS
+
+    marks = output.standing_mark(result.standing)
+    if result.is_restated and result.verdict == "verified":
+        marks += "   THE DOCUMENT, NOT ITS RESTATEMENT HERE"
+    output.say_line(output.bold(result.registration), ": ", output.styled(result.verdict), marks)
+    for check in result.checks:
+        output.say_line(f"  {check.step}. {check.name}: ", output.styled(check.outcome))
+        # That step's detail is a list of facts, read more easily line by line.
+        for line in check.detail.replace("; ", "\n" if check.step == TOKENS else "; ").split("\n"):
+            output.say_line(f"     {line}")
+    output.say_line(f"  {result.promise}")
+
+
+@command("verify-token")
+@click.pass_context
+def verify_token(
+    context: click.Context,
+    *,
+    token: Path = argument(type=FILE),
+    document: Path | None = option(type=FILE, help="The document that the token is for."),
+    digest: str | None = option(metavar="ALG:HEX", help="Its hash, where the document is not at hand."),
+    roots: tuple[Path, ...] = option(
+        "--root", type=FILE, multiple=True, required=True, help="Pinned certificates: the trust."
+    ),
+    untrusted: tuple[Path, ...] = option(
+        type=FILE, multiple=True, help="Certificates that may stand between."
+    ),
+    signer: Path | None = option(
+        type=FILE, help="The signing certificate, where the token does not embed it."
+    ),
+    request: Path | None = option(
+        type=FILE, help="The request that the token answers: nonce and imprint must match."
+    ),
+    lists: tuple[Path, ...] = option("--crl", type=FILE, multiple=True, help="Archived revocation lists."),
+    policies: tuple[str, ...] = option(
+        "--policy", multiple=True, metavar="OID", help="Accept these policies only."
+    ),
+    at: str | None = option(metavar="ISO8601", help="Judge at this time instead of now."),
+    with_openssl: bool = flag("--openssl", help="Ask OpenSSL as well: it can veto, never rescue."),
+    as_json: bool = json_option,
+) -> None:
+    """Verify TOKEN, a TimeStampResp or a bare token, offline, in fifteen checks.
+
+    It stops at the first check that fails, and names it. Files with certificates and lists are PEM (one or
+    several) or DER. Certificates are judged at the token's own time, so that it outlives them.
+
+    \b
+    Examples:
+      toolkit verify-token token.tsr --document protocol.md --root root.pem
+      toolkit verify-token token.tsr --document protocol.md --root root.pem \\
+        --crl issuer.crl --openssl
+      toolkit verify-token token.tst --document protocol.md --root root.pem --json
+    """
+    from toolkit.files import read_bytes, read_up_to
+    from toolkit.prereg.evidence import CERTIFICATE, REVOCATION_LIST, read_blocks
+    from toolkit.prereg.token.certificate import read_certificate
+    from toolkit.prereg.token.der import MAX_BYTES
+    from toolkit.prereg.token.request import read_request
+    from toolkit.prereg.token.verify import Material
+    from toolkit.prereg.token.verify import verify_token as verify
+
+    if (document is None) == (digest is None):
+        raise UsageError("one of --document and --digest is needed, and not both")
+    for policy in policies:
+        if not _POLICY.fullmatch(policy):
+            raise UsageError("a policy is an object identifier, as in 1.2.3.4.1", found=policy)
+
+    def certificates(path: Path) -> tuple[bytes, ...]:
+        return checked(path, read_blocks(path, CERTIFICATE), read_certificate)
+
+    archived = certificates(signer) if signer else ()
+    material = Material(
+        document=read_bytes(document) if document else None,
+        digest=_digest(digest) if digest else None,
+        roots=tuple(der for path in roots for der in certificates(path)),
+        untrusted=(*(der for path in untrusted for der in certificates(path)), *archived[1:]),
+        signer=archived[0] if archived else None,
+        request=checked(request, (read_bytes(request),), read_request)[0] if request else None,
+        crls=tuple(der for path in lists for der in read_blocks(path, REVOCATION_LIST)),
+        policies=policies,
+    )
+    raw = read_up_to(token, MAX_BYTES + 1)
+    verdict = verify(raw, material, _moment(at))
+    if verdict.verdict != "verified" and material.document and b"\r\n" in material.document:
+        again = replace(material, document=material.document.replace(b"\r\n", b"\n"))
+        if verify(raw, again, _moment(at)).verdict == "verified":
+            verdict = replace(verdict, notes=(*verdict.notes, f"{document}: {CAUSE}"))
+    if with_openssl:
+        from toolkit.prereg.evidence import second_opinion
+
+        verdict = second_opinion(raw, material, verdict)
+    if as_json:
+        from toolkit.prereg.evidence import token_document
+
+        output.print_json(token_document(verdict))
+    else:
+        _print_token(token, verdict)
+    context.exit({"verified": 0, "not_verified": 1}.get(verdict.verdict, 3))
+
+
+def checked(path: Path, blocks: tuple[bytes, ...], read: Callable[[bytes], object]) -> tuple[bytes, ...]:
+    """Return blocks of a file that a reader understands."""
+    from toolkit.prereg.token.verdict import Refused
+
+    try:
+        for block in blocks:
+            read(block)
+    except (Refused, ValueError, TypeError, KeyError) as error:
+        raise DamagedError(f"{path.name} is not what it has to be", found=error, where=path) from None
+    return blocks
+
+
+def _print_token(path: Path, verdict: TokenVerdict) -> None:
+    output.say_line(output.bold(path.name), ": ", output.styled(verdict.verdict))
+    if verdict.failed_check:
+        step = f"check {verdict.failed_step}, " if verdict.failed_step else ""
+        output.say_line(f"  {step}{verdict.failed_check}: {verdict.message}")
+    accuracy = "not stated" if verdict.accuracy_seconds is None else f"{verdict.accuracy_seconds:g} s"
+    facts = (
+        ("time", verdict.gen_time and f"{verdict.gen_time:%Y-%m-%dT%H:%M:%SZ} ± {accuracy}"),
+        ("serial", verdict.serial),
+        ("policy", verdict.policy),
+        ("imprint", verdict.imprint and f"{verdict.imprint_algorithm} {verdict.imprint}"),
+        ("signer", verdict.signer),
+        ("signature", verdict.signature_algorithm),
+        ("root", verdict.root_sha256 and f"{verdict.root}, SHA-256 {verdict.root_sha256}"),
+        ("revocation", verdict.revocation),
+        *(("note", note) for note in verdict.notes),
+    )
+    if verdict.verdict != "verified" and verdict.gen_time:
+        output.say_line("  it claims, and nothing of it is verified:")
+    for name, fact in facts:
+        if fact:
+            output.say_line(f"  {name:<12}{fact}")
+    if verdict.verdict == "verified":
+        output.say_line(
+            "  Proven, by the clock of that signer: bytes with this imprint existed no later than "
+            f"{verdict.gen_time:%Y-%m-%dT%H:%M:%SZ} ± {accuracy}. Not proven: who wrote them."
+        )
+
+
+def _digest(text: str) -> tuple[str, bytes]:
+    algorithm, _, value = text.partition(":")
+    name = algorithm.lower().replace("-", "")
+    try:
+        digest = bytes.fromhex(value)
+    except ValueError:
+        digest = b""
+    if name not in SIZES or len(digest) != SIZES[name]:
+        raise UsageError(
+            "a digest is written ALG:HEX, as in sha256:6dc7...",
+            expected=", ".join(f"{one}: {2 * size} digits" for one, size in SIZES.items()),
+            found=text,
+        )
+    return name, digest
+
+
+def _moment(text: str | None) -> datetime:
+    if text is None:
+        return datetime.now(UTC)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError("a time is written as in 2026-11-20T00:00:00Z", found=text) from None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+@command()
+def audit(
+    *,
+    study: str | None = option(
+        metavar=STUDY,
+        shell_complete=offer_studies,
+        help="Study to audit; the one that ships its rows if left out.",
+    ),
+    sample: int = option(type=click.IntRange(1, MOST), default=SAMPLE, help="How many rows to play again."),
+    seed: int | None = option(
+        type=click.IntRange(0, 2**63),
+        help="Seed of an earlier audit, to draw the same rows again; a fresh one if left out.",
+    ),
+    as_json: bool = json_option,
+) -> None:
+    """Play random rows of a study's registers again.
+
+    The first that comes out otherwise fails the audit.
+
+    Episodes and luck-share tables are played by their run's checkpoint. For a training group, training goes
+    on from the checkpoint before it, and every group on the way has to come out as registered; where a study
+    keeps no checkpoints, a run is trained from its start. The probe's rollouts are played
+    and scored again. As many rows of what follows, such as counts, luck shares and the probe's figures, are
+    derived again. Which rows are drawn nobody can foresee; the seed that is printed draws them again.
+
+    \b
+    Examples:
+      toolkit registers audit --study embedded --sample 4
+      toolkit registers audit --study embedded --sample 2 --seed 7 --json
+    """
+    opened = api.open_study(study or _with_rows())
+    laboratory().check_playable(opened)
+    case = api.open_case(opened)
+    seed = fresh_seed() if seed is None else seed
+    with output.counted("audit") as (watch, _):
+        done = laboratory().audit(
+            opened,
+            case.registration,
+            sample,
+            seed,
+            lambda played, run: watch(played, sample, run),
+            registers=case.engine.registers,
+        )
+    count, derived = sum(done.sampled.values()), sum(done.derived.values())
+    drawn, followed = (
+        ", ".join(f"{n} of {table}" for table, n in tables.items()) for tables in (done.sampled, done.derived)
+    )
+    document: AuditDocument = {
+        "study": opened.name,
+        "verdict": "verified",
+        "rows": done.rows,
+        "sample": count,
+        "seed": seed,
+        "tables": done.sampled,
+        "derived": done.derived,
+        "runs": list(done.runs),
+    }
+    output.tell(
+        document,
+        f"{opened.name}: {count} of {done.rows} rows played again, all as registered ({drawn})",
+        f"  {derived} rows that follow derived again, all as registered ({followed})",
+        f"  drawn with --seed {seed}",
+        as_json=as_json,
+    )
+
+
+def fresh_seed() -> int:
+    """Return a seed that who made the rows could not foresee: a forger might have spared what it draws."""
+    return secrets.randbelow(SEEDS)
+
+
+def _with_rows() -> str:
+    home = find_home()
+    names = [name for name in home.studies() if laboratory().is_playable(api.open_study(name, home))]
+    if len(names) != 1:
+        home.say_absent(output.remark)
+        raise UsageError(
+            "name the study to audit", expected=", ".join(names) or "a study that ships its rows"
+        )
+    return names[0]

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.layout import shorten
-from toolkit.cli.output import FILE, json_option, print_json, remark, say_line, visible_lines
+from toolkit.cli.options import FILE, argument, command, flag, json_option, option
+from toolkit.cli.output import print_json, remark, say_line, shorten, visible_lines
 from toolkit.errors import UsageError, VerificationError
 from toolkit.noise.regimes import REGIMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.documents.world import AnswerDifferenceDocument, NoiseReplayDocument, ProposalDocument
+    from toolkit.documents.world import ProposalDocument
     from toolkit.noise.mcp.record import Difference, Record
     from toolkit.noise.session import Session
 
@@ -43,7 +43,7 @@ class Seed(click.ParamType[int]):
         return seed
 
 
-timeout_option = click.option(
+timeout_option = option(
     "--timeout",
     type=click.FloatRange(0, 86_400, min_open=True),
     default=60.0,
@@ -51,31 +51,22 @@ timeout_option = click.option(
 )
 
 
-@click.command()
-@click.argument("command", nargs=-1, required=True)
-@click.option(
-    "--regime",
-    type=click.Choice(list(REGIMES)),
-    metavar="REGIME",
-    required=True,
-    help=f"The noise: {', '.join(REGIMES)}.",
-)
-@click.option("--schedule", type=Seed(), required=True, help="Seed of the schedule.")
-@click.option("--tools", type=FILE, help="Declaration of the tools, in TOML.")
-@click.option("--proposed", is_flag=True, help="Do without: believe what the server says of its tools.")
-@click.option("--record", type=FILE, help="File to write the calls to, as JSON lines, one at a time.")
-@timeout_option
-@json_option
+@command()
 def mcp(
     *,
-    command: tuple[str, ...],
-    regime: str,
-    schedule: int,
-    tools: Path | None,
-    proposed: bool,
-    record: Path | None,
-    timeout: float,
-    as_json: bool,  # noqa: ARG001 - read where errors are printed
+    command: tuple[str, ...] = argument(nargs=-1, required=True),
+    regime: str = option(
+        type=click.Choice(list(REGIMES)),
+        metavar="REGIME",
+        required=True,
+        help=f"The noise: {', '.join(REGIMES)}.",
+    ),
+    schedule: int = option(type=Seed(), required=True, help="Seed of the schedule."),
+    tools: Path | None = option(type=FILE, help="Declaration of the tools, in TOML."),
+    proposed: bool = flag(help="Do without: believe what the server says of its tools."),
+    record: Path | None = option(type=FILE, help="File to write the calls to, as JSON lines, one at a time."),
+    timeout: float = timeout_option,
+    as_json: bool = json_option,  # noqa: ARG001 - read where errors are printed
 ) -> None:
     """Put noise in the calls of an MCP server.
 
@@ -109,12 +100,16 @@ def mcp(
     serve(Noise(REGIMES[regime], schedule, declaration, record, timeout), command)
 
 
-@click.command()
-@click.argument("command", nargs=-1)
-@click.option("--openapi", type=FILE, help="Document of OpenAPI 3, in JSON or YAML, instead of a server.")
-@timeout_option
-@json_option
-def propose(*, command: tuple[str, ...], openapi: Path | None, timeout: float, as_json: bool) -> None:
+@command()
+def propose(
+    *,
+    command: tuple[str, ...] = argument(nargs=-1),
+    openapi: Path | None = option(
+        type=FILE, help="Document of OpenAPI 3, in JSON or YAML, instead of a server."
+    ),
+    timeout: float = timeout_option,
+    as_json: bool = json_option,
+) -> None:
     """Propose a declaration of tools, for a person to confirm.
 
     It is made from what a server, or a document, says of its tools.
@@ -142,12 +137,14 @@ def propose(*, command: tuple[str, ...], openapi: Path | None, timeout: float, a
         click.echo(visible_lines(text), nl=False)
 
 
-@click.command()
-@click.argument("file", type=FILE)
-@click.argument("command", nargs=-1)
-@timeout_option
-@json_option
-def replay(*, file: Path, command: tuple[str, ...], timeout: float, as_json: bool) -> None:
+@command()
+def replay(
+    *,
+    file: Path = argument(type=FILE),
+    command: tuple[str, ...] = argument(nargs=-1),
+    timeout: float = timeout_option,
+    as_json: bool = json_option,
+) -> None:
     """Draw every fate in a record anew.
 
     With COMMAND its calls are also made again, on a fresh server.
@@ -174,7 +171,7 @@ def replay(*, file: Path, command: tuple[str, ...], timeout: float, as_json: boo
         raise click.exceptions.Exit(VerificationError.exit_code)
 
 
-def _document(record: Record, session: Session, found: Sequence[Difference] | None) -> NoiseReplayDocument:
+def _document(record: Record, session: Session, found: Sequence[Difference] | None) -> dict[str, object]:
     return {
         "verdict": "verified",
         "regime": record.regime,
@@ -183,16 +180,7 @@ def _document(record: Record, session: Session, found: Sequence[Difference] | No
         "faults": len(session.exposures),
         "end": None if record.end is None else record.end["end"],
         "is_cut": record.is_cut,
-        "differences": None if found is None else [_difference(each) for each in found],
-    }
-
-
-def _difference(answer: Difference) -> AnswerDifferenceDocument:
-    return {
-        "call": answer.call,
-        "tool": answer.tool,
-        "recorded": answer.recorded,
-        "found": answer.found,
+        "differences": None if found is None else [each._asdict() for each in found],
     }
 
 

@@ -10,8 +10,7 @@ from tests.architecture.test_house_rules import imported_by
 from tests.conftest import Toolkit
 from tests.unit.decisions.rows_study import registered_study
 from tests.unit.decisions.study import amendment, rule
-from toolkit.cli.decide import notes
-from toolkit.cli.explain import _more_lines
+from toolkit.cli.decide import _more_lines, notes
 from toolkit.decisions.case import Case, Explanation
 from toolkit.decisions.engine import Engine
 from toolkit.registers.study import open_study

@@ -6,7 +6,6 @@ The one with logs of Inspect is played where Inspect is: `tests/inspect/test_exa
 import json
 import shutil
 import sys
-from fractions import Fraction
 from pathlib import Path
 from time import monotonic
 
@@ -15,7 +14,7 @@ import pytest
 
 from tests import own_study
 from tests.architecture.test_house_rules import rooms_and_core
-from tests.own_study import EXAMPLES, LOGS, asked, counted, decided, documented, frozen, readme, shell
+from tests.own_study import EXAMPLES, LOGS, asked, decided, documented, frozen, readme, shell
 from tests.unit.stack import require_trainer
 
 PLAYED = ("benchmark", "training-curve")
@@ -44,12 +43,6 @@ def test_an_example_has_as_few_commands_as_it_says(name: str) -> None:
     assert len(commands) == 8
     text = " ".join((EXAMPLES / "README.md").read_text(encoding="utf-8").split())
     assert "each in nine commands, the first of which installs and eight of which work" in text
-
-
-@pytest.mark.parametrize("name", LOGS)
-def test_an_example_says_at_once_that_its_models_are_stand_ins(name: str) -> None:
-    (first,) = (EXAMPLES / name / "README.md").read_text(encoding="utf-8").split("\n\n")[1:2]
-    assert "stand-in" in first
 
 
 @pytest.mark.parametrize("name", LOGS)
@@ -105,62 +98,6 @@ def test_runs_came_after_the_freeze(folder: Path) -> None:
 @pytest.mark.slow
 def test_the_site_shows_every_rule(folder: Path) -> None:
     own_study.check_site(folder)
-
-
-@pytest.mark.slow
-def test_the_counts_of_the_benchmark_are_those_of_its_likelihoods(folders: dict[str, Path]) -> None:
-    folder, expected = folders["benchmark"], {}
-    right: dict[str, list[bool]] = {}
-    for model in ("narrow", "wide"):
-        (samples,) = (folder / "logs" / f"lab__{model}").glob("samples_*.jsonl")
-        right[model] = []
-        for line in samples.read_text(encoding="utf-8").splitlines():
-            sample = json.loads(line)
-            likelihoods = [float(answer[0]) for answer in sample["filtered_resps"]]
-            right[model].append(likelihoods.index(max(likelihoods)) == sample["doc"]["answer"])
-        expected[f"lab_{model}", 0, 0] = (60, sum(right[model]))
-    assert counted(folder) == expected
-    differing = [wide - narrow for wide, narrow in zip(right["wide"], right["narrow"], strict=True)]
-    assert (differing.count(1), differing.count(-1)) == (1, 0)
-    assert decided(folder)["H1"]["tests"][0]["p"] == str(Fraction(1, 2))  # one toss of a coin
-    shares = " and ".join(f"{100 * sum(right[model]) / 60:.1f}" for model in ("wide", "narrow"))
-    assert f"are right for {shares}% of the questions" in readme("benchmark")
-    assert "gets one question more right than the narrow one, and McNemar's exact test has p = 0.5" in readme(
-        "benchmark"
-    )
-
-
-@pytest.mark.slow
-def test_the_scores_of_the_curve_are_those_of_its_completions(folders: dict[str, Path]) -> None:
-    folder, means = folders["training-curve"], {}
-    for path in sorted((folder / "runs").glob("*/completions/*.parquet")):
-        rows = pl.read_parquet(path)
-        words = rows["completion"].str.replace_all(" ", "").to_list()
-        arm, _, seed = path.parent.parent.name.partition("-s")
-        step = int(path.stem.rpartition("_")[2])
-        # What was rewarded had blanks between the letters, as the tokenizer writes them.
-        shares = [
-            sum(letter in "aeiou" for letter in word) / max(len(text), 1)
-            for word, text in zip(words, rows["completion"], strict=True)
-        ]
-        means[arm, int(seed), step] = (len(words), sum(shares))
-    found = counted(folder, "score")
-    assert {key: count for key, (count, _) in found.items()} == {
-        key: count for key, (count, _) in means.items()
-    }
-    for key, (_, total) in means.items():
-        assert found[key][1] == pytest.approx(total, abs=1e-5)
-    gaps = [curve(means, "fast", seed) - curve(means, "slow", seed) for seed in range(3)]
-    assert f"ahead by {sum(gaps) / 3:.3f} (AUC" in readme("training-curve")
-    assert min(gaps) > 0
-    last = sum(means["fast", seed, 12][1] / 32 for seed in range(3)) / 3
-    assert f"the fast rate writes {100 * last:.1f}% vowels" in readme("training-curve")
-
-
-def curve(means: dict[tuple[str, int, int], tuple[int, float]], arm: str, seed: int) -> float:
-    """Return the area under three points that lie as far from each other."""
-    first, middle, last = (means[arm, seed, step][1] / means[arm, seed, step][0] for step in (4, 8, 12))
-    return (first + 2 * middle + last) / 4
 
 
 @pytest.mark.slow

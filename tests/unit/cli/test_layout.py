@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.widths import too_long
-from toolkit.cli import layout, output
-from toolkit.cli.layout import Column, fit, left_out, shorten, wrap
+from toolkit.cli import output
+from toolkit.cli.output import Column, fit, left_out, shorten, wrap
 
 WORDS = st.lists(st.text("abcé漢-_,.", min_size=1, max_size=30), min_size=1, max_size=40)
 
@@ -77,7 +77,7 @@ def test_the_width_that_is_named_shows_every_column(rows: list[list[str]]) -> No
 def test_a_table_keeps_to_the_width(rows: list[list[str]]) -> None:
     columns = [column(str(at), *(row[at] for row in rows)) for at in range(3)]
     shown, _ = fit(columns, [], 40)
-    lines = list(layout.table_lines(shown, "─"))
+    lines = list(output.table_lines(shown, "─"))
     if len(shown) > 1:
         assert max(map(cell_len, lines)) <= 40
     assert all(line == line.rstrip() for line in lines)
@@ -86,13 +86,13 @@ def test_a_table_keeps_to_the_width(rows: list[list[str]]) -> None:
 def test_numbers_and_intervals_stay_whole_and_stand_to_the_right() -> None:
     columns = [column("a", "x" * 8), column("share", "0.5 [0.25, 0.75]", "10 of 15", is_number=True)]
     shown, _ = fit([columns[0], columns[1]], [], 22)
-    lines = list(layout.table_lines([Column("a", ("x", "y"), False, False, 8), shown[1]], "─"))
+    lines = list(output.table_lines([Column("a", ("x", "y"), False, False, 8), shown[1]], "─"))
     assert lines[2:] == ["x                  0.5", "          [0.25, 0.75]", "y             10 of 15"]
 
 
 def test_a_cell_is_coloured_on_each_of_its_lines() -> None:
     cell = output.coloured("two words", "red")
-    lines = list(layout.table_lines([Column("a", (cell,), False, False, 5)], "─"))
+    lines = list(output.table_lines([Column("a", (cell,), False, False, 5)], "─"))
     assert lines[2:] == ["\x1b[31mtwo\x1b[0m", "\x1b[31mwords\x1b[0m"]
 
 
@@ -116,7 +116,7 @@ def test_without_a_terminal_the_width_is_stated_or_80(monkeypatch, stated, colum
     monkeypatch.delenv("COLUMNS", raising=False)
     if stated is not None:
         monkeypatch.setenv("COLUMNS", stated)
-    assert layout.width(io.StringIO()) == columns
+    assert output.width(io.StringIO()) == columns
 
 
 @pytest.mark.parametrize(("size", "columns"), [(132, 132), (30, 60), (0, 80)])
@@ -125,5 +125,5 @@ def test_a_terminal_is_as_wide_as_it_says(monkeypatch: pytest.MonkeyPatch, size:
     monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((size, 24)))
     terminal, other = os.openpty()
     with os.fdopen(other, "w") as stream:
-        assert layout.width(stream) == columns
+        assert output.width(stream) == columns
     os.close(terminal)

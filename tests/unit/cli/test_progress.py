@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolkit.cli import audit, output, power
+from toolkit.cli import output, power
 from toolkit.registers.study import open_study
 from toolkit.verification.steps import number_of_steps
 
@@ -22,7 +22,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Told:
     def counted(_: str) -> Iterator[Any]:
         yield lambda *step: heard.append(step), lambda _: None
 
-    for module in (output, power, audit):
+    for module in (output, power):
         monkeypatch.setattr(module, "counted", counted)
     return heard
 

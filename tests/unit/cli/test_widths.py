@@ -16,8 +16,6 @@ from tests.conftest import CHECKOUT, WIDE
 from tests.widths import too_long, unlike
 
 COMMANDS = (
-    ("explain", "H2a", "--study", "published"),
-    ("registers", "list", "--study", "embedded"),
     ("registers", "schema", "evaluations"),
     ("episode", "replay", "tests/golden/episode.json"),
     ("verify-prereg", "nothing"),
@@ -75,8 +73,8 @@ def test_a_terminal_has_no_longer_line_and_no_broken_word(command: tuple[str, ..
 
 
 def test_a_terminal_shows_colours_unless_they_are_declined_or_it_has_none() -> None:
-    command = COMMANDS[0]
-    assert "\x1b[31mmiss\x1b[0m" in on_terminal(80, *command)
+    command = COMMANDS[1]
+    assert "\x1b[33m⚡" in on_terminal(80, *command)
     for environment in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         assert on_terminal(80, *command, **environment) == piped(*command)
 

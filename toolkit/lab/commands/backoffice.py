@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import toolkit
-from toolkit.cli.output import Folding, json_option, print_json, print_table
+from toolkit.cli.options import group, json_option, option
+from toolkit.cli.output import print_json, print_table
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import LIMIT
 
@@ -18,20 +19,21 @@ if TYPE_CHECKING:
 FORMATS = ("openai", "json-schema", "openapi")
 
 
-@click.group(cls=Folding)
+@group()
 def backoffice() -> None:
     """Describe the back office's tools, and serve an episode of it to an agent."""
 
 
 @backoffice.command()
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    help="Print the tools as a document: OpenAI's function calling, JSON Schema (2020-12), OpenAPI 3.1.",
-)
-@json_option
-def schema(*, form: str | None, as_json: bool) -> None:
+def schema(
+    *,
+    form: str | None = option(
+        "--format",
+        type=click.Choice(FORMATS),
+        help="Print the tools as a document: OpenAI's function calling, JSON Schema (2020-12), OpenAPI 3.1.",
+    ),
+    as_json: bool = json_option,
+) -> None:
     """Describe the thirteen tools and their arguments.
 
     With --json alone they are described as JSON Schema.
@@ -49,27 +51,24 @@ def schema(*, form: str | None, as_json: bool) -> None:
 
 
 @backoffice.command()
-@click.option("--task", "task_id", required=True, metavar="POOL:INDEX", help="Task, such as validation:0.")
-@click.option(
-    "--regime",
-    type=click.Choice(list(REGIMES)),
-    metavar="REGIME",
-    default="clean",
-    help=f"The noise: {', '.join(REGIMES)}.",
-)
-@click.option(
-    "--schedule",
-    type=click.IntRange(0, LIMIT - 1),
-    default=0,
-    help="Number of the task's evaluation schedule.",
-)
-@click.option(
-    "--record",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="File to write the graded episode to when the client has left.",
-)
-@json_option
-def mcp(*, task_id: str, regime: str, schedule: int, record: Path | None, as_json: bool) -> None:  # noqa: ARG001 - read where errors are printed
+def mcp(
+    *,
+    task_id: str = option("--task", required=True, metavar="POOL:INDEX", help="Task, such as validation:0."),
+    regime: str = option(
+        type=click.Choice(list(REGIMES)),
+        metavar="REGIME",
+        default="clean",
+        help=f"The noise: {', '.join(REGIMES)}.",
+    ),
+    schedule: int = option(
+        type=click.IntRange(0, LIMIT - 1), default=0, help="Number of the task's evaluation schedule."
+    ),
+    record: Path | None = option(
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="File to write the graded episode to when the client has left.",
+    ),
+    as_json: bool = json_option,  # noqa: ARG001 - read where errors are printed
+) -> None:
     """Serve one episode over the Model Context Protocol.
 
     It is served on stdin and stdout, until stdin ends.

@@ -6,24 +6,26 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.output import json_option, print_json, remark, say_line
+from toolkit.cli.options import argument, command, json_option
+from toolkit.cli.output import print_json, remark, say_line
 from toolkit.errors import UsageError
 from toolkit.noise.commands import Seed
 
 if TYPE_CHECKING:
-    from toolkit.documents.world import DrawDocument
     from toolkit.noise.draws import Draw
 
 LONGEST_NAME = 200
 
 
-@click.command()
-@click.argument("seed", type=Seed())
-@click.argument("tool")
-@click.argument("resource", required=False)
-@click.argument("repeat", required=False, type=click.IntRange(min=0, max=(1 << 64) - 1))
-@json_option
-def draw(*, seed: int, tool: str, resource: str | None, repeat: int | None, as_json: bool) -> None:
+@command()
+def draw(
+    *,
+    seed: int = argument(type=Seed()),
+    tool: str = argument(),
+    resource: str | None = argument(required=False),
+    repeat: int | None = argument(required=False, type=click.IntRange(min=0, max=(1 << 64) - 1)),
+    as_json: bool = json_option,
+) -> None:
     """Draw the fate of one event: what schedule SEED says about (TOOL, RESOURCE, REPEAT), or of the grader.
 
     RESOURCE is the record that a call is about: a customer for get_customer, list_orders and create_ticket, a
@@ -54,7 +56,7 @@ def draw(*, seed: int, tool: str, resource: str | None, repeat: int | None, as_j
         drawn = Schedule(seed).draw(tool, resource, repeat)
     numbers = {"gate": drawn.gate, "type": drawn.type, "magnitude": drawn.magnitude}
     if as_json:
-        print_json(_document(drawn))
+        print_json({"digest": drawn.digest.hex(), **numbers})
         return
     say_line(f"digest     {drawn.digest.hex()}")
     for name, number in numbers.items():
@@ -62,15 +64,6 @@ def draw(*, seed: int, tool: str, resource: str | None, repeat: int | None, as_j
     say_line()
     for regime, fate in _fates(tool, resource, repeat or 0, drawn):
         say_line(f"{regime:24}  {fate}")
-
-
-def _document(drawn: Draw) -> DrawDocument:
-    return {
-        "digest": drawn.digest.hex(),
-        "gate": drawn.gate,
-        "type": drawn.type,
-        "magnitude": drawn.magnitude,
-    }
 
 
 def _check_text(*names: str) -> None:

@@ -3,74 +3,65 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli import offers
-from toolkit.cli.output import (
+from toolkit.cli.options import (
     STUDY,
-    Folding,
-    Styled,
-    bold,
-    coloured,
+    argument,
+    flag,
+    group,
     json_option,
-    print_json,
-    print_table,
-    say_line,
+    offer_runs,
+    offer_studies,
+    option,
+    together,
 )
+from toolkit.cli.output import Styled, bold, coloured, print_json, print_table, remark, remarks, say_line
 from toolkit.errors import DamagedError, IncompleteError, UsageError, did_you_mean
+from toolkit.lab.backoffice.parameters import LONGEST_WORD
 from toolkit.lab.backoffice.records import plain
-from toolkit.lab.commands import offers as lab_offers
-from toolkit.lab.commands.by_hand import by_hand, describe
+from toolkit.lab.commands.options import offer_regimes
 from toolkit.noise.commands import Seed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import TextIO
 
     from toolkit.documents.world import ReplayDocument
     from toolkit.lab.episodes.desk import CallRecord
+    from toolkit.lab.tasks.task import Task
     from toolkit.lab.worlds.world import AnyEpisode
     from toolkit.noise.session import Call
-
 
 SCHEDULES = 1 << 32
 
 
-@click.group(cls=Folding)
+@group()
 def episode() -> None:
     """Play an episode, or play a recorded one again."""
 
 
 @episode.command()
-@click.option("--task", "task_id", default="validation:0", help="Task, as pool:index.")
-@click.option("--regime", default="clean", shell_complete=lab_offers.regimes, help="Noise setting.")
-@click.option(
-    "--schedule",
-    type=click.IntRange(0, SCHEDULES - 1),
-    help="Index of the task's evaluation schedule; 0 if left out.",
-)
-@click.option("--seed", type=Seed(), help="Seed of the schedule, instead of its index.")
-@click.option(
-    "--agent",
-    type=click.Choice(["reference", "careless"]),
-    help="Which scripted agent plays; the reference if left out.",
-)
-@click.option("--by-hand", "own_hand", is_flag=True, help="Play it yourself: calls are read from stdin.")
-@click.option("--full", is_flag=True, help="Print event keys, and every answer whole.")
-@json_option
 def play(
     *,
-    task_id: str,
-    regime: str,
-    schedule: int | None,
-    seed: int | None,
-    agent: str | None,
-    own_hand: bool,
-    full: bool,
-    as_json: bool,
+    task_id: str = option("--task", default="validation:0", help="Task, as pool:index."),
+    regime: str = option(default="clean", shell_complete=offer_regimes, help="Noise setting."),
+    schedule: int | None = option(
+        type=click.IntRange(0, SCHEDULES - 1), help="Index of the task's evaluation schedule; 0 if left out."
+    ),
+    seed: int | None = option(type=Seed(), help="Seed of the schedule, instead of its index."),
+    agent: str | None = option(
+        type=click.Choice(["reference", "careless"]),
+        help="Which scripted agent plays; the reference if left out.",
+    ),
+    own_hand: bool = flag("--by-hand", help="Play it yourself: calls are read from stdin."),
+    full: bool = flag(help="Print event keys, and every answer whole."),
+    as_json: bool = json_option,
 ) -> None:
     """Play one task under one schedule.
 
@@ -111,24 +102,28 @@ def play(
 
 
 @episode.command()
-@click.argument("file", type=click.Path(path_type=Path, allow_dash=True), required=False)
-@click.option(
-    "--study",
-    metavar=STUDY,
-    shell_complete=offers.studies,
-    help="Study whose row is played, with --run and its place.",
-)
-@click.option("--run", "run_id", shell_complete=offers.runs, help="Run of the row.")
-@click.option("--step", type=click.IntRange(0), help="Step of the evaluation, or of the training group.")
-@click.option("--phase", type=click.Choice(["periodic", "final"]), default="periodic")
-@click.option("--regime", shell_complete=lab_offers.regimes, help="Regime of the evaluation.")
-@click.option("--task", type=click.IntRange(0), help="Evaluation: position of the task in its pool.")
-@click.option("--schedule", type=click.IntRange(0), help="Evaluation: index of the schedule.")
-@click.option("--position", type=click.IntRange(0), help="Training: position of the group in its step.")
-@click.option("--slot", type=click.IntRange(0), help="Training: which rollout of the group.")
-@click.option("--full", is_flag=True, help="Print every answer whole.")
-@json_option
-def replay(*, file: Path | None, study: str | None, full: bool, as_json: bool, **place: Any) -> None:
+def replay(
+    *,
+    file: Path | None = argument(type=click.Path(path_type=Path, allow_dash=True), required=False),
+    study: str | None = option(
+        metavar=STUDY,
+        shell_complete=offer_studies,
+        help="Study whose row is played, with --run and its place.",
+    ),
+    place: dict[str, Any] = together(
+        dict,
+        run_id=option("--run", shell_complete=offer_runs, help="Run of the row."),
+        step=option(type=click.IntRange(0), help="Step of the evaluation, or of the training group."),
+        phase=option(type=click.Choice(["periodic", "final"]), default="periodic"),
+        regime=option(shell_complete=offer_regimes, help="Regime of the evaluation."),
+        task=option(type=click.IntRange(0), help="Evaluation: position of the task in its pool."),
+        schedule=option(type=click.IntRange(0), help="Evaluation: index of the schedule."),
+        position=option(type=click.IntRange(0), help="Training: position of the group in its step."),
+        slot=option(type=click.IntRange(0), help="Training: which rollout of the group."),
+    ),
+    full: bool = flag(help="Print every answer whole."),
+    as_json: bool = json_option,
+) -> None:
     """Play a recorded episode again.
 
     The same calls must meet the same answers, draws and outcome.
@@ -286,3 +281,120 @@ def _print_outcome(episode: AnyEpisode) -> None:
 
 
 episode.fold("replay", "play", "--recorded", "Play a recorded episode again: episode replay --help.")
+
+
+HELP = """\
+Write a call as  TOOL NAME=VALUE …  or as  TOOL {"name": value, …}, as in:
+  get_order order_id=O-10233
+  cancel_order order_id=O-10233 reason="customer request"
+tools  lists the tools    task  shows the task again    help  shows this
+finish  ends the episode  quit, or the end of input, leaves it as it is"""
+LEAVING = frozenset({"quit", "exit"})
+MOST_BRACKETS = 500
+SELF_EVIDENT = frozenset({"temporarily_unavailable", "outage", "timeout"})
+
+
+def by_hand(task: Task, stream: TextIO | None) -> Callable[[str, Callable[[str, dict[str, Any]], Any]], None]:
+    """Return an agent that makes the calls written on a stream."""
+
+    def agent(prompt: str, call: Callable[[str, dict[str, Any]], Any]) -> None:
+        remarks(f"{prompt}\n\nbudget {task.budget} calls\n{HELP}\n")
+        for line in _lines(stream):
+            if line in {"help", "?"}:
+                remarks(HELP)
+            elif line == "task":
+                remarks(prompt)
+            elif line == "tools":
+                _print_tools()
+            elif line in LEAVING or _is_last(_make(line, call)):
+                return
+
+    return agent
+
+
+def _is_last(answer: dict[str, Any]) -> bool:
+    return bool(answer.get("finished")) or answer.get("error", {}).get("code") == "budget_exceeded"
+
+
+def _lines(stream: TextIO | None) -> Iterator[str]:
+    """Yield the lines that say something; ask for each on a terminal. An interrupt ends them."""
+    if stream is None:
+        return
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors="backslashreplace")
+    while True:
+        if stream.isatty():
+            click.echo("> ", nl=False, err=True)
+        try:
+            line = stream.readline()
+        except KeyboardInterrupt:
+            return
+        if not line:
+            return
+        if line.strip():
+            yield line.strip()
+
+
+def _make(line: str, call: Callable[[str, dict[str, Any]], Any]) -> dict[str, Any]:
+    try:
+        tool, arguments = parse(line)
+    except (ValueError, RecursionError) as error:
+        remark(f"not a call: {error}")
+        return {}
+    answer: dict[str, Any] = call(tool, arguments)
+    remark(describe(answer))
+    click.echo(json.dumps(answer, indent=2), err=True)
+    return answer
+
+
+def parse(line: str) -> tuple[str, dict[str, Any]]:
+    """Return the tool and the arguments that a line names."""
+    tool, *more = line.split(maxsplit=1)
+    rest = more[0] if more else ""
+    if rest.startswith("{"):
+        if rest.count("[") + rest.count("{") > MOST_BRACKETS:
+            raise ValueError("too many brackets")
+        return tool, json.loads(rest)
+    arguments: dict[str, Any] = {}
+    for word in shlex.split(rest):
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise ValueError(f"{word[:LONGEST_WORD]!r} is not NAME=VALUE")
+        if name in arguments:
+            raise ValueError(f"{name[:LONGEST_WORD]} is given twice")
+        arguments[name] = value
+    return tool, arguments
+
+
+def _print_tools() -> None:
+    from toolkit.lab.backoffice.tools import TOOLS
+
+    for tool in TOOLS.values():
+        names = " ".join(p.name if p.required else f"[{p.name}]" for p in tool.parameters)
+        remarks(f"  {tool.name} {names}\n      {tool.about}")
+        for parameter in tool.parameters:
+            if parameter.choices:
+                remark(f"      {parameter.name}: {', '.join(parameter.choices)}")
+
+
+def describe(answer: dict[str, Any]) -> str:
+    """Return an answer in one line."""
+    if "error" in answer:
+        error = answer["error"]
+        if "retry_after" in error:
+            return f"{error['code']}, {error['retry_after']} s"
+        code: str = error["code"]
+        return code if code in SELF_EVIDENT else f"{code}: {error['message']}"
+    fields = {name: value for name, value in answer.items() if name not in {"revision", "next_offset"}}
+    if not fields:
+        return f"done, revision {answer['revision']}"
+    return ", ".join(_short(name, value) for name, value in fields.items() if value is not False)
+
+
+def _short(name: str, value: Any) -> str:
+    if isinstance(value, list):
+        return f"{name}: {len(value)}"
+    if isinstance(value, dict):
+        known = ("name", "status", "refundable_cents", "pick_list")
+        return " ".join([f"{name}:", *(f"{key} {value[key]}" for key in known if value.get(key) is not None)])
+    return name if value is True else f"{name} {value}"

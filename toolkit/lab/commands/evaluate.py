@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from toolkit.cli.output import FOLDER, counted, json_option, print_json, print_table, remark, say_line
+from toolkit.cli.options import FOLDER, command, flag, json_option, option
+from toolkit.cli.output import counted, print_json, print_table, remark, say_line
 from toolkit.errors import UsageError, did_you_mean
-from toolkit.lab.commands.executing import chosen, placed_options
+from toolkit.lab.commands.options import placed_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,119 +30,85 @@ SCRIPTED = ("reference", "careless")
 MOST = 2**31 - 1
 
 
-@click.command()
-@click.option(
-    "--model",
-    required=True,
-    metavar="NAME",
-    help="Folder or Hub name of a model; what the server calls it; or a scripted agent: reference, careless.",
-)
-@click.option(
-    "--engine",
-    type=click.Choice(["transformers", "vllm", "endpoint", "scripted"]),
-    help="What runs the model; told from --endpoint and --model if left out, transformers otherwise.",
-)
-@click.option("--endpoint", "url", metavar="URL", help="OpenAI-compatible server: http://localhost:8000/v1.")
-@click.option("--api-key-env", "key_variable", metavar="NAME", help="Environment variable with its API key.")
-@click.option("--revision", help="Branch, tag or commit of a model on the Hub.")
-@click.option("--adapter", type=FOLDER, help="Folder of an adapter (PEFT) to put on the model.")
-@click.option(
-    "--sets",
-    default=REGISTERED,
-    metavar="REGIMES",
-    help=f"Noise of the sets, with commas between; {EVERY} for every regime.",
-)
-@click.option("--pool", type=click.Choice(["test", "validation"]), default="test", help="Tasks.")
-@click.option("--tasks", type=click.IntRange(1, 300), default=200, help="How many, from the first.")
-@click.option("--schedules", type=click.IntRange(1, 1000), default=4, help="Schedules a task.")
-@click.option(
-    "--luck-share/--no-luck-share",
-    default=True,
-    help="Measure the luck share, too: 8 × 8 episodes a task, of the 16 diagnostic tasks at most.",
-)
-@click.option(
-    "--temperature",
-    type=click.FloatRange(0, 10),
-    default=1.0,
-    help="Of the sampling; the registered one by default.",
-)
-@click.option(
-    "--max-tokens",
-    type=click.IntRange(1, MOST),
-    help="Most tokens of a server's turn (1024 if left out), or of all turns of an episode otherwise (6144).",
-)
-@click.option(
-    "--chat-option",
-    "chat_options",
-    multiple=True,
-    metavar="NAME=JSON",
-    help="Variable of the model's chat template, such as enable_thinking=false; may be repeated.",
-)
-@click.option(
-    "--request-option",
-    "request_options",
-    multiple=True,
-    metavar="NAME=JSON",
-    help="Field of every question to a server, such as top_k=-1; null takes one out; may be repeated.",
-)
-@click.option(
-    "--engine-option",
-    "engine_options",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Of vLLM: gpu_memory (share), max_length (tokens), dtype, tensor_parallel (GPUs), conversations (at "
-    "once); of transformers: max_length, dtype, conversations; may be repeated.",
-)
-@click.option("--seed", type=click.IntRange(0, MOST), default=0, help="Number of the sampling.")
-@click.option(
-    "--couple",
-    is_flag=True,
-    help="Share the samples of the sets: every model, adapter and step that is evaluated so, with the same "
-    "--seed, meets the same noise at every token. Transformers and scripted agents only.",
-)
-@click.option("--concurrency", type=click.IntRange(1, 256), default=16, help="Questions to a server at once.")
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(1, 86_400),
-    default=600,
-    metavar="SECONDS",
-    help="Longest time for one whole answer of a server.",
-)
-@placed_options
-@click.option(
-    "--out",
-    type=FOLDER,
-    help="Folder that keeps every block, and the registers; nothing is kept if left out.",
-)
-@json_option
+@command()
 def evaluate(
     *,
-    model: str,
-    engine: str | None,
-    url: str | None,
-    key_variable: str | None,
-    revision: str | None,
-    adapter: Path | None,
-    sets: str,
-    pool: str,
-    tasks: int,
-    schedules: int,
-    luck_share: bool,
-    temperature: float,
-    max_tokens: int | None,
-    chat_options: tuple[str, ...],
-    request_options: tuple[str, ...],
-    engine_options: tuple[str, ...],
-    seed: int,
-    couple: bool,
-    concurrency: int,
-    timeout_s: float,
-    executor: str,
-    processes: int | None,
-    address: str | None,
-    out: Path | None,
-    as_json: bool,
+    model: str = option(
+        required=True,
+        metavar="NAME",
+        help="Folder or Hub name of a model; what the server calls it; or a scripted agent: reference, "
+        "careless.",
+    ),
+    engine: str | None = option(
+        type=click.Choice(["transformers", "vllm", "endpoint", "scripted"]),
+        help="What runs the model; told from --endpoint and --model if left out, transformers otherwise.",
+    ),
+    url: str | None = option(
+        "--endpoint", metavar="URL", help="OpenAI-compatible server: http://localhost:8000/v1."
+    ),
+    key_variable: str | None = option(
+        "--api-key-env", metavar="NAME", help="Environment variable with its API key."
+    ),
+    revision: str | None = option(help="Branch, tag or commit of a model on the Hub."),
+    adapter: Path | None = option(type=FOLDER, help="Folder of an adapter (PEFT) to put on the model."),
+    sets: str = option(
+        default=REGISTERED,
+        metavar="REGIMES",
+        help=f"Noise of the sets, with commas between; {EVERY} for every regime.",
+    ),
+    pool: str = option(type=click.Choice(["test", "validation"]), default="test", help="Tasks."),
+    tasks: int = option(type=click.IntRange(1, 300), default=200, help="How many, from the first."),
+    schedules: int = option(type=click.IntRange(1, 1000), default=4, help="Schedules a task."),
+    luck_share: bool = option(
+        "--luck-share/--no-luck-share",
+        default=True,
+        help="Measure the luck share, too: 8 × 8 episodes a task, of the 16 diagnostic tasks at most.",
+    ),
+    temperature: float = option(
+        type=click.FloatRange(0, 10), default=1.0, help="Of the sampling; the registered one by default."
+    ),
+    max_tokens: int | None = option(
+        type=click.IntRange(1, MOST),
+        help="Most tokens of a server's turn (1024 if left out), or of all turns of an episode otherwise "
+        "(6144).",
+    ),
+    chat_options: tuple[str, ...] = option(
+        "--chat-option",
+        multiple=True,
+        metavar="NAME=JSON",
+        help="Variable of the model's chat template, such as enable_thinking=false; may be repeated.",
+    ),
+    request_options: tuple[str, ...] = option(
+        "--request-option",
+        multiple=True,
+        metavar="NAME=JSON",
+        help="Field of every question to a server, such as top_k=-1; null takes one out; may be repeated.",
+    ),
+    engine_options: tuple[str, ...] = option(
+        "--engine-option",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Of vLLM: gpu_memory (share), max_length (tokens), dtype, tensor_parallel (GPUs), "
+        "conversations (at once); of transformers: max_length, dtype, conversations; may be repeated.",
+    ),
+    seed: int = option(type=click.IntRange(0, MOST), default=0, help="Number of the sampling."),
+    couple: bool = flag(
+        help="Share the samples of the sets: every model, adapter and step that is evaluated so, with the "
+        "same --seed, meets the same noise at every token. Transformers and scripted agents only."
+    ),
+    concurrency: int = option(type=click.IntRange(1, 256), default=16, help="Questions to a server at once."),
+    timeout_s: float = option(
+        "--timeout",
+        type=click.FloatRange(1, 86_400),
+        default=600,
+        metavar="SECONDS",
+        help="Longest time for one whole answer of a server.",
+    ),
+    workers: Executor = placed_option,
+    out: Path | None = option(
+        type=FOLDER, help="Folder that keeps every block, and the registers; nothing is kept if left out."
+    ),
+    as_json: bool = json_option,
 ) -> None:
     """Measure a model's success, calls, exposure and luck share under every regime, without training it.
 
@@ -172,6 +139,8 @@ def evaluate(
     """
     from toolkit.lab.evaluating import evaluated
     from toolkit.lab.evaluating.folder import OWN, SHARED, Asked
+    from toolkit.lab.executors.executor import Executor
+    from toolkit.lab.policies.language_model.endpoint import server_url
     from toolkit.lab.policies.language_model.opening import Opening
     from toolkit.lab.policies.language_model.options import read_options
 
@@ -181,7 +150,7 @@ def evaluate(
         model,
         revision,
         None if adapter is None else str(adapter),
-        _address(url),
+        None if url is None else server_url(url),
         key_variable,
         temperature,
         max_tokens,
@@ -192,8 +161,7 @@ def evaluate(
         read_options(engine_options, kind),
     )
     _check_fitting(opening, couple=couple)
-    workers = chosen(executor, processes or (1 if executor == "local" else None), address)
-    if (opening.options.tensor_parallel or 1) > 1 and workers != chosen("local", 1, None):
+    if (opening.options.tensor_parallel or 1) > 1 and workers != Executor("local", 1, None):
         raise UsageError(
             "processes beside each other see one GPU each: none could divide the model among several",
             remedy="leave tensor_parallel out, or --executor and --processes",
@@ -227,12 +195,6 @@ def _engine(engine: str | None, model: str, url: str | None) -> str:
     return "scripted" if model in SCRIPTED and not Path(model).exists() else "transformers"
 
 
-def _address(url: str | None) -> str | None:
-    from toolkit.lab.policies.language_model.endpoint import server_url
-
-    return None if url is None else server_url(url)
-
-
 def _option(text: str) -> tuple[str, Any]:
     """Return a variable and its value; text that is no JSON is meant as text."""
     name, equals, value = text.partition("=")
@@ -264,10 +226,10 @@ def _check_fitting(opening: Opening, *, couple: bool) -> None:
         raise UsageError("an endpoint has an address", expected="--endpoint http://localhost:8000/v1")
     unheeded = {**(of_server if opening.engine != "endpoint" else {})}
     unheeded |= of_weights if opening.engine in {"endpoint", "scripted"} else {}
-    for option, value in unheeded.items():
+    for name, value in unheeded.items():
         if value is not None:
             raise UsageError(
-                f"the engine {opening.engine} has no use for {option}",
+                f"the engine {opening.engine} has no use for {name}",
                 remedy="leave it out, or name the engine that it is for with --engine",
             )
 

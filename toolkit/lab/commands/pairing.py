@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from toolkit import api
-from toolkit.cli.output import FILE, bold, json_option, print_json, print_table, say_line, steps
+from toolkit.cli.options import FILE, argument, command, flag, group, json_option, option
+from toolkit.cli.output import bold, print_json, print_table, say_line, steps
 from toolkit.errors import IncompleteError, VerificationError
 
 if TYPE_CHECKING:
@@ -16,35 +17,24 @@ if TYPE_CHECKING:
     from toolkit.lab.inspection.inspection import RunInspection
 
 
-@click.command()
-@click.argument("log")
-@click.option(
-    "--declared",
-    type=click.Choice(["paired", "independent"]),
-    help="Design that the training was to have; what the log says if left out. Another one found is exit 1.",
-)
-@click.option("--group-size", type=click.IntRange(2), help="G: groups are so many rows after one another.")
-@click.option("--seed-column", metavar="COLUMN", help="Column with the seed of each rollout's chance.")
-@click.option(
-    "--verify",
-    is_flag=True,
-    expose_value=False,
-    help="Verify a record of `toolkit.pairing` instead.",
-)
-@click.option(
-    "--replay",
-    is_flag=True,
-    expose_value=False,
-    help="Draw a record of `noise mcp` anew instead; with -- COMMAND, on a fresh server.",
-)
-@json_option
+@command()
 def inspect(
     *,
-    log: str,
-    declared: Literal["paired", "independent"] | None,
-    group_size: int | None,
-    seed_column: str | None,
-    as_json: bool,
+    log: str = argument(),
+    declared: Literal["paired", "independent"] | None = option(
+        type=click.Choice(["paired", "independent"]),
+        help="Design that the training was to have; what the log says if left out. Another one found is "
+        "exit 1.",
+    ),
+    group_size: int | None = option(
+        type=click.IntRange(2), help="G: groups are so many rows after one another."
+    ),
+    seed_column: str | None = option(metavar="COLUMN", help="Column with the seed of each rollout's chance."),
+    verify: bool = flag(help="Verify a record of `toolkit.pairing` instead."),  # noqa: ARG001 - see `Noise`
+    replay: bool = flag(  # noqa: ARG001 - likewise
+        help="Draw a record of `noise mcp` anew instead; with -- COMMAND, on a fresh server."
+    ),
+    as_json: bool = json_option,
 ) -> None:
     """Say which design the training in LOG has really run.
 
@@ -86,13 +76,19 @@ def inspect(
         print_json(document)
     else:
         _show(kind, runs)
-    _end(runs)
+    # The code of the worst that was found: a broken declaration, or nothing to tell by.
+    if any(run.contradicts for run in runs):
+        raise click.exceptions.Exit(VerificationError.exit_code)
+    if any(run.design == "cannot_tell" for run in runs):
+        raise click.exceptions.Exit(IncompleteError.exit_code)
 
 
-@click.command()
-@click.argument("log", type=FILE)
-@json_option
-def verify(*, log: Path, as_json: bool) -> None:
+@command()
+def verify(
+    *,
+    log: Path = argument(type=FILE),
+    as_json: bool = json_option,
+) -> None:
     """Verify LOG, a record that `toolkit.noise.trainers` wrote.
 
     Every schedule seed is derived again from design, seed, step, task and slot; observed rewards have to
@@ -163,16 +159,7 @@ def _answers(run: RunInspection) -> tuple[str, str, str]:
     )
 
 
-def _end(runs: list[RunInspection]) -> None:
-    """End with the code of the worst that was found: a broken declaration, or nothing to tell by."""
-    context = click.get_current_context()
-    if any(run.contradicts for run in runs):
-        context.exit(VerificationError.exit_code)
-    if any(run.design == "cannot_tell" for run in runs):
-        context.exit(IncompleteError.exit_code)
-
-
-@click.group()
+@group()
 def pairing() -> None:
     """Check records of training under noise: which design really ran."""
 

@@ -5,23 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from toolkit import api
-from toolkit.cli import offers
-from toolkit.cli.output import (
-    FILE,
-    STUDY,
-    Folding,
-    check_option,
-    json_option,
-    print_json,
-    print_table,
-    say_line,
-    say_lines,
-    stepped,
-    tell,
-)
+from toolkit.cli.options import FILE, STUDY, argument, check_option, group, json_option, offer_studies, option
+from toolkit.cli.output import print_json, print_table, say_line, say_lines, stepped, tell
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import find_home
 
@@ -37,14 +23,16 @@ if TYPE_CHECKING:
 NAME = "task-pools"
 
 
-@click.group(cls=Folding)
+@group()
 def pools() -> None:
     """List, show, build and verify the task pools."""
 
 
 @pools.command("list")
-@json_option
-def list_pools(*, as_json: bool) -> None:
+def list_pools(
+    *,
+    as_json: bool = json_option,
+) -> None:
     """List the pools.
 
     Of each, how many tasks it has, how long their plans are, and its SHA-256.
@@ -83,9 +71,11 @@ def list_pools(*, as_json: bool) -> None:
 
 
 @pools.command()
-@click.argument("task")
-@json_option
-def show(*, task: str, as_json: bool) -> None:
+def show(
+    *,
+    task: str = argument(),
+    as_json: bool = json_option,
+) -> None:
     """Show TASK, called pool:index.
 
     Shown are its prompt, its plan and the end state that is expected.
@@ -113,10 +103,12 @@ def show(*, task: str, as_json: bool) -> None:
 
 
 @pools.command()
-@click.option("--out", type=FILE, help="Folder to write; the project's own if left out.")
-@check_option
-@json_option
-def build(*, out: Path | None, check: bool, as_json: bool) -> None:
+def build(
+    *,
+    out: Path | None = option(type=FILE, help="Folder to write; the project's own if left out."),
+    check: bool = check_option,
+    as_json: bool = json_option,
+) -> None:
     """Build the dataset repository of the task pools.
 
     The same generator gives the same bytes.
@@ -150,11 +142,13 @@ def build(*, out: Path | None, check: bool, as_json: bool) -> None:
 
 
 @pools.command()
-@click.option(
-    "--study", default=NAME, metavar=STUDY, shell_complete=offers.studies, help="Where the pools are."
-)
-@json_option
-def verify(*, study: str, as_json: bool) -> None:
+def verify(
+    *,
+    study: str = option(
+        default=NAME, metavar=STUDY, shell_complete=offer_studies, help="Where the pools are."
+    ),
+    as_json: bool = json_option,
+) -> None:
     """Verify registered pools.
 
     Each task is generated anew from its seed, and every field compared.

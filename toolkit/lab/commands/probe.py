@@ -9,17 +9,28 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from toolkit import api
-from toolkit.cli import offers, output
-from toolkit.cli.output import Folding
+from toolkit.cli import output
+from toolkit.cli.options import (
+    FOLDER,
+    STUDY,
+    argument,
+    flag,
+    group,
+    json_option,
+    offer_registrations,
+    offer_runs,
+    offer_studies,
+    option,
+)
 from toolkit.errors import UsageError
-from toolkit.lab.commands.executing import chosen, executor_options
-from toolkit.lab.commands.probe_advise import advise
-from toolkit.lab.commands.probe_drift import drift
+from toolkit.lab.commands.options import executor_option
+from toolkit.lab.commands.probe_drift import advise, drift
 from toolkit.places import find_home
 from toolkit.registers.arrow import Row
 
 if TYPE_CHECKING:
     from toolkit.documents import probe as documents
+    from toolkit.lab.executors.executor import Executor
     from toolkit.lab.probing.design import RegisteredProbe
     from toolkit.lab.probing.report import Report
     from toolkit.prereg.registration import Registration
@@ -41,7 +52,7 @@ RATIOS = {
 WITH_INTERVAL = ("L/R", "flips, MC", "faults, MC")
 
 
-@click.group(cls=Folding)
+@group()
 def probe() -> None:
     """Measure which design lowers the variance of the policy's gradient, and report it."""
 
@@ -51,31 +62,21 @@ probe.add_command(advise)
 
 
 @probe.command("run")
-@click.argument("name", metavar="STUDY", shell_complete=offers.registrations)
-@executor_options
-@click.option(
-    "--folder",
-    type=output.FOLDER,
-    help="Where finished trajectories are kept; `runs/STUDY/probe` of the project if left out.",
-)
-@click.option(
-    "--into",
-    type=output.FOLDER,
-    metavar="REGISTERS",
-    help="Write the study with its probe to REGISTERS/STUDY; to where it lies if left out.",
-)
-@click.option("--check", is_flag=True, help="Measure again from nothing, and compare with the registers.")
-@output.json_option
 def run_probe(
     *,
-    name: str,
-    executor: str,
-    processes: int | None,
-    address: str | None,
-    folder: Path | None,
-    into: Path | None,
-    check: bool,
-    as_json: bool,
+    name: str = argument(metavar="STUDY", shell_complete=offer_registrations),
+    workers: Executor = executor_option,
+    folder: Path | None = option(
+        type=FOLDER,
+        help="Where finished trajectories are kept; `runs/STUDY/probe` of the project if left out.",
+    ),
+    into: Path | None = option(
+        type=FOLDER,
+        metavar="REGISTERS",
+        help="Write the study with its probe to REGISTERS/STUDY; to where it lies if left out.",
+    ),
+    check: bool = flag(help="Measure again from nothing, and compare with the registers."),
+    as_json: bool = json_option,
 ) -> None:
     """Probe every registered checkpoint of STUDY.
 
@@ -99,7 +100,6 @@ def run_probe(
     from toolkit.lab.probing.run import measure_study, sealed_with_probe
     from toolkit.verification.registered import open_case
 
-    workers = chosen(executor, processes, address)
     home = find_home()
     if check and (folder or into):
         raise UsageError(
@@ -139,30 +139,29 @@ def run_probe(
 
 
 @probe.command("report")
-@click.option(
-    "--study",
-    "name",
-    metavar=output.STUDY,
-    shell_complete=offers.studies,
-    default="embedded",
-    help="Study to report on.",
-)
-@click.option(
-    "--trajectory",
-    default="*",
-    shell_complete=offers.runs,
-    show_default=False,
-    metavar="GLOB",
-    help="Only trajectories of this name.",
-)
-@click.option(
-    "--scored",
-    type=click.Choice(["all", "actions"]),
-    help="Only what was scored on these coordinates: all, or the actions' alone (V = 0).",
-)
-@click.option("--check", is_flag=True, help="Compute the figures anew from the evidence alone, and compare.")
-@output.json_option
-def report_probe(*, name: str, trajectory: str, scored: str | None, check: bool, as_json: bool) -> None:
+def report_probe(
+    *,
+    name: str = option(
+        "--study",
+        metavar=STUDY,
+        shell_complete=offer_studies,
+        default="embedded",
+        help="Study to report on.",
+    ),
+    trajectory: str = option(
+        default="*",
+        shell_complete=offer_runs,
+        show_default=False,
+        metavar="GLOB",
+        help="Only trajectories of this name.",
+    ),
+    scored: str | None = option(
+        type=click.Choice(["all", "actions"]),
+        help="Only what was scored on these coordinates: all, or the actions' alone (V = 0).",
+    ),
+    check: bool = flag(help="Compute the figures anew from the evidence alone, and compare."),
+    as_json: bool = json_option,
+) -> None:
     """Report a study's probe, checkpoint by checkpoint.
 
     Shown are both sides of the exact condition, and the ratios of covariance traces.

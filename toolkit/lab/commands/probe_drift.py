@@ -1,26 +1,36 @@
-"""`toolkit probe drift`: what pairing does to a training step, measured before training."""
+"""`toolkit probe drift` and `advise`: what pairing does to a training step, and whether to pair."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from toolkit import api
-from toolkit.cli import offers, output
+from toolkit.cli import output
+from toolkit.cli.options import (
+    STUDY,
+    argument,
+    command,
+    json_option,
+    offer_runs,
+    offer_studies,
+    option,
+    together,
+)
 from toolkit.errors import UsageError
-from toolkit.lab.commands import offers as lab_offers
-from toolkit.lab.commands.executing import chosen, executor_options
+from toolkit.lab.commands.options import executor_option, offer_regimes
 
 if TYPE_CHECKING:
     from toolkit.documents.probe import PlayingPolicyDocument, PredictedDriftDocument
     from toolkit.estimators.taskwise import TaskUncertainty
+    from toolkit.lab.executors.executor import Executor
+    from toolkit.lab.probe.advice import Advice
     from toolkit.lab.probe.predicted import Cell, Prediction
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 OPTIMIZERS = ("adam", "gradient", "sign")
 
 
@@ -47,67 +57,57 @@ class Numbers(click.ParamType[tuple[int, ...]]):
 MOST_PROMPTS = 1000
 
 
-def checkpoint_options(command: Command) -> Command:
-    """Take the options that name a checkpoint."""
-    step = click.option("--step", type=click.IntRange(0), help="Step of the run's checkpoint.")
-    run = click.option(
-        *("--run", "run_id"),
-        metavar="RUN",
-        shell_complete=offers.runs,
-        help="Its run of a log-linear policy, whose settings stand where none are given.",
-    )
-    study = click.option(
-        *("--study", "name"),
-        metavar=output.STUDY,
-        shell_complete=offers.studies,
-        help="Study whose checkpoint plays, with --run and --step.",
-    )
-    return study(run(step(command)))
+RUN = option(
+    "--run",
+    metavar="RUN",
+    shell_complete=offer_runs,
+    help="Its run of a log-linear policy, whose settings stand where none are given.",
+)
+STEP = option(type=click.IntRange(0), help="Step of the run's checkpoint.")
+PLAYED_BY = option(
+    "--study",
+    metavar=STUDY,
+    shell_complete=offer_studies,
+    help="Study whose checkpoint plays, with --run and --step.",
+)
 
 
-@click.command("drift")
-@checkpoint_options
-@click.option(
-    "--regime",
-    shell_complete=lab_offers.regimes,
-    help="Noise of training; faults_p025 if left out.",
-    show_default=False,
-)
-@click.option("--batch", type=Numbers(), help="Groups a step, B, separated by commas; 24 if left out.")
-@click.option(
-    "--optimizer",
-    "optimizers",
-    type=click.Choice(OPTIMIZERS),
-    multiple=True,
-    help="Adam if left out; may be repeated.",
-)
-@click.option("--group-size", type=click.IntRange(2, 128), help="Rollouts a group, G; 8 if left out.")
-@click.option("--surface-tokens", type=click.IntRange(0, 1024), help="V; 16 if left out.")
-@click.option("--scale-rewards", type=click.Choice(["group", "none"]), help="group if left out.")
-@click.option("--constant-groups", type=click.Choice(["kept", "resampled"]), help="kept if left out.")
-@click.option(
-    "--loss-type", type=click.Choice(["dapo", "dr_grpo"]), help="What divides a step's sum; dapo if left out."
-)
-@click.option(
-    "--groups", type=click.IntRange(2, 1_000_000), default=6000, help="Groups that are played a design."
-)
-@click.option("--seed", default="drift", help="A name, from which every seed is derived.")
-@executor_options
-@output.json_option
+@command("drift")
 def drift(
     *,
-    name: str | None,
-    run_id: str | None,
-    step: int | None,
-    batch: tuple[int, ...] | None,
-    optimizers: tuple[str, ...],
-    groups: int,
-    seed: str,
-    executor: str,
-    processes: int | None,
-    address: str | None,
-    as_json: bool,
-    **settings: Any,
+    name: str | None = PLAYED_BY,
+    run_id: str | None = RUN,
+    step: int | None = STEP,
+    regime: str | None = option(
+        shell_complete=offer_regimes,
+        help="Noise of training; faults_p025 if left out.",
+        show_default=False,
+    ),
+    batch: tuple[int, ...] | None = option(
+        type=Numbers(), help="Groups a step, B, separated by commas; 24 if left out."
+    ),
+    optimizers: tuple[str, ...] = option(
+        "--optimizer",
+        type=click.Choice(OPTIMIZERS),
+        multiple=True,
+        help="Adam if left out; may be repeated.",
+    ),
+    settings: dict[str, Any] = together(
+        dict,
+        group_size=option(type=click.IntRange(2, 128), help="Rollouts a group, G; 8 if left out."),
+        surface_tokens=option(type=click.IntRange(0, 1024), help="V; 16 if left out."),
+        scale_rewards=option(type=click.Choice(["group", "none"]), help="group if left out."),
+        constant_groups=option(type=click.Choice(["kept", "resampled"]), help="kept if left out."),
+        loss_type=option(
+            type=click.Choice(["dapo", "dr_grpo"]), help="What divides a step's sum; dapo if left out."
+        ),
+    ),
+    groups: int = option(
+        type=click.IntRange(2, 1_000_000), default=6000, help="Groups that are played a design."
+    ),
+    seed: str = option(default="drift", help="A name, from which every seed is derived."),
+    workers: Executor = executor_option,
+    as_json: bool = json_option,
 ) -> None:
     """Predict how fast training in either design will learn.
 
@@ -130,10 +130,10 @@ def drift(
     from toolkit.lab.probing.drift import predicted_drift
 
     cell, parameters = started(name, run_id, step)
+    settings["regime"] = regime
     cell = replace(cell, **{key: value for key, value in settings.items() if value is not None})
     batches, rules = batch or (cell.prompts_per_step,), optimizers or (cell.optimizer,)
     cells = [replace(cell, prompts_per_step=b, optimizer=rule) for rule, b in product(rules, batches)]
-    workers = chosen(executor, processes, address)
     with output.counted("playing") as told:
         found = predicted_drift(
             cells, groups=groups, seed=seed, parameters=parameters, executor=workers.telling(*told)
@@ -201,3 +201,109 @@ def _ratio(figure: TaskUncertainty) -> str:
     if figure.low is None or figure.high is None:
         return f"{figure.value:.3f}"
     return f"{figure.value:.3f} [{figure.low:.3f}, {figure.high:.3f}]"
+
+
+LABELS = {
+    "constant_paired": "constant groups, paired",
+    "constant_independent": "constant groups, independent",
+    "trace_ratio": "covariance trace, paired over independent",
+    "along_ratio": "variance along the mean gradient, paired over independent",
+    "drift_ratio": "drift, paired over independent",
+    "drift_ratio_resampled": "drift, constant groups drawn again",
+}
+
+
+@command("advise")
+def advise(
+    *,
+    source: Path | None = argument(required=False, type=click.Path(path_type=Path)),
+    name: str | None = PLAYED_BY,
+    run_id: str | None = RUN,
+    step: int | None = STEP,
+    tasks: int = option(
+        type=click.IntRange(2, 2000), default=512, help="Tasks that are played with --study."
+    ),
+    optimizer: str = option(type=click.Choice(OPTIMIZERS), default="adam", help="That of the training."),
+    batch: int = option(type=click.IntRange(1, MOST_PROMPTS), default=24, help="Groups a step, B."),
+    scale_rewards: str = option(
+        type=click.Choice(["group", "none"]),
+        default="group",
+        help="Whether advantages are divided by their group's standard deviation.",
+    ),
+    as_json: bool = json_option,
+) -> None:
+    """Say whether to pair, from rollouts of both designs.
+
+    SOURCE is a folder, or the table in it.
+
+    \b
+    rollouts.parquet   a row a rollout, also .jsonl or .csv; its columns:
+                       design   paired (a group has one schedule) or independent
+                       task     its name; both designs need groups of every task
+                       group    its name; groups have one size
+                       reward   a number
+    and beside it one of
+    scores.npy         ∇ log π of each rollout, rows as in the table, (rows, P)
+    gradients.npy      gradient of each group, advantages as in training, in the
+                       order in which groups first appear, (groups, P)
+    gram.npy           inner products of either: no drift but a plain gradient's
+
+    Arrays may also be .npz or .safetensors. Tens of tasks are often enough; the coordinates may be any part
+    of the parameters, such as those of one adapter. Rewards alone give the shares of constant groups.
+
+    Intervals (95 %) are over tasks, and the advice says no more than they carry. What divides a step's
+    gradient is taken to be the same for every step.
+
+    \b
+    Examples:
+      toolkit probe advise my-rollouts
+      toolkit probe advise my-rollouts/rollouts.jsonl --optimizer sign --json
+      toolkit probe advise --study embedded --run c2-paired-s100 --step 100
+    """
+    from toolkit.lab.probe.advice import advise as advise_on
+    from toolkit.lab.probing.drift import played_evidence
+    from toolkit.lab.probing.rollout_files import read_rollouts
+
+    if (source is None) == (name is None):
+        raise UsageError(
+            "rollouts come from one place",
+            expected="SOURCE, or --study with --run and --step",
+            found="both" if source else "neither",
+        )
+    if source is not None:
+        if run_id is not None or step is not None:
+            raise UsageError(
+                "--run and --step name a checkpoint of a study", remedy="add --study, without SOURCE"
+            )
+        evidence = read_rollouts(source, scaled=scale_rewards == "group")
+    else:
+        cell, parameters = started(name, run_id, step)
+        cell = replace(cell, scale_rewards=scale_rewards)
+        with output.steps("playing") as progress:
+            progress(f"{tasks} tasks")
+            evidence = played_evidence(cell, tasks=tasks, seed="advice", parameters=parameters)
+    with output.steps("advising") as progress:
+        progress(f"{len(evidence.tasks)} groups")
+        advice = advise_on(evidence, optimizer, batch)
+    if as_json:
+        output.print_json(advice.document())
+        return
+    _show_advice(advice, str(source or run_id))
+
+
+def _show_advice(advice: Advice, title: str) -> None:
+    numbers = f"{advice.groups['paired']} paired and {advice.groups['independent']} independent groups"
+    output.say_line(output.bold(title), f": {numbers} of {advice.group_size}, {advice.tasks} tasks")
+    rows = []
+    for name, label in LABELS.items():
+        figure = advice.figures.get(name)
+        if figure is None or figure.best is None:
+            continue
+        ends = "–" if figure.low is None or figure.high is None else f"[{figure.low:.3f}, {figure.high:.3f}]"  # noqa: RUF001
+        rows.append((label, f"{figure.best:.3f}", ends))
+    output.print_table(("", "value", "95 % interval"), rows, numbers=True)
+    for name, reason in advice.not_evaluable.items():
+        output.say_line(f"not evaluable: {LABELS[name]}: {reason}")
+    output.say_line("")
+    for sentence in advice.sentences:
+        output.say_line(sentence)

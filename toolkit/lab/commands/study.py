@@ -7,25 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from toolkit import api
-from toolkit.cli import offers
-from toolkit.cli.output import (
-    FOLDER,
-    Folding,
-    counted,
-    json_option,
-    print_json,
-    print_table,
-    remark,
-    say_line,
-    stepped,
-    steps,
-    tell,
-)
+from toolkit.cli.options import FOLDER, argument, flag, group, json_option, offer_registrations, option
+from toolkit.cli.output import counted, print_json, print_table, remark, say_line, stepped, steps, tell
 from toolkit.errors import IncompleteError, UsageError
-from toolkit.lab.commands.executing import chosen, executor_options, folder_option, selection_options
+from toolkit.lab.commands.options import executor_option, folder_option, selection_option
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
@@ -34,7 +20,6 @@ if TYPE_CHECKING:
     from toolkit.lab.executors.executor import Executor
     from toolkit.lab.play.matrix import Selection
     from toolkit.lab.play.workplace import PlayedRuns, RunStatus, Workplace
-    from toolkit.lab.probing.design import RegisteredProbe
     from toolkit.lab.probing.run import MeasuredProbe
     from toolkit.places import Home
     from toolkit.prereg.registration import Registration
@@ -42,43 +27,27 @@ if TYPE_CHECKING:
     from toolkit.specification import Specification
 
 
-@click.group(cls=Folding)
+@group()
 def study() -> None:
     """Play the runs of a registration, and see how far they are."""
 
 
 @study.command("run")
-@click.argument("name", metavar="STUDY", shell_complete=offers.registrations)
-@selection_options
-@executor_options
-@folder_option("played")
-@click.option(
-    "--into",
-    type=FOLDER,
-    metavar="REGISTERS",
-    help="Write registers of the chosen runs to REGISTERS/STUDY; those of all go to the project's own.",
-)
-@click.option(
-    "--keep-complete", is_flag=True, help="Keep a complete run that is named, rather than refuse it."
-)
-@click.option("--with-incomplete", is_flag=True, help="Write registers although a run's evidence is lacking.")
-@click.option("--check", is_flag=True, help="Play again from nothing, and compare with the registers.")
-@json_option
 def run_study(
     *,
-    name: str,
-    tiers: tuple[int, ...],
-    rules: tuple[str, ...],
-    runs: tuple[str, ...],
-    executor: str,
-    processes: int | None,
-    address: str | None,
-    folder: Path | None,
-    into: Path | None,
-    keep_complete: bool,
-    with_incomplete: bool,
-    check: bool,
-    as_json: bool,
+    name: str = argument(metavar="STUDY", shell_complete=offer_registrations),
+    selection: Selection = selection_option,
+    workers: Executor = executor_option,
+    folder: Path | None = folder_option("played"),
+    into: Path | None = option(
+        type=FOLDER,
+        metavar="REGISTERS",
+        help="Write registers of the chosen runs to REGISTERS/STUDY; those of all go to the project's own.",
+    ),
+    keep_complete: bool = flag(help="Keep a complete run that is named, rather than refuse it."),
+    with_incomplete: bool = flag(help="Write registers although a run's evidence is lacking."),
+    check: bool = flag(help="Play again from nothing, and compare with the registers."),
+    as_json: bool = json_option,
 ) -> None:
     """Play the registered runs of STUDY and write its registers.
 
@@ -98,15 +67,18 @@ def run_study(
       toolkit study run embedded --executor ray --address auto
       toolkit study run embedded --check --json
     """
-    from toolkit.lab.play.matrix import Selection, specify_registered
+    from toolkit.lab.play.matrix import specify_registered
     from toolkit.lab.probing.design import registered_probe
     from toolkit.lab.task_pools import STUDY_POOLS, pool_digests
 
-    selection = Selection(tiers, rules, runs)
-    workers = chosen(executor, processes, address)
     home = find_home()
     registration = _registration(name, home)
-    _check_asked(home, selection, folder=folder, into=into, check=check)
+    if check and (folder or into):
+        raise UsageError(
+            "--check plays in a folder of its own and writes nothing", remedy="leave the folder out"
+        )
+    if not check and selection.is_everything and into is None:
+        home.check_own("--into")
     registered = api.open_study(registration.name, home) if check else None
     with stepped("pools", len(STUDY_POOLS)) as progress:
         pools = pool_digests(home, STUDY_POOLS, progress)
@@ -122,12 +94,17 @@ def run_study(
     probe = registered_probe(registration, specifications) if selection.is_everything else None
     workplace = _workplace(home, registration.name, folder)
     if not keep_complete:  # a pattern, or a whole study, merely keeps what is complete
-        workplace.check_unplayed([run for run in specifications if run.run_id in runs])
+        workplace.check_unplayed([run for run in specifications if run.run_id in selection.runs])
     trained = _train(workplace, specifications, workers)
     with workplace.held(specifications):
         played = trained or _play(home, workplace, specifications, workers)
         lacking = workplace.lacking(specifications, with_incomplete=with_incomplete)
-        measured = _probe(workplace, probe, workers) if probe else None
+        measured = None
+        if probe:
+            from toolkit.lab.probing.run import measure_runs
+
+            with counted("probing") as told:
+                measured = measure_runs(workplace, probe, workers.telling(*told))
         registers = None
         if into is not None:
             target = into / registration.name
@@ -144,10 +121,12 @@ def run_study(
 
 
 @study.command()
-@click.argument("name", metavar="STUDY", shell_complete=offers.registrations)
-@folder_option("played")
-@json_option
-def status(*, name: str, folder: Path | None, as_json: bool) -> None:
+def status(
+    *,
+    name: str = argument(metavar="STUDY", shell_complete=offer_registrations),
+    folder: Path | None = folder_option("played"),
+    as_json: bool = json_option,
+) -> None:
     """Show how far each run of STUDY has come.
 
     Shown is what its registers have, where they are here, and what was played in a folder of runs. Nothing is
@@ -244,13 +223,6 @@ def _train(
         return train_models(workplace, runs, executor.telling(*told))
 
 
-def _probe(workplace: Workplace, probe: RegisteredProbe, executor: Executor) -> MeasuredProbe:
-    from toolkit.lab.probing.run import measure_runs
-
-    with counted("probing") as told:
-        return measure_runs(workplace, probe, executor.telling(*told))
-
-
 def _registration(name: str, home: Home) -> Registration:
     from toolkit.prereg.registration import load_registration
 
@@ -264,17 +236,6 @@ def _wait_for_freeze(registration: Registration) -> None:
     if left:
         remark(f"the freeze is only just over: waiting {left:.0f} s before the first launch")
         time.sleep(left)
-
-
-def _check_asked(
-    home: Home, selection: Selection, *, folder: Path | None, into: Path | None, check: bool
-) -> None:
-    if check and (folder or into):
-        raise UsageError(
-            "--check plays in a folder of its own and writes nothing", remedy="leave the folder out"
-        )
-    if not check and selection.is_everything and into is None:
-        home.check_own("--into")
 
 
 def _workplace(home: Home, name: str, folder: Path | None) -> Workplace:

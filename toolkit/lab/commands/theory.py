@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit.cli.output import FILE, json_option, print_json, say_line
+from toolkit.cli.options import FILE, flag, group, json_option, option
+from toolkit.cli.output import print_json, say_line
 from toolkit.errors import DamagedError, UsageError
 
 if TYPE_CHECKING:
@@ -39,16 +40,16 @@ class Rational(click.ParamType[Fraction]):
 LONGEST = 30
 LARGEST_GROUP = 128
 LARGEST_BATCH = 1_000_000
-FLIP_RATE = click.option(
+FLIP_RATE = option(
     "--flip-rate", type=Rational(), required=True, help="Probability that a success is flipped."
 )
-GROUP_SIZE = click.option(
+GROUP_SIZE = option(
     "--group-size", type=click.IntRange(2, LARGEST_GROUP), default=8, help="Rollouts in a group."
 )
-BATCH = click.option("--batch", type=click.IntRange(1, LARGEST_BATCH), default=1, help="Groups in a step.")
+BATCH = option("--batch", type=click.IntRange(1, LARGEST_BATCH), default=1, help="Groups in a step.")
 
 
-@click.group()
+@group()
 def theory() -> None:
     """The paper's propositions as numbers, and the drift: what pairing does to rewards and gradients.
 
@@ -64,10 +65,12 @@ def theory() -> None:
 
 
 @theory.command(hidden=True)
-@FLIP_RATE
-@click.option("--group-size", type=click.IntRange(1, LARGEST_GROUP), default=8, help="Rollouts in a group.")
-@json_option
-def spurious(*, flip_rate: Fraction, group_size: int, as_json: bool) -> None:
+def spurious(
+    *,
+    flip_rate: Fraction = FLIP_RATE,
+    group_size: int = option(type=click.IntRange(1, LARGEST_GROUP), default=8, help="Rollouts in a group."),
+    as_json: bool = json_option,
+) -> None:
     """Compute how often flips alone make a group's rewards vary.
 
     The group is all-correct: without flips its rewards were the same.
@@ -85,11 +88,13 @@ def spurious(*, flip_rate: Fraction, group_size: int, as_json: bool) -> None:
 
 
 @theory.command(hidden=True)
-@click.option("--logit", type=float, default=0.0, help="Policy parameter θ; success is σ(θ).")
-@FLIP_RATE
-@GROUP_SIZE
-@json_option
-def bandit(*, logit: float, flip_rate: Fraction, group_size: int, as_json: bool) -> None:
+def bandit(
+    *,
+    logit: float = option(type=float, default=0.0, help="Policy parameter θ; success is σ(θ)."),
+    flip_rate: Fraction = FLIP_RATE,
+    group_size: int = GROUP_SIZE,
+    as_json: bool = json_option,
+) -> None:
     """Compute what pairing does in the aligned bandit.
 
     It improves reward contrasts and worsens the gradient's variance.
@@ -120,19 +125,18 @@ def bandit(*, logit: float, flip_rate: Fraction, group_size: int, as_json: bool)
 
 
 @theory.command(hidden=True)
-@click.option("--logit", type=float, default=0.0, help="Policy parameter θ; success is σ(θ).")
-@FLIP_RATE
-@GROUP_SIZE
-@BATCH
-@click.option(
-    "--optimizer",
-    type=click.Choice(["adam", "gradient", "sign"]),
-    default="adam",
-    help="What takes the step; `gradient` is plain ascent, `sign` a normal approximation.",
-)
-@json_option
 def drift(
-    *, logit: float, flip_rate: Fraction, group_size: int, batch: int, optimizer: str, as_json: bool
+    *,
+    logit: float = option(type=float, default=0.0, help="Policy parameter θ; success is σ(θ)."),
+    flip_rate: Fraction = FLIP_RATE,
+    group_size: int = GROUP_SIZE,
+    batch: int = BATCH,
+    optimizer: str = option(
+        type=click.Choice(["adam", "gradient", "sign"]),
+        default="adam",
+        help="What takes the step; `gradient` is plain ascent, `sign` a normal approximation.",
+    ),
+    as_json: bool = json_option,
 ) -> None:
     """Compute the aligned bandit's drift.
 
@@ -155,10 +159,12 @@ def drift(
 
 
 @theory.command(hidden=True)
-@click.option("--share", type=Rational(), required=True, help="Luck share λ, from 0 to 1.")
-@GROUP_SIZE
-@json_option
-def luck(*, share: Fraction, group_size: int, as_json: bool) -> None:
+def luck(
+    *,
+    share: Fraction = option(type=Rational(), required=True, help="Luck share λ, from 0 to 1."),
+    group_size: int = GROUP_SIZE,
+    as_json: bool = json_option,
+) -> None:
     """Compute what a paired group is worth at a luck share.
 
     The luck share is the part of the rewards' variance that luck explains.
@@ -183,10 +189,12 @@ def luck(*, share: Fraction, group_size: int, as_json: bool) -> None:
 
 
 @theory.command("equal-variance", hidden=True)
-@click.option("--ratio", type=Rational(), required=True, help="Trace, paired over independent.")
-@BATCH
-@json_option
-def equal_variance(*, ratio: Fraction, batch: int, as_json: bool) -> None:
+def equal_variance(
+    *,
+    ratio: Fraction = option(type=Rational(), required=True, help="Trace, paired over independent."),
+    batch: int = BATCH,
+    as_json: bool = json_option,
+) -> None:
     """Compute the independent batch of equal variance.
 
     Its gradient varies as much as that of BATCH paired groups: BATCH over RATIO.
@@ -204,13 +212,13 @@ def equal_variance(*, ratio: Fraction, batch: int, as_json: bool) -> None:
 
 
 @theory.command(hidden=True)
-@click.option("--successes", type=int, help="True successes in a group of a known geometry.")
-@GROUP_SIZE
-@click.option("--silent", is_flag=True, help="The successes' scores are zero; otherwise all are orthogonal.")
-@click.option("--scores", type=FILE, help='JSON file {"outcomes": [...], "scores": [[...]]}.')
-@json_option
 def condition(
-    *, successes: int | None, group_size: int, silent: bool, scores: Path | None, as_json: bool
+    *,
+    successes: int | None = option(type=int, help="True successes in a group of a known geometry."),
+    group_size: int = GROUP_SIZE,
+    silent: bool = flag(help="The successes' scores are zero; otherwise all are orthogonal."),
+    scores: Path | None = option(type=FILE, help='JSON file {"outcomes": [...], "scores": [[...]]}.'),
+    as_json: bool = json_option,
 ) -> None:
     """Compute both sides of the exact condition.
 

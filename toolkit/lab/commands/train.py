@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit import api
-from toolkit.cli import offers
-from toolkit.cli.output import bold, json_option, print_json, print_table, remark, say_line, stepped, tell
+from toolkit.cli.options import command, flag, json_option, offer_registrations, option
+from toolkit.cli.output import bold, print_json, print_table, remark, say_line, stepped, tell
 from toolkit.cli.power import Finite
 from toolkit.errors import UsageError
 from toolkit.lab import plan as planning
-from toolkit.lab.commands import offers as lab_offers
-from toolkit.lab.commands.executing import folder_option, selection_options
+from toolkit.lab.commands.options import folder_option, offer_recipes, selection_option
 from toolkit.lab.play.reporting import TRACKERS, check_trackers
 from toolkit.places import find_home
 
@@ -40,69 +39,51 @@ WORLDS_ASKED_BY = "qwen3.5-2b"
 ABOVE_ZERO = Finite(0, 1e12, min_open=True)
 
 
-@click.command()
-@click.option(
-    "--recipe",
-    "name",
-    metavar="NAME|FILE",
-    shell_complete=lab_offers.recipes,
-    help="Settings: a name, or a TOML file; those that STUDY fixes if left out.",
-)
-@click.option("--model", metavar="ID|FOLDER", help="Another model, on the Hub or in a folder.")
-@click.option(
-    "--set", "changes", multiple=True, metavar="SECTION.KEY=VALUE", help="Another setting; may be repeated."
-)
-@click.option(
-    "--study",
-    metavar="REGISTRATION",
-    shell_complete=offers.registrations,
-    help="Whose runs; for a plan, that of cards/costs.toml if left out.",
-)
-@click.option(
-    "--world",
-    type=click.Choice(tuple(PLANNED_IN)),
-    help="Plan the runs that are registered in this world; they cannot be trained here.",
-)
-@selection_options
-@click.option("--dry-run", is_flag=True, help="Print the plan, and do nothing.")
-@click.option(
-    "--try",
-    "tried",
-    type=click.IntRange(1, MOST_TRIED),
-    metavar="STEPS",
-    help="Train some steps of the first run that is meant, outside any registration; nothing is kept.",
-)
-@click.option("--gpus", type=click.IntRange(1, MOST_GPUS), default=1, help="GPUs there are.")
-@click.option("--seconds-per-step", type=ABOVE_ZERO, help="What a training step takes, as you measured it.")
-@click.option("--tokens-per-second", type=ABOVE_ZERO, help="What one run's engine generates, likewise.")
-@click.option("--cpu", is_flag=True, help="Train without a GPU; vLLM then has to be a build for processors.")
-@click.option(
-    "--report-to",
-    type=click.Choice(TRACKERS),
-    multiple=True,
-    help="Have a tracker told each step's figures, W&B offline; may be repeated.",
-)
-@folder_option("trained")
-@json_option
+@command()
 def train(
     *,
-    name: str | None,
-    model: str | None,
-    changes: tuple[str, ...],
-    study: str | None,
-    world: str | None,
-    tiers: tuple[int, ...],
-    rules: tuple[str, ...],
-    runs: tuple[str, ...],
-    dry_run: bool,
-    tried: int | None,
-    gpus: int,
-    seconds_per_step: float | None,
-    tokens_per_second: float | None,
-    cpu: bool,
-    report_to: tuple[str, ...],
-    folder: Path | None,
-    as_json: bool,
+    name: str | None = option(
+        "--recipe",
+        metavar="NAME|FILE",
+        shell_complete=offer_recipes,
+        help="Settings: a name, or a TOML file; those that STUDY fixes if left out.",
+    ),
+    model: str | None = option(metavar="ID|FOLDER", help="Another model, on the Hub or in a folder."),
+    changes: tuple[str, ...] = option(
+        "--set", multiple=True, metavar="SECTION.KEY=VALUE", help="Another setting; may be repeated."
+    ),
+    study: str | None = option(
+        metavar="REGISTRATION",
+        shell_complete=offer_registrations,
+        help="Whose runs; for a plan, that of cards/costs.toml if left out.",
+    ),
+    world: str | None = option(
+        type=click.Choice(tuple(PLANNED_IN)),
+        help="Plan the runs that are registered in this world; they cannot be trained here.",
+    ),
+    selection: Selection = selection_option,
+    dry_run: bool = flag(help="Print the plan, and do nothing."),
+    tried: int | None = option(
+        "--try",
+        type=click.IntRange(1, MOST_TRIED),
+        metavar="STEPS",
+        help="Train some steps of the first run that is meant, outside any registration; nothing is kept.",
+    ),
+    gpus: int = option(type=click.IntRange(1, MOST_GPUS), default=1, help="GPUs there are."),
+    seconds_per_step: float | None = option(
+        type=ABOVE_ZERO, help="What a training step takes, as you measured it."
+    ),
+    tokens_per_second: float | None = option(
+        type=ABOVE_ZERO, help="What one run's engine generates, likewise."
+    ),
+    cpu: bool = flag(help="Train without a GPU; vLLM then has to be a build for processors."),
+    report_to: tuple[str, ...] = option(
+        type=click.Choice(TRACKERS),
+        multiple=True,
+        help="Have a tracker told each step's figures, W&B offline; may be repeated.",
+    ),
+    folder: Path | None = folder_option("trained"),
+    as_json: bool = json_option,
 ) -> None:
     """Train a language model on the registered runs, with the settings of a recipe.
 
@@ -124,7 +105,6 @@ def train(
       toolkit train --recipe qwen3.5-2b --study my-study --run c2-paired-s0
       toolkit train --study my-study --run 'c2-*-s0' --folder shared
     """
-    from toolkit.lab.play.matrix import Selection
     from toolkit.lab.training.recipe import LEFT_OUT, load_recipe, setting_sources
 
     if seconds_per_step is not None and tokens_per_second is not None:
@@ -144,7 +124,6 @@ def train(
         study or (WORLDS_ASKED_BY if world else None), home, draft_will_do=dry_run or tried is not None
     )
     book = planning.in_world(book, PLANNED_IN[world]) if world else book
-    selection = Selection(tiers, rules, runs)
     if name is None and (model or changes):
         raise UsageError("a registered recipe is not changed", remedy="leave --model and --set out")
     if name:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.output import json_option, print_json, say_line, stepped
+from toolkit.cli.options import argument, group, json_option, option
+from toolkit.cli.output import print_json, say_line, stepped
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,18 +16,20 @@ if TYPE_CHECKING:
 NAMES = ("bfcl",)
 
 
-@click.group()
+@group()
 def world() -> None:
     """Play in worlds of other projects."""
 
 
 @world.command()
-@click.argument("name", metavar="WORLD")
-@click.option(
-    "--changes", type=click.IntRange(0, 100_000), default=3000, show_default=True, help="Changed turns."
-)
-@json_option
-def check(*, name: str, changes: int, as_json: bool) -> None:
+def check(
+    *,
+    name: str = argument(metavar="WORLD"),
+    changes: int = option(
+        type=click.IntRange(0, 100_000), default=3000, show_default=True, help="Changed turns."
+    ),
+    as_json: bool = json_option,
+) -> None:
     """Compare the grading of WORLD with its own project's.
 
     Graded are all answers, and changed turns.

@@ -8,23 +8,26 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.output import FILE, Folding, json_option, print_json, remark, say_line, steps, tell
+from toolkit.cli.options import FILE, flag, group, json_option, option
+from toolkit.cli.output import print_json, remark, say_line, steps, tell
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
     from toolkit.documents.site import SiteBuildDocument, SiteCheckDocument, SiteServeDocument
 
 
-@click.group(cls=Folding)
+@group()
 def site() -> None:
     """Build, serve and check the site that renders every outcome from the registers."""
 
 
 @site.command()
-@click.option("--out", type=FILE, help="Folder to write; site/ if left out.")
-@click.option("--zip", "zipped", type=FILE, help="File to write the whole site to, as a zip.")
-@json_option
-def build(*, out: Path | None, zipped: Path | None, as_json: bool) -> None:
+def build(
+    *,
+    out: Path | None = option(type=FILE, help="Folder to write; site/ if left out."),
+    zipped: Path | None = option("--zip", type=FILE, help="File to write the whole site to, as a zip."),
+    as_json: bool = json_option,
+) -> None:
     """Build the site; the same registers give the same bytes.
 
     Where nothing that it is made of has changed, and it is as it was written, nothing is rendered.
@@ -64,17 +67,16 @@ def build(*, out: Path | None, zipped: Path | None, as_json: bool) -> None:
         "changed": list(built.changed),
         "zip": None if digest is None else {"file": str(zipped), "sha256": digest},
     }
-    lines = [f"{len(built.files)} files, {len(built.changed)} changed: {built.folder / 'index.html'}"]
-    if digest is not None:
-        lines.append(f"{zipped}: {digest}")
-    tell(document, *lines, as_json=as_json)
+    written = f"{len(built.files)} files, {len(built.changed)} changed: {built.folder / 'index.html'}"
+    tell(document, written, *([f"{zipped}: {digest}"] if zipped else []), as_json=as_json)
 
 
 @site.command()
-@click.option("--folder", type=FILE, help="Folder to check; site/ if left out.")
-@json_option
-@click.pass_context
-def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None:
+def check(
+    *,
+    folder: Path | None = option(type=FILE, help="Folder to check; site/ if left out."),
+    as_json: bool = json_option,
+) -> None:
     """Check that the site is what its registers give.
 
     It is compared byte for byte, and has to work as a site.
@@ -91,11 +93,10 @@ def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None
     from toolkit.site.checking import check_is_site, check_site
     from toolkit.site.commands.material import material
 
-    home = find_home()
-    site_folder = folder or home.site
+    site_folder = folder or find_home().site
     check_is_site(site_folder)
     with steps("site") as progress:
-        everything = material(home, progress=progress)
+        everything = material(find_home(), progress=progress)
         expected = site_content(everything, progress)
         addresses = everything.front.addresses if everything.front else ()
         findings = check_site(site_folder, expected, addresses)
@@ -114,16 +115,18 @@ def check(context: click.Context, *, folder: Path | None, as_json: bool) -> None
     else:
         say_line(f"{len(expected)} files identical in {site_folder}")
     if findings:
-        context.exit(1)
+        sys.exit(1)
 
 
 @site.command()
-@click.option("--port", default=8000, type=click.IntRange(0, 65535), help="0: any free one.")
-@click.option("--folder", type=FILE, help="Folder to serve; site/ if left out.")
-@click.option("--base", default="/", help="Path below which the site lies.")
-@click.option("--open", "is_opened", is_flag=True, help="Open the front page in a browser.")
-@json_option
-def serve(*, port: int, folder: Path | None, base: str, is_opened: bool, as_json: bool) -> None:
+def serve(
+    *,
+    port: int = option(default=8000, type=click.IntRange(0, 65535), help="0: any free one."),
+    folder: Path | None = option(type=FILE, help="Folder to serve; site/ if left out."),
+    base: str = option(default="/", help="Path below which the site lies."),
+    is_opened: bool = flag("--open", help="Open the front page in a browser."),
+    as_json: bool = json_option,
+) -> None:
     """Serve the site to this machine alone, until interrupted (Ctrl-C).
 
     Pages work from the folder as well; a server adds the headers that a real one should send.

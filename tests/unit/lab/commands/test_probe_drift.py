@@ -10,6 +10,7 @@ from tests.unit.lab.probe.test_advice import ROWS, SCORES, written
 from toolkit.errors import UsageError
 from toolkit.lab.commands.probe import probe
 
+CHECKPOINT = "--study embedded --run c4-paired-s0 --step 20"
 FEW = ("--groups", "48", "--group-size", "2", "--surface-tokens", "0", "--processes", "1")
 
 
@@ -32,8 +33,8 @@ def test_drift_prints_a_ratio_a_batch_and_optimizer() -> None:
 
 
 def test_drift_takes_its_settings_from_the_run_of_a_checkpoint() -> None:
-    words = ("drift", "--study", "embedded", "--run", "c4-paired-s0", "--step", "20", "--groups", "60")
-    document = json.loads(run(*words, "--batch", "2", "--json", "--processes", "1"))
+    words = f"drift {CHECKPOINT} --groups 60 --batch 2 --json --processes 1"
+    document = json.loads(run(*words.split()))
     assert document["policy"] == {"study": "embedded", "run": "c4-paired-s0", "step": 20}
     assert document["predictions"][0]["regime"] == "flips_q010"
     assert document["predictions"][0]["surface_tokens"] == 16
@@ -57,39 +58,27 @@ def test_advice_says_what_it_could_not_have(tmp_path) -> None:
 
 
 def test_advice_on_a_checkpoint_plays_its_own_rollouts() -> None:
-    words = (
-        "advise",
-        "--study",
-        "embedded",
-        "--run",
-        "c4-paired-s0",
-        "--step",
-        "20",
-        "--tasks",
-        "24",
-        "--json",
-    )
-    document = json.loads(run(*words))
+    document = json.loads(run(*f"advise {CHECKPOINT} --tasks 24 --json".split()))
     assert document["tasks"] == 24
     assert document["groups"] == {"paired": 24, "independent": 24}
 
 
 @pytest.mark.parametrize(
-    "words",
+    "line",
     [
-        ("drift", "--study", "embedded", "--run", "c4-paired-s0"),
-        ("drift", "--study", "embedded", "--run", "c4-paired-s0", "--step", "21"),
-        ("drift", "--study", "embedded", "--run", "nobody", "--step", "20"),
-        ("drift", "--study", "tiny-lm", "--run", "f-paired-s0", "--step", "20"),
-        ("drift", "--regime", "rain"),
-        ("advise",),
-        ("advise", "here", "--study", "embedded"),
-        ("advise", "here", "--step", "20"),
+        "drift --study embedded --run c4-paired-s0",
+        f"drift {CHECKPOINT[:-1]}1",
+        "drift --study embedded --run nobody --step 20",
+        "drift --study tiny-lm --run f-paired-s0 --step 20",
+        "drift --regime rain",
+        "advise",
+        "advise here --study embedded",
+        "advise here --step 20",
     ],
 )
-def test_wrong_usage_says_what_is_expected(words) -> None:
+def test_wrong_usage_says_what_is_expected(line) -> None:
     with pytest.raises(UsageError) as raised:
-        CliRunner().invoke(probe, words, catch_exceptions=False)
+        CliRunner().invoke(probe, line.split(), catch_exceptions=False)
     assert raised.value.expected or raised.value.remedy
 
 

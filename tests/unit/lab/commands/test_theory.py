@@ -8,14 +8,28 @@ import pytest
 from tests.conftest import Toolkit
 
 
-def test_spurious_has_the_fixed_shape(toolkit: Toolkit) -> None:
-    document = toolkit("theory", "spurious", "--flip-rate", "0.1", "--group-size", "8", "--json").json()
-    assert document == {"independent": pytest.approx(0.56953278), "paired": 0.0}
+@pytest.mark.parametrize(
+    ("line", "document"),
+    [
+        ("spurious --flip-rate 0.1", {"independent": pytest.approx(0.56953278), "paired": 0.0}),
+        ("spurious --flip-rate 0.1 --group-size 1", {"independent": 0.0, "paired": 0.0}),
+        ("luck --share 0.4", {"effective_group_size": 8 / 3.8, "contrast_replicates": 1 / 0.6}),
+        ("luck --share 1", {"effective_group_size": 1.0, "contrast_replicates": None}),
+        ("equal-variance --ratio 0.63 --batch 24", {"independent_groups": 24 / 0.63}),
+    ],
+)
+def test_a_proposition_is_its_numbers(toolkit: Toolkit, line: str, document: object) -> None:
+    assert toolkit("theory", *line.split(), "--json").json() == document
 
 
-def test_a_group_of_one_is_never_spurious(toolkit: Toolkit) -> None:
-    document = toolkit("theory", "spurious", "--flip-rate", "0.1", "--group-size", "1", "--json").json()
-    assert document == {"independent": 0.0, "paired": 0.0}
+@pytest.mark.parametrize(
+    ("given", "ratio", "lower"), [("5 --silent", 5.0, False), ("5", 3 / 7, True), ("0", None, False)]
+)
+def test_a_geometry_has_a_ratio_unless_there_is_nothing_to_divide_by(toolkit, given, ratio, lower) -> None:
+    found = toolkit("theory", "condition", "--successes", *given.split(), "--json").json()
+    assert (found["ratio"], found["pairing_lowers_trace"]) == (ratio, lower)
+    shown = toolkit("theory", "condition", "--successes", *given.split()).out
+    assert ("nothing to divide by" in shown) == (ratio is None)
 
 
 def test_bandit_has_the_fixed_shape(toolkit: Toolkit) -> None:
@@ -56,29 +70,10 @@ def test_drift_is_by_estimator_and_design(toolkit: Toolkit) -> None:
         },
         "ratio": pytest.approx(paired / independent, rel=1e-4),
     }
+    assert toolkit("theory", "drift", "--flip-rate", "1", "--json").json()["mean_centred"]["ratio"] is None
     plain = toolkit("theory", "drift", *settings, "--optimizer", "gradient").json()
     assert plain["mean_centred"]["ratio"] == pytest.approx(1, rel=1e-14)
     assert plain["standardized"]["ratio"] == pytest.approx(0.3905 / 0.3918, rel=1e-3)
-
-
-def test_what_has_nothing_to_divide_by_has_no_ratio(toolkit: Toolkit) -> None:
-    assert toolkit("theory", "drift", "--flip-rate", "1", "--json").json()["mean_centred"]["ratio"] is None
-    assert toolkit("theory", "condition", "--successes", "0", "--json").json()["ratio"] is None
-    assert toolkit("theory", "luck", "--share", "1", "--json").json()["contrast_replicates"] is None
-    assert "nothing to divide by" in toolkit("theory", "luck", "--share", "1").out
-
-
-def test_luck_and_equal_variance_are_plain_numbers(toolkit: Toolkit) -> None:
-    luck = toolkit("theory", "luck", "--share", "0.4", "--group-size", "8", "--json").json()
-    assert luck == {"effective_group_size": 8 / 3.8, "contrast_replicates": 1 / 0.6}
-    batch = toolkit("theory", "equal-variance", "--ratio", "0.63", "--batch", "24", "--json").json()
-    assert batch == {"independent_groups": 24 / 0.63}
-
-
-def test_silent_successes_are_a_geometry(toolkit: Toolkit) -> None:
-    silent = toolkit("theory", "condition", "--successes", "5", "--silent", "--json").json()
-    assert (silent["ratio"], silent["pairing_lowers_trace"]) == (5.0, False)
-    assert toolkit("theory", "condition", "--successes", "5", "--json").json()["ratio"] == 3 / 7
 
 
 @pytest.mark.parametrize(
