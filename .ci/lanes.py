@@ -44,7 +44,7 @@ LANES: dict[str, tuple[str, ...]] = {
     "mcp-servers": ("toolkit/noise/mcp/", "tests/mcp_servers/"),
     "vllm": (
         *TRAINING,
-        "toolkit/lab/evaluating/",
+        "toolkit/lab/evaluating.py",
         "toolkit/lab/evaluation/",
         "toolkit/lab/probe/",
         "tests/vllm/",

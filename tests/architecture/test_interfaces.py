@@ -41,8 +41,8 @@ HELD_IN = {
     },
     "lab/training/language_model/session.py": {"layer": "peft.BaseTunerLayer", "model": "peft.PeftModel"},
     "lab/probe/lora.py": {"layer": "peft.LoraLayer", "model": "peft.PeftModel"},
-    "lab/probing/probed_model.py": {"generation": GENERATION},
-    "lab/executors/ray_tasks.py": {
+    "lab/probing/run.py": {"generation": GENERATION},
+    "lab/executors/on_ray.py": {
         "self._task": "ray.RemoteFunction",
         "self._worker": "ray.ActorClass",
         "self._workers[place]": "ray.ActorHandle",

@@ -260,7 +260,7 @@ def merging(size: Size, device: str) -> list[Figure]:
 def training(size: Size, device: str) -> list[Figure]:
     """Steps of `toolkit train --try`: rollouts by transformers, then the update; the first is not counted."""
     from tests.unit.lab.study.fake_play import specification
-    from toolkit.lab.play.trial import shortened, try_steps
+    from toolkit.lab.play.training_jobs import shortened, try_steps
     from toolkit.lab.policies.language_model import kernels as chosen
     from toolkit.lab.policies.language_model.loading import load_chat, model_path
     from toolkit.lab.training.language_model.groups import examples

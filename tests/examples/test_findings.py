@@ -21,7 +21,7 @@ from findings.seeds import few_seeds
 from findings.start import THRESHOLD
 from tests.conftest import CHECKOUT
 from toolkit.estimators import chi_square_tail
-from toolkit.lab.probing.published import ProbeSize
+from toolkit.lab.probing.figures import ProbeSize
 from toolkit.registers.study import Study
 
 Rows = list[dict[str, Any]]

@@ -65,7 +65,7 @@ def train(folder: Path, model: str, arm: str, dies_at: str | None = None) -> Seq
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_custom_ops, "_supports_onednn", False)
-        patch.setitem(sets._SIZES, "small", sets.Sizes(1, 1, 1, 1))  # noqa: SLF001
+        patch.setitem(sets.SIZES, "small", sets.Sizes(1, 1, 1, 1))
         train_models(Workplace(folder), [specified(model, arm)], HERE.telling(HERE.watch, say))
     return said
 

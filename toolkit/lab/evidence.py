@@ -13,10 +13,10 @@ from toolkit.errors import DamagedError, IncompleteError, ToolkitError
 from toolkit.lab import task_pools
 from toolkit.lab.evaluation import diagnostic
 from toolkit.lab.play import conclusion
-from toolkit.lab.play.checkpoints import check_copies
+from toolkit.lab.play.conclusion import shortcomings
 from toolkit.lab.play.matrix import Selection, specify, specify_registered
+from toolkit.lab.play.rows import check_copies
 from toolkit.lab.play.segments import sets_of
-from toolkit.lab.play.shortcomings import shortcomings
 from toolkit.lab.probing import design
 from toolkit.lab.task_pools import TABLE, check_specified, digests, row_document
 from toolkit.lab.training.checkpoint import adapter_sha256, checkpoint_sha256
@@ -122,7 +122,7 @@ class Laboratory:
     @property
     def played_how(self) -> str:
         """How the episodes of a run are chosen."""
-        from toolkit.lab.verification.recorded import OF_ONE_RUN
+        from toolkit.lab.verification.replay import OF_ONE_RUN
 
         return OF_ONE_RUN
 
@@ -139,13 +139,9 @@ class Laboratory:
     def check_probe(
         self, study: Study, registration: Registration, book: RuleBook, table: str, names: Collection[str]
     ) -> None:
-        """Check rows of a table of the probe, checkpoint by checkpoint.
-
-        Those of `probe_checkpoints` rest on policies beside the evidence: `recompute` checks these.
-        """
+        """Check rows of a table of the probe, checkpoint by checkpoint."""
         from toolkit.lab.probe.design import DERIVED
-        from toolkit.lab.probe.evidence import Place
-        from toolkit.lab.probing.figures import figures
+        from toolkit.lab.probing.figures import by_place, figures
 
         if table not in DERIVED:
             return
@@ -156,10 +152,8 @@ class Laboratory:
                 expected="a table [probe] in the rules or in an amendment",
                 where=registration.folder,
             )
-        stored: dict[Place, list[Row]] = {}
-        for row in study.rows(table):
-            if f"{row['trajectory']}@{row['step']}" in names:
-                stored.setdefault(Place(row["trajectory"], row["step"], row["scored"]), []).append(row)
+        meant = (row for row in study.rows(table) if f"{row['trajectory']}@{row['step']}" in names)
+        stored = by_place(meant)
         derived = figures(study, registered, stored, [table])[table]
         for place, rows in stored.items():
             compare(table, derived[place], rows)
@@ -207,7 +201,7 @@ class Laboratory:
     def played_of_runs(self, study: Study) -> dict[str, Sequence[Mapping[str, object]] | str]:
         """Return a few episodes of every run as documents, with their rows' places; or why there are none."""
         from toolkit.lab.episodes.document import episode_document
-        from toolkit.lab.verification.recorded import choose_of_runs
+        from toolkit.lab.verification.replay import choose_of_runs
 
         return {
             run: chosen
@@ -257,10 +251,7 @@ def _expected(run: Specification, *, is_probed: bool) -> ExpectedRun:
 
 
 def _check_first_groups(specification: Specification, groups: Any) -> None:
-    """Check that the groups of a run's first step are those that its seeds draw: no other run's are.
-
-    Whether they are as many as they have to be, its shortcomings say.
-    """
+    """Check that the groups of a run's first step are those that its seeds draw: no other run's are."""
     if groups is None:
         return
     played = int((arrow.numbers(groups["step"]) == FIRST).sum())

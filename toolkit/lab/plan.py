@@ -10,7 +10,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, cast
 
 from toolkit import files
 from toolkit.errors import DamagedError, UsageError
@@ -38,6 +38,8 @@ DECIDES_TIME = (
     *("sampling.max_turns", "sampling.context", "engine.kind", "engine.gpu_memory", "engine.thinking"),
     *("engine.dtype", "engine.sleep", "engine.conversations"),
 )
+PLACE = ("run_id", "condition", "arm", "seed", "tier", "steps")
+COUNTED = ("steps", "groups", "rollouts", "periodic", "final", "diagnostic", "evaluated", "episodes")
 NOT_EVALUABLE: Final = "not_evaluable"
 HOW_TO_MEASURE = (
     "play some steps as a pilot, and give the seconds that a step took, --seconds-per-step, or the tokens "
@@ -94,10 +96,7 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True)
 class Schedule:
-    """Runs, one after the other, on some GPUs.
-
-    `slots` are at work at once; `hours` go from the first launch to the last end.
-    """
+    """Runs, one after the other, on some GPUs."""
 
     gpus: int
     slots: int
@@ -233,10 +232,7 @@ def makespan(durations: Iterable[float], slots: int) -> float:
 
 
 def runs_of(book: RuleBook, selection: Selection) -> tuple[Specification, ...]:
-    """Return the selected runs of a registration, frozen or not, to be counted and not to be played.
-
-    Their seeds derive from nothing: neither tokens nor pools are asked for, so that anybody can plan.
-    """
+    """Return the selected runs of a registration to be counted: their seeds derive from nothing."""
     return specify(book.plan, (book.name, ""), {}, selection)
 
 
@@ -270,12 +266,7 @@ def count_run(specification: Specification) -> RunCounts:
     groups = specification.groups
     tables = POOLS[diagnostic.POOL].size * diagnostic.SCHEDULES * diagnostic.SAMPLES
     return RunCounts(
-        run_id=specification.run_id,
-        condition=specification.condition,
-        arm=specification.arm,
-        seed=specification.seed,
-        tier=specification.tier,
-        steps=specification.steps,
+        **{name: getattr(specification, name) for name in PLACE},
         groups=groups,
         rollouts=groups * specification.group_size,
         periodic=played["periodic"],
@@ -409,23 +400,11 @@ def _rate(recipe: Recipe, basis: Basis, lacks: list[str]) -> Rate | None:
 
 
 def _counts(runs: Sequence[RunCounts]) -> documents.PlayedCountsDocument:
-    return {
-        "steps": sum(run.steps for run in runs),
-        "groups": sum(run.groups for run in runs),
-        "rollouts": sum(run.rollouts for run in runs),
-        "periodic": sum(run.periodic for run in runs),
-        "final": sum(run.final for run in runs),
-        "diagnostic": sum(run.diagnostic for run in runs),
-        "evaluated": sum(run.evaluated for run in runs),
-        "episodes": sum(run.episodes for run in runs),
-    }
+    counted = {name: sum(getattr(run, name) for run in runs) for name in COUNTED}
+    return cast("documents.PlayedCountsDocument", counted)
 
 
 def _range(hours: Range) -> documents.RangeDocument:
     """Return a range as JSON values, to six digits."""
-    low, mean = (None if value is None else _six(value) for value in (hours.low, hours.mean))
-    return {"low": low, "mean": mean, "high": _six(hours.high)}
-
-
-def _six(value: float) -> float:
-    return float(f"{value:.6g}")
+    low, mean = (None if value is None else float(f"{value:.6g}") for value in (hours.low, hours.mean))
+    return {"low": low, "mean": mean, "high": float(f"{hours.high:.6g}")}

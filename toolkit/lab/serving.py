@@ -45,7 +45,10 @@ def serve(desk: Desk, record: Path | None = None) -> None:
         run_on_stdio(lambda out, stopped: _serve(desk, out, stopped))
     finally:
         if record is not None:
-            _write_record(desk, record)
+            from toolkit.lab.episodes.document import episode_document
+            from toolkit.lab.episodes.episode import close
+
+            write_text(record, json.dumps(episode_document(close(desk)), indent=2) + "\n")
 
 
 def build_server(desk: Desk) -> Server[Any]:
@@ -150,10 +153,3 @@ async def _send(
             write(out, sent.message.model_dump(mode="json", by_alias=True, exclude_unset=True))
             if isinstance(sent.message, JSONRPCResponse | JSONRPCError):
                 answered.release()
-
-
-def _write_record(desk: Desk, record: Path) -> None:
-    from toolkit.lab.episodes.document import episode_document
-    from toolkit.lab.episodes.episode import close
-
-    write_text(record, json.dumps(episode_document(close(desk)), indent=2) + "\n")

@@ -51,10 +51,7 @@ def summarize(name: str) -> PoolSummary:
 def digests(
     names: Iterable[str], registered: Study | None, progress: Callable[[str], None]
 ) -> dict[str, str]:
-    """Return the SHA-256 of pools: the registered ones where their register is at hand, or the generator's.
-
-    Whoever plays a pool's tasks checks that the generator gives them (`specified`).
-    """
+    """Return the SHA-256 of pools: as registered where their register is here, or by the generator."""
     if registered is None:
         made = {}
         for name in names:
@@ -173,7 +170,17 @@ def verify(study: Study, progress: Callable[[str], None]) -> dict[str, str]:
         progress(f"verifying {name}")
         made = list(tasks(name))
         for task in made:
-            _compare(task_row(task), registered.pop((name, task.index), None), study)
+            stored = registered.pop((name, task.index), None)
+            if stored is None:
+                raise DamagedError(f"task {task.task_id} is missing", where=study.folder)
+            for column, value in task_row(task).items():
+                if value != stored[column]:
+                    raise VerificationError(
+                        f"{column} of task {task.task_id} is not what the generator gives",
+                        expected=str(value)[:200],
+                        found=str(stored[column])[:200],
+                        where=study.folder,
+                    )
         digests[name] = pool_sha256(made)
     if registered:
         raise DamagedError(
@@ -182,16 +189,3 @@ def verify(study: Study, progress: Callable[[str], None]) -> dict[str, str]:
             where=study.folder,
         )
     return digests
-
-
-def _compare(made: arrow.Row, registered: arrow.Row | None, study: Study) -> None:
-    if registered is None:
-        raise DamagedError(f"task {made['task_id']} is missing", where=study.folder)
-    for name, value in made.items():
-        if value != registered[name]:
-            raise VerificationError(
-                f"{name} of task {made['task_id']} is not what the generator gives",
-                expected=str(value)[:200],
-                found=str(registered[name])[:200],
-                where=study.folder,
-            )

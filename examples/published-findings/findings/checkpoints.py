@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from findings.evidence import Unavailable, matches
-from toolkit.lab.probing import published
+from toolkit.lab.probing import figures
 
 if TYPE_CHECKING:
     from findings.evidence import Evidence
     from toolkit.decisions.measure import Row
-    from toolkit.lab.probing.published import ProbeSize
+    from toolkit.lab.probing.figures import ProbeSize
 
 BASE = "base"
 SCORED = "all"
@@ -40,9 +40,9 @@ def named(row: Row) -> str:
 
 def probe_size(evidence: Evidence) -> ProbeSize:
     """Return the sizes that all checkpoints share."""
-    for table in published.SIZED:
+    for table in figures.SIZED:
         evidence.rows(table)
-    size = published.probe_size(evidence.study)
+    size = figures.probe_size(evidence.study)
     if size is None:
         raise Unavailable(
             "checkpoints differ in tasks or rollouts, or runs in group size, or there are fewer than two "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from findings.checkpoints import SCORED, named, order
 from findings.evidence import Analysis, Unavailable, span
 from toolkit.estimators import task_uncertainties
-from toolkit.lab.probing.published import LEVEL, RESAMPLES, RNG_SEED
+from toolkit.lab.probing.figures import LEVEL, RESAMPLES, RNG_SEED
 
 if TYPE_CHECKING:
     from findings.evidence import Evidence

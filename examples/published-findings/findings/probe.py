@@ -12,7 +12,7 @@ from toolkit.estimators import debiased_between_share, noise_within_share, norm_
 if TYPE_CHECKING:
     from findings.evidence import Evidence
     from toolkit.decisions.measure import Row
-    from toolkit.lab.probing.published import ProbeSize
+    from toolkit.lab.probing.figures import ProbeSize
 
 DESIGNS = ("paired", "independent", "stratified")
 HALF = 0.5

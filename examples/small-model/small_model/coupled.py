@@ -26,7 +26,7 @@ from toolkit.lab.evaluation.sets import EvaluationSet
 from toolkit.lab.play.rows import read_adapter, rows_of_run, specification_of
 from toolkit.lab.policies.language_model.loading import load_chat, model_path
 from toolkit.lab.policies.language_model.lockstep import LocalEngine
-from toolkit.lab.probing.probed_model import put_adapter
+from toolkit.lab.probing.run import put_adapter
 from toolkit.lab.training.recipe import recipe_of
 from toolkit.places import find_home
 from toolkit.registers.study import open_study

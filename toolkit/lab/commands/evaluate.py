@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from toolkit.documents import runs as documents
-    from toolkit.lab.evaluating.folder import Asked, EvaluatedBlocks, EvaluationFolder
+    from toolkit.lab.evaluating import Asked, EvaluatedBlocks, EvaluationFolder
     from toolkit.lab.executors.executor import Executor
     from toolkit.lab.policies.language_model.opening import Opening
 
@@ -137,8 +137,7 @@ def evaluate(
       toolkit evaluate --model Qwen3.5-2B --endpoint http://host:8000/v1 \\
         --executor ray --address auto
     """
-    from toolkit.lab.evaluating import evaluated
-    from toolkit.lab.evaluating.folder import OWN, SHARED, Asked
+    from toolkit.lab.evaluating import OWN, SHARED, Asked, figures, luck_shares
     from toolkit.lab.executors.executor import Executor
     from toolkit.lab.policies.language_model.endpoint import server_url
     from toolkit.lab.policies.language_model.opening import Opening
@@ -180,8 +179,8 @@ def evaluate(
         "folder": None if out is None else str(out),
         "registers": registers,
         "blocks": {"kept": played.kept, "played": played.played},
-        "sets": evaluated.figures(played.rows),
-        "luck_share": evaluated.luck_shares(played.rows),
+        "sets": figures(played.rows),
+        "luck_share": luck_shares(played.rows),
     }
     print_evaluation(document, as_json=as_json)
 
@@ -262,7 +261,7 @@ def _check_reachable(opening: Opening) -> dict[str, Any] | None:
 @contextmanager
 def _folder(opening: Opening, asked: Asked, out: Path | None) -> Iterator[EvaluationFolder]:
     """Give the folder of the evaluation, held: the user's, or one that is gone afterwards."""
-    from toolkit.lab.evaluating.folder import DIAGNOSTIC, EvaluationFolder, identity
+    from toolkit.lab.evaluating import DIAGNOSTIC, EvaluationFolder, identity
     from toolkit.lab.policies.language_model.opening import identify
     from toolkit.lab.tasks.pools import pool_sha256, tasks
 
@@ -294,7 +293,7 @@ def _play(
 def _seal(
     folder: EvaluationFolder, model: str, played: EvaluatedBlocks
 ) -> documents.EvaluationRegistersDocument:
-    from toolkit.lab.evaluating.evaluated import study_name, write_registers
+    from toolkit.lab.evaluating import study_name, write_registers
 
     study = study_name(model)
     manifest = write_registers(folder.registers, study, folder.identity, played.rows)

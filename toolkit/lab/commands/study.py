@@ -247,7 +247,7 @@ def _workplace(home: Home, name: str, folder: Path | None) -> Workplace:
 def _play(
     home: Home, workplace: Workplace, specifications: tuple[Specification, ...], executor: Executor
 ) -> PlayedRuns:
-    from toolkit.lab.play.checkpoints import given_by
+    from toolkit.lab.play.rows import given_by
     from toolkit.lab.play.runner import play_runs
 
     given = given_by(specifications, lambda study: api.open_study(study, home))

@@ -161,7 +161,7 @@ def train(
 def _show_trial(run: Specification, recipe: Recipe, steps: int, *, cpu: bool, as_json: bool) -> None:
     """Try some steps, and print what they came to."""
     from toolkit.lab.play import training_jobs
-    from toolkit.lab.play.trial import try_steps
+    from toolkit.lab.play.training_jobs import try_steps
     from toolkit.lab.training.devices import visible_gpus
 
     training_jobs.check_stack(recipe, cpu=cpu, say=remark, has_gpu=bool(visible_gpus()))

@@ -42,17 +42,25 @@ class Sizes(NamedTuple):
 
 
 REGISTERED = Sizes(64, 2, 200, 4)
-_CURVES = {"learning": 300, "curve": 100}
+SIZES = {"registered": REGISTERED, "small": Sizes(64, 1, 64, 1)}
+CURVES = {"learning": 300, "curve": 100}
 """Battery of the learning curve alone → tasks of its set."""
-
-_SIZES = {"registered": REGISTERED, "small": Sizes(64, 1, 64, 1)}
 
 
 def sets_at(
     battery: str, at_noise: str, *, is_last: bool, sub_requests: int = 0, world: str = ""
 ) -> tuple[EvaluationSet, ...]:
-    """Return the sets that are played at a checkpoint."""
-    sets = _sets_of(battery, at_noise, is_last=is_last)
+    """Return the sets that are played at a checkpoint; of a curve, true success at training noise."""
+    if battery in CURVES:
+        regime = at_noise if REGIMES[at_noise].ceiling else "clean"
+        sets: tuple[EvaluationSet, ...] = (
+            EvaluationSet("periodic", "validation", regime, CURVES[battery], 2),
+        )
+    elif battery in SIZES:
+        sizes = SIZES[battery]
+        sets = periodic_sets(at_noise, sizes) + (final_sets(at_noise, sizes) if is_last else ())
+    else:
+        raise ValueError(f"there is no battery {battery!r}")
     if not sub_requests and not world:
         return sets
     return tuple(
@@ -63,21 +71,6 @@ def sets_at(
         )
         for each in sets
     )
-
-
-def _sets_of(battery: str, at_noise: str, *, is_last: bool) -> tuple[EvaluationSet, ...]:
-    if battery in _CURVES:
-        return (learning_set(at_noise, _CURVES[battery]),)
-    if battery not in _SIZES:
-        raise ValueError(f"there is no battery {battery!r}")
-    sizes = _SIZES[battery]
-    return periodic_sets(at_noise, sizes) + (final_sets(at_noise, sizes) if is_last else ())
-
-
-def learning_set(at_noise: str, tasks: int) -> EvaluationSet:
-    """Return the set of a learning curve with many tasks: true success at training noise."""
-    regime = at_noise if REGIMES[at_noise].ceiling else "clean"
-    return EvaluationSet("periodic", "validation", regime, tasks, 2)
 
 
 def periodic_sets(at_noise: str, sizes: Sizes = REGISTERED) -> tuple[EvaluationSet, ...]:

@@ -12,16 +12,11 @@ from typing import TypeVar
 from toolkit.lab.executors.places import A, Here, J, Places, Workers
 from toolkit.lab.training.devices import ANEW, visible_gpus
 
-LOCAL = "local"
-RAY = "ray"
+LOCAL, RAY = "local", "ray"
 
 Watch = Callable[[int, int, str], None]
 Say = Callable[[str], None]
 T = TypeVar("T")
-
-
-def _nothing(*_: object) -> None:
-    """Say nothing."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +29,8 @@ class Executor:
     places: int | None = None
     # Of a Ray cluster, `HOST:PORT` or `auto`; None has Ray started on this machine, for this once
     address: str | None = None
-    watch: Watch = _nothing  # told how much is done, of how much, and what was done last
-    say: Say = _nothing  # told what went wrong and was mended
+    watch: Watch = lambda *_: None  # told how much is done, of how much, and what was done last
+    say: Say = lambda _: None  # told what went wrong and was mended
     # Of jobs that take a GPU each, and see no other, whether a process is begun `anew` for each, as for
     # training, or `kept` for the next, with its model; None for jobs that take none
     gpu: str | None = None
@@ -48,9 +43,9 @@ class Executor:
         """Return how many GPUs there are for jobs: those that this process sees, or those of a cluster."""
         if self.kind != RAY:
             return len(visible_gpus())
-        from toolkit.lab.executors import ray_connection
+        from toolkit.lab.executors import on_ray
 
-        return ray_connection.count_gpus(self.address)
+        return on_ray.count_gpus(self.address)
 
     def on_gpus(self, gpu: str) -> Executor:
         """Return the same executor for jobs that take a GPU where there is one: `anew` or `kept`."""
@@ -93,11 +88,11 @@ class Executor:
     def _opened(self, perform: Callable[[J], A], most: int) -> Iterator[Places[J, A]]:
         """Provide places to do jobs in, and give them back at the end, however that comes."""
         if self.kind == RAY:
-            from toolkit.lab.executors import ray_connection, ray_tasks
+            from toolkit.lab.executors import on_ray
 
-            with ray_connection.connected(self.address, self.places) as (processors, gpus):
+            with on_ray.connected(self.address, self.places) as (processors, gpus):
                 number = _least(self.places or (gpus if self.gpu else processors), most)
-                with contextlib.closing(ray_tasks.RayTasks(number, perform, self.say, self.gpu)) as tasks:
+                with contextlib.closing(on_ray.RayTasks(number, perform, self.say, self.gpu)) as tasks:
                     yield tasks
         elif self.is_this_process(most):
             yield Here(perform)

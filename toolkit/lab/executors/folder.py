@@ -62,9 +62,10 @@ def set_aside(path: Path) -> Path:
     return path.replace(path.with_name(f"{path.name}.damaged-{number}"))
 
 
-def document_bytes(document: Mapping[str, Any]) -> bytes:
-    """Return a JSON object as a file."""
-    return (json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+def write_document(path: Path, document: Mapping[str, Any]) -> None:
+    """Write a JSON object."""
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    files.write_durably(path, f"{text}\n".encode())
 
 
 def read_document(path: Path, remedy: str) -> dict[str, Any]:

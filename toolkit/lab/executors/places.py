@@ -27,10 +27,7 @@ THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 class Job(Protocol):
-    """What is to be done: a frozen dataclass that carries all that it needs, and can be pickled.
-
-    Its text (`str`) says in a few words what is done, for the `where` of an error.
-    """
+    """What is to be done: a frozen dataclass that carries all that it needs, and can be pickled."""
 
     @property
     def subject(self) -> str:
@@ -76,14 +73,6 @@ def attempt(perform: Callable[[J], A], job: J) -> A:
         ) from error
 
 
-def answer_or_error(perform: Callable[[J], A], job: J) -> A | ToolkitError:
-    """Do a job for somebody in another process: what it failed with is an answer too."""
-    try:
-        return attempt(perform, job)
-    except ToolkitError as error:
-        return error
-
-
 class Here(Places[J, A]):
     """Does one job at a time, in this process."""
 
@@ -104,14 +93,9 @@ class Here(Places[J, A]):
 
 
 class Workers(Places[J, A]):
-    """Does jobs in processes of their own, one a place.
+    """Does jobs in processes of their own, one a place; each sees its own of `gpus`, if there are any.
 
-    Args:
-        number: of places.
-        perform: does a job.
-        gpus: the GPU that each place's process sees, of those that this one sees; empty where it sees what
-            this one does.
-        anew: whether every job has a new process: it then finds the whole memory of its GPU free.
+    With `anew` every job has a new process: it then finds the whole memory of its GPU free.
     """
 
     def __init__(

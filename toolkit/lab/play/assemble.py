@@ -47,6 +47,8 @@ def assemble(
     workplace: Workplace, specifications: Sequence[Specification], progress: Callable[[str], None]
 ) -> Assembly:
     """Gather the registers of runs."""
+    import pyarrow.parquet as pq
+
     runs = sorted(map(workplace.run, specifications), key=lambda run: run.specification.run_id)
     progress("checking the runs' files")
     for run in runs:  # 1
@@ -63,10 +65,13 @@ def assemble(
         "schedules": schedules([*files["episodes"].values(), *files["luck_share"].values()]),
     }
     progress("generating the tasks")
-    shared[TABLE] = pool_rows(specifications)
+    pools = {item: run.world for run in specifications for item in run.pools.items()}
+    shared[TABLE] = [
+        row for (name, sha), world in sorted(pools.items()) for row in specified(name, sha, world)
+    ]
     # A table without a row, and a file without one, say nothing: they are left out.
     for name, parts in files.items():
-        files[name] = {file: content for file, content in parts.items() if _has_rows(content)}
+        files[name] = {file: raw for file, raw in parts.items() if pq.read_metadata(io.BytesIO(raw)).num_rows}
     files |= writer.rows_files({name: rows for name, rows in shared.items() if rows})
     return Assembly(
         {name: parts for name, parts in files.items() if parts},
@@ -86,10 +91,13 @@ def seal(
     findings: str = "",
 ) -> manifest.Manifest:
     """Write a study's registers; the same runs give the same rows."""
+    import pyarrow.parquet as pq
+
     documents = {}
     if card is not None:
         files = {name: assembly.files[name] for name in schema.TABLES if name in assembly.files}
-        rows = {"runs": _table_rows(files["runs"].values()), "decisions": decisions}
+        parts = [pq.ParquetFile(io.BytesIO(content)).read() for content in files["runs"].values()]
+        rows = {"runs": [row for part in parts for row in arrow.to_rows(part)], "decisions": decisions}
         documents = repository_documents(
             card, files, registration=registration, rows=rows, standing=standing, findings=findings
         )
@@ -148,24 +156,6 @@ def schedules(files: Iterable[bytes]) -> list[arrow.Row]:
     import pyarrow.parquet as pq
 
     return schedules_met([pq.ParquetFile(io.BytesIO(content)).read(list(SCHEDULE)) for content in files])
-
-
-def pool_rows(specifications: Iterable[Specification]) -> list[arrow.Row]:
-    """Return the tasks of the pools that runs were specified for."""
-    named = {item: run.world for run in specifications for item in run.pools.items()}
-    return [row for (name, sha256), world in sorted(named.items()) for row in specified(name, sha256, world)]
-
-
-def _table_rows(files: Iterable[bytes]) -> list[arrow.Row]:
-    import pyarrow.parquet as pq
-
-    return [row for content in files for row in arrow.to_rows(pq.ParquetFile(io.BytesIO(content)).read())]
-
-
-def _has_rows(content: bytes) -> bool:
-    import pyarrow.parquet as pq
-
-    return bool(pq.read_metadata(io.BytesIO(content)).num_rows)
 
 
 def _shortcomings(run: RunFolder) -> tuple[str, ...]:

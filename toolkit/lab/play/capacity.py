@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from toolkit.errors import UsageError
 from toolkit.files import LARGEST_ROWS
-from toolkit.lab.evaluation import diagnostic, sets
+from toolkit.lab.evaluation import diagnostic
 from toolkit.lab.play import segments
 from toolkit.lab.tasks.pools import POOLS
 from toolkit.lab.tasks.task import LARGEST_BUDGET
 from toolkit.lab.training.recipe import recipe_of
 from toolkit.lab.training.rows import MOST_DRAWS, RESAMPLED
 from toolkit.registers import row_tables, schema
-from toolkit.registers.columns import Column, Table
+from toolkit.registers.columns import Column
 from toolkit.specification import LanguageModelSpecification, Specification
 from toolkit.verification.summaries import SUMMARIES
 
@@ -26,7 +26,6 @@ BYTES_EACH = 4
 """PEFT keeps adapters in single precision."""
 HEADER = 2**20
 """Bytes of a safetensors file's header, at most: names and places of some hundreds of tensors."""
-REMEDY = "smaller sizes in the recipe or the matrix, or a wider column (toolkit/registers)"
 
 
 class Most(NamedTuple):
@@ -40,6 +39,7 @@ class Most(NamedTuple):
 
 def check_capacity(run: Specification, coordinates: int | None = None) -> None:
     """Check that the registers can hold whatever a run's rows come to."""
+    where = f"{run.run_id} of {run.study}"
     for most in largest(run, coordinates):
         holds = most.column.type.most
         if holds is not None and most.value > holds:
@@ -47,8 +47,8 @@ def check_capacity(run: Specification, coordinates: int | None = None) -> None:
                 f"{most.table}.{most.column.name} cannot hold what {run.run_id} may come to",
                 expected=f"{holds} at most ({most.column.type.value})",
                 found=f"{most.value}: {most.why}",
-                where=f"{run.run_id} of {run.study}",
-                remedy=REMEDY,
+                where=where,
+                remedy="smaller sizes in the recipe or the matrix, or a wider column (toolkit/registers)",
             )
     size = (coordinates or 0) * BYTES_EACH + HEADER
     if size > LARGEST_ROWS:
@@ -56,59 +56,46 @@ def check_capacity(run: Specification, coordinates: int | None = None) -> None:
             f"the adapter of {run.run_id} is too large to be read",
             expected=f"{LARGEST_ROWS} bytes at most",
             found=f"{size} bytes: {coordinates} numbers",
-            where=f"{run.run_id} of {run.study}",
+            where=where,
             remedy="a smaller lora.rank",
         )
 
 
 def largest(run: Specification, coordinates: int | None = None) -> Iterator[Most]:
-    """Yield the most of every whole number that a run's rows hold, table by table.
-
-    Which attempt it is and how many processes train are not known before, and are left out.
-    """
-    place = _place(run)
-    own = place | _sizes(run)
-    if coordinates is not None:
-        own["coordinates"] = (coordinates, "the adapter")
-    unknown = {"attempt", "processes"} | {"coordinates"} - set(own)
-    calls = (LARGEST_BUDGET, "calls of an episode, and their faults")
-    for name in (*segments.names_of(run), *SUMMARIES, row_tables.SCHEDULES.name, row_tables.LAUNCHES.name):
-        known, rest = (place, _counts(run)) if name in SUMMARIES else (own, calls)
-        for column in _wholes(schema.TABLES[name], run):
-            if column.name not in unknown:
-                yield Most(name, column, *known.get(column.name, rest))
-
-
-def _wholes(table: Table, run: Specification) -> Iterator[Column]:
-    """Yield the columns of whole numbers, seeds of schedules aside: those fill their type by their nature."""
-    for column in table.columns:
-        others = _OF_ANOTHER_POLICY[isinstance(run, LanguageModelSpecification)]
-        if table.name in {"episodes", "evaluations"}:
-            others = others | {*row_tables.OF_IMPORTS}
-        if column.type.most is not None and column.name not in others:
-            yield column
-
-
-_OF_ANOTHER_POLICY = {True: {"decisions"}, False: {"tokens"}}
-"""Columns of `groups` that a language model's run leaves out, and those that any other one does."""
-
-
-def _place(run: Specification) -> dict[str, tuple[int, str]]:
-    """Return what means the same in every table."""
-    return {
+    """Yield the most of every whole number of a run's rows that is known before, table by table."""
+    # What means the same in every table.
+    place = {
         "seed": (run.seed, "the run's seed"),
         "step": (run.steps, "training steps"),
         "steps": (run.steps, "training steps"),
         "prompts_per_step": (run.prompts_per_step, "groups of a step"),
         "group_size": (run.group_size, "rollouts of a group"),
     }
-
-
-def _sizes(run: Specification) -> dict[str, tuple[int, str]]:
-    """Return what the run's own rows hold besides."""
+    evaluated = [played for step in run.ends for played in segments.sets_of(run, step)]
     drawn = MOST_DRAWS if run.constant_groups == RESAMPLED else 1
+    own = place | _sizes(run, drawn, max(each.schedules for each in evaluated))
+    if coordinates is not None:
+        own["coordinates"] = (coordinates, "the adapter")
+    unknown = {"attempt", "processes"} | {"coordinates"} - set(own)
+    # Columns of `groups` that such a run leaves out.
+    unknown |= {"decisions"} if isinstance(run, LanguageModelSpecification) else {"tokens"}
+    calls = (LARGEST_BUDGET, "calls of an episode, and their faults")
+    # The most that anything counted over a run's episodes comes to: their calls are most.
+    tables = len(run.diagnosed) * POOLS[diagnostic.POOL].size * diagnostic.SCHEDULES * diagnostic.SAMPLES
+    episodes = drawn * run.groups * run.group_size + sum(each.tasks * each.schedules for each in evaluated)
+    counted = ((episodes + tables) * LARGEST_BUDGET, f"calls of {episodes + tables} episodes")
+    for name in (*segments.names_of(run), *SUMMARIES, row_tables.SCHEDULES.name, row_tables.LAUNCHES.name):
+        known, rest = (place, counted) if name in SUMMARIES else (own, calls)
+        others = unknown | {*row_tables.OF_IMPORTS} if name in {"episodes", "evaluations"} else unknown
+        for column in schema.TABLES[name].columns:
+            # Seeds of schedules have no most: they fill their type by their nature.
+            if column.type.most is not None and column.name not in others:
+                yield Most(name, column, *known.get(column.name, rest))
+
+
+def _sizes(run: Specification, drawn: int, schedules: int) -> dict[str, tuple[int, str]]:
+    """Return what the run's own rows hold besides."""
     rollouts, longest = run.group_size, (LARGEST_BUDGET + 1) * SYMBOLS_A_CALL
-    schedules = max(each.schedules for each in _sets(run))
     sizes = {
         "from_step": (run.steps, "training steps"),
         "position": (run.prompts_per_step * drawn - 1, "groups of a step, from 0"),
@@ -121,17 +108,3 @@ def _sizes(run: Specification) -> dict[str, tuple[int, str]]:
         tokens = recipe_of(run).sampling.max_completion_tokens
         sizes["tokens"] = (tokens, "sampling.max_completion_tokens")
     return sizes
-
-
-def _counts(run: Specification) -> tuple[int, str]:
-    """Return the most that anything counted over a run's episodes comes to: their calls are most."""
-    tables = len(run.diagnosed) * POOLS[diagnostic.POOL].size * diagnostic.SCHEDULES * diagnostic.SAMPLES
-    drawn = MOST_DRAWS if run.constant_groups == RESAMPLED else 1
-    evaluated = sum(each.tasks * each.schedules for each in _sets(run))
-    episodes = drawn * run.groups * run.group_size + evaluated + tables
-    return episodes * LARGEST_BUDGET, f"calls of {episodes} episodes"
-
-
-def _sets(run: Specification) -> Iterator[sets.EvaluationSet]:
-    for step in run.ends:
-        yield from segments.sets_of(run, step)

@@ -33,9 +33,10 @@ from toolkit import errors, files
 from toolkit.canonical import canonical
 from toolkit.lab.evaluation import diagnostic, language_model, play
 from toolkit.lab.executors.executor import Say
-from toolkit.lab.play import capacity, conclusion, launches, reporting, segments, stopping
+from toolkit.lab.play import capacity, conclusion, segments
+from toolkit.lab.play.reporting import Pace, report, stopping
 from toolkit.lab.play.rows import ADAPTER
-from toolkit.lab.play.workplace import RunFolder, Workplace
+from toolkit.lab.play.workplace import Launch, RunFolder, Workplace, peak_memory_mb
 from toolkit.lab.tasks import pools
 from toolkit.lab.training.devices import (
     check_one_gpu,
@@ -75,7 +76,7 @@ def train_run(
         check_one_gpu(specification.run_id)
     held = workplace.held([specification]) if is_first_process() else nullcontext()
     course = _Course(run, specification, say)
-    with held, stopping.stopping(course.place, course.way_on):
+    with held, stopping(course.place, course.way_on):
         with _first_one_first(cpu=cpu):
             run.check_begun()  # 1
             if run.is_complete:
@@ -92,13 +93,13 @@ def train_run(
             cpu=cpu,
         )
         course.take(session)
-        reporting.report(session.trainer, report_to, run.folder)
+        report(session.trainer, report_to, run.folder)
         if not course.digests:
             session.save(run.folder / UNTRAINED)
             course.stepped(0)
             course.saved(0)  # 2
         if course.at < specification.steps:
-            session.train(course.checkpoint())  # 3
+            session.train(run.folder / f"checkpoint-{course.at}" if course.at else None)  # 3
         session.trainer.accelerator.wait_for_everyone()
         if session.is_main:
             course.conclude()  # 4
@@ -115,14 +116,14 @@ class _Course:
     session: Session = field(init=False)
     digests: list[str] = field(default_factory=list)
     rows: segments.Segment = field(default_factory=dict)
-    launch: launches.Launch | None = None
+    launch: Launch | None = None
     begun: float = 0.0
     step: int = 0
     seconds: list[tuple[float, float]] = field(default_factory=list)
-    told: stopping.Pace = field(init=False)
+    told: Pace = field(init=False)
 
     def __post_init__(self) -> None:
-        self.told = stopping.Pace(self.say)
+        self.told = Pace(self.say)
 
     def place(self) -> str:
         """Say where the run is."""
@@ -153,7 +154,7 @@ class _Course:
         self.step = self.at
         self.begun = time.monotonic()
         if is_first_process():
-            self.launch = self.run.launch(launches.Launch.now(self.specification, self.at, **stack()))
+            self.launch = self.run.launch(Launch.now(self.specification, self.at, **stack()))
 
     def take(self, session: Session) -> None:
         """Take up the trainer, and record what computes its model."""
@@ -163,10 +164,6 @@ class _Course:
         if self.launch is not None:
             self.launch = replace(self.launch, kernels=session.kernels)
             self.run.record(self.launch)
-
-    def checkpoint(self) -> Path | None:
-        """Return the folder that training goes on from; None for the start."""
-        return self.run.folder / f"checkpoint-{self.at}" if self.at else None
 
     def record(self, groups: list[Row]) -> None:
         """Keep the rows of a step's groups."""
@@ -201,7 +198,10 @@ class _Course:
         raw = segments.encode(link, self.rows)
         self.run.keep({segments.segment_name(number): raw})
         self.digests.append(hashlib.sha256(raw).hexdigest())
-        self._record_seconds()
+        if self.launch is not None and self.seconds:
+            steps, generation = zip(*self.seconds, strict=True)
+            self.launch = replace(self.launch, step_seconds=steps, generation_seconds=generation)
+            self.run.record(self.launch)
         self.say(f"checkpoint at step {step} recorded")
         self._clear()
 
@@ -224,15 +224,7 @@ class _Course:
         self.run.keep(conclusion.conclude(self.specification, map(files.read_bytes, self.run.segments)))
         self.run.complete(conclusion.files_of(self.specification))
         if self.launch is not None:
-            self.run.record(self.launch.ended(self.begun, launches.peak_memory_mb()))
-
-    def _record_seconds(self) -> None:
-        """Record how long the attempt's steps took, those up to this checkpoint."""
-        if self.launch is None or not self.seconds:
-            return
-        steps, generation = zip(*self.seconds, strict=True)
-        self.launch = replace(self.launch, step_seconds=steps, generation_seconds=generation)
-        self.run.record(self.launch)
+            self.run.record(self.launch.ended(self.begun, peak_memory_mb()))
 
     def _clear(self) -> None:
         self.rows = {name: [] for name in (*segments.LEFT_BY["adapters"], "adapters")}
@@ -286,10 +278,7 @@ def adapter_row(run_id: str, step: int, folder: Path) -> Row:
 
 
 def _state_sha256(folder: Path) -> str:
-    """Return the digest of what training goes on from, as `adapters` says: it follows from the run's seeds.
-
-    Places and times do not: the trainer's own state is taken without its log, which has each step's seconds.
-    """
+    """Return the digest of what training goes on from: without the trainer's log, which has seconds."""
     digests = {
         path.relative_to(folder).as_posix(): _trainer_sha256(path)
         if path.name == TRAINER_STATE
@@ -334,11 +323,7 @@ def _first_one_first(*, cpu: bool) -> Iterator[None]:
 
 
 def _check_processes(run: RunFolder, specification: LanguageModelSpecification) -> None:
-    """Check that as many processes as there are can share a step, and are those that the run was begun on.
-
-    Sums depend on their number, and with vLLM what is sampled: a run would be another one for having been cut
-    off.
-    """
+    """Check that the processes can share a step, and are as many as the run was begun on."""
     processes = launched_together()
     accumulation(recipe_of(specification), processes)
     begun = run.launches()[-1].processes if run.played else None

@@ -98,11 +98,6 @@ class Selection:
         """Whether nothing was left out."""
         return not (self.tiers or self.rules or self.runs)
 
-    def takes_line(self, cell: Cell) -> bool:
-        """Whether a line of the matrix is meant, as far as its tier and what it serves say."""
-        in_tier = not self.tiers or cell.tier in self.tiers
-        return in_tier and (not self.rules or any(rule in cell.serves for rule in self.rules))
-
     def takes_run(self, run_id: str) -> bool:
         """Whether a run of such a line is meant."""
         return not self.runs or any(fnmatchcase(run_id, pattern) for pattern in self.runs)
@@ -125,9 +120,13 @@ def specify(
         )
     _check_known("tier", map(str, selection.tiers), {str(cell.tier) for cell in playable})
     _check_known("rule", selection.rules, {name for cell in playable for name in cell.serves})
-    meant = [cell for cell in playable if selection.takes_line(cell)]
     # What enters no decision, like a pilot, is played where its tier is asked for.
-    lines = [cell for cell in meant if selection.tiers or not cell.role or cell.role in plan.roles]
+    lines = [
+        cell
+        for cell in playable
+        if (cell.tier in selection.tiers if selection.tiers else not cell.role or cell.role in plan.roles)
+        and (not selection.rules or any(rule in cell.serves for rule in selection.rules))
+    ]
     candidates = [run for cell in lines for run in _runs(plan, cell, registration, pools)]
     for pattern in selection.runs:
         if not any(fnmatchcase(run.run_id, pattern) for run in candidates):
@@ -164,7 +163,9 @@ def _runs(
     _check_fixed(cell, groups, groups * group)
     met = settings.pop("pools", None)
     if met is None:
-        met = {name: pools[name] for name in pools if not evaluated or name in _evaluated_on(cell)}
+        sets = sets_at(cell.battery, cell.at_noise or cell.regime, is_last=True)
+        evaluated_on = {evaluation.pool for evaluation in sets} if evaluated else {*pools}
+        met = {name: pools[name] for name in pools if name in evaluated_on}
     for arm in cell.arms:
         for seed in cell.seeds:
             specification = Specification(
@@ -236,10 +237,7 @@ def _disagreeing(name: str, registered: object, found: object, cell: Cell) -> Ru
 
 
 def _diagnosed(cell: Cell, arm: str, seed: int, steps: int) -> tuple[int, ...]:
-    """Return the steps at which a run's luck share is diagnosed; in the middle for one run of a cell.
-
-    The small battery diagnoses the start of a line's first run alone: its runs start from one policy.
-    """
+    """Return the steps at which a run's luck share is diagnosed; in the middle for one run of a cell."""
     if "checkpoints" in cell.settings:
         return ()
     if cell.battery == "small":
@@ -276,17 +274,8 @@ def _settings(cell: Cell, steps: int, *, has_recipe: bool) -> dict[str, Any]:
     return dict(cell.settings)
 
 
-def _evaluated_on(cell: Cell) -> set[str]:
-    """Return the pools on which a line's runs are evaluated."""
-    sets = sets_at(cell.battery, cell.at_noise or cell.regime, is_last=True)
-    return {evaluation.pool for evaluation in sets}
-
-
 def _checkpoints(cell: Cell) -> dict[tuple[str, int], dict[str, str]]:
-    """Return which checkpoints the runs of a line evaluate, by arm and seed; none where they train.
-
-    The line names the study and the condition there, and by arm the SHA-256 of what each seed's run left.
-    """
+    """Return which checkpoints the runs of a line evaluate, by arm and seed; none where they train."""
     if "checkpoints" not in cell.settings:
         return {}
     where = f"matrix, {cell.condition}, checkpoints"

@@ -1,15 +1,24 @@
-"""Rows of one run, read from that run's own file; adapters in them, whole or not at all."""
+"""Rows of one run, read from that run's own file; adapters in them; checkpoints of another study.
+
+Runs that train nothing evaluate checkpoints of another study.
+A run's specification names the study, the run there, and a digest: the SHA-256 of a line a checkpoint, by
+step, each its step, a space and the SHA-256 that its row names. The digest is compared before anything is
+played. The study that evaluates them keeps the checkpoints as its own, under the names of its own runs, so
+that whoever plays its rows again needs no other study; its copies are held against the same digest.
+"""
 
 import base64
 import hashlib
 import json
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, lru_cache
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeAlias
 
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError, did_you_mean
 from toolkit.files import LARGEST_ROWS, read_bytes
 from toolkit.registers import arrow
-from toolkit.registers.arrow import Row
+from toolkit.registers.arrow import Row, to_rows
 from toolkit.registers.study import Study, specification_document
 from toolkit.specification import KEEPS_ALL, Specification, read_specification
 
@@ -49,20 +58,19 @@ def table_of_run(study: Study, table: str, run_id: str) -> Any:
 
 def run_row(study: Study, run_id: str) -> Row:
     """Return a run's row of `runs`."""
-    by_name: dict[str, list[Row]] = study.kept("runs by name", lambda: _by_name(study))
-    rows = by_name.get(run_id, [])
+
+    def by_name() -> dict[str, list[Row]]:
+        named: dict[str, list[Row]] = {}
+        for row in study.rows("runs"):
+            named.setdefault(row["run_id"], []).append(row)
+        return named
+
+    rows: list[Row] = study.kept("runs by name", by_name).get(run_id, [])
     if len(rows) != 1:
         raise DamagedError(
             f"runs has not one row of {run_id}", expected=1, found=len(rows), where=study.folder
         )
     return rows[0]
-
-
-def _by_name(study: Study) -> dict[str, list[Row]]:
-    by_name: dict[str, list[Row]] = {}
-    for row in study.rows("runs"):
-        by_name.setdefault(row["run_id"], []).append(row)
-    return by_name
 
 
 def keeps_checkpoints(run: Row) -> bool:
@@ -133,3 +141,87 @@ def with_adapter(row: arrow.Row, folder: Path) -> arrow.Row:
     except ToolkitError:
         return row  # whoever needs it says that it is not here
     return {**row, "adapter": base64.b64encode(raw).decode()}
+
+
+CHECKPOINTS = "checkpoints"
+
+Given: TypeAlias = "Callable[[Specification, int], Row]"
+"""Gives the checkpoint that a run evaluates at a step, as a row of the run's own."""
+
+_KEPT = 8
+"""Runs whose checkpoints are held at a time: no more are played side by side as a rule."""
+
+
+def checkpoints_sha256(checkpoints: Iterable[tuple[int, str]]) -> str:
+    """Return the digest of a run's checkpoints: of their steps and of the SHA-256 of each."""
+    lines = "".join(f"{step} {digest}\n" for step, digest in sorted(checkpoints))
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def check_registered(specification: Specification, checkpoints: Sequence[Row], where: object) -> None:
+    """Check that checkpoints are those that a run was registered to evaluate."""
+    steps = tuple(sorted(row["step"] for row in checkpoints))
+    if steps != specification.ends:
+        raise DamagedError(
+            f"{specification.run_id} evaluates checkpoints at other steps",
+            expected=", ".join(map(str, specification.ends)),
+            found=", ".join(map(str, steps)) or "none",
+            where=where,
+        )
+    found = checkpoints_sha256((row["step"], row["sha256"]) for row in checkpoints)
+    if found != specification.checkpoints["sha256"]:
+        raise DamagedError(
+            f"the checkpoints are not those that {specification.run_id} was registered to evaluate",
+            expected=f"SHA-256 {specification.checkpoints['sha256']}",
+            found=f"SHA-256 {found}",
+            where=where,
+            remedy="restore the study's checkpoints",
+        )
+
+
+def check_copies(study: Study, specification: Specification) -> None:
+    """Check that a study's own copies are the checkpoints that a run was registered to evaluate."""
+    _check_held(specification, study, specification.run_id)
+
+
+def given_by(specifications: Iterable[Specification], open_study: Callable[[str], Study]) -> Given:
+    """Return what gives runs the checkpoints that they evaluate, compared with their digests."""
+    opened = cache(open_study)
+    return _given(specifications, lambda run: (opened(run.checkpoints["study"]), run.checkpoints["run"]))
+
+
+def given_by_copies(specifications: Iterable[Specification], study: Study) -> Given:
+    """Return what gives runs the checkpoints that they evaluated, from their own study; as `given_by`."""
+    return _given(specifications, lambda run: (study, run.run_id))
+
+
+def _given(
+    specifications: Iterable[Specification], held: Callable[[Specification], tuple[Study, str]]
+) -> Given:
+    places = {}
+    for specification in specifications:
+        if not specification.trains:
+            study, run = held(specification)
+            _check_held(specification, study, run)
+            places[specification.run_id] = (study, CHECKPOINTS, run)
+
+    @lru_cache(maxsize=_KEPT)
+    def rows(run_id: str) -> dict[int, Row]:
+        return {row["step"]: row for row in rows_of_run(*places[run_id])}
+
+    def given(specification: Specification, step: int) -> Row:
+        return {**rows(specification.run_id)[step], "run_id": specification.run_id}
+
+    return given
+
+
+def _check_held(specification: Specification, study: Study, run: str) -> None:
+    if not study.has_rows(CHECKPOINTS, run):
+        raise IncompleteError(
+            f"{specification.run_id} evaluates checkpoints that are not here",
+            expected=f"{CHECKPOINTS} of run {run}",
+            found=f"study {study.name!r} without them",
+            where=study.folder,
+        )
+    held = to_rows(study.run_columns(CHECKPOINTS, run, ("step", "sha256")))
+    check_registered(specification, held, f"{study.folder}, {CHECKPOINTS} of {run}")

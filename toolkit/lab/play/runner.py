@@ -20,9 +20,8 @@ from typing import TypeAlias
 from toolkit.files import LARGEST_ROWS, read_bytes
 from toolkit.lab.executors.executor import HERE, Executor
 from toolkit.lab.play import conclusion, segments
-from toolkit.lab.play.checkpoints import Given
-from toolkit.lab.play.launches import Launch, peak_memory_mb
-from toolkit.lab.play.workplace import PlayedRuns, RunFolder, Workplace
+from toolkit.lab.play.rows import Given
+from toolkit.lab.play.workplace import Launch, PlayedRuns, RunFolder, Workplace, peak_memory_mb
 from toolkit.registers.arrow import Row
 from toolkit.specification import Specification
 

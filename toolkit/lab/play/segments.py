@@ -43,9 +43,6 @@ LEFT_BY = {"checkpoints": PLAYED, "adapters": (*PLAYED, "steps")}
 """Table of checkpoints, of a policy whose parameters a row holds or of a language model's adapter → the other
 tables that such a run leaves."""
 
-_QUICK = 1
-"""Level of compression: a fifth of the size, and no wait."""
-
 Segment: TypeAlias = "dict[str, list[Any]]"
 """Table → rows: those that `LEFT_BY` names, and one row of checkpoints."""
 
@@ -71,24 +68,27 @@ def play_segment(specification: Specification, end: int, before: Any) -> Segment
     else:
         size = layout(specification.surface_tokens).size
         weights = checkpoint.read_checkpoint(before, specification.run_id, size)
-    segment: Segment = {"groups": [], "episodes": [], "luck_share": [], "checkpoints": []}
+    segment: Segment = {
+        "groups": [],
+        "luck_share": _diagnosed(specification, weights) if before is None else [],
+    }
     while weights.step < end:  # 2
         weights, groups = grpo.train_step(specification, weights)
         segment["groups"] += groups
         segment["luck_share"] += _diagnosed(specification, weights)
-    if before is None:
-        segment["luck_share"] += _diagnosed(specification, weights)
-    segment["episodes"] = _evaluated(specification, weights)  # 3
+    policy, sampling = Policy(weights.parameters, specification.surface_tokens), evaluated_with(specification)
+    segment["episodes"] = [  # 3
+        row
+        for evaluation in sets_of(specification, end)
+        for row in play.evaluate(policy, evaluation, specification.run_id, end, sampling)
+    ]
     segment["checkpoints"] = [checkpoint.checkpoint_row(specification.run_id, weights)]
     return segment
 
 
 @lru_cache
 def make_tasks(pools: tuple[tuple[str, str], ...], world: str = "") -> None:
-    """Make the tasks of a run's pools, once a process, and check that they are the specified ones.
-
-    A foreign world is first held against its own project's grading, before anything is played in it.
-    """
+    """Make the tasks of a run's pools, once a process, and check that they are the specified ones."""
     if world:
         check_world(world)
     for name, sha256 in pools:
@@ -131,17 +131,6 @@ def _diagnosed(specification: Specification, weights: Weights) -> list[arrow.Row
     policy = Policy(weights.parameters, specification.surface_tokens)
     regime = diagnostic.regime_diagnosed(specification.regime)
     return diagnostic.diagnose(policy, regime, specification.run_id, weights.step, sampling_of(specification))
-
-
-def _evaluated(specification: Specification, weights: Weights) -> list[arrow.Row]:
-    policy = Policy(weights.parameters, specification.surface_tokens)
-    played = sets_of(specification, weights.step)
-    sampling = evaluated_with(specification)
-    return [
-        row
-        for evaluation in played
-        for row in play.evaluate(policy, evaluation, specification.run_id, weights.step, sampling)
-    ]
 
 
 @dataclass(frozen=True)
@@ -199,7 +188,7 @@ def encode(place: Link, segment: Segment) -> bytes:
         raise errors.DamagedError(
             "a value of a segment has no JSON form", found=error, where=place.run_id
         ) from None
-    return files.sealed("\n".join(parts).encode() + b"\n" + zlib.compress(rows.encode(), _QUICK))
+    return files.sealed("\n".join(parts).encode() + b"\n" + zlib.compress(rows.encode(), level=1))
 
 
 def check_segment(raw: bytes, place: Link, where: object) -> arrow.Row:

@@ -1,25 +1,39 @@
-"""Training the language models of a matrix: each run is a job, in whatever place there is.
+"""Training the language models of a matrix: each run is a job, in whatever place there is; and trials.
 
 A job writes in its run's folder itself, as it goes: a checkpoint is too large to be sent, and a run too long
-to be kept until its end. Places on several machines therefore share the study's folder.
+to be kept until its end. Places on several machines therefore share the study's folder. A trial is some steps
+outside any registration: nothing of it is kept or evaluated, and its seeds are none of a registered run's.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from toolkit.errors import UsageError
 from toolkit.lab.executors.executor import HERE, Executor, Say
 from toolkit.lab.executors.folder import go_on
 from toolkit.lab.play import language_model_run, matrix
+from toolkit.lab.play.capacity import check_capacity
+from toolkit.lab.play.reporting import Pace
 from toolkit.lab.play.workplace import PlayedRuns, Workplace
 from toolkit.lab.policies.language_model import kernels
 from toolkit.lab.policies.language_model.loading import FOR_PROCESSORS, installed, model_path
 from toolkit.lab.policies.language_model.opening import model_commit
 from toolkit.lab.training.devices import ANEW, launched_together, visible_gpus
-from toolkit.lab.training.recipe import Recipe, recipe_of, specify_language_model
+from toolkit.lab.training.language_model.groups import GENERATION_TIME, step_figures
+from toolkit.lab.training.language_model.session import Moments, open_session, stack
+from toolkit.lab.training.recipe import Recipe, read_recipe, recipe_of, specify_language_model
+from toolkit.registers.arrow import Row
 from toolkit.specification import LanguageModelSpecification, Specification
+
+if TYPE_CHECKING:
+    from toolkit.documents.runs import TrialDocument
 
 EXTRAS = {"vllm": "gpu", "transformers": "train"}
 """Engine → the extra that it needs."""
@@ -169,3 +183,120 @@ def check_stack(recipe: Recipe, *, cpu: bool, say: Say, has_gpu: bool) -> None:
 def goes_without_gpu(engine: str) -> bool:
     """Return whether an engine, of the kind that a recipe names, generates on a processor here."""
     return engine == "transformers" or (installed("vllm") or "").endswith(FOR_PROCESSORS)
+
+
+ROOT = "try"
+"""What the seeds derive from: a registered run's root begins with its study's name and has its anchor."""
+
+
+@dataclass(frozen=True)
+class TriedStep:
+    """A step."""
+
+    step: int  # its number, from 1
+    seconds: float  # its duration, rollouts included
+    success: float  # share of its rollouts that truly succeeded
+    constant: float  # share of its groups whose rewards were all alike, so that they had no gradient
+    tokens: int  # tokens that the loss counted
+    # What the trainer says of it, as `steps` has it
+    figures: Mapping[str, float | None] = field(default_factory=dict)
+    generation: float | None = None  # seconds of its duration that went to playing the rollouts
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came of a trial."""
+
+    run_id: str  # the run whose place in the matrix it had
+    recipe: Recipe  # the settings, shortened
+    coordinates: int  # numbers in the adapter
+    stack: Mapping[str, Any]  # packages, accelerators, processes, and what computed linear attention
+    steps: tuple[TriedStep, ...]  # the steps
+    # Most memory that PyTorch held on the GPU, an engine's in this process included; None without one
+    peak_gpu_bytes: int | None
+
+    @property
+    def seconds_per_step(self) -> float:
+        """Mean duration of a step; the first, which warms up, is left out where there are more."""
+        later = self.steps[1:] or self.steps
+        return sum(step.seconds for step in later) / len(later)
+
+    def document(self) -> TrialDocument:
+        """Return the trial as JSON values."""
+        said = {
+            "run_id": self.run_id,
+            "recipe_sha256": self.recipe.sha256(),
+            "coordinates": self.coordinates,
+            **self.stack,
+            "steps": [asdict(step) for step in self.steps],
+            "seconds_per_step": self.seconds_per_step,
+            "peak_gpu_bytes": self.peak_gpu_bytes,
+        }
+        return cast("TrialDocument", said)  # steps and stack by name
+
+
+def shortened(run: Specification, recipe: Recipe, steps: int) -> LanguageModelSpecification:
+    """Return a run of some steps in the place of a registered one, with the sizes of a recipe."""
+    document = recipe.document()
+    document["step"] |= {"steps": steps, "checkpoint_every": steps}
+    document["optimizer"]["warmup_steps"] = min(recipe.optimizer.warmup_steps, steps)
+    plain = Specification(**{f.name: getattr(run, f.name) for f in fields(Specification)})
+    tried = replace(
+        plain,
+        root=f"{ROOT} {run.run_id}",
+        steps=steps,
+        prompts_per_step=recipe.step.prompts,
+        group_size=recipe.step.rollouts,
+        diagnosed=(),
+        pools={},
+    )
+    return specify_language_model(tried, read_recipe(document, recipe.name), "")
+
+
+def try_steps(run: Specification, recipe: Recipe, steps: int, *, cpu: bool, say: Say) -> Trial:
+    """Train some steps, and keep nothing."""
+    import torch
+
+    specification = shortened(run, recipe, steps)
+    groups: list[Row] = []
+    ends: list[float] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        session = open_session(
+            specification,
+            model_path(recipe.model),
+            Path(scratch),
+            record=groups.extend,
+            moments=Moments(lambda _: None, lambda _: ends.append(time.monotonic()), lambda *_: None),
+            cpu=cpu,
+        )
+        check_capacity(specification, session.coordinates)
+        session.trainer.told = Pace(say)
+        begun = time.monotonic()
+        session.train(None)
+    has_gpu = torch.cuda.is_available() and not cpu
+    return Trial(
+        run_id=run.run_id,
+        recipe=session.recipe,
+        coordinates=session.coordinates,
+        stack={**stack(), "kernels": session.kernels},
+        steps=tuple(
+            _tried(number, end - before, groups, session.trainer.state.log_history)
+            for number, (before, end) in enumerate(zip([begun, *ends], ends, strict=False), start=1)
+        ),
+        peak_gpu_bytes=torch.cuda.max_memory_allocated() if has_gpu else None,
+    )
+
+
+def _tried(number: int, seconds: float, groups: list[Row], log: list[dict[str, Any]]) -> TriedStep:
+    own = [group for group in groups if group["step"] == number]
+    outcomes = [outcome for group in own for outcome in group["true_successes"]]
+    logged = next((entry for entry in log if entry.get("step") == number and "loss" in entry), {})
+    return TriedStep(
+        step=number,
+        seconds=seconds,
+        success=sum(outcomes) / len(outcomes),
+        constant=sum(group["zero_variance"] for group in own) / len(own),
+        tokens=sum(sum(group["tokens"]) for group in own),
+        figures=step_figures(logged),
+        generation=logged.get(GENERATION_TIME),
+    )

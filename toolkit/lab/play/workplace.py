@@ -14,29 +14,89 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+import platform
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from time import monotonic
+from typing import TYPE_CHECKING, cast
 
 import toolkit
 from toolkit import errors, files
 from toolkit.lab.executors import folder as folders
 from toolkit.lab.play.capacity import check_capacity
-from toolkit.lab.play.launches import Launch
 from toolkit.lab.play.segments import BrokenSegmentError, check_segment, link, segment_name
 from toolkit.line_ends import refuse_converted
 from toolkit.registers.arrow import Row
 from toolkit.specification import Specification
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from toolkit.documents.runs import RunState, RunStatusDocument
 
 SPECIFICATION = "specification.json"
 COMPLETE = "COMPLETE.json"
 SUMMARY = "summary.json"
 RESTORE = "restore the file, or move it away"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """An attempt at a run, as `launches` has it."""
+
+    attempt: int  # from 1
+    launched_at: str  # ISO 8601, UTC
+    from_step: int  # checkpoint that it started from
+    python: str  # python, platform, code_version: where it ran
+    platform: str
+    code_version: str
+    specification_sha256: str  # what was launched
+    # Packages that a language model is trained with, and their versions; None for another policy
+    stack: str | None = None
+    accelerator: str | None = None  # what it is trained on; None for a processor
+    processes: int | None = None  # how many processes train it
+    # What computes its linear attention; None where it has none, or an earlier version trained it
+    kernels: str | None = None
+    step_seconds: tuple[float, ...] = ()  # duration of each step up to the attempt's last checkpoint
+    generation_seconds: tuple[float, ...] = ()  # how much of it went to playing rollouts
+    ended_at: str | None = None  # ISO 8601, UTC; None for an attempt that was cut off
+    wall_time_s: float | None = None  # its duration; None likewise
+    peak_memory_mb: float | None = None  # largest memory of its process; None likewise
+
+    @staticmethod
+    def now(specification: Specification, from_step: int, **stack: str | int | None) -> Launch:
+        """Return an attempt that begins now, on this machine; its number is given when it is kept."""
+        return Launch(
+            attempt=0,
+            launched_at=_now(),
+            from_step=from_step,
+            python=platform.python_version(),
+            platform=f"{platform.system()} {platform.machine()}",
+            code_version=toolkit.__version__,
+            specification_sha256=specification.sha256(),
+            **stack,  # type: ignore[arg-type]
+        )
+
+    def ended(self, begun: float, peak_memory_mb: float) -> Launch:
+        """Return the attempt as it ends at this moment."""
+        seconds = round(monotonic() - begun, 3)
+        return replace(self, ended_at=_now(), wall_time_s=seconds, peak_memory_mb=peak_memory_mb)
+
+
+def peak_memory_mb() -> float:
+    """Return the largest memory that this process has had, in MB."""
+    import resource  # POSIX only, like the lock
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # Bytes on macOS, kilobytes elsewhere.
+    return round(peak / (1e6 if sys.platform == "darwin" else 1e3), 1)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
 
 
 @dataclass(frozen=True)
@@ -182,9 +242,7 @@ class RunFolder:
         """Record an attempt, and what is launched where it is the first; return it with its number."""
         files.make_folder(self.folder)
         if not (self.folder / SPECIFICATION).exists():
-            files.write_durably(
-                self.folder / SPECIFICATION, folders.document_bytes(self.specification.document())
-            )
+            folders.write_document(self.folder / SPECIFICATION, self.specification.document())
         before = [launch.attempt for launch in self.launches()]
         launch = replace(facts, attempt=max(before, default=0) + 1)
         self.record(launch)
@@ -192,9 +250,7 @@ class RunFolder:
 
     def record(self, launch: Launch) -> None:
         """Write an attempt down."""
-        files.write_durably(
-            self.folder / f"attempt-{launch.attempt}.json", folders.document_bytes(asdict(launch))
-        )
+        folders.write_document(self.folder / f"attempt-{launch.attempt}.json", asdict(launch))
 
     def keep(self, contents: Mapping[str, bytes]) -> None:
         """Write files of the run."""
@@ -206,7 +262,7 @@ class RunFolder:
         whole = [SPECIFICATION, *(path.name for path in self.segments), *names]
         digests = {name: files.file_sha256(self.folder / name) for name in sorted(whole)}
         document = {"run_id": self.specification.run_id, "files": digests}
-        files.write_durably(self.folder / COMPLETE, folders.document_bytes(document))
+        folders.write_document(self.folder / COMPLETE, document)
 
     def _set_aside(self, start: int, why: str, say: Callable[[str], None]) -> None:
         """Rename the segments from one on; nothing is deleted."""
@@ -234,16 +290,7 @@ class RunStatus:
 
     def as_dict(self) -> RunStatusDocument:
         """Return how far it has come as it is printed with `--json`."""
-        return {
-            "run_id": self.run_id,
-            "tier": self.tier,
-            "state": self.state,
-            "segments": self.segments,
-            "of": self.of,
-            "attempts": self.attempts,
-            "shortcomings": self.shortcomings,
-            "at_work": self.at_work,
-        }
+        return cast("RunStatusDocument", asdict(self))
 
 
 @dataclass(frozen=True)
@@ -260,21 +307,26 @@ class Workplace:
         """Whether a command is at work on a run at this moment."""
         return files.is_held(self.folder, _lock(run_id))
 
-    @contextmanager
-    def held(self, specifications: Iterable[Specification]) -> Iterator[None]:
-        """Hold runs for one command alone, and clear away what a killed one had not finished writing.
-
-        Commands on other runs of the same folder may be at work at the same time, on other machines too where
-        the file system is shared and has locks.
-        """
+    def held(self, specifications: Iterable[Specification]) -> AbstractContextManager[None]:
+        """Hold runs for one command alone; others may be at work on other runs, on other machines too."""
         names = sorted(specification.run_id for specification in specifications)
         locks = {_lock(name): f"run {name}" for name in names}
-        with folders.held(self.folder, locks, [self.folder / name for name in names]):
-            yield
+        return folders.held(self.folder, locks, [self.folder / name for name in names])
 
     def statuses(self, specifications: Iterable[Specification]) -> list[RunStatus]:
         """Return the state of each run, by the names of its files: `run` examines them."""
-        return [self._status(self.run(specification)) for specification in specifications]
+        statuses = []
+        for run in map(self.run, specifications):
+            attempts = len(run.launches())
+            lacking = run.shortcomings() if run.is_complete else ()
+            state: RunState = "begun" if attempts else "not begun"
+            if run.is_complete:
+                state = "incomplete" if lacking else "complete"
+            name, tier, of = run.specification.run_id, run.specification.tier, len(run.segments)
+            statuses.append(
+                RunStatus(name, tier, state, run.played, of, attempts, lacking, self.is_held(name))
+            )
+        return statuses
 
     def check_unplayed(self, specifications: Iterable[Specification]) -> None:
         """Refuse to launch complete runs again."""
@@ -302,17 +354,6 @@ class Workplace:
                 remedy="`toolkit study status` says everything; --with-incomplete writes registers anyway",
             )
         return lacking
-
-    def _status(self, run: RunFolder) -> RunStatus:
-        attempts = len(run.launches())
-        lacking = run.shortcomings() if run.is_complete else ()
-        state: RunState = "begun" if attempts else "not begun"
-        if run.is_complete:
-            state = "incomplete" if lacking else "complete"
-        name, tier = run.specification.run_id, run.specification.tier
-        return RunStatus(
-            name, tier, state, run.played, len(run.segments), attempts, lacking, self.is_held(name)
-        )
 
 
 def _lock(run_id: str) -> str:

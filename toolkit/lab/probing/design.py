@@ -126,10 +126,7 @@ def _sizes_differ(per_step: Collection[int], registration: Registration) -> Inco
 
 
 def is_measured_by(design: Design, study: Study) -> bool:
-    """Whether what a study holds of a probe says that the registered design measured it, all of it.
-
-    That its rows are what this design gives, `toolkit probe run --check` and `toolkit registers audit` show.
-    """
+    """Whether what a study holds of a probe says that the registered design measured it, all of it."""
     if not any(study.has(name) for name in TABLES_OF_PROBE):
         return True
     if not (study.has(CHECKPOINTS) and study.has(SECTION)):
@@ -142,10 +139,7 @@ def is_measured_by(design: Design, study: Study) -> bool:
 
 
 def _check_probed(runs: Sequence[Specification], steps: Sequence[int], registration: Registration) -> None:
-    """Check that runs have the steps that are probed, and that one untrained policy stands for all.
-
-    What vLLM samples has one weight a rollout, and so has to be corrected by whole rollouts.
-    """
+    """Check that runs have the steps that are probed, and that one untrained policy stands for all."""
     from toolkit.specification import LanguageModelSpecification
 
     for run in runs:

@@ -4,6 +4,7 @@ Groups that differ in noise, group size or surface tokens are played once each, 
 does, and every cell that they serve is predicted from them.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -39,6 +40,11 @@ class DriftJob:
     stop: int
 
     @property
+    def kind(self) -> tuple[str, int, int]:
+        """What its groups have in common with those of other jobs."""
+        return self.regime, self.group_size, self.surface_tokens
+
+    @property
     def subject(self) -> str:
         """What the job is about."""
         return f"{self.regime}, G = {self.group_size}, V = {self.surface_tokens}"
@@ -67,10 +73,10 @@ def predicted_drift(
     kinds = list(dict.fromkeys(cell.played for cell in cells))
     jobs = [job for kind in kinds for job in _jobs(kind, groups, seed, parameters)]
     parts: dict[tuple[str, int, int], dict[int, dict[Design, Groups]]] = {kind: {} for kind in kinds}
-    waiting = {kind: sum(_kind(job) == kind for job in jobs) for kind in kinds}
+    waiting = Counter(job.kind for job in jobs)
     found: dict[Cell, Prediction] = {}
     for done, (job, answer) in enumerate(executor.each_done(jobs, perform), 1):
-        kind = _kind(job)
+        kind = job.kind
         parts[kind][job.start] = answer
         executor.watch(done, len(jobs), job.subject)
         if len(parts[kind]) == waiting[kind]:
@@ -103,10 +109,6 @@ def played_evidence(
         direction=both.gradients if is_scaled else None,
         common_mean=not is_scaled,
     )
-
-
-def _kind(job: DriftJob) -> tuple[str, int, int]:
-    return job.regime, job.group_size, job.surface_tokens
 
 
 def _jobs(

@@ -1,22 +1,39 @@
-"""Figures of a probe, derived from its evidence: of the checkpoints and the tables that somebody reads.
+"""Figures of a probe: derived from its evidence, or from summaries where the evidence was not published.
 
-Only the evidence of these checkpoints' trajectories is read, and no run is specified for it: the design says
-all that figures need. Groups are those that the design draws, whatever index lists are stored.
+Only the evidence of the checkpoints that somebody reads is read, and no run is specified for it: the design
+says all that figures need. Groups are those that the design draws, whatever index lists are stored. Of
+published summaries L/R follows task by task; shares and norms from the pooled traces. A ratio of traces needs
+the products of different tasks' gradients to be resampled, which nobody published: it stands without an
+interval.
 """
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toolkit.decisions.measure import Tables
 from toolkit.errors import IncompleteError
+from toolkit.estimators import debiased_between_share, noise_within_share
 from toolkit.lab.play.rows import table_of_run
-from toolkit.lab.probe.design import DERIVED, EVIDENCE, Design, Listed, index_rows, read_groups
+from toolkit.lab.probe import figures as rows_of
+from toolkit.lab.probe import moments
+from toolkit.lab.probe.design import (
+    ALL,
+    DERIVED,
+    DESIGNS,
+    EVIDENCE,
+    OUTCOME,
+    Design,
+    Listed,
+    index_rows,
+    read_groups,
+)
 from toolkit.lab.probe.evidence import GramEvidence, Place, read_evidence
 from toolkit.lab.probe.figures import estimate, figure_rows
 from toolkit.registers.arrow import Row
@@ -53,57 +70,51 @@ def each_place(
     places: Collection[Place],
     of_place: Callable[[Place, Mapping[str, GramEvidence]], A],
 ) -> Iterator[tuple[Place, A]]:
-    """Yield what something makes of the evidence of each checkpoint, trajectory by trajectory.
-
-    Trajectories are read and computed on as many threads as there are processors: what takes time in them
-    is numpy's, which leaves the interpreter to the others.
-    """
+    """Yield what something makes of the evidence of each checkpoint: trajectory by trajectory, on threads."""
     check_evidence(study)
     by_trajectory: dict[str, list[Place]] = {}
     for place in places:
         by_trajectory.setdefault(place.trajectory, []).append(place)
 
     def of_trajectory(trajectory: str) -> list[tuple[Place, A]]:
-        evidence = _evidence_of(study, design, by_trajectory[trajectory])
-        return [(place, of_place(place, found)) for place, found in evidence]
+        found, places = _rows_by_place(table_of_run(study, EVIDENCE, trajectory)), by_trajectory[trajectory]
+        if absent := next((place for place in places if place not in found), None):
+            raise IncompleteError(
+                "a checkpoint has no evidence",
+                expected=absent,
+                where=study.folder / EVIDENCE,
+                remedy="measure again: toolkit probe run",
+            )
+        return [(place, of_place(place, _by_noise(found[place], design))) for place in places]
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         for answers in threads.map(of_trajectory, by_trajectory):
             yield from answers
 
 
-def _evidence_of(
-    study: Study, design: Design, places: Sequence[Place]
-) -> Iterator[tuple[Place, dict[str, GramEvidence]]]:
-    """Yield the evidence of places of one trajectory, by noise."""
-    trajectory = places[0].trajectory
-    table = table_of_run(study, EVIDENCE, trajectory)
-    by_place = _rows_by_place(table)
-    for place in places:
-        if place not in by_place:
-            raise IncompleteError(
-                "a checkpoint has no evidence",
-                expected=place,
-                where=study.folder / EVIDENCE,
-                remedy="measure again: toolkit probe run",
-            )
-        rows = by_place[place]
-        yield (
-            place,
-            {
-                rollouts.noise: read_evidence([r for r in rows if r["noise"] == rollouts.noise], rollouts)
-                for rollouts in design.sets
-            },
-        )
+def _by_noise(rows: Sequence[Row], design: Design) -> dict[str, GramEvidence]:
+    return {
+        rollouts.noise: read_evidence([row for row in rows if row["noise"] == rollouts.noise], rollouts)
+        for rollouts in design.sets
+    }
 
 
 def _rows_by_place(table: Any) -> dict[Place, list[Row]]:
     """Return the rows of evidence, a `pyarrow.Table`, by place, their lists as arrays."""
     columns = {name: _values(table[name].combine_chunks()) for name in table.column_names}
+    return by_place(dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
+
+
+def place_of(row: Mapping[str, Any]) -> Place:
+    """Return the checkpoint that a row is of, in the coordinates in which it was scored."""
+    return Place(row["trajectory"], row["step"], row["scored"])
+
+
+def by_place(rows: Iterable[Row]) -> dict[Place, list[Row]]:
+    """Return rows by their checkpoint."""
     places: dict[Place, list[Row]] = {}
-    for values in zip(*columns.values(), strict=True):
-        row = dict(zip(columns, values, strict=True))
-        places.setdefault(Place(row["trajectory"], row["step"], row["scored"]), []).append(row)
+    for row in rows:
+        places.setdefault(place_of(row), []).append(row)
     return places
 
 
@@ -114,17 +125,11 @@ def _values(column: Any) -> list[Any]:
     if not pa.types.is_list(column.type):
         values: list[Any] = column.to_pylist()
         return values
-    numbers, ends = _array(column.values), column.offsets.to_pylist()
-    return [numbers[start:end] for start, end in pairwise(ends)]
-
-
-def _array(values: Any) -> NDArray[Any]:
-    """Return numbers as an array, by ways that do not import pandas where it is installed."""
-    import pyarrow as pa
-
-    if values.null_count or pa.types.is_boolean(values.type):
-        return np.array(values.to_pylist(), dtype=float)
-    return np.from_dlpack(values)
+    numbers, ends = column.values, column.offsets.to_pylist()
+    # By ways that do not import pandas where it is installed.
+    is_plain = not (numbers.null_count or pa.types.is_boolean(numbers.type))
+    array = np.from_dlpack(numbers) if is_plain else np.array(numbers.to_pylist(), dtype=float)
+    return [array[start:end] for start, end in pairwise(ends)]
 
 
 def check_evidence(study: Study) -> None:
@@ -136,3 +141,97 @@ def check_evidence(study: Study) -> None:
             where=study.folder,
             remedy="ask a study that ships its evidence: --study embedded",
         )
+
+
+CLEAN = "probe_clean_tasks"
+SIZED = ("probe_diagnostic_tasks", "runs", "probe_checkpoints")
+LEVEL = 0.95
+RESAMPLES = 10_000
+RNG_SEED = 13
+
+
+class ProbeSize(NamedTuple):
+    """How much was scored for transition noise at every checkpoint: tasks T, and paired groups a task N."""
+
+    tasks: int
+    groups: int
+
+    @property
+    def all_groups(self) -> int:
+        """Paired groups over all tasks."""
+        return self.tasks * self.groups
+
+
+def published_figures(study: Study) -> list[Row]:
+    """Return what a study's summaries allow, as rows of `probe_intervals`."""
+    rows: list[Row] = []
+    clean = by_place(study.rows(CLEAN) if study.has(CLEAN) else ())
+    size = probe_size(study)
+    for row in study.rows("probe"):
+        at = place_of(row)
+        tasks = clean.get(at, [])
+        figures = list(_plain(row, size, len(tasks)))
+        if (row["noise"], row["estimator"]) == (OUTCOME, moments.MC) and len(tasks) > 1:
+            figures += _condition(tasks)
+        scored_tasks = size.tasks if size else None
+        number = (len(tasks) or None) if row["noise"] == OUTCOME else scored_tasks
+        common = {"noise": row["noise"], "estimator": row["estimator"], "tasks": number, "level": LEVEL}
+        rows += [at._asdict() | common | figure for figure in figures]
+    return rows
+
+
+def probe_size(study: Tables) -> ProbeSize | None:
+    """Return the sizes that all checkpoints share; None where they differ, or are less than two."""
+    if not all(study.has(table) for table in SIZED):
+        return None
+    diagnosed, runs, checkpoints = map(study.rows, SIZED)
+    tasks = Counter((row["trajectory"], row["step"]) for row in diagnosed if row["scored"] == ALL)
+    group_sizes = {row["group_size"] for row in runs}
+    rollouts = {row["diagnostic_rollouts"] for row in checkpoints}
+    if 0 in group_sizes or not len(set(tasks.values())) == len(group_sizes) == len(rollouts) == 1:
+        return None
+    size = next(iter(tasks.values()))
+    groups, rest = divmod(rollouts.pop(), size * group_sizes.pop())
+    return None if rest or min(size, groups) < 2 else ProbeSize(size, groups)  # noqa: PLR2004 - a variance needs two
+
+
+def _condition(tasks: list[Row]) -> list[Row]:
+    left, right = (np.array([row[f"condition_{side}"] for row in tasks]) for side in ("left", "right"))
+    how = rows_of.Resampling(LEVEL, RESAMPLES, RNG_SEED, 1)
+    return rows_of.resampled_rows(
+        lambda counts: {rows_of.CONDITION: (counts @ left) / (counts @ right)}, len(tasks), how
+    )
+
+
+def _plain(row: Mapping[str, Any], size: ProbeSize | None, clean: int) -> Iterator[Row]:
+    ratios = {
+        rows_of.RATIO: ("trace_paired", "trace_independent"),
+        rows_of.WITHIN_RATIO: ("trace_within_paired", "trace_within_independent"),
+        rows_of.STRATIFIED_RATIO: ("trace_paired", "trace_stratified"),
+    }
+    for name, (numerator, denominator) in ratios.items():
+        if row[numerator] is not None and row[denominator]:
+            yield _figure(name, row[numerator] / row[denominator])
+    for design in DESIGNS[row["noise"]]:
+        trace, within, between = (
+            row[f"{part}_{design}"] for part in ("trace", "trace_within", "trace_between")
+        )
+        if not trace or within is None:
+            continue
+        beside = {}
+        if row["noise"] != OUTCOME and size is not None and within > 0:
+            share = debiased_between_share(within, between, size.tasks, size.groups)
+            pure = noise_within_share(size.tasks, size.groups)
+            beside = {"pure_noise": pure, "debiased": 1 - share}
+        yield _figure(f"{rows_of.SHARE}_{design}", within / trace) | beside
+        tasks = clean if row["noise"] == OUTCOME else size and size.tasks
+        if tasks and between is not None:
+            yield rows_of.floor_row(design, row[f"mean_norm_{design}"] ** 2, between, tasks)
+
+
+def _figure(name: str, value: float) -> Row:
+    return {
+        "figure": name,
+        "value": value,
+        **dict.fromkeys((*rows_of.RESAMPLED, "pure_noise", "debiased")),
+    }

@@ -14,9 +14,9 @@ from toolkit.lab.probe.checkpoint import ScoredPolicy, checkpoint_row
 from toolkit.lab.probe.design import ALL, DERIVED, DRIFT, EVIDENCE, index_rows, read_groups
 from toolkit.lab.probe.evidence import GramEvidence, Place
 from toolkit.lab.probe.figures import check_identities, estimate, figure_rows, tied
-from toolkit.lab.probing import probed, probed_model, published, run
+from toolkit.lab.probing import run
 from toolkit.lab.probing.design import CHECKPOINTS, RegisteredProbe
-from toolkit.lab.probing.figures import check_evidence, each_place
+from toolkit.lab.probing.figures import by_place, check_evidence, each_place, place_of, published_figures
 from toolkit.registers import arrow
 from toolkit.registers.arrow import Row
 from toolkit.registers.row_tables import BASE
@@ -61,9 +61,9 @@ def report(study: Study, trajectory: str = "*", scored: str | None = None) -> Re
             found=f"{trajectory} ({scored or 'any'})",
         )
     has_evidence = study.has(FIGURES)
-    figures = study.rows(FIGURES) if has_evidence else published.published_figures(study)
+    figures = study.rows(FIGURES) if has_evidence else published_figures(study)
     drifts = study.rows(DRIFT) if study.has(DRIFT) else []
-    tables = (_by_place(figures), _by_place(study.rows(SUMMARY)), _by_place(drifts))
+    tables = (by_place(figures), by_place(study.rows(SUMMARY)), by_place(drifts))
     return Report(tuple(meant), *tables, has_evidence)
 
 
@@ -83,10 +83,10 @@ def recompute(
         for job in run.registered_jobs(study, probe)
         for row in job.checkpoints
     }
-    stored = {name: _by_place(study.rows(name)) for name in (*DERIVED, CHECKPOINTS)}
+    stored = {name: by_place(study.rows(name)) for name in (*DERIVED, CHECKPOINTS)}
     expected = {Place(*at, scored) for at in jobs for scored in design.scored}  # 1
     measured = {
-        name: _by_place(arrow.to_rows(study.columns(name, Place._fields)))
+        name: by_place(arrow.to_rows(study.columns(name, Place._fields)))
         for name in (EVIDENCE, DRIFT)
         if study.has(name)
     }
@@ -104,7 +104,7 @@ def recompute(
     compare("probe_indices", index_rows(design), indices)
     compared, worst = len(indices), 0.0
     groups = read_groups(indices, design.transition)
-    rows_of = {Place(row["trajectory"], row["step"], row["scored"]): row for row in meant}
+    rows_of = {place_of(row): row for row in meant}
 
     def of_place(
         place: Place, evidence: Mapping[str, GramEvidence]
@@ -124,18 +124,11 @@ def recompute(
     return compared, worst
 
 
-def _policy(job: probed.ProbeJob, checkpoint: arrow.Row, stored: Row) -> ScoredPolicy:
+def _policy(job: run.ProbeJob, checkpoint: arrow.Row, stored: Row) -> ScoredPolicy:
     if isinstance(job.run, LanguageModelSpecification):
-        return probed_model.scored_model(checkpoint, job.run.run_id, stored)
-    return probed.scored_policy(job, checkpoint, stored["scored"])
+        return run.scored_model(checkpoint, job.run.run_id, stored)
+    return run.scored_policy(job, checkpoint, stored["scored"])
 
 
 def _order(row: Row) -> tuple[bool, bool, str, int]:
     return (row["scored"] != ALL, row["trajectory"] != BASE, row["trajectory"], row["step"])
-
-
-def _by_place(rows: list[arrow.Row]) -> dict[Place, list[arrow.Row]]:
-    places: dict[Place, list[arrow.Row]] = {}
-    for row in rows:
-        places.setdefault(Place(row["trajectory"], row["step"], row["scored"]), []).append(row)
-    return places

@@ -5,37 +5,355 @@
    written down as soon as it was probed.
 3. The tables of all of them join the study's other registers, which are sealed anew; or they are compared
    with what is registered.
+
+A trajectory leaves two files, its evidence as Parquet, all else as JSON:
+
+c2-paired-s0.parquet     rows of `probe_gram`, as they go into the register
+c2-paired-s0.json        written last: what was probed, the SHA-256 of the evidence, the derived rows
+
+The rollouts of a language model are sampled, and scored in its adapter's coordinates:
+
+a. The base model is found by the name that the recipe gives it, and has to be the registered one.
+b. Checkpoint by checkpoint, the adapter takes the place of the one before, and is compared with its row.
+c. The rollouts of both sets are sampled by the engine that the recipe names, and scored by transformers.
+   Where both are one, importance weights are 1. vLLM gets the policy from TRL, as in training, and is
+   compared with it; importance weights are the ratios that the recipe's loss asks for.
+d. All checkpoints have the same coordinates.
+
+On a processor the whole of it takes one thread, and blocks and batches have fixed sizes: what comes out does
+not depend on how many processes are at work. Its last digits are those of the machine and its libraries.
 """
 
+import hashlib
 import io
+import json
+import struct
 import tempfile
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import toolkit
+from toolkit import errors, seeds
+from toolkit.canonical import canonical
 from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
-from toolkit.files import LARGEST_ROWS, read_bytes, write_durably
+from toolkit.files import LARGEST_ROWS, read_bytes, sealed, unsealed, write_durably
 from toolkit.lab.executors.executor import HERE, Executor
 from toolkit.lab.executors.folder import go_on, held
 from toolkit.lab.play import assemble
-from toolkit.lab.play.rows import rows_of_run, with_adapter
+from toolkit.lab.play.rows import fingerprint, read_adapter, rows_of_run, with_adapter
+from toolkit.lab.play.segments import make_tasks
+from toolkit.lab.play.training_jobs import check_model
 from toolkit.lab.play.workplace import Workplace
-from toolkit.lab.probe import language_model
-from toolkit.lab.probe.design import DRIFT, EVIDENCE, Design, index_rows
-from toolkit.lab.probing import probed
+from toolkit.lab.policies.language_model.chat import Chat
+from toolkit.lab.policies.language_model.loading import load_chat, loading, model_path
+from toolkit.lab.policies.language_model.vllm_engine import (
+    VllmEngine,
+    check_agreement,
+    check_installed,
+    opened_by_trainer,
+    taking_up,
+)
+from toolkit.lab.policies.loglinear import Policy, layout
+from toolkit.lab.probe import checkpoint, figures, language_model, lora
+from toolkit.lab.probe.design import ALL, DRIFT, EVIDENCE, Design, Listed, index_rows, read_groups
+from toolkit.lab.probe.evidence import GramEvidence, Place
 from toolkit.lab.probing.design import CHECKPOINTS, INDICES, TABULATED, RegisteredProbe
-from toolkit.lab.training.devices import KEPT
+from toolkit.lab.training.checkpoint import read_checkpoint
+from toolkit.lab.training.devices import KEPT, connected_processes
+from toolkit.lab.training.language_model.session import load_base, restore_base
+from toolkit.lab.training.recipe import Recipe, engine_options, lora_arguments, read_recipe, recipe_of
 from toolkit.prereg.registration import Registration
 from toolkit.registers import arrow, manifest, row_tables, schema, writer
+from toolkit.registers.arrow import Row, parquet_bytes, to_arrow
 from toolkit.registers.row_tables import BASE, TABLES_OF_PROBE
+from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 from toolkit.registers.study import Study
 from toolkit.specification import LanguageModelSpecification, Specification
 
+BATCH = 8
+"""Transcripts that share a pass when they are scored."""
 FOLDER = "probe"
 LOCK = ".lock"
 ADAPTERS = "adapters"
+
+
+@dataclass(frozen=True)
+class ProbeJob:
+    """Probe the checkpoints of a trajectory; a language model's base is found where this is done."""
+
+    design: Design  # the probe
+    trajectory: str  # the run, or `base`
+    run: Specification  # the run whose checkpoints they are
+    checkpoints: tuple[Any, ...] = field(repr=False)  # their rows of `checkpoints`, or of `adapters`, by step
+    pools: tuple[tuple[str, str], ...]  # pool → SHA-256 of the tasks that are played
+
+    @property
+    def subject(self) -> str:
+        """What the job is about."""
+        return self.trajectory
+
+    def __str__(self) -> str:
+        return f"{self.subject}, its probe"
+
+
+@dataclass
+class Trajectory:
+    """What is probed of a trajectory, checkpoint by checkpoint."""
+
+    job: ProbeJob  # what is asked for
+    groups: Listed = field(init=False)
+    _gram: list[Row] = field(default_factory=list)
+    _rows: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in TABULATED})
+    _worst: float = 0.0
+
+    def __post_init__(self) -> None:
+        make_tasks(self.job.pools)
+        self.groups = read_groups(index_rows(self.job.design), self.job.design.transition)
+
+    @property
+    def sampling(self) -> int:
+        """Sampling seed of its rollouts."""
+        return trajectory_sampling(self.job.design, self.job.trajectory)
+
+    def add(self, at: Place, evidence: Mapping[str, GramEvidence], policy: checkpoint.ScoredPolicy) -> None:
+        """Add one checkpoint and what was scored."""
+        design = self.job.design
+        estimated = figures.estimate(evidence, design, self.groups)
+        tied = figures.tied(estimated, design)
+        self._worst = max(self._worst, figures.check_identities(tied, str(at)))
+        self._gram += checkpoint.evidence_rows(at, evidence, design)
+        self._rows[CHECKPOINTS].append(checkpoint.checkpoint_row(at, evidence, design, policy))
+        for name, rows in figures.figure_rows(at, estimated, design).items():
+            self._rows[name] += rows
+        self._rows[DRIFT] += [at._asdict() | row for each in evidence.values() for row in each.drifts]
+
+    def files(self) -> dict[str, bytes]:
+        """Return its two files."""
+        name = self.job.trajectory
+        arrow = to_arrow(TABLES[EVIDENCE], self._gram)
+        content = parquet_bytes(EVIDENCE, arrow)
+        document = {
+            **header(self.job),
+            "evidence_sha256": hashlib.sha256(content).hexdigest(),
+            "largest_residual": self._worst,
+            "rows": {EVIDENCE: arrow.num_rows},
+            "tables": self._rows,
+        }
+        return {f"{name}.parquet": content, f"{name}.json": sealed(canonical(document).encode())}
+
+
+def probe_trajectory(job: ProbeJob) -> dict[str, bytes]:
+    """Probe every checkpoint of a trajectory and return its two files."""
+    trajectory = Trajectory(job)
+    for row in job.checkpoints:
+        weights = read_checkpoint(row, row["run_id"], layout(job.run.surface_tokens).size)
+        policy = Policy(weights.parameters, job.run.surface_tokens)
+        at = (job.trajectory, row["step"])
+        measured = checkpoint.measure(policy, at, trajectory.sampling, job.design, trajectory.groups)
+        for scored, evidence in measured.items():
+            trajectory.add(Place(*at, scored), evidence, scored_policy(job, row, scored))
+    return trajectory.files()
+
+
+def header(job: ProbeJob) -> dict[str, Any]:
+    """Return what decides the files of a trajectory."""
+    of_model = {}
+    if isinstance(job.run, LanguageModelSpecification):
+        of_model = {"model_commit": job.run.model_commit, "recipe_sha256": recipe_of(job.run).sha256()}
+    return {
+        **of_model,
+        "trajectory": job.trajectory,
+        "design_sha256": job.design.sha256(),
+        "checkpoints": [[row["step"], row["sha256"]] for row in job.checkpoints],
+        "pools": dict(job.pools),
+        "code_version": toolkit.__version__,
+        "schema_version": SCHEMA_VERSION,
+    }
+
+
+def read_probed(folder: Path, job: ProbeJob) -> tuple[dict[str, Any], bytes] | None:
+    """Return a trajectory's figures and evidence; None where they are not whole, or of another job."""
+    try:
+        text = unsealed(read_bytes(folder / f"{job.trajectory}.json", LARGEST_ROWS))
+        content = read_bytes(folder / f"{job.trajectory}.parquet", LARGEST_ROWS)
+    except errors.ToolkitError:
+        return None
+    if text is None:
+        return None
+    document: dict[str, Any] = json.loads(text)
+    wanted = header(job)
+    if {name: document.get(name) for name in wanted} != wanted:
+        return None
+    is_whole = hashlib.sha256(content).hexdigest() == document["evidence_sha256"]
+    return (document, content) if is_whole else None
+
+
+def trajectory_sampling(design: Design, trajectory: str) -> int:
+    """Return the sampling seed of a trajectory's probe."""
+    return seeds.sampling_seed(design.root, trajectory, 0)
+
+
+def scored_policy(job: ProbeJob, row: Row, scored: str) -> checkpoint.ScoredPolicy:
+    """Return what was scored of a checkpoint, by its row of `checkpoints`."""
+    whole = layout(job.run.surface_tokens)
+    names = checkpoint.coordinate_names(whole, scored)
+    parameters = row["parameters"][: whole.size if scored == ALL else len(whole.actions)]
+    return checkpoint.ScoredPolicy(
+        row["sha256"],
+        hashlib.sha256(struct.pack(f"<{len(parameters)}d", *parameters)).hexdigest(),
+        hashlib.sha256("\n".join(names).encode()).hexdigest(),
+        len(names),
+    )
+
+
+def probe_model_trajectory(job: ProbeJob, run: LanguageModelSpecification) -> dict[str, bytes]:
+    """Probe every checkpoint of a trajectory and return its two files."""
+    trajectory = Trajectory(job)
+    outcome, transition = job.design.sets
+    names: str | None = None
+    check_model(run, recipe_of(run).model)  # a
+    speaker = _opened(run)
+    with _as_in_training(), tempfile.TemporaryDirectory() as scratch:
+        for row in job.checkpoints:
+            raw = read_adapter(row, run.run_id)
+            put_adapter(speaker.model, raw, f"{run.run_id} at step {row['step']}")  # b
+            if speaker.sampler is not None:
+                speaker.sampler.synchronize()
+            scorer = lora.Scorer(speaker.model, speaker.temperature)
+            evidence = language_model.probe_language_model(  # c
+                scorer,
+                job.design,
+                language_model.record_tasks(speaker, outcome, trajectory.sampling, row["step"]),
+                language_model.record_tasks(speaker, transition, trajectory.sampling, row["step"]),
+                trajectory.groups,
+                folder=Path(scratch),
+                batch=BATCH,
+                names_sha256=names,  # d
+            )
+            names, size = scorer.coordinates.names_sha256, scorer.coordinates.size
+            policy = checkpoint.ScoredPolicy(row["sha256"], fingerprint(raw), names, size)
+            trajectory.add(Place(job.trajectory, row["step"], ALL), evidence, policy)
+    return trajectory.files()
+
+
+def scored_model(row: Row, run_id: str, stored: Row) -> checkpoint.ScoredPolicy:
+    """Return what was scored of a checkpoint of `adapters`, as far as that can be said without the model."""
+    if row["adapter"] is None:
+        numbers = stored["adapter_fingerprint"]
+    else:
+        numbers = fingerprint(read_adapter(row, run_id))
+    return checkpoint.ScoredPolicy(
+        row["sha256"], numbers, stored["coordinate_names_sha256"], stored["coordinates"]
+    )
+
+
+def put_adapter(model: Any, raw: bytes, where: str) -> None:
+    """Give a model's adapter the values of another one, and check that it has them."""
+    import torch
+    from peft import get_peft_model_state_dict, set_peft_model_state_dict
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    try:
+        wanted = load(raw)
+    except SafetensorError as error:
+        raise DamagedError("the adapter is no safetensors file", found=error, where=where) from None
+    own = {name: tuple(tensor.shape) for name, tensor in get_peft_model_state_dict(model).items()}
+    given = {name: tuple(tensor.shape) for name, tensor in wanted.items()}
+    if own != given:
+        first = min(name for name in {*own, *given} if own.get(name) != given.get(name))
+        raise DamagedError(
+            "the adapter is not one of this model and recipe",
+            expected=f"{first} {_said(own, first)}",
+            found=f"{first} {_said(given, first)}",
+            where=where,
+            remedy="probe the study's own adapters; the recipe's [lora] and the model decide their shapes",
+        )
+    set_peft_model_state_dict(model, wanted)
+    for name, tensor in get_peft_model_state_dict(model).items():
+        if not torch.equal(tensor.cpu(), wanted[name].to(tensor.dtype)):
+            raise DamagedError("the adapter was not taken over", found=name, where=where)
+
+
+def _said(shapes: Mapping[str, tuple[int, ...]], name: str) -> str:
+    return " × ".join(map(str, shapes[name])) if name in shapes else "missing"
+
+
+def _opened(run: LanguageModelSpecification) -> language_model.Speaker:
+    model, recipe = recipe_of(run).model, canonical(recipe_of(run).document())
+    return _speaker(model_path(model), run.model_commit, recipe)
+
+
+@lru_cache(maxsize=1)
+def _speaker(model: str, commit: str, document: str) -> language_model.Speaker:  # noqa: ARG001 - another commit, another model
+    """Return a base model with a fresh adapter, loaded once a process."""
+    recipe = read_recipe(json.loads(document), model)
+    chat = load_chat(model, recipe.revision or None, (("enable_thinking", recipe.engine.thinking),))
+    with loading(model):
+        import torch
+        from peft import LoraConfig, get_peft_model
+
+        has_gpu = torch.cuda.is_available()
+        base = load_base(model, recipe, cpu=not has_gpu)
+        adapted: Any = get_peft_model(base, LoraConfig(**lora_arguments(recipe, base)))
+        adapted = adapted.to("cuda" if has_gpu else "cpu").eval()
+    sampling = recipe.sampling
+    return language_model.Speaker(
+        adapted,
+        chat,
+        sampling.temperature,
+        sampling.max_completion_tokens,
+        sampling.max_turns,
+        open_sampler(adapted, chat, recipe, model) if recipe.engine.kind == "vllm" else None,
+    )
+
+
+def open_sampler(adapted: Any, chat: Chat, recipe: Recipe, model: str) -> language_model.Sampler:
+    """Return vLLM, opened beside a model as the trainer opens it."""
+    check_installed("trl")
+    with opened_by_trainer(model, recipe.revision or None, engine_options(recipe)), taking_up(model):
+        from accelerate import Accelerator
+        from trl.generation.vllm_generation import VLLMGeneration
+
+        cpu = adapted.device.type == "cpu"
+        connected_processes(cpu=cpu)
+        generation = VLLMGeneration(
+            model=adapted,
+            accelerator=Accelerator(cpu=cpu),
+            processing_class=chat.tokenizer,
+            gpu_memory_utilization=recipe.engine.gpu_memory,
+            max_model_length=recipe.sampling.context,
+            max_num_seqs=language_model.SIDE_BY_SIDE,
+        )
+    restore_base(adapted)
+
+    def synchronize() -> None:
+        generation.sync_weights()
+        check_agreement(generation.llm, chat, adapted)
+
+    sampling, correction = recipe.sampling, recipe.loss.importance_sampling
+    engine = VllmEngine(
+        generation.llm, chat, temperature=sampling.temperature, max_tokens=sampling.max_completion_tokens
+    )
+    return language_model.Sampler(engine, synchronize, correction.level, correction.max)
+
+
+@contextmanager
+def _as_in_training() -> Iterator[None]:
+    """Have torch compute as in training, with one thread: how many share a sum decides its last digits."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @dataclass(frozen=True)
@@ -97,14 +415,14 @@ def probe_jobs(
     specifications: Sequence[Specification],
     checkpoints: Mapping[str, Sequence[arrow.Row]],
     steps: Collection[int] = (),
-) -> tuple[probed.ProbeJob, ...]:
+) -> tuple[ProbeJob, ...]:
     """Return a job a trajectory: the untrained policy, then run by run.
 
     Language models of one seed start from one adapter, and those of another seed from another. An untrained
     adapter changes nothing of what its model says, but decides the coordinates in which it is scored: the
     untrained policy is probed with the adapter of the first run.
     """
-    jobs: list[probed.ProbeJob] = []
+    jobs: list[ProbeJob] = []
     started: dict[int | None, arrow.Row] = {}
     for run in sorted(specifications, key=lambda run: run.run_id):
         rows = sorted(checkpoints.get(run.run_id, ()), key=lambda row: int(row["step"]))
@@ -128,28 +446,26 @@ def probe_jobs(
             )
         pools = tuple(sorted((name, run.pools[name]) for name in {played.pool for played in design.sets}))
         if not jobs:
-            jobs.append(probed.ProbeJob(design, BASE, run, (base,), pools))
+            jobs.append(ProbeJob(design, BASE, run, (base,), pools))
         chosen = tuple(row for row in rows[1:] if not steps or row["step"] in steps)
-        jobs.append(probed.ProbeJob(design, run.run_id, run, chosen, pools))
+        jobs.append(ProbeJob(design, run.run_id, run, chosen, pools))
     return tuple(jobs)
 
 
-def perform(job: probed.ProbeJob) -> dict[str, bytes]:
+def perform(job: ProbeJob) -> dict[str, bytes]:
     """Probe a trajectory and return its two files. Nothing is read or written: another machine may do it."""
     if isinstance(job.run, LanguageModelSpecification):
-        from toolkit.lab.probing.probed_model import probe_model_trajectory
-
         return probe_model_trajectory(job, job.run)
-    return probed.probe_trajectory(job)
+    return probe_trajectory(job)
 
 
-def probe_all(folder: Path, jobs: Sequence[probed.ProbeJob], executor: Executor = HERE) -> MeasuredProbe:
+def probe_all(folder: Path, jobs: Sequence[ProbeJob], executor: Executor = HERE) -> MeasuredProbe:
     """Probe trajectories, those left over first; what was stopped goes on with the same call (step 2)."""
 
-    def keep(job: probed.ProbeJob, contents: Mapping[str, bytes]) -> tuple[dict[str, Any], bytes]:
+    def keep(job: ProbeJob, contents: Mapping[str, bytes]) -> tuple[dict[str, Any], bytes]:
         for file, content in contents.items():
             write_durably(folder / file, content)
-        kept = probed.read_probed(folder, job)
+        kept = read_probed(folder, job)
         if kept is None:
             raise DamagedError("what was probed cannot be read back", where=folder / job.trajectory)
         return kept
@@ -160,7 +476,7 @@ def probe_all(folder: Path, jobs: Sequence[probed.ProbeJob], executor: Executor 
             executor.on_gpus(KEPT) if has_model else executor,
             jobs,
             perform,
-            kept=lambda job: probed.read_probed(folder, job),
+            kept=lambda job: read_probed(folder, job),
             keep=keep,
             size=lambda job: len(job.checkpoints),
         )
@@ -196,7 +512,7 @@ def measure_study(
         return probe_all(Path(scratch), jobs, executor)
 
 
-def registered_jobs(study: Study, probe: RegisteredProbe) -> tuple[probed.ProbeJob, ...]:
+def registered_jobs(study: Study, probe: RegisteredProbe) -> tuple[ProbeJob, ...]:
     """Return the jobs of a study's registered probe, on the checkpoints of its registers; as `probe_jobs`."""
     checkpoints = {run.run_id: rows_of_run(study, run.checkpoint_table, run.run_id) for run in probe.runs}
     return probe_jobs(probe.design, probe.runs, checkpoints, probe.steps)

@@ -8,9 +8,11 @@ registered one. Of what follows from such rows as many are drawn, and derived ag
 first difference.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache, partial
+from itertools import accumulate
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -22,8 +24,8 @@ from toolkit.lab.policies.loglinear import Policy, layout
 from toolkit.lab.probe import design, evidence
 from toolkit.lab.probe.checkpoint import coordinate_blocks, play_and_score
 from toolkit.lab.probe.evidence import Scored
-from toolkit.lab.probing import probed
 from toolkit.lab.probing.design import RegisteredProbe
+from toolkit.lab.probing.run import trajectory_sampling
 from toolkit.lab.verification import replay
 from toolkit.registers.arrow import Row
 from toolkit.registers.row_tables import BASE
@@ -71,23 +73,16 @@ def audit(
 
 
 def _derive(registers: Registers, sample: int, seed: int) -> dict[str, int]:
-    """Derive random rows again; return how many of each table.
-
-    Whatever follows from the same run, or the same checkpoint of the probe, is derived with a row.
-    """
+    """Derive random rows again; return how many of each table."""
     tables = [name for name in DERIVED if registers.has(name)]
     counts = {}
     for turn, name in enumerate(tables):
         rows = registers.rows(name)
         drawn = _drawn(registers.name, name, seed, len(rows), _share(sample, turn, len(tables)))
-        registers.derive(name, {derived_by(rows[at]) for at in drawn})
+        chosen = (rows[at] for at in drawn)
+        registers.derive(name, {str(r.get("run_id") or f"{r['trajectory']}@{r['step']}") for r in chosen})
         counts[name] = len(drawn)
     return counts
-
-
-def derived_by(row: Row) -> str:
-    """Return what rows are derived by: their run, or their checkpoint as `trajectory@step`."""
-    return str(row.get("run_id") or f"{row['trajectory']}@{row['step']}")
 
 
 def _share(sample: int, turn: int, tables: int) -> int:
@@ -122,7 +117,12 @@ def _checks(
     of_run = [(table, at) for table, at in places if table != PROBED]
     if of_run:
         replayer = replay.Replayer(study, name)
-        _check_specification(replayer, registered)
+        if name not in registered:
+            raise errors.VerificationError(
+                f"{name} is no run of the registered matrix", expected=", ".join(list(registered)[:5])
+            )
+        expected, found = registered[name].document(), replayer.specification.document()
+        replay.same(f"the specification of {name}", expected, found)
         for table, at in of_run:
             yield partial(replayer.check, table), replayer.rows(table)[at]
     if probe is not None and len(of_run) < len(places):
@@ -158,53 +158,26 @@ def is_playable(study: Study) -> bool:
     return study.has(PLAYED_WITH) or any(not keeps_checkpoints(run) for run in runs)
 
 
-def _check_specification(replayer: replay.Replayer, registered: Mapping[str, Specification]) -> None:
-    expected = registered.get(replayer.run_id)
-    if expected is None:
-        raise errors.VerificationError(
-            f"{replayer.run_id} is no run of the registered matrix", expected=", ".join(list(registered)[:5])
-        )
-    replay.same(
-        f"the specification of {replayer.run_id}", expected.document(), replayer.specification.document()
-    )
-
-
 def _draw(
     study: Study, sample: int, seed: int, playable: list[str]
 ) -> tuple[dict[str, list[tuple[str, int]]], int]:
     """Draw rows of every table; return run → (table, position in its file), and how many there are."""
-    files = {table: _files(study, table) for table in playable if study.has(table)}
-    totals = {table: sum(rows for _, rows in sizes) for table, sizes in files.items()}
+    tables = [table for table in playable if study.has(table)]
     chosen: dict[str, list[tuple[str, int]]] = {}
-    for turn, (table, sizes) in enumerate(files.items()):
-        for number in _drawn(study.name, table, seed, totals[table], _share(sample, turn, len(files))):
-            run_id, at = _place(sizes, number)
-            chosen.setdefault(run_id, []).append((table, at))
-    return chosen, sum(totals.values())
-
-
-def _files(study: Study, table: str) -> list[tuple[str, int]]:
-    """Return the run and the number of rows of each of a table's files."""
-    names = study.manifest.tables[table].files
-    return [(PurePosixPath(name).stem, study.manifest.files[name].rows or 0) for name in names]
-
-
-def _place(files: list[tuple[str, int]], number: int) -> tuple[str, int]:
-    """Return the run of a table's row, and the row's position in the run's file."""
-    for run_id, rows in files:
-        if number < rows:
-            return run_id, number
-        number -= rows
-    raise IndexError(number)
+    total = 0
+    for turn, table in enumerate(tables):
+        files = study.manifest.tables[table].files
+        ends = list(accumulate(study.manifest.files[name].rows or 0 for name in files))
+        total += ends[-1]
+        for number in _drawn(study.name, table, seed, ends[-1], _share(sample, turn, len(tables))):
+            file = bisect_right(ends, number)
+            at = number - (ends[file - 1] if file else 0)
+            chosen.setdefault(PurePosixPath(files[file]).stem, []).append((table, at))
+    return chosen, total
 
 
 class ProbeReplayer:
-    """Probes rows of `probe_gram` again.
-
-    Args:
-        study: the study.
-        probe: its registered probe.
-    """
+    """Probes rows of `probe_gram` of a study's registered probe again."""
 
     def __init__(self, study: Study, probe: RegisteredProbe) -> None:
         self._study = study
@@ -260,5 +233,5 @@ class ProbeReplayer:
             )
         policy = Policy(parameters[0], self._runs[run].surface_tokens)
         rollouts = next(rollouts for rollouts in self._design.sets if rollouts.noise == noise)
-        sampling = probed.trajectory_sampling(self._design, trajectory)
+        sampling = trajectory_sampling(self._design, trajectory)
         return play_and_score(policy, rollouts, sampling, step, [task])

@@ -9,7 +9,7 @@ from toolkit.errors import UsageError, VerificationError
 from toolkit.lab.executors.executor import Executor
 from toolkit.lab.play import runner, segments
 from toolkit.lab.play.assemble import assemble, seal
-from toolkit.lab.play.checkpoints import given_by_copies
+from toolkit.lab.play.rows import given_by_copies
 from toolkit.lab.play.workplace import Workplace
 from toolkit.lab.probing.design import RegisteredProbe
 from toolkit.lab.probing.run import measure_runs
@@ -24,6 +24,8 @@ OF_RUNS = ("checkpoints", *segments.LEFT_BY["adapters"])
 
 def compare(registered: Study, played: Study, runs: Collection[str] | None = None) -> tuple[str, ...]:
     """Check that what was played again is what is registered."""
+    import pyarrow.compute as pc
+
     others = [
         name for name in schema.TABLES if played.has(name) and name not in {*OF_RUNS, *row_tables.OF_LAUNCHES}
     ]
@@ -35,9 +37,11 @@ def compare(registered: Study, played: Study, runs: Collection[str] | None = Non
         if runs is None and registered.has(name) and registered.sha256(name) == played.sha256(name):
             compared.append(name)
             continue
-        _compare_table(
-            registered, played, name, None if whole else _concerned(registered, played, name, runs)
-        )
+        concerned = runs
+        if runs is None:
+            sides = [study.arrow(name) for study in (registered, played) if not whole and study.has(name)]
+            concerned = {run for side in sides for run in pc.unique(side["run_id"]).to_pylist()}
+        _compare_table(registered, played, name, [None] if whole else sorted(concerned or ()))
         compared.append(name)
     return tuple(compared)
 
@@ -51,10 +55,7 @@ def play_again(
     is_everything: bool,
     probe: RegisteredProbe | None = None,
 ) -> tuple[str, ...]:
-    """Play runs again in a folder of their own, and compare what they leave with what is registered.
-
-    Runs that train nothing evaluate the study's own copies of their checkpoints again.
-    """
+    """Play runs again in a folder of their own, and compare what they leave with what is registered."""
     with tempfile.TemporaryDirectory() as scratch:
         workplace = Workplace(Path(scratch) / "runs")
         with workplace.held(specifications):
@@ -80,17 +81,10 @@ def check_repeatable(specifications: Iterable[Specification]) -> None:
         )
 
 
-def _concerned(registered: Study, played: Study, name: str, runs: Collection[str] | None) -> list[str]:
-    if runs is not None:
-        return sorted(runs)
-    names = {run for study in (registered, played) if study.has(name) for run in _runs_of(study.arrow(name))}
-    return sorted(names)
-
-
-def _compare_table(registered: Study, played: Study, name: str, runs: Sequence[str] | None) -> None:
+def _compare_table(registered: Study, played: Study, name: str, runs: Sequence[str | None]) -> None:
     """Raise where a table differs: in one of the runs, or as a whole where it says nothing of runs."""
     sides = [study.arrow(name) if study.has(name) else None for study in (registered, played)]
-    for run in [None] if runs is None else runs:
+    for run in runs:
         expected, digest = (_digest(side, run) for side in sides)
         if expected != digest:
             part = f"run {run}" if run else "all of it"
@@ -112,9 +106,3 @@ def _digest(table: Any, run: str | None) -> str:
 
     of_run = table.filter(pc.equal(table["run_id"], run))
     return row_sha256(of_run) if of_run.num_rows else "of no row"
-
-
-def _runs_of(table: Any) -> list[str]:
-    import pyarrow.compute as pc
-
-    return pc.unique(table["run_id"]).to_pylist()  # type: ignore[no-any-return]

@@ -9,7 +9,7 @@ from toolkit.lab.backoffice.tools import TOOLS
 from toolkit.lab.episodes.document import episode_document
 from toolkit.lab.tasks.pools import POOLS, load_task
 from toolkit.lab.tasks.templates import FORMS, REQUESTS_PER_TASK, WEIGHTS
-from toolkit.lab.verification.recorded import CHOSEN, ReplayedEpisode, choose_pairs
+from toolkit.lab.verification.replay import CHOSEN, ReplayedEpisode, choose_pairs
 from toolkit.noise.layer import CODES
 from toolkit.noise.regimes import ABOUT, LONGEST_RATE_LIMIT, REGIMES
 from toolkit.noise.tools import ANY_RESOURCE, APPLIES

@@ -21,10 +21,9 @@ from tests.unit.lab.study import fake_play  # noqa: E402
 from tests.unit.lab.study.small_model import adapter_rows, recipe, save_base  # noqa: E402
 from toolkit.files import read_bytes  # noqa: E402
 from toolkit.lab.play.conclusion import conclude, files_of  # noqa: E402
-from toolkit.lab.play.launches import Launch  # noqa: E402
 from toolkit.lab.play.matrix import specify_registered  # noqa: E402
 from toolkit.lab.play.segments import encode, link, segment_name  # noqa: E402
-from toolkit.lab.play.workplace import Workplace  # noqa: E402
+from toolkit.lab.play.workplace import Launch, Workplace  # noqa: E402
 from toolkit.lab.policies.language_model.opening import model_commit  # noqa: E402
 from toolkit.lab.task_pools import summarize  # noqa: E402
 from toolkit.places import HOME_VARIABLE  # noqa: E402

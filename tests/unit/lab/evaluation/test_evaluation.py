@@ -1,7 +1,6 @@
 """Evaluation sets and the diagnostic, with own and with shared samples."""
 
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from hashlib import sha256
@@ -10,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from scipy import stats
 
 from tests.unit.lab.evaluation.test_language_model import Mute
 from tests.unit.lab.study.fake_play import specification
@@ -93,11 +91,6 @@ def test_rows_have_the_register_s_columns_and_schedules_by_task_and_index_alone(
     rows = evaluate(POLICY, FEW, "r", 0, 1) + evaluate(POLICY, FEW, "other", 40, 2)
     assert all(r["schedule_seed"] == evaluation_seed(f"validation:{r['task']}", r["schedule"]) for r in rows)
     assert set(rows[0]) == set(EPISODES.column_names) - {*OF_IMPORTS}
-
-
-def test_runs_and_steps_sample_on_their_own() -> None:
-    first, second = (evaluate(POLICY, FEW._replace(tasks=40), "r", 0, s) for s in (1, 2))
-    assert [r["calls"] for r in first] != [r["calls"] for r in second]
 
 
 def test_exposure_counts_what_landed() -> None:
@@ -223,67 +216,6 @@ def test_no_two_decisions_tokens_or_episodes_share_a_number() -> None:
     streams = [*own, *shared, *map(decision_seed, shared), *map(surface_seed, shared)]
     numbers = list(chain.from_iterable(islice(units(seed), 12) for seed in streams))
     assert len(set(numbers)) == len(numbers) == 12 * (3 * 720 + 50)
-
-
-PLACES = (0, 1, 5, 20)
-
-
-@pytest.mark.parametrize("stream_of", [decision_seed, surface_seed])
-def test_the_numbers_of_a_place_are_uniform_over_episodes_and_unrelated_to_the_next(stream_of: Any) -> None:
-    seeds = [
-        stream_of(shared_seed("small f00d", "periodic/clean", (f"validation:{task}", schedule, 0)))
-        for task, schedule in product(range(300), range(16))
-    ]
-    drawn = [list(islice(units(seed), max(PLACES) + 2)) for seed in seeds]
-    for place in PLACES:
-        here, after = ([numbers[at] for numbers in drawn] for at in (place, place + 1))
-        assert stats.kstest(here, "uniform").pvalue > 1e-4
-        assert stats.pearsonr(here, after).pvalue > 1e-4
-
-
-def test_a_policy_has_its_own_law_at_every_decision() -> None:
-    """Over many studies, what is chosen in a situation has the probabilities of the policy."""
-    chosen: dict[object, Counter[int]] = {}
-    laws: dict[object, Choice] = {}
-    for number in range(1200):
-        seed = shared_seed(f"study {number}", SOME.name, ("validation:5", 0, 0))
-        for choice, at in rollout(SILENT, seed, 5).decisions:
-            chosen.setdefault(choice.on, Counter())[at] += 1
-            laws[choice.on] = choice
-    tested = {on: counts for on, counts in chosen.items() if counts.total() >= 300}
-    assert len(tested) >= 3
-    for on, counts in tested.items():
-        for at, share in enumerate(laws[on].probabilities):
-            assert stats.binomtest(counts[at], counts.total(), share).pvalue > 1e-5, (on, at)
-
-
-def outcomes(sampling: Any) -> list[bool]:
-    """Return the true successes of the untrained policy on the validation tasks."""
-    (played,) = sets_at("learning", "faults_p025", is_last=False)
-    return [row["true_success"] for row in evaluate(SPOKEN, played, "r", 0, sampling)]
-
-
-def test_shared_and_own_samples_succeed_equally_often() -> None:
-    """Four keys of each kind: within four standard errors of the difference of two proportions."""
-    shared = [outcomes(SharedSamples(f"key {key}")) for key in range(4)]
-    own = [outcomes(key) for key in range(4)]
-    rates = [sum(map(sum, kind)) / sum(map(len, kind)) for kind in (shared, own)]
-    pooled = sum(rates) / 2
-    error = (2 * pooled * (1 - pooled) / sum(map(len, own))) ** 0.5
-    assert 0.1 < pooled < 0.9
-    assert abs(rates[0] - rates[1]) < 4 * error
-
-
-def test_two_near_policies_agree_under_shared_samples_and_not_under_own() -> None:
-    near = Policy([value + 0.02 for value in untrained(16)[:-208]] + [0.0] * 208, 16)
-    played = SOME._replace(tasks=40)
-    shared = [evaluate(policy, played, "r", 0, SHARED) for policy in (SPOKEN, near)]
-    own = [evaluate(policy, played, "r", 0, key) for key, policy in enumerate((SPOKEN, near))]
-    differing = [
-        sum(a["true_success"] != b["true_success"] for a, b in zip(*pair, strict=True))
-        for pair in (shared, own)
-    ]
-    assert differing[0] * 4 < differing[1]
 
 
 def test_every_set_has_samples_of_its_own() -> None:

@@ -104,15 +104,11 @@ def test_engines_say_whether_samples_can_be_shared(engine: type, expected: bool)
     assert getattr(engine, "shares_samples", False) is expected
 
 
-def test_a_diagnostic_has_eight_samples_under_each_of_eight_schedules() -> None:
-    rows = diagnose(ENGINE, "faults_p025", "diagnostic", 2, SAMPLING)
-    assert [(row["task"], row["schedule"]) for row in rows] == [(t, k) for t in range(2) for k in range(8)]
-    assert {len(row["true_successes"]) for row in rows} == {8}
-    assert {frozenset(row) for row in rows} == {frozenset(LUCK_SHARE.column_names)}
-
-
-def test_a_table_holds_the_outcomes_under_its_schedules() -> None:
-    for row in diagnose_block(ENGINE, "faults_p025", "diagnostic", range(3), SAMPLING):
+def test_a_table_holds_eight_outcomes_under_each_of_its_eight_schedules() -> None:
+    rows = diagnose_block(ENGINE, "faults_p025", "diagnostic", range(3), SAMPLING)
+    assert [(row["task"], row["schedule"]) for row in rows] == [(t, k) for t in range(3) for k in range(8)]
+    for row in rows:
+        assert set(row) == set(LUCK_SHARE.column_names)
         task = load_task(f"diagnostic:{row['task']}")
         seed = evaluation_seed(task.task_id, row["schedule"])
         own = play(task, REGIMES["faults_p025"], seed, reference)

@@ -3,12 +3,10 @@
 It plays every registered set, so that a run of it is complete as registered; `sparsely` leaves most out.
 """
 
-import os
 import time
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from toolkit.lab.evaluation.diagnostic import POOL, SAMPLES, SCHEDULES
@@ -85,14 +83,6 @@ def sparsely(run: Specification, end: int, before: Row | None) -> Segment:
 def slowly(run: Specification, end: int, before: Row | None) -> Segment:
     """Play as `sparsely`, so long that there is time to be killed."""
     time.sleep(0.02)
-    return sparsely(run, end, before)
-
-
-def named(folder: Path, run: Specification, end: int, before: Row | None) -> Segment:
-    """Play as `sparsely`, and leave the process's number once, and time to be killed."""
-    if end == run.checkpoint_every and not list(folder.iterdir()):
-        (folder / str(os.getpid())).touch()
-        time.sleep(5)
     return sparsely(run, end, before)
 
 

@@ -10,13 +10,14 @@ from tests.unit.lab.probe.tiny import draw
 from tests.unit.lab.study import fake_play
 from toolkit.lab.play import language_model_run
 from toolkit.lab.policies.language_model.opening import model_commit
+from toolkit.lab.probe.recorded import Recorded
 from toolkit.lab.task_pools import summarize
 from toolkit.lab.tasks.pools import load_task
 from toolkit.lab.training.recipe import Recipe, load_recipe, lora_arguments, recipe_of
 from toolkit.registers.arrow import Row
 from toolkit.specification import LanguageModelSpecification
 
-STEPS = (0, 10, 20)
+STEPS = (0, 10)
 ARMS = ("independent", "paired")
 RUNS = tuple(f"x-{arm}-s0" for arm in ARMS)
 DESIGN = design(outcome_tasks=3, transition_tasks=2, size=2)
@@ -61,8 +62,8 @@ def recipe(base: Path, *changes: str) -> Recipe:
         "dtype=float32",
         "lora.rank=2",
         "sampling.max_completion_tokens=24",
-        f"step.steps={STEPS[-1]}",
-        f"step.checkpoint_every={STEPS[1]}",
+        "step.steps=20",
+        "step.checkpoint_every=10",
         *changes,
     ]
     return load_recipe("qwen3.5-2b", model=str(base), changes=settings)
@@ -73,8 +74,15 @@ def specification(base: Path, run_id: str, *changes: str) -> LanguageModelSpecif
     pools = {name: summarize(name).sha256 for name in ("diagnostic", "validation")}
     place = {"condition": "X", "arm": run_id.split("-")[1], "seed": int(run_id[-1]), "diagnosed": ()}
     sizes = {"steps": STEPS[-1], "checkpoint_every": STEPS[1], "surface_tokens": 0, "pools": pools}
-    own = {"recipe": recipe(base, *changes).document(), "model_commit": model_commit(str(base), None)}
+    made = recipe(base, f"step.steps={STEPS[-1]}", *changes)
+    own = {"recipe": made.document(), "model_commit": model_commit(str(base), None)}
     return LanguageModelSpecification(**vars(fake_play.specification(run_id, **place, **sizes)), **own)
+
+
+def graded(transcripts: Any, rewards: Any, weights: Any) -> Recorded:
+    """Grade rollouts by their tokens: an untrained model succeeds at nothing, and nothing would vary."""
+    assert set(rewards) == {0.0}
+    return Recorded(transcripts, tuple(float(sum(each.tokens) % 2) for each in transcripts), weights)
 
 
 def adapted(base: Path, run: LanguageModelSpecification, seed: int) -> Any:
@@ -105,5 +113,5 @@ def adapter_rows(base: Path, run: LanguageModelSpecification, folder: Path) -> l
         adapter_row(
             adapted(base, run, first + at if step else 0), run.run_id, step, folder / f"{run.run_id}-{step}"
         )
-        for at, step in enumerate(STEPS)
+        for at, step in enumerate(run.ends)
     ]

@@ -15,9 +15,9 @@ from tests.described import SOURCE
 from tests.unit.lab.study.fake_play import otherwise, sparsely, specification, whole, wholly
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.lab.play.assemble import Assembly, assemble, schedules, seal
+from toolkit.lab.play.conclusion import shortcomings
 from toolkit.lab.play.runner import play_runs
 from toolkit.lab.play.segments import Segment
-from toolkit.lab.play.shortcomings import shortcomings
 from toolkit.lab.play.workplace import Workplace
 from toolkit.lab.task_pools import summarize
 from toolkit.lab.verification.comparison import compare
@@ -101,36 +101,16 @@ def test_two_seeds_in_one_place_are_damage() -> None:
         schedules([file(1), file(1), file(2)])
 
 
-def test_luck_shares_have_their_interval(study: Study) -> None:
-    rows = study.rows("luck_share_summary")
-    assert len(rows) == 4 * 2 * 2
-    assert all(row["interval_low"] <= row["luck_share"] <= row["interval_high"] for row in rows)
-
-
-def test_a_rerun_has_the_same_logical_hash(study: Study, tmp_path: Path) -> None:
-    workplace = played(tmp_path / "again")
-    again = seal(tmp_path / "small", "small", REGISTRATION, assembled(workplace))
-    assert again.logical_sha256 == study.manifest.logical_sha256
-    assert again.tables["launches"].row_sha256 != study.manifest.tables["launches"].row_sha256
-
-
-def test_a_run_that_is_not_complete_is_not_assembled(tmp_path: Path) -> None:
-    workplace = played(tmp_path, RUNS[:1])
+def test_what_is_not_complete_is_not_assembled_and_what_does_not_count_says_why(tmp_path: Path) -> None:
+    workplace = played(tmp_path, RUNS[:1], sparsely)
     with pytest.raises(IncompleteError, match="c2-independent-s0 is not complete"):
         assembled(workplace)
-
-
-def test_runs_that_do_not_count_say_why(tmp_path: Path) -> None:
-    assembly = assembled(played(tmp_path, RUNS[:1], sparsely), RUNS[:1])
-    assert "has 0 episodes, not its 128" in assembly.shortcomings["c2-paired-s0"][0]
-
-
-def test_attempts_of_two_versions_do_not_count(tmp_path: Path) -> None:
-    workplace = played(tmp_path, RUNS[:1])
     run = workplace.run(RUNS[0])
     (launch,) = run.launches()
     run.record(replace(launch, attempt=2, code_version="9.9.9"))
-    assert "its attempts have versions" in assembled(workplace, RUNS[:1]).shortcomings["c2-paired-s0"][0]
+    first, *_, last = assembled(workplace, RUNS[:1]).shortcomings["c2-paired-s0"]
+    assert "has 0 episodes, not its 128" in first
+    assert "its attempts have versions" in last
 
 
 def test_a_pool_that_is_not_the_specified_one_is_named(tmp_path: Path) -> None:

@@ -2,24 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conftest import snapshot
 from tests.unit.lab.study.changed import Changed
 from tests.unit.lab.study.fake_play import specification, whole
 from tests.unit.lab.study.small_study import Specified, small_study
 from toolkit.errors import DamagedError, UsageError, VerificationError
 from toolkit.lab.episodes.brief import read_prompt
 from toolkit.lab.evidence import check_tied
-from toolkit.lab.executors.executor import Executor
+from toolkit.lab.play.conclusion import shortcomings
 from toolkit.lab.play.rows import rows_of_run
-from toolkit.lab.play.runner import play_runs
 from toolkit.lab.play.segments import play_segment
-from toolkit.lab.play.shortcomings import shortcomings
-from toolkit.lab.play.workplace import Workplace
 from toolkit.lab.tasks.pools import load_task
 from toolkit.lab.training.rows import MOST_DRAWS
 from toolkit.lab.verification.audit import audit, check_playable, is_playable
@@ -36,7 +31,7 @@ CELLS: dict[str, dict[str, Any]] = {
     "b1-g4-v0": {"prompts_per_step": 1, "group_size": 4, "surface_tokens": 0},
     "b3-g16-v2": {"prompts_per_step": 3, "group_size": 16, "surface_tokens": 2, "regime": "flips_q010"},
     "b24": {"prompts_per_step": 24, "steps": 1, "checkpoint_every": 1, "scale_rewards": "none"},
-    "gradient": {"optimizer": "gradient", "loss_type": "dr_grpo", "learning_rate": "20"},
+    "gradient": {"optimizer": "gradient", "loss_type": "dr_grpo", "learning_rate": "20", "diagnosed": (0, 1)},
     "sign": {"optimizer": "sign", "learning_rate": "0.003", "sampling": "shared"},
     "resampled": {"constant_groups": "resampled"},
     "alone": {"registers": "evaluations", "sampling": "shared"},
@@ -51,12 +46,13 @@ def run_of(cell: str, arm: str = "paired") -> Specification:
     return specification(f"{cell}-{arm}-s0", condition=cell, arm=arm, **changes)
 
 
-RUNS = tuple(run_of(cell, arm) for cell in CELLS for arm in ("paired", "independent"))
+RUNS = (*map(run_of, CELLS), run_of("b1-g4-v0", "independent"))
 UNKEPT = run_of("unkept")
+pytestmark = pytest.mark.usefixtures("few")
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+def study(few: int, tmp_path_factory: pytest.TempPathFactory) -> Study:
     return small_study(tmp_path_factory.mktemp("cells"), RUNS, play_segment)
 
 
@@ -94,6 +90,7 @@ def test_every_cell_is_complete_and_its_rows_say_so(study: Study, registers: Any
         if study.has(table):
             registers().derive(table, [run.run_id for run in RUNS])
     assert {row["status"] for row in study.rows("runs")} == {"COMPLETE"}
+    assert {row["step"] for row in study.rows("luck_share")} == {0, 1}, "between checkpoints too"
 
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.run_id)
@@ -101,7 +98,7 @@ def test_rows_of_every_cell_come_out_again(study: Study, run: Specification) -> 
     replayer = Replayer(study, run.run_id)
     kept = {"groups": run.keeps_groups, "episodes": True, "checkpoints": run.keeps_checkpoints}
     for table in (table for table, is_kept in kept.items() if is_kept):
-        for row in replayer.rows(table)[:: 199 if table == "episodes" else 3]:
+        for row in replayer.rows(table)[:: 29 if table == "episodes" else 3]:
             replayer.check(table, row)
     if not run.keeps_groups:
         return
@@ -128,17 +125,14 @@ def test_what_is_not_kept_is_in_no_register_and_all_else_is(study: Study) -> Non
 
 
 @pytest.fixture(scope="module")
-def unkept(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    return small_study(
-        tmp_path_factory.mktemp("unkept"), [UNKEPT, run_of("unkept", "independent")], play_segment
-    )
+def unkept(few: int, tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return small_study(tmp_path_factory.mktemp("unkept"), [UNKEPT], play_segment)
 
 
 def test_a_study_without_checkpoints_is_audited_from_the_start_of_its_runs(unkept: Study) -> None:
     assert not unkept.has("checkpoints")
     check_playable(unkept)
-    runs = {run.run_id: run for run in (UNKEPT, run_of("unkept", "independent"))}
-    assert sum(audit(unkept, 6, 1, runs, nothing).sampled.values()) == 6
+    assert sum(audit(unkept, 6, 1, {UNKEPT.run_id: UNKEPT}, nothing).sampled.values()) == 6
     with pytest.raises(UsageError, match="no run"):
         Replayer(unkept, "nobody")
     with pytest.raises(UsageError, match="no checkpoint at that step"):
@@ -166,30 +160,20 @@ def test_a_run_says_that_its_checkpoints_are_not_kept_and_only_then_is_played_wi
     assert not is_playable(Changed(unkept, {"runs": kept}))  # type: ignore[arg-type]
 
 
-def test_a_run_that_was_cut_off_leaves_the_same_files_without_checkpoints(tmp_path: Path) -> None:
-    def played(folder: Path, **told: Any) -> dict[str, bytes]:
-        workplace = Workplace(folder)
-        with workplace.held([UNKEPT]):
-            play_runs(workplace, [UNKEPT], Executor(places=1, **told), play=play_segment)
-        return {name: raw for name, raw in snapshot(folder).items() if "/attempt-" not in name}
-
-    def stop(done: int, *_: object) -> None:
-        if done == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        played(tmp_path / "cut", watch=stop)
-    whole_run = played(tmp_path / "whole")
-    assert played(tmp_path / "cut") == whole_run
-    assert not [name for name in whole_run if "checkpoints" in name]
-    assert Workplace(tmp_path / "cut").run(UNKEPT).launches()[-1].from_step == 2
-
-
-def test_a_run_on_tasks_of_one_request_meets_no_others(study: Study) -> None:
-    for table, pool, number in (("groups", "train", 8), ("episodes", "validation", 3 * 61 * 2)):
+def test_a_run_on_tasks_of_one_request_meets_no_others(study: Study, few: int) -> None:
+    for table, pool, number in (("groups", "train", 8), ("episodes", "validation", 3 * few * 2)):
         rows = rows_of_run(study, table, "one-request-paired-s0")
         assert len(rows) == number
         assert {len(read_prompt(load_task(f"{pool}:{row['task']}").prompt).errands) for row in rows} == {1}
+
+
+def test_a_segment_depends_on_the_checkpoint_before_it_alone(drawn: dict[str, list[Row]]) -> None:
+    run, checkpoints = run_of("resampled"), drawn["checkpoints"]
+    again = play_segment(run, 4, checkpoints[1])
+    assert again["checkpoints"] == checkpoints[2:] != checkpoints[1:2]
+    assert again["groups"] == [row for row in drawn["groups"] if row["step"] > 2]
+    with pytest.raises(DamagedError, match="another run"):
+        play_segment(run, 4, {**checkpoints[1], "run_id": "c2-independent-s0"})
 
 
 def lacking(run: Specification, rows: dict[str, list[Row]]) -> str:
@@ -198,7 +182,7 @@ def lacking(run: Specification, rows: dict[str, list[Row]]) -> str:
 
 
 @pytest.fixture(scope="module")
-def drawn() -> dict[str, list[Row]]:
+def drawn(few: int) -> dict[str, list[Row]]:
     return whole(run_of("resampled"), play_segment)
 
 
@@ -232,25 +216,19 @@ def test_groups_are_drawn_as_their_outcomes_ask_for(drawn: dict[str, list[Row]],
     assert "groups" in lacking(run, drawn | {"groups": change(drawn["groups"])})
 
 
-def test_a_step_that_drew_the_most_that_it_may_is_whole(drawn: dict[str, list[Row]]) -> None:
+def test_a_step_draws_no_more_than_it_may_and_then_is_whole(drawn: dict[str, list[Row]]) -> None:
+    """The most groups that there may be, without a varied one, or the last two varied."""
     run = run_of("resampled")
     head = [row for row in drawn["groups"] if row["step"] < run.steps]
-    constant = {**drawn["groups"][-1], "observed_rewards": [True] * 8}
+    constant, varied = (
+        {**drawn["groups"][-1], "observed_rewards": [first] + [True] * 7} for first in (True, False)
+    )
     most = run.prompts_per_step * MOST_DRAWS
-    for number, is_whole in ((most - 1, False), (most, True), (most + 1, False)):
-        rows = [*head, *({**constant, "position": position} for position in range(number))]
-        assert (lacking(run, drawn | {"groups": rows}) == "") == is_whole
-
-
-def test_a_step_that_drew_on_beyond_the_most_is_not_whole(drawn: dict[str, list[Row]]) -> None:
-    run = run_of("resampled")
-    head = [row for row in drawn["groups"] if row["step"] < run.steps]
-    varied = {**drawn["groups"][-1], "observed_rewards": [False] + [True] * 7}
-    constant = {**varied, "observed_rewards": [True] * 8}
-    for number, is_whole in ((20, True), (21, False)):
-        last = [*[constant] * (number - 2), varied, varied]
-        rows = [*head, *({**row, "position": position} for position, row in enumerate(last))]
-        assert (lacking(run, drawn | {"groups": rows}) == "") == is_whole
+    for last in ([], [varied] * 2):
+        for number, is_whole in ((most, True), (most + 1, False), (most - 1, bool(last))):
+            step = [*[constant] * (number - len(last)), *last]
+            rows = [*head, *({**row, "position": position} for position, row in enumerate(step))]
+            assert (lacking(run, drawn | {"groups": rows}) == "") == is_whole
 
 
 def test_checkpoints_that_a_run_does_not_keep_are_too_much(drawn: dict[str, list[Row]]) -> None:

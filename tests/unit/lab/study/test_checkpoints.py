@@ -16,10 +16,10 @@ from tests.unit.lab.study.small_study import Specified
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.lab.executors.executor import Executor
 from toolkit.lab.play.assemble import assemble, seal
-from toolkit.lab.play.checkpoints import checkpoints_sha256, given_by
+from toolkit.lab.play.conclusion import shortcomings
+from toolkit.lab.play.rows import checkpoints_sha256, given_by
 from toolkit.lab.play.runner import play_runs
 from toolkit.lab.play.segments import play_segment
-from toolkit.lab.play.shortcomings import shortcomings
 from toolkit.lab.play.workplace import Workplace
 from toolkit.lab.task_pools import summarize
 from toolkit.lab.verification.audit import audit
@@ -32,7 +32,8 @@ from toolkit.verification import derived, steps
 
 ARMS = ("paired", "independent")
 REFERENCE = RegistrationRef("small", "f" * 64, {})
-HOW: dict[str, Any] = {"battery": "learning", "diagnosed": (), "surface_tokens": 2}
+HOW: dict[str, Any] = {"battery": "curve", "diagnosed": (), "surface_tokens": 2, "learning_rate": "0.1"}
+pytestmark = pytest.mark.usefixtures("few")
 
 
 def sealed(folder: Path, name: str, runs: tuple[Specification, ...], **how: Any) -> Study:
@@ -45,7 +46,7 @@ def sealed(folder: Path, name: str, runs: tuple[Specification, ...], **how: Any)
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Study:
+def trained(few: int, tmp_path_factory: pytest.TempPathFactory) -> Study:
     """A study of two runs that train for four steps."""
     runs = tuple(specification(f"c2-{arm}-s0", arm=arm, pools={}, **HOW) for arm in ARMS)
     return sealed(tmp_path_factory.mktemp("trained"), "trained", runs)
@@ -89,7 +90,7 @@ def check(
 
 
 def test_a_study_that_trains_nothing_has_evaluations_and_the_checkpoints_that_it_evaluated(
-    evaluated: Study, trained: Study, check: Any
+    evaluated: Study, trained: Study, check: Any, few: int
 ) -> None:
     assert check(evaluated) == {"runs": 2}
     absent = ("groups", "groups_summary", "luck_share", "luck_share_summary")
@@ -98,7 +99,7 @@ def test_a_study_that_trains_nothing_has_evaluations_and_the_checkpoints_that_it
     assert [{**row, "run_id": row["run_id"].replace("c9", "c2")} for row in mine] == theirs
     for row in evaluated.rows("runs"):
         assert (row["status"], row["training_groups"], row["training_rollouts"]) == ("COMPLETE", 0, 0)
-        assert row["episodes"] == 3 * 600
+        assert row["episodes"] == 3 * few * 2
     assert {row["pool"] for row in evaluated.rows("task_pools")} == {"validation"}
 
 
@@ -114,15 +115,14 @@ def test_what_is_evaluated_is_the_checkpoint_of_the_step(evaluated: Study, train
     assert episodes("paired", 4) != episodes("independent", 4)
 
 
-@pytest.mark.parametrize("places", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_study_that_was_cut_off_anywhere_goes_on_to_the_same_bytes(
-    trained: Study, runs: tuple[Specification, ...], evaluated: Study, tmp_path: Path, places: int
+    trained, runs, evaluated, tmp_path
 ) -> None:
     workplace = Workplace(tmp_path / "cut-off")
 
     def play(watch: Any) -> None:
         with workplace.held(runs):
-            executor = Executor("local", places, watch=watch)
+            executor = Executor(places=1, watch=watch)
             play_runs(workplace, runs, executor, given=given_by(runs, lambda _: trained))
 
     for end in (1, 2, 4):
@@ -152,13 +152,10 @@ def test_another_checkpoint_than_registered_stops_a_study_before_anything_is_pla
     with pytest.raises(DamagedError, match="at other steps") as error:
         given_by(longer, lambda _: trained)
     assert (error.value.expected, error.value.found) == ("0, 2, 4, 6", "0, 2, 4")
-
-
-def test_a_study_that_lacks_the_run_is_named(trained: Study, runs: tuple[Specification, ...]) -> None:
     elsewhere = replace(runs[0], checkpoints={**runs[0].checkpoints, "run": "c2-paired-s7"})
-    with pytest.raises(IncompleteError, match="not here") as error:
+    with pytest.raises(IncompleteError, match="not here") as lacking:
         given_by([elsewhere], lambda _: trained)
-    assert error.value.expected == "checkpoints of run c2-paired-s7"
+    assert lacking.value.expected == "checkpoints of run c2-paired-s7"
 
 
 @pytest.mark.parametrize("given", [None, 2])

@@ -7,16 +7,19 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from tests.conftest import CHECKOUT, SMALL_MODEL, snapshot
-from tests.unit.stack import require_trainer
-from toolkit.errors import DamagedError, UsageError
+from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.lab.play import language_model_run
+from toolkit.lab.play.reporting import Pace
 from toolkit.lab.play.segments import rows_of
 from toolkit.lab.play.workplace import Workplace
 
@@ -33,15 +36,6 @@ FILES = (
 )
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the folder of a small untrained model."""
-    require_trainer()
-    from tests.unit.lab.training.language_model.small_model import a_tokenizer, saved
-
-    return saved(tmp_path_factory.mktemp("model"), a_tokenizer())
-
-
 def train(folder: Path, model: str, say: Callable[[str], None] = lambda _: None, **changed: Any) -> bool:
     from tests.unit.lab.study import train_in_a_folder
 
@@ -56,24 +50,47 @@ def whole(model: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / RUN
 
 
+class Stopped(NamedTuple):
+    """A study whose run was told to stop in its third of four steps: its folder, and what was said."""
+
+    folder: Path
+    said: list[str]
+    error: IncompleteError
+
+
 @pytest.fixture(scope="module")
-def cut_off(model: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a study whose run was cut off in its third of four steps."""
-    folder = tmp_path_factory.mktemp("cut-off")
+def stopped(model: str, tmp_path_factory: pytest.TempPathFactory) -> Stopped:
+    folder, said = tmp_path_factory.mktemp("stopped"), []
 
-    def stop(said: str) -> None:
-        if said.startswith("step 3 of"):
-            raise KeyboardInterrupt
+    def stop(text: str) -> None:
+        said.append(text)
+        if text.startswith("step 3 of"):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(5)
 
-    with pytest.raises(KeyboardInterrupt):
-        train(folder, model, stop)
-    return folder
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(language_model_run, "Pace", partial(Pace, pause_s=0))
+        with pytest.raises(IncompleteError, match="told to stop") as raised:
+            train(folder, model, stop)
+    return Stopped(folder, said, raised.value)
 
 
 @pytest.fixture
-def cut(cut_off: Path, tmp_path: Path) -> Path:
-    """Return a copy of it."""
-    return shutil.copytree(cut_off, tmp_path / "study")
+def cut(stopped: Stopped, tmp_path: Path) -> Path:
+    """Return a copy of its folder."""
+    return shutil.copytree(stopped.folder, tmp_path / "study")
+
+
+def test_a_training_says_how_far_each_step_has_come_and_stops_where_it_is_told(stopped: Stopped) -> None:
+    """Rollouts, micro-batches and blocks of an evaluation; the checkpoint before is what goes on."""
+    assert stopped.error.where == "c2-paired-s3, after step 3 of 4"
+    assert "from the checkpoint at step 2" in str(stopped.error.remedy)
+    for said in (
+        "step 1: 8 of 8 rollouts are over",
+        "step 1: 2 of 2 micro-batches trained",
+        "step 0: 0 of 3 blocks evaluated",
+    ):
+        assert said in stopped.said
 
 
 def attempts(run: Path) -> list[dict[str, Any]]:

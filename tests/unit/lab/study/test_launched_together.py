@@ -17,20 +17,11 @@ from tests.unit.stack import require_trainer
 from toolkit.errors import UsageError
 
 pytestmark = pytest.mark.slow
-model, whole = alone.model, alone.whole
+whole = alone.whole
 ACCELERATE = CHECKOUT / "examples" / "beyond-one-machine" / "accelerate.yaml"
 HOW = ("--config_file", ACCELERATE)
-FSDP = (
-    "--use_fsdp",
-    "--fsdp_version",
-    2,
-    "--num_machines",
-    1,
-    "--mixed_precision",
-    "no",
-    "--dynamo_backend",
-    "no",
-)
+NOT_MIXED = ("--num_machines", 1, "--mixed_precision", "no", "--dynamo_backend", "no")
+FSDP = ("--use_fsdp", "--fsdp_version", 2, *NOT_MIXED)
 LAUNCH, MODULE = "accelerate.commands.launch", "tests.unit.lab.study.train_in_a_folder"
 SCRIPTED, SAMPLED = 1e-5, 1e-3
 """How far apart adapters may be, of what a run moved its own. Measured were 1.9e-6 after steps on what was
@@ -102,9 +93,6 @@ def check_alike(one: Path, two: Path, steps: tuple[int, ...], bound: float) -> N
 
 def test_two_processes_leave_the_groups_and_episodes_of_one(whole: Path, together: Path) -> None:
     check_alike(whole, together, (2, 4), SCRIPTED)
-
-
-def test_attempts_say_how_many_processes_they_were(whole: Path, together: Path) -> None:
     assert [attempt["processes"] for run in (whole, together) for attempt in attempts(run)] == [1, 2]
 
 

@@ -2,14 +2,10 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
-from scipy import stats
 
-from findings import findings
 from tests.unit.lab.study.changed import Changed
-from toolkit.estimators import debiased_between_share
-from toolkit.lab.probing.published import published_figures
+from toolkit.lab.probing.figures import published_figures
 from toolkit.registers.study import Study
 
 Figures = dict[tuple[str, int, str, str, str], dict[str, Any]]
@@ -79,32 +75,21 @@ def test_shares_under_transition_noise_stand_beside_pure_noise(figures: Figures)
     assert all(row["debiased"] is not None for row in beside)
 
 
-def test_debiased_shares_follow_from_the_traces(published: Study, figures: Figures) -> None:
+def test_debiased_shares_and_floors_follow_from_the_traces(published: Study, figures: Figures) -> None:
+    """By hand: σ² = within/(1 - 1/8), τ² = between/(1 - 1/16) - σ²/8; 16 tasks' spread, over their number."""
     for row in published.rows("probe"):
         if row["noise"] != "transition":
             continue
         for design in ("paired", "independent", "stratified"):
-            key = (row["trajectory"], row["step"], "transition", row["estimator"], f"within_share_{design}")
-            within, between = row[f"trace_within_{design}"], row[f"trace_between_{design}"]
-            between = debiased_between_share(within, between, 16, 8)
-            assert figures[key]["debiased"] == pytest.approx(1 - between, abs=1e-12)
-            # By hand: σ² = within/(1 - 1/8), τ² = between/(1 - 1/16) - σ²/8.
-            noise = within / (7 / 8)
-            task = row[f"trace_between_{design}"] / (15 / 16) - noise / 8
-            assert figures[key]["debiased"] == pytest.approx(noise / (noise + task), abs=1e-12)
-
-
-def test_mean_gradients_lie_near_their_floor(published: Study, figures: Figures) -> None:
-    rows = [r for r in published.rows("probe") if (r["noise"], r["estimator"]) == ("transition", "MC")]
-    ratios = []
-    for row in rows:
-        key = (row["trajectory"], row["step"], "transition", "MC", "norm_over_floor_paired")
-        # The spread of 16 tasks' mean gradients, over their number; figures have six digits.
-        floor = row["trace_between_paired"] / 16
-        assert figures[key]["value"] == pytest.approx(row["mean_norm_paired"] ** 2 / floor, rel=1e-5)
-        assert figures[key]["pure_noise"] == pytest.approx(16 / 15, rel=1e-5)
-        ratios.append(figures[key]["value"])
-    assert (f"{min(ratios):.3f}", f"{max(ratios):.3f}") == ("1.116", "1.265")
+            key = (row["trajectory"], row["step"], "transition", row["estimator"])
+            between = row[f"trace_between_{design}"]
+            noise = row[f"trace_within_{design}"] / (7 / 8)
+            task = between / (15 / 16) - noise / 8
+            share = figures[*key, f"within_share_{design}"]["debiased"]
+            assert share == pytest.approx(noise / (noise + task), abs=1e-12)
+            floor = figures[*key, f"norm_over_floor_{design}"]
+            assert floor["value"] == pytest.approx(row[f"mean_norm_{design}"] ** 2 / (between / 16), rel=1e-5)
+            assert floor["pure_noise"] == pytest.approx(16 / 15, rel=1e-5)
 
 
 def test_only_l_over_r_can_be_resampled_and_its_interval_holds_it(figures: Figures) -> None:
@@ -115,39 +100,6 @@ def test_only_l_over_r_can_be_resampled_and_its_interval_holds_it(figures: Figur
             assert 0 < row["standard_error"] < row["high"] - row["low"]
         else:
             assert [row[name] for name in NAMES[1:]] == [None] * 4
-
-
-def test_intervals_are_those_of_the_findings(published: Study, figures: Figures) -> None:
-    (numbers,) = (one.numbers for one in findings(published) if one.id == "condition")
-    for at, name in enumerate(numbers["checkpoints"]):
-        trajectory, step = name.split("@")
-        row = figures[trajectory, int(step), "outcome", "MC", "condition_ratio"]
-        for mine, theirs in (
-            ("value", "left_over_right"),
-            ("low", "interval_low"),
-            ("high", "interval_high"),
-        ):
-            assert row[mine] == pytest.approx(numbers[theirs][at], rel=1e-5)
-    assert len(numbers["checkpoints"]) == 8
-
-
-def test_intervals_are_scipys(published: Study, figures: Figures) -> None:
-    tasks = [r for r in published.rows("probe_clean_tasks") if (r["trajectory"], r["step"]) == ("B", 100)]
-    left, right = (np.array([row[f"condition_{side}"] for row in tasks]) for side in ("left", "right"))
-    done = stats.bootstrap(
-        (left, right),
-        lambda a, b, axis: a.sum(axis=axis) / b.sum(axis=axis),
-        n_resamples=10_000,
-        method="percentile",
-        paired=True,
-        vectorized=True,
-        rng=np.random.default_rng(4),
-    ).confidence_interval
-    row = figures["B", 100, "outcome", "MC", "condition_ratio"]
-    assert (row["low"], row["high"]) == pytest.approx((done.low, done.high), abs=0.1 * row["standard_error"])
-
-
-# ------------------------------------------------------------------------------------------- other studies
 
 
 def test_without_rows_by_task_there_is_no_condition(published: Study) -> None:

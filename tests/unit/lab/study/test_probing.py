@@ -1,24 +1,18 @@
 """Trajectories probed side by side, stopped, killed, damaged, and probed again."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import CHECKOUT, snapshot
+from tests.conftest import snapshot
 from tests.unit.lab.probe.small import DESIGN
 from tests.unit.lab.study import fake_play
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.lab.executors.executor import Executor
 from toolkit.lab.play.assemble import Assembly
 from toolkit.lab.policies.loglinear import untrained
-from toolkit.lab.probing.probed import ProbeJob
-from toolkit.lab.probing.run import probe_all, probe_jobs
+from toolkit.lab.probing.run import ProbeJob, probe_all, probe_jobs
 from toolkit.lab.task_pools import summarize
 from toolkit.lab.training.checkpoint import checkpoint_row
 from toolkit.lab.training.optimizer import Weights
@@ -83,25 +77,6 @@ def test_what_was_probed_is_kept(jobs: tuple[ProbeJob, ...], folder: Path) -> No
     again = probe_all(folder, jobs, Executor(places=1, watch=lambda done, *_: told.append(done)))
     assert again.kept == tuple(job.trajectory for job in jobs)
     assert told == [1 + 2 + 2]
-
-
-def probe_in(folder: str) -> None:
-    probe_all(Path(folder), jobs_of({run: checkpoints(run) for run in RUNS}))
-
-
-def test_a_kill_leaves_what_was_finished_and_no_other_byte(jobs, folder, tmp_path) -> None:
-    script = "import sys; from tests.unit.lab.study.test_probing import probe_in; probe_in(sys.argv[1])"
-    process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], cwd=CHECKOUT)
-    while not list(tmp_path.glob("*.json")):
-        assert process.poll() is None
-        time.sleep(0.005)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    finished = len(list(tmp_path.glob("*.json")))
-    assert len(probe_all(tmp_path, jobs).kept) >= finished - 1
-    assert {name: raw for name, raw in snapshot(tmp_path).items() if not name.startswith(".")} == snapshot(
-        folder
-    )
 
 
 @pytest.mark.parametrize("damage", ["cut-evidence", "changed-figures", "missing-evidence", "no-json"])

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.conftest import Result, run
+from tests.conftest import Toolkit, run
 from tests.tampering.forger import Forger
 from tests.tampering.measure import copy_of
 from toolkit.errors import DamagedError, UsageError, VerificationError
@@ -157,21 +157,17 @@ def test_a_run_of_another_specification_than_registered_is_noticed(embedded, reg
         audit(embedded, 1, 0, {}, nothing)
 
 
-def test_the_command_replays_an_evaluation(toolkit: Callable[..., Result]) -> None:
-    place = ("--run", RUN, "--step", 40, "--regime", "challenge", "--task", 3, "--schedule", 0)
-    document = toolkit("episode", "replay", "--study", "embedded", *place, "--json").json()
-    assert (document["verdict"], document["task"]) == ("verified", "validation:3")
-
-
 def test_the_command_draws_rows_that_nobody_can_foresee_and_the_same_again(toolkit) -> None:
     command = ("registers", "audit", "--study", "embedded", "--sample", 2)
     first, second = (toolkit(*command, "--json").json() for _ in range(2))
     assert first["seed"] != second["seed"]
+    assert (first["study"], first["verdict"], first["sample"]) == ("embedded", "verified", 2)
     assert toolkit(*command, "--seed", first["seed"], "--json").json() == first
     again = toolkit(*command, "--seed", first["seed"]).out
     assert f"--seed {first['seed']}" in again
     assert sum(first["derived"].values()) == 2
     assert "2 rows that follow derived again" in again
+    toolkit("registers", "audit", "--study", "published").refused(3, "no rows that can be played")
 
 
 def test_an_audit_draws_what_follows_from_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,28 +180,27 @@ def test_an_audit_draws_what_follows_from_rows(tmp_path: Path, monkeypatch: pyte
     refused.refused(4, "evaluations.calls is not what follows from episodes", "--sample 2 --seed 1")
 
 
-def test_the_command_audits_rows_and_refuses_summary_figures(toolkit: Callable[..., Result]) -> None:
-    document = toolkit("registers", "audit", "--study", "embedded", "--sample", 2, "--json").json()
-    assert (document["study"], document["verdict"], document["sample"]) == ("embedded", "verified", 2)
-    refused = toolkit("registers", "audit", "--study", "published")
-    assert (refused.code, "no rows that can be played" in refused.err) == (3, True)
+PLACE = {"--run": RUN, "--step": 40, "--regime": "clean", "--task": 3, "--schedule": 0}
 
 
 @pytest.mark.parametrize(
-    "place",
+    "changes",
     [
-        (),
-        ("--run", RUN),
-        ("--run", RUN, "--step", 40),
-        ("--run", RUN, "--step", 40, "--regime", "clean", "--task", 3),
-        ("--run", RUN, "--step", 40, "--regime", "clean", "--task", 3, "--schedule", 0, "--slot", 1),
-        ("--run", RUN, "--step", 41, "--regime", "clean", "--task", 3, "--schedule", 0),
-        ("--run", RUN, "--step", 40, "--regime", "clean", "--task", 64, "--schedule", 0),
-        ("--run", RUN, "--step", 40, "--regime", "held_out_types", "--task", 3, "--schedule", 0),
-        ("--run", "nobody", "--step", 40, "--regime", "clean", "--task", 3, "--schedule", 0),
-        ("--run", RUN, "--step", 5, "--position", 24, "--slot", 0),
+        dict.fromkeys(PLACE),
+        {name: None for name in PLACE if name != "--run"},
+        {"--regime": None, "--task": None, "--schedule": None},
+        {"--schedule": None},
+        *({"--slot": 1}, {"--step": 41}, {"--task": 64}, {"--regime": "held_out_types"}, {"--run": "nobody"}),
+        {"--regime": None, "--task": None, "--schedule": None, "--step": 5, "--position": 24, "--slot": 0},
     ],
 )
-def test_a_place_that_is_none_is_wrong_usage(toolkit, place) -> None:
+def test_a_place_that_is_none_is_wrong_usage(toolkit: Toolkit, changes: dict[str, Any]) -> None:
+    place = [word for item in (PLACE | changes).items() if item[1] is not None for word in item]
     result = toolkit("episode", "replay", "--study", "embedded", *place)
     assert (result.code, result.out) == (2, "")
+
+
+def test_the_command_replays_an_evaluation(toolkit: Toolkit) -> None:
+    place = [word for item in (PLACE | {"--regime": "challenge"}).items() for word in item]
+    document = toolkit("episode", "replay", "--study", "embedded", *place, "--json").json()
+    assert (document["verdict"], document["task"]) == ("verified", "validation:3")

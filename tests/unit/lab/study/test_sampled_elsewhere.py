@@ -24,7 +24,7 @@ from toolkit.errors import IncompleteError  # noqa: E402
 from toolkit.lab.policies.language_model.conversation import Turn  # noqa: E402
 from toolkit.lab.policies.language_model.vllm_engine import extend  # noqa: E402
 from toolkit.lab.probe import language_model  # noqa: E402
-from toolkit.lab.probing import probed_model  # noqa: E402
+from toolkit.lab.probing import run as probing  # noqa: E402
 from toolkit.lab.probing.run import probe_all, probe_jobs  # noqa: E402
 from toolkit.registers.arrow import to_arrow  # noqa: E402
 from toolkit.registers.schema import TABLES  # noqa: E402
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 
     from toolkit.lab.policies.language_model.chat import Chat
     from toolkit.lab.policies.language_model.conversation import Conversation
-    from toolkit.lab.probing.probed import ProbeJob
-    from toolkit.lab.probing.run import MeasuredProbe
+    from toolkit.lab.probing.run import MeasuredProbe, ProbeJob
     from toolkit.registers.arrow import Row
 
 RUN, TEMPERATURE = RUNS[1], 0.7
@@ -88,12 +87,6 @@ class Elsewhere:
         return sum(tensor.detach().abs().sum() for tensor in self.model.parameters() if tensor.requires_grad)
 
 
-@pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    torch.set_num_threads(1)
-    return small.save_base(tmp_path_factory.mktemp("base"))
-
-
 def jobs(base: Path, folder: Path, *changes: str) -> tuple[ProbeJob, ...]:
     changed = ("engine.kind=vllm", f"sampling.temperature={TEMPERATURE}", *changes)
     run = specification(base, RUN, *changed)
@@ -117,21 +110,12 @@ def probed(base: Path, level: str, tmp_path_factory: pytest.TempPathFactory) -> 
 
     folder = tmp_path_factory.mktemp("probe")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(probed_model, "open_sampler", opened)
-        patch.setattr(language_model, "Recorded", graded)
+        patch.setattr(probing, "open_sampler", opened)
+        patch.setattr(language_model, "Recorded", small.graded)
         found = probe_all(folder, jobs(base, folder, f"loss.importance_sampling.level={level}"))
     assert len(engines) == 1
     assert len(set(engines[0].synchronized)) == 2, "the policy of every checkpoint"
     return found
-
-
-GRADED = language_model.Recorded
-
-
-def graded(transcripts: Any, rewards: Any, weights: Any) -> Any:
-    """Grade a rollout by its tokens: that call succeeds at nothing, and nothing would vary."""
-    assert set(rewards) == {0.0}
-    return GRADED(transcripts, tuple(float(sum(each.tokens) % 2) for each in transcripts), weights)
 
 
 def expected(trajectory: str, step: int, noise: str, level: str) -> list[list[float]]:

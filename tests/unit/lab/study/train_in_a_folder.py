@@ -47,7 +47,7 @@ OWN = (
 def briefly() -> Iterator[None]:
     """Have runs evaluated on a task a set."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sets._SIZES, "small", sets.Sizes(1, 1, 1, 1))  # noqa: SLF001
+        patch.setitem(sets.SIZES, "small", sets.Sizes(1, 1, 1, 1))
         yield
 
 

@@ -26,7 +26,7 @@ from tests.unit.site.reading import (
 )
 from toolkit.decisions.case import Case
 from toolkit.lab.backoffice.tools import TOOLS
-from toolkit.lab.verification.recorded import ReplayedEpisode, choose_pairs
+from toolkit.lab.verification.replay import ReplayedEpisode, choose_pairs
 from toolkit.noise.draws import Schedule
 from toolkit.noise.regimes import REGIMES, retry_after
 from toolkit.registers.study import open_study

@@ -88,8 +88,9 @@ def gpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("gpus")
-@pytest.mark.parametrize(("gpu", "processes"), [(KEPT, 2), (ANEW, len(sums.JOBS))])
-@pytest.mark.parametrize("places", [None, 2, 4])
+@pytest.mark.parametrize(
+    ("gpu", "processes", "places"), [(KEPT, 2, None), (KEPT, 2, 4), (ANEW, len(sums.JOBS), 2)]
+)
 def test_each_process_has_one_gpu_and_no_gpu_has_two(gpu: str, processes: int, places: int | None) -> None:
     seen = [answer for _, answer in Executor(places=places).on_gpus(gpu).each_done(sums.JOBS, sums.see)]
     assert len({process for _, process in seen}) == len(set(seen)) == processes

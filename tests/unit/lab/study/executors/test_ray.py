@@ -1,4 +1,7 @@
-"""Ray does what local processes do: the same bytes, whatever happens to its processes on the way."""
+"""Ray does what local processes do: the same bytes, whatever happens to its processes on the way.
+
+The GPUs are none: Ray is told that there are two.
+"""
 
 import json
 import os
@@ -7,9 +10,8 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,103 +19,126 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import CHECKOUT, Result, snapshot
-from tests.small_home import small_home
-from tests.unit.lab.study import fake_play, test_probing
+from tests.conftest import CHECKOUT, SMALL_MODEL, snapshot
+from tests.unit.lab.study import fake_play
 from tests.unit.lab.study.executors import sums
-from tests.unit.stack import require_ray
+from tests.unit.lab.study.test_language_model_run import FILES, RUN, attempts
+from tests.unit.stack import require_ray, require_stack, require_trainer
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.lab.executors.executor import HERE, Executor
-from toolkit.lab.executors.ray_connection import connected
+from toolkit.lab.executors.on_ray import SETTINGS, STORE_BYTES, RayTasks
+from toolkit.lab.executors.places import environment
 from toolkit.lab.play.runner import play_runs
 from toolkit.lab.play.workplace import Workplace
-from toolkit.lab.probing.run import probe_all, probe_jobs
+from toolkit.lab.training.devices import ANEW, KEPT
 
 require_ray()
 
 pytestmark = pytest.mark.slow
 RAY = Executor("ray", 2)
 SUMS = "tests.unit.lab.study.executors.sums"
-RUNS = tuple(fake_play.specification(f"c2-paired-s{seed}", seed=seed) for seed in range(2))
 
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[str]:
-    """Start Ray once, and give its address; the executors of this process use it without being told."""
+    """Start Ray once, with two GPUs, and give its address; executors here use it without being told."""
     import ray
 
-    with connected(None, 2):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        patch.setenv("PYTHONPATH", os.pathsep.join(map(str, (CHECKOUT, SMALL_MODEL))))
+        with environment(SETTINGS):
+            options: dict[str, Any] = {"include_dashboard": False, "object_store_memory": STORE_BYTES}
+            ray.init("local", num_cpus=4, num_gpus=2, log_to_driver=False, **options)
         yield ray.get_runtime_context().gcs_address
-
-
-def played(folder: Path, play: Any, executor: Executor = RAY) -> dict[str, bytes]:
-    """Play two runs, and return what does not differ by nature from launch to launch."""
-    workplace = Workplace(folder)
-    with workplace.held(RUNS):
-        play_runs(workplace, RUNS, executor, play=play)
-    return {name: raw for name, raw in snapshot(folder).items() if "/attempt-" not in name}
+        ray.shutdown()
 
 
 def command(*arguments: str, **options: Any) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", *arguments],
-        cwd=CHECKOUT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, "-m", *arguments], cwd=CHECKOUT, **pipes, **options)
 
 
-def test_a_study_s_registers_have_the_same_manifest_hash(toolkit, tmp_path, monkeypatch) -> None:
-    small_home(tmp_path, monkeypatch)
-    hashes = []
-    for executor in ("local", "ray"):
-        options = ("--folder", tmp_path / executor, "--into", tmp_path / f"{executor}-registers", "--json")
-        chosen = ("--run", "c4-*-none-s0", "--processes", 2, "--executor", executor)
-        result = toolkit("study", "run", "small", *chosen, *options)
-        assert result.code == 0, result.err
-        hashes.append(result.json()["registers"]["logical_sha256"])
-    assert hashes[0] == hashes[1]
+@pytest.mark.parametrize(("gpu", "processes"), [(KEPT, 2), (ANEW, len(sums.JOBS))])
+def test_each_process_has_one_gpu_and_no_gpu_has_two(gpu: str, processes: int) -> None:
+    assert RAY.gpus() == 2
+    seen = [answer for _, answer in RAY.on_gpus(gpu).each_done(sums.JOBS, sums.see)]
+    assert len({process for _, process in seen}) == len(set(seen)) == processes
+    assert {name for name, _ in seen} == {"0", "1"}
 
 
-def test_a_probe_has_the_same_bytes(tmp_path: Path) -> None:
-    runs = [test_probing.specification(run) for run in test_probing.RUNS]
-    jobs = probe_jobs(test_probing.DESIGN, runs, {r.run_id: test_probing.checkpoints(r.run_id) for r in runs})
-    for executor in (HERE, RAY):
-        probe_all(tmp_path / executor.kind, jobs, executor)
-    assert snapshot(tmp_path / "ray") == snapshot(tmp_path / "local")
+def test_jobs_that_take_no_gpu_are_told_of_none() -> None:
+    assert {name for _, (name, _) in RAY.each_done(sums.JOBS, sums.see)} == {None}
 
 
-def test_an_evaluation_has_the_same_bytes(toolkit: Callable[..., Result], tmp_path: Path) -> None:
-    few = ("--model", "careless", "--sets", "clean,faults_p025", "--tasks", 65, "--schedules", 1)
-    for executor in ("local", "ray"):
-        where = ("--executor", executor, "--processes", 2, "--out", tmp_path / executor)
-        result = toolkit("evaluate", *few, "--no-luck-share", *where, "--json")
-        assert result.code == 0, result.err
-    toolkit("evaluate", *few, "--no-luck-share", "--out", tmp_path / "alone")
-    assert snapshot(tmp_path / "ray") == snapshot(tmp_path / "local") == snapshot(tmp_path / "alone")
-    assert len(list((tmp_path / "ray" / "blocks").iterdir())) > 2
-
-
-def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
-    (tmp_path / "workers").mkdir()
+@pytest.mark.parametrize("gpu", [None, ANEW, KEPT])
+def test_a_process_that_was_lost_is_begun_again(gpu: str | None, tmp_path: Path) -> None:
     messages: list[str] = []
+    executor = replace(RAY, say=messages.append, gpu=gpu)
+    answers = executor.each_done(sums.JOBS, partial(sums.die_once, mark=tmp_path / "died"))
+    assert {job.subject: answer for job, answer in answers} == sums.SUMS
+    said = "its process was lost, and it is sent again (loss 1 of at most 3"
+    assert [said in message for message in messages] == [True]
 
-    def kill() -> None:
-        while not (left := [path for path in (tmp_path / "workers").iterdir() if path.name.isdecimal()]):
-            time.sleep(0.01)
-        os.kill(int(left[0].name), signal.SIGKILL)
 
-    killer = threading.Thread(target=kill)
-    killer.start()
-    left = played(
-        tmp_path / "ray", partial(fake_play.named, tmp_path / "workers"), replace(RAY, say=messages.append)
-    )
-    killer.join()
-    assert left == played(tmp_path / "local", fake_play.sparsely, HERE)
-    assert len(messages) == 1
-    assert "its process was lost, and it is sent again (loss 1 of at most 3" in messages[0]
+def test_gpus_are_given_back_when_jobs_are_done_whoever_still_knows_who_did_them(monkeypatch) -> None:
+    import ray
+
+    known: list[Any] = []
+    opened = RayTasks.__init__
+
+    def kept(self: Any, *arguments: Any) -> None:
+        known.append(self)
+        opened(self, *arguments)
+
+    monkeypatch.setattr(RayTasks, "__init__", kept)
+    assert len(list(RAY.on_gpus(KEPT).each_done(sums.JOBS, sums.see))) == len(sums.JOBS)
+    until = time.monotonic() + 30
+    while ray.available_resources().get("GPU") != 2 and time.monotonic() < until:
+        time.sleep(0.2)
+    assert ray.available_resources().get("GPU") == 2
+
+
+def test_an_evaluation_has_a_gpu_a_process_and_the_same_bytes(toolkit, tmp_path, monkeypatch) -> None:
+    require_stack()
+    taken: list[str | None] = []
+    each_step = Executor.each_step
+
+    def noted(self: Executor, *arguments: Any) -> Any:
+        taken.append(self.gpu)
+        return each_step(self, *arguments)
+
+    monkeypatch.setattr(Executor, "each_step", noted)
+    few = ("--model", "small", "--sets", "clean", "--tasks", 65, "--schedules", 1, "--max-tokens", 8)
+    for executor in ("ray", "local"):
+        result = toolkit("evaluate", *few, "--executor", executor, "--out", tmp_path / executor, "--json")
+        assert result.code == 0, result.err
+    assert snapshot(tmp_path / "ray") == snapshot(tmp_path / "local")
+    assert taken == [KEPT, None]
+
+
+def test_runs_are_trained_each_on_a_gpu_and_what_died_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    require_trainer()
+    from tests.unit.lab.study import train_in_a_folder as trained
+    from tests.unit.lab.training.language_model.small_model import a_tokenizer, saved
+    from toolkit.lab.play.training_jobs import TrainJob
+
+    model = saved(tmp_path / "model", a_tokenizer())
+    other = RUN.replace("s3", "s4")
+    runs = [trained.specification(model, run_id=run, seed=int(run[-1])) for run in (RUN, other)]
+    jobs = [TrainJob(run, model, tmp_path / "ray", cpu=True) for run in runs]
+    messages: list[str] = []
+    executor = replace(RAY, say=messages.append).on_gpus(ANEW)
+    perform = partial(trained.train_and_die_once, mark=tmp_path / "died", run_id=RUN)
+    seen = {job.subject: answer for job, answer in executor.each_done(jobs, perform)}
+    assert set(seen.values()) == {"0", "1"}
+    (message,) = messages
+    assert message.startswith(f"{RUN}, its training: its process was lost, and it is sent again")
+    assert [attempt["from_step"] for attempt in attempts(tmp_path / "ray" / RUN)] == [0, 2]
+    assert trained.train(tmp_path / "alone", model)
+    for name in FILES:
+        assert (tmp_path / "ray" / RUN / name).read_bytes() == (tmp_path / "alone" / RUN / name).read_bytes()
+    assert (tmp_path / "ray" / other / "COMPLETE.json").is_file()
 
 
 def test_a_job_that_always_loses_its_process_is_given_up() -> None:
@@ -170,16 +195,9 @@ def test_what_is_no_address_is_wrong_usage(address: str) -> None:
 
 
 def test_an_interrupt_ends_a_ray_started_for_one_command_and_loses_nothing(tmp_path: Path) -> None:
-    runner = command(
-        "tests.unit.lab.study.play_in_a_folder",
-        str(tmp_path / "ray"),
-        "60",
-        "2",
-        "ray",
-        start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    with runner:
+    play = ("tests.unit.lab.study.play_in_a_folder", str(tmp_path / "ray"), "60", "2", "ray")
+    how: dict[str, Any] = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    with command(*play, start_new_session=True, **how) as runner:
         while not list(tmp_path.glob("ray/*/segment-000")) and runner.poll() is None:
             time.sleep(0.01)
         os.killpg(runner.pid, signal.SIGINT)
@@ -189,4 +207,8 @@ def test_an_interrupt_ends_a_ray_started_for_one_command_and_loses_nothing(tmp_p
     assert err.startswith("Traceback")
     assert err.count("KeyboardInterrupt") == 1
     assert not list(tmp_path.rglob("*.part"))
-    assert played(tmp_path / "ray", fake_play.sparsely, HERE).keys() >= {"c2-paired-s0/COMPLETE.json"}
+    run = fake_play.specification("c2-paired-s0")
+    workplace = Workplace(tmp_path / "ray")
+    with workplace.held([run]):
+        play_runs(workplace, [run], HERE, play=fake_play.sparsely)
+    assert workplace.run(run).is_complete

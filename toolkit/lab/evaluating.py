@@ -1,4 +1,6 @@
-"""An evaluation in progress: a folder with one file a block. One command at a time writes in it.
+"""Evaluating a model or an agent without training it: a folder with one file a block, and its study.
+
+One command at a time writes in the folder.
 
     evaluation.json     of which policy, by which code: written first
     blocks/…            what was played
@@ -12,33 +14,57 @@ A block's file:
 
 A block is a job, which is all that another process needs. Its answer depends on the job alone, so that jobs
 can be done in any order, in any place, and again.
+
+Every regime is a run of its own, in the registers' words: its condition is the noise that the policy met.
+Nothing of it was registered, and the manifest says so: it names the digest of the evaluation's identity in
+place of a registration's, so that no rule can be decided on it.
 """
+
+from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
+
+from numpy.typing import NDArray
 
 import toolkit
 from toolkit import errors, files, seeds
 from toolkit.canonical import canonical
+from toolkit.estimators import task_uncertainties, taskwise
 from toolkit.lab.evaluation import diagnostic, language_model, play
 from toolkit.lab.evaluation.sets import EvaluationSet
 from toolkit.lab.executors import folder as folders
 from toolkit.lab.executors.executor import HERE, Executor
+from toolkit.lab.play import assemble
 from toolkit.lab.policies.language_model.opening import LIBRARIES, Opening, open_engine
 from toolkit.lab.tasks.pools import POOLS
 from toolkit.lab.training.devices import KEPT
 from toolkit.noise.regimes import REGIMES
-from toolkit.registers import arrow, schema
+from toolkit.registers import arrow, manifest, row_tables, schema, writer
+from toolkit.registers.arrow import Row
+from toolkit.registers.manifest import UNREGISTERED
+from toolkit.verification import summaries
+
+if TYPE_CHECKING:
+    from toolkit.documents.runs import (
+        EvaluatedSetDocument,
+        LuckShareDocument,
+        MeasureDocument,
+        MeasuresDocument,
+        Target,
+    )
 
 IDENTITY = "evaluation.json"
 BLOCKS = "blocks"
 LOCK = ".lock"
-REGISTERS = "registers"
 MOST_NAMES = 5
 OF_CODE = ("toolkit", "schema", "pools")
 ROOT = "toolkit evaluate"
@@ -73,7 +99,8 @@ class Asked:
     @property
     def diagnosed(self) -> tuple[str, ...]:
         """The regimes whose luck share is measured: under the others no schedule differs from another."""
-        return tuple(regime for regime in self.regimes if self.luck_share and _is_drawn(regime))
+        drawn = [name for name in self.regimes if REGIMES[name].mixture or REGIMES[name].flip_rate > 0]
+        return tuple(drawn) if self.luck_share else ()
 
     @property
     def diagnosed_tasks(self) -> int:
@@ -149,11 +176,6 @@ def perform(job: BlockJob) -> list[arrow.Row]:
     return language_model.evaluate_block(engine, of, tasks, sampling)
 
 
-def _is_drawn(regime: str) -> bool:
-    """Whether schedules differ under a regime: faults or flips are drawn."""
-    return REGIMES[regime].mixture is not None or REGIMES[regime].flip_rate > 0
-
-
 @dataclass(frozen=True)
 class EvaluatedBlocks:
     """What came of playing."""
@@ -185,7 +207,7 @@ class EvaluationFolder:
     @property
     def registers(self) -> Path:
         """Where its study is."""
-        return self.folder / REGISTERS
+        return self.folder / "registers"
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -230,7 +252,7 @@ class EvaluationFolder:
                     where=self.folder,
                     remedy="restore the file, or give another folder (--out)",
                 )
-            files.write_durably(path, folders.document_bytes(self.identity))
+            folders.write_document(path, self.identity)
             return
         there = folders.read_document(path, "restore it, or give another --out")
         differing = [n for n in sorted({*there, *self.identity}) if there.get(n) != self.identity.get(n)]
@@ -284,3 +306,153 @@ class EvaluationFolder:
 
 def _named(document: dict[str, Any], names: list[str]) -> str:
     return ", ".join(f"{name} {json.dumps(document.get(name), ensure_ascii=False)}" for name in names)
+
+
+ARM = "evaluated"
+WORDS = {"arm": (ARM,)}
+LONGEST_NAME = 64
+TARGETS: tuple[Target, ...] = ("true_success", "observed_reward")
+MEASURES = ("success", "observed", "calls", "exposed")
+
+
+def study_name(model: str) -> str:
+    """Return the name of a model's study: that of the model, in the characters that a study's may have."""
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", model.rstrip("/").rpartition("/")[2]).strip("-_")
+    return (name or "model")[:LONGEST_NAME]
+
+
+def write_registers(
+    folder: Path, study: str, identity: Mapping[str, Any], rows: Mapping[str, Sequence[Row]]
+) -> manifest.Manifest:
+    """Write an evaluation's study; the same rows give the same bytes."""
+    document = (json.dumps(identity, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
+    return writer.write_study(
+        folder,
+        study=study,
+        evidence="rows",
+        registration=manifest.RegistrationRef(UNREGISTERED, hashlib.sha256(document).hexdigest(), {}),
+        files=_files(identity, rows),
+        documents={IDENTITY: document},
+        words=WORDS,
+    )
+
+
+def figures(rows: Mapping[str, Sequence[Row]]) -> list[EvaluatedSetDocument]:
+    """Return what was found under each regime: rates, calls and exposure, with intervals over tasks."""
+    return [
+        {
+            "regime": regime,
+            "pool": episodes[0]["pool"],
+            "tasks": len({row["task"] for row in episodes}),
+            "episodes": len(episodes),
+            **_measured(episodes),
+            "ended": dict(sorted(Counter(row["ended"] for row in episodes).items())),
+        }
+        for regime, episodes in _by_regime(rows[EPISODES]).items()
+    ]
+
+
+def luck_shares(rows: Mapping[str, Sequence[Row]]) -> list[LuckShareDocument]:
+    """Return the luck share of each regime and reward; a share is None where the reward never varied."""
+    shares: list[LuckShareDocument] = []
+    for regime, tables in _by_regime(rows.get(LUCK_SHARE, ())).items():
+        measured = {row["target"]: row for row in summaries.luck_share_summary({}, tables, "model")}
+        for target in TARGETS:
+            row = measured.get(target, {})
+            shares.append(
+                {
+                    "regime": regime,
+                    "target": target,
+                    "luck_share": row.get("luck_share"),
+                    "pooled": row.get("luck_share_pooled"),
+                    "low": _plain(row.get("interval_low")),
+                    "high": _plain(row.get("interval_high")),
+                    "level": summaries.LEVEL,
+                    "tasks": len({row["task"] for row in tables}),
+                    "tasks_defined": row.get("tasks_defined", 0),
+                }
+            )
+    return shares
+
+
+def _files(identity: Mapping[str, Any], rows: Mapping[str, Sequence[Row]]) -> dict[str, dict[str, bytes]]:
+    """Return Parquet files by table and name: one a regime for what was played, one for what follows."""
+    seed, model = int(identity["seed"]), str(identity["model"])
+    played = {
+        table: {
+            f"{table}/{regime}.parquet": arrow.parquet_bytes(
+                table, arrow.to_arrow(schema.TABLES[table], part)
+            )
+            for regime, part in sorted(_by_regime(rows.get(table, ())).items())
+        }
+        for table in (EPISODES, LUCK_SHARE)
+    }
+    tables = _by_regime(rows.get(LUCK_SHARE, ()))
+    derived: dict[str, list[Row]] = {"runs": [], "evaluations": [], "luck_share_summary": []}
+    for regime, part in _by_regime(rows[EPISODES]).items():
+        diagnosed = tables.get(regime, [])
+        run = {"run_id": regime, "condition": regime, "arm": ARM, "seed": seed}
+        derived["runs"].append(_run_row(run, identity, part, diagnosed))
+        played_here = arrow.to_arrow(row_tables.EPISODES, [row | {"run_id": regime} for row in part])
+        derived["evaluations"] += summaries.evaluations(run, summaries.count_episodes(regime, played_here))
+        derived["luck_share_summary"] += summaries.luck_share_summary(run, diagnosed, model)
+    derived["schedules"] = assemble.schedules(
+        content for files in played.values() for content in files.values()
+    )
+    shared = writer.rows_files({table: part for table, part in derived.items() if part})
+    return {table: files for table, files in (played | shared).items() if files}
+
+
+def _run_row(run: Row, identity: Mapping[str, Any], episodes: Sequence[Row], diagnosed: Sequence[Row]) -> Row:
+    regime = REGIMES[run["condition"]]
+    samples = sum(len(row["true_successes"]) for row in diagnosed)
+    return {
+        **run,
+        # It enters no decision: of the words for a role, the one that says so.
+        "role": "replication",
+        "fault_rate": Decimal(str(regime.fault_rate)),
+        "flip_rate": Decimal(str(regime.flip_rate)),
+        "episodes": len(episodes) + samples,
+        "status": "COMPLETE",
+        "specification": canonical(dict(identity)),
+    }
+
+
+def _by_regime(rows: Iterable[Row]) -> dict[str, list[Any]]:
+    regimes: dict[str, list[Any]] = {}
+    for row in rows:
+        regimes.setdefault(row["regime"], []).append(row)
+    return regimes
+
+
+def _measured(rows: Sequence[Row]) -> MeasuresDocument:
+    """Return each measure's mean over episodes, and its interval where there are two tasks at least."""
+    import numpy as np
+
+    numbers = sorted({row["task"] for row in rows})
+    at = {task: column for column, task in enumerate(numbers)}
+    sums = np.zeros((len(MEASURES) + 1, len(numbers)))
+    for row in rows:
+        exposed = any(row[fault] for fault in row_tables.FAULTS)
+        sums[:, at[row["task"]]] += (row["true_success"], row["observed_reward"], row["calls"], exposed, 1)
+
+    def means(counts: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        totals = counts @ sums.T
+        return {name: totals[:, column] / totals[:, -1] for column, name in enumerate(MEASURES)}
+
+    plain = {name: float(value[0]) for name, value in means(np.ones((1, len(numbers)))).items()}
+    if len(numbers) < taskwise.SMALLEST_SAMPLE:
+        return cast("MeasuresDocument", {name: _figure(value, None, None) for name, value in plain.items()})
+    uncertain = task_uncertainties(
+        means, len(numbers), level=summaries.LEVEL, resamples=summaries.RESAMPLES, rng_seed=summaries.RNG_SEED
+    )
+    figures = {n: _figure(value, uncertain[n].low, uncertain[n].high) for n, value in plain.items()}
+    return cast("MeasuresDocument", figures)
+
+
+def _plain(value: Decimal | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _figure(value: float, low: float | None, high: float | None) -> MeasureDocument:
+    return {"estimate": value, "low": low, "high": high, "level": summaries.LEVEL}

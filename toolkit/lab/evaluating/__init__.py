@@ -1,1 +1,0 @@
-"""Evaluating a model or an agent without training it."""
