@@ -6,7 +6,9 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tomllib
+import venv
 import zipfile
 from collections.abc import Callable
 from functools import partial
@@ -182,6 +184,86 @@ def python(wheel: Path, tmp_path: Path) -> Run:
 def installed(python: Run) -> Run:
     """Return what runs its commands there."""
     return partial(python, "-m", "toolkit")
+
+
+PROGRAM = """\
+import toolkit
+from toolkit import estimators
+
+study = toolkit.open_study("published")
+reveal_type(study)
+reveal_type(study.rows("runs"))
+reveal_type(study.polars("runs"))
+reveal_type(study.pandas("runs"))
+reveal_type(study.relation("runs"))
+reveal_type(study.plot("H2a"))
+reveal_type(toolkit.studies())
+reveal_type(toolkit.decide("H2a", study))
+reveal_type(toolkit.decide_all())
+reveal_type(toolkit.explain("H2a"))
+reveal_type(toolkit.explain("H2a").endpoints)
+reveal_type(toolkit.verify("paired-rollouts"))
+reveal_type(toolkit.verify("paired-rollouts").existed_by)
+reveal_type(toolkit.freeze("mine", demonstration=True))
+reveal_type(toolkit.import_table("mine", "log.csv"))
+reveal_type(toolkit.decide("H2a").estimate)
+reveal_type(toolkit.estimators.t_interval([0.1, 0.2, 0.3]))
+reveal_type(estimators.luck_share([[0, 1], [1, 0]]).share)
+"""
+REVEALED = [
+    "Study",
+    "list[dict[str, Any]]",
+    "LazyFrame",
+    "DataFrame",
+    "DuckDBPyRelation",
+    "LayerChart",
+    "tuple[str, ...]",
+    "Decision",
+    "tuple[Decision, ...]",
+    "Explanation",
+    "tuple[EndpointRows, ...]",
+    "Verification",
+    "datetime | None",
+    "Frozen",
+    "Study",
+    "Estimate | None",
+    "tuple[float, float]",
+    "float | None",
+]
+# What only extras bring is not installed where somebody checks a program against the core.
+OPTIONS = """\
+[mypy]
+strict = True
+[mypy-torch.*,transformers.*,peft.*,trl.*,accelerate.*,datasets.*,vllm.*,ray.*,huggingface_hub.*,mcp.*,scipy.*]
+follow_imports = skip
+"""
+
+
+@pytest.mark.slow
+def test_an_installed_package_shows_the_types_of_what_is_public_and_of_every_estimator(
+    wheel: Path, tmp_path: Path
+) -> None:
+    each = "".join(f"reveal_type(estimators.{name})\n" for name in toolkit.estimators.__all__)
+    venv.create(tmp_path / "environment", symlinks=True)
+    (packages,) = (tmp_path / "environment" / "lib").glob("*/site-packages")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(packages)
+    # What the package needs is this environment's; its own files come first.
+    (packages / "needed.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    (tmp_path / "program.py").write_text(PROGRAM + each, encoding="utf-8")
+    (tmp_path / "mypy.ini").write_text(OPTIONS, encoding="utf-8")
+    interpreter = str(tmp_path / "environment/bin/python")
+    command = [sys.executable, "-m", "mypy", "--python-executable", interpreter, "program.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "Success" in done.stdout, done.stdout
+    types = re.findall(r'Revealed type is "(.*)"', done.stdout)
+    public, signatures = types[: len(REVEALED)], types[len(REVEALED) :]
+    assert [re.sub(r"(\w+\.)+", "", shown.partition(", {")[0]) for shown in public] == REVEALED
+    for name, signature in zip(toolkit.estimators.__all__, signatures, strict=True):
+        takes, _, gives = signature.rpartition(") -> ")
+        # An array of any shape is numpy's `tuple[Any, ...]`.
+        assert "Any" not in gives.replace("tuple[Any, ...]", ""), name
+        assert not re.search(r": Any\b", takes), name
 
 
 def test_a_program_decides_and_explains_from_an_empty_folder(python: Run) -> None:
