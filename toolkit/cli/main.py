@@ -48,7 +48,7 @@ GROUPS: dict[str, Table] = {
         "explain": ("cli.decide", "Show a rule's words, numbers and rows"),
         "sql": ("cli.sql", "Query registers in SQL"),
         "power": ("cli.power", "Simulate how often a rule would pass"),
-        "schema": ("cli.options", "Print the schema of an output, of rules or of tables"),
+        "schema": ("cli.registers", "Print the schema of an output, of rules or of tables"),
     },
     "Verify": {
         "reproduce": ("cli.reproduce", "Verify, decide and render what is shipped"),

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
-from toolkit.cli.output import print_json, tell
-from toolkit.errors import UsageError, did_you_mean
+from toolkit.cli.output import print_json
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -208,8 +207,6 @@ def _named(home: Home, ctx: click.Context) -> tuple[str, ...]:
 
 
 def _manifest(home: Home, study: str) -> Any:
-    import json
-
     return json.loads((home.study_folder(study) / "MANIFEST.json").read_bytes())
 
 
@@ -290,49 +287,3 @@ def completion(
         print_json(document)
     else:
         click.echo(script, nl=False)
-
-
-SCHEMAS = Path(__file__).parents[1] / "documents" / "schemas"
-
-
-@command()
-@click.pass_context
-def schema(
-    context: click.Context,
-    *,
-    words: tuple[str, ...] = argument(nargs=-1, metavar="[OUTPUT]..."),
-    registers: bool = flag(help="Describe the columns of the tables OUTPUT, or of every one."),
-    as_json: bool = json_option,
-) -> None:
-    """Print the JSON Schema of OUTPUT: what a command prints with --json.
-
-    Without OUTPUT, list them. Three are no command's: error is what every command prints where it fails,
-    rules is that of rules.toml, amendment that of an amendment's file. The dialect is 2020-12.
-
-    \b
-    Examples:
-      toolkit schema
-      toolkit schema decide
-      toolkit schema registers verify > registers-verify.json
-      toolkit schema rules --json
-      toolkit schema --registers evaluations
-    """
-    if registers:
-        from toolkit.cli.registers import describe
-
-        context.invoke(describe, tables=words, as_json=as_json)
-        return
-    names = sorted(path.stem for path in SCHEMAS.glob("*.json"))
-    if not words:
-        tell(names, *names, as_json=as_json)
-        return
-    name = "-".join(words)
-    if name not in names:
-        raise UsageError(
-            f"there is no schema of {name!r}", expected=", ".join(names), remedy=did_you_mean(name, names)
-        )
-    text = (SCHEMAS / f"{name}.json").read_text(encoding="utf-8")
-    if as_json:
-        tell(json.loads(text), as_json=True)
-    else:
-        click.echo(text, nl=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from dataclasses import asdict
@@ -17,6 +18,7 @@ from toolkit.cli.options import (
     FILE,
     argument,
     check_option,
+    command,
     flag,
     group,
     json_option,
@@ -495,3 +497,47 @@ registers.add_command(pull)
 registers.add_command(push)
 audit.hidden = True  # an option of `verify`
 registers.add_command(audit)
+
+
+SCHEMAS = Path(__file__).parents[1] / "documents" / "schemas"
+
+
+@command()
+@click.pass_context
+def schema(
+    context: click.Context,
+    *,
+    words: tuple[str, ...] = argument(nargs=-1, metavar="[OUTPUT]..."),
+    registers: bool = flag(help="Describe the columns of the tables OUTPUT, or of every one."),
+    as_json: bool = json_option,
+) -> None:
+    """Print the JSON Schema of OUTPUT: what a command prints with --json.
+
+    Without OUTPUT, list them. Three are no command's: error is what every command prints where it fails,
+    rules is that of rules.toml, amendment that of an amendment's file. The dialect is 2020-12.
+
+    \b
+    Examples:
+      toolkit schema
+      toolkit schema decide
+      toolkit schema registers verify > registers-verify.json
+      toolkit schema rules --json
+      toolkit schema --registers evaluations
+    """
+    if registers:
+        context.invoke(describe, tables=words, as_json=as_json)
+        return
+    names = sorted(path.stem for path in SCHEMAS.glob("*.json"))
+    if not words:
+        output.tell(names, *names, as_json=as_json)
+        return
+    name = "-".join(words)
+    if name not in names:
+        raise UsageError(
+            f"there is no schema of {name!r}", expected=", ".join(names), remedy=did_you_mean(name, names)
+        )
+    text = (SCHEMAS / f"{name}.json").read_text(encoding="utf-8")
+    if as_json:
+        output.tell(json.loads(text), as_json=True)
+    else:
+        click.echo(text, nl=False)
