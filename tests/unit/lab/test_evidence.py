@@ -8,7 +8,8 @@ import pytest
 
 from tests.tampering.forger import Forger
 from tests.tampering.measure import copy_of
-from tests.tampering.of_rows import LARGE, PAIRED, SMALL, adapter, nudged, smallest_first
+from tests.tampering.of_rows import PAIRED, adapter, nudged, smallest_first
+from tests.tampering.tampering import LARGE, SMALL
 from toolkit.canonical import canonical
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.lab import evidence
