@@ -20,7 +20,7 @@ TIMES_CLICK = 2
 # Command → its goal in seconds.
 GOALS = {
     **{f"decide H2a, {study}": 0.5 for study in ("published", "embedded", "tiny-lm")},
-    "toolkit decide --all": 2.5,
+    "toolkit decide --all": 5,
     "registers verify, embedded": 10,
     "toolkit reproduce": 30,
 }
