@@ -5,7 +5,9 @@ import importlib.util
 import inspect
 import json
 import logging
+import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -41,6 +43,9 @@ def test_a_study_that_cannot_be_decided_beside_another_says_why(home: Home, monk
     with pytest.raises(DamagedError, match="rows differ") as refused:
         api.decide_rules((), ("tiny-lm", "published"), home)
     assert (refused.value.found, refused.value.where, refused.value.remedy) == ("2", "tiny-lm", "restore")
+    monkeypatch.setattr(Case, "decide_all", lambda _: os.kill(os.getpid(), signal.SIGKILL))
+    with pytest.raises(IncompleteError, match="was killed"):
+        api.decide_rules((), ("tiny-lm", "published"), home)
 
 
 @pytest.mark.parametrize(("study", "rule"), [("published", "H2a"), ("embedded", "P13")])

@@ -454,9 +454,9 @@ def decide_rules(
     if not (rules or names):
         home.say_absent(logging.getLogger(__name__).warning)
     cases = load_cases(names, home, rules=rules, trust_files=trust_files)
-    asked = rules_asked(cases, rules, home, everywhere=bool(names))
     if not rules and len(cases) > 1 and sys.platform == "linux":
         return _decide_beside(cases, watch)
+    asked = rules_asked(cases, rules, home, everywhere=bool(names))
     decisions = []
     for at, (case, rule) in enumerate(asked):
         watch(at, len(asked), f"{rule} of {case.study.name}")
@@ -467,6 +467,7 @@ def decide_rules(
 def _decide_beside(cases: Sequence[Case], watch: Callable[[int, int, str], None]) -> list[Decision]:
     """Decide every rule of several studies, a process a study, the largest first: they share nothing."""
     from concurrent.futures import ProcessPoolExecutor, as_completed
+    from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
     left = sorted(range(len(cases)), key=lambda at: -len(cases[at].study.manifest.files))
@@ -482,7 +483,11 @@ def _decide_beside(cases: Sequence[Case], watch: Callable[[int, int, str], None]
             show()
             left.remove(begun[decided])
     made = {at: decided for decided, at in begun.items()}
-    return [decision for at in sorted(made) for decision in made[at].result()]
+    try:
+        return [decision for at in sorted(made) for decision in made[at].result()]
+    except BrokenProcessPool:
+        remedy = "free memory, or decide one study at a time: --study NAME"
+        raise IncompleteError("a process that decided a study was killed", remedy=remedy) from None
 
 
 _CASES: list[Case] = []  # in a process that was forked to decide one of them
