@@ -107,7 +107,6 @@ class Workers(Places[J, A]):
         self._anew = anew
         self._pools: dict[int, ProcessPoolExecutor] = {}
         self._at_work: dict[Future[A], tuple[int, J]] = {}
-        self._others = set(multiprocessing.active_children())
         self._processes: set[BaseProcess] = set()
 
     @contextlib.contextmanager
@@ -124,8 +123,18 @@ class Workers(Places[J, A]):
 
     def start(self, place: int, job: J) -> None:
         """Send a job to a process."""
-        self._at_work[self._submitted(place, job)] = (place, job)
-        self._processes |= set(multiprocessing.active_children()) - self._others
+        if place not in self._pools:
+            gpu = (self._gpus[place],) if self._gpus else ()
+            context = multiprocessing.get_context("spawn")
+            self._pools[place] = ProcessPoolExecutor(1, context, _begin, gpu)
+        pool = self._pools[place]
+        # A process is started with its first job: as it then finds the environment and the signals.
+        try:
+            with _undisturbed(), one_thread_each():
+                self._at_work[pool.submit(attempt, self._perform, job)] = (place, job)
+                self._processes |= set((pool._processes or {}).values())  # noqa: SLF001 - it keeps the dead
+        except process.BrokenProcessPool:
+            raise self._gone() from None
 
     def wait(self) -> list[tuple[int, A]]:
         """Wait until at least one process has answered."""
@@ -140,26 +149,15 @@ class Workers(Places[J, A]):
                 self._pools.pop(place).shutdown()
         return sorted(answers, key=lambda answer: answer[0])
 
-    def _submitted(self, place: int, job: J) -> Future[A]:
-        if place not in self._pools:
-            gpu = (self._gpus[place],) if self._gpus else ()
-            context = multiprocessing.get_context("spawn")
-            self._pools[place] = ProcessPoolExecutor(1, context, _begin, gpu)
-        # A process is started with its first job: as it then finds the environment and the signals.
-        try:
-            with _undisturbed(), one_thread_each():
-                return self._pools[place].submit(attempt, self._perform, job)
-        except process.BrokenProcessPool:
-            raise self._gone() from None
-
     def _terminate(self) -> None:
         for each in self._processes:
             each.terminate()
 
     def _gone(self) -> IncompleteError:
         self._terminate()
-        for each in self._processes:
-            each.join()
+        # Of a process that two threads wait for, one learns how it ended: that is the pool's own.
+        for pool in self._pools.values():
+            pool.shutdown()
         # The process that ended first has another code than those that were terminated.
         codes = {each.exitcode for each in self._processes} - {0, -signal.SIGTERM}
         return IncompleteError(

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import active_children
@@ -118,7 +119,15 @@ def test_a_job_that_wants_a_gpu_to_itself_is_done_here_only_where_there_is_one(m
 
 @pytest.mark.usefixtures("gpus")
 @pytest.mark.parametrize("gpu", [ANEW, KEPT])
-def test_a_process_with_a_gpu_that_was_killed_is_told(gpu: str) -> None:
+def test_a_process_with_a_gpu_that_was_killed_is_told(gpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its code is told, too, where the pool's thread is slow to note it."""
+    exit_code = os.waitstatus_to_exitcode
+
+    def slow(status: int) -> int:
+        time.sleep(0.3)
+        return exit_code(status)
+
+    monkeypatch.setattr(os, "waitstatus_to_exitcode", slow)
     with pytest.raises(IncompleteError, match="a process ended") as error:
         list(TWO.on_gpus(gpu).each_done(sums.TWICE, sums.die))
     assert "exit code 9" in str(error.value)
