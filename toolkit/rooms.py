@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
@@ -185,6 +184,8 @@ def is_played_here(book: RuleBook) -> bool:
 @cache
 def laboratory() -> Laboratory:
     """Return the laboratory, loaded."""
+    from importlib.metadata import entry_points
+
     declared = [each.value for each in entry_points(group=GROUP, name=NAME)]
     module, _, name = (declared or [LABORATORY])[0].partition(":")
     return cast("Laboratory", getattr(import_module(module), name)())

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 from dataclasses import dataclass, fields
-from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -83,6 +82,8 @@ class Study(registers.Study):
 
     def _repr_html_(self) -> str:
         """Return the study as a notebook shows it: its tables with their rows."""
+        from html import escape
+
         registered, is_of = self.manifest.registration, self.manifest.evidence
         rows = "".join(
             f"<tr><td>{escape(table.name)}</td><td>{self.manifest.tables[table.name].rows:,}</td>"

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -173,6 +172,8 @@ def bca_shares(
     twice what the bias moves by. Its error is that of the share below the estimate times 2φ(z)/φ(0), less
     that of the share below the end; both come from the same resamples, so that their errors vary together.
     """
+    from statistics import NormalDist
+
     normal = NormalDist()
     # Resamples equal to the estimate count half; shares of 0 and 1 have no quantile.
     below = (np.mean(means < estimate) + np.mean(means <= estimate)) / 2
