@@ -10,17 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from toolkit.decisions.measure import EPISODES, Row, Tables, counted_at, episode_counts, in_words, rows_of
 from toolkit.errors import DamagedError
-from toolkit.estimators import (
-    auc_weights,
-    clustered_bca_interval,
-    clustered_t_interval,
-    counted_bootstrap,
-    crossed_bootstrap,
-    draw_tasks,
-    draw_weights,
-    nested_bootstrap,
-)
-from toolkit.estimators.bootstrap import SMALLEST_SAMPLE, BootstrapInterval, BootstrapWeights
+from toolkit.estimators import bootstrap
+from toolkit.estimators.curves import auc_weights
 from toolkit.rules.endpoints import (
     COUNTED_BY_TASK,
     OVER_TASKS,
@@ -227,6 +218,8 @@ def interval_over_tasks(
     spec: IntervalSpec, differences: Sequence[Sequence[float]], denominator: int, drawn: Draws
 ) -> Interval | Missing:
     """Compute an interval from the differences of tasks."""
+    from toolkit.estimators.clustered import clustered_bca_interval, clustered_t_interval
+
     totals = [sum(of_task) for of_task in zip(*differences, strict=True)]
     whole, level = denominator * len(differences), float(spec.level)
     named = (spec.id, spec.endpoint, spec.level)
@@ -235,7 +228,7 @@ def interval_over_tasks(
         return Interval(*named, Fraction(low), Fraction(high), FROM_TASKS, spec.made)
     key = (len(totals), spec.resamples, spec.rng_seed)
     if key not in drawn:
-        drawn[key] = draw_tasks(*key)
+        drawn[key] = bootstrap.draw_tasks(*key)
     made = clustered_bca_interval(totals, whole, drawn[key], level)
     if made is None:
         return unavailable(
@@ -493,7 +486,7 @@ class Resampler:
         self._registers = registers
         self._plan = plan
         self._counted: dict[str, Counts | Missing] = {}
-        self._weights: dict[tuple[int, int, int, int], BootstrapWeights] = {}
+        self._weights: dict[tuple[int, int, int, int], bootstrap.BootstrapWeights] = {}
         self._drawn: Draws = {}
 
     def interval(self, spec: IntervalSpec, endpoint: Endpoint) -> Interval | Missing:
@@ -512,7 +505,7 @@ class Resampler:
         if isinstance(differences, Missing):
             return differences
         numerators, denominator = differences
-        if len(numerators[0]) < SMALLEST_SAMPLE:
+        if len(numerators[0]) < bootstrap.SMALLEST_SAMPLE:
             return unavailable(f"of the tasks of {endpoint.id}, fewer than two are left: nothing to resample")
         if spec.method in OVER_TASKS:  # 5
             return interval_over_tasks(spec, numerators, denominator, self._drawn)
@@ -578,18 +571,18 @@ class Resampler:
 
     def _resampled(
         self, spec: IntervalSpec, numerators: Sequence[Sequence[int | float]], denominator: int
-    ) -> BootstrapInterval:
+    ) -> bootstrap.BootstrapInterval:
         level = float(spec.level)
         if spec.crossing == "nested":
             table = [[n / denominator for n in row] for row in numerators]
-            return nested_bootstrap(table, spec.resamples, spec.rng_seed, level)
+            return bootstrap.nested_bootstrap(table, spec.resamples, spec.rng_seed, level)
         key = (len(numerators), len(numerators[0]), spec.resamples, spec.rng_seed)
         if key not in self._weights:
-            self._weights[key] = draw_weights(*key)
+            self._weights[key] = bootstrap.draw_weights(*key)
         if not all(isinstance(n, int) for row in numerators for n in row):
             table = [[n / denominator for n in row] for row in numerators]
-            return crossed_bootstrap(table, self._weights[key], level)
-        return counted_bootstrap(numerators, denominator, self._weights[key], level)
+            return bootstrap.crossed_bootstrap(table, self._weights[key], level)
+        return bootstrap.counted_bootstrap(numerators, denominator, self._weights[key], level)
 
 
 def is_mean_of_episodes(endpoint: Endpoint) -> bool:
@@ -611,7 +604,7 @@ def _unknown(spec: IntervalSpec, endpoint: Endpoint) -> str:
         return f"{endpoint.id} is not a mean of episodes by seed, which is what can be resampled"
     if not endpoint.tasks:
         return f"the size of the evaluation set of {endpoint.id} is not registered"
-    if min(endpoint.tasks if over_tasks else len(endpoint.seeds), endpoint.tasks) < SMALLEST_SAMPLE:
+    if min(endpoint.tasks if over_tasks else len(endpoint.seeds), endpoint.tasks) < bootstrap.SMALLEST_SAMPLE:
         return (
             f"{endpoint.id} has {len(endpoint.seeds)} seeds and {endpoint.tasks} tasks: nothing to resample"
         )

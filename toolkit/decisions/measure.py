@@ -10,7 +10,7 @@ from math import fsum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolkit.errors import DamagedError, RuleError
-from toolkit.estimators import auc, steps_to_threshold
+from toolkit.estimators.curves import auc, steps_to_threshold
 from toolkit.registers.columns import read_attributes
 from toolkit.registers.episode_counts import task_set_sha256
 from toolkit.registers.schema import TABLES

@@ -4,6 +4,8 @@ A task stands for all its schedules: its differences are averaged over schedules
 resampled, and episodes are never pooled as independent samples.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

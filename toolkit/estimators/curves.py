@@ -1,5 +1,7 @@
 """Learning curves: the area under one, when it reaches a threshold, and how those of two arms differ."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise

@@ -9,7 +9,6 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime
-from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -19,6 +18,7 @@ from toolkit.files import read_text
 if TYPE_CHECKING:
     from toolkit.documents.verification import OwnStanding
 
+SHIPPED = Path(__file__).parent
 RECORD = "record.toml"
 FROZEN = "FROZEN.sha256"
 EVIDENCE = "evidence"
@@ -310,7 +310,7 @@ class Trusted:
 
 def known_authorities(*more: Path) -> tuple[Trusted, ...]:
     """Return the authorities that this version ships, and those of a reader's own trust files."""
-    shipped = (files("toolkit.prereg") / "authorities.toml").read_text(encoding="utf-8")
+    shipped = (SHIPPED / "authorities.toml").read_text(encoding="utf-8")
     authorities = list(parse_trust(shipped, "authorities.toml"))
     for path in more:
         authorities += parse_trust(read_text(path), path)
@@ -319,7 +319,7 @@ def known_authorities(*more: Path) -> tuple[Trusted, ...]:
 
 def known_restatements(more: Iterable[str] = ()) -> frozenset[str]:
     """Return the restatements that somebody stands for, by the last link of their chain."""
-    shipped = tomllib.loads((files("toolkit.prereg") / "restatements.toml").read_text(encoding="utf-8"))
+    shipped = tomllib.loads((SHIPPED / "restatements.toml").read_text(encoding="utf-8"))
     return frozenset((*(entry["link"] for entry in shipped["restatements"]), *more))
 
 

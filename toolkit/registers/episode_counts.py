@@ -4,6 +4,8 @@ The rows of a run lie in a file of their own, sorted by key: an evaluation is a 
 it is one, too.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
