@@ -6,7 +6,8 @@ from tests.conftest import CHECKOUT
 from toolkit.registers.cards import Config, config_of, repository_documents
 from toolkit.registers.study import Study, open_study
 
-STUDIES = ("published", "embedded", "coupled", "map", "bfcl", "tiny-lm", "small-lm", "task-pools")
+STUDIES = ("published", "embedded", "tiny-lm", "task-pools")
+"""Each kind: of figures, played with rows, of a language model, and of pools alone."""
 SOURCE = """---
 pretty_name: "Small"
 license: mit

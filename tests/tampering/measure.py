@@ -25,7 +25,7 @@ COMMANDS = (
     "reproduce",
     "site build",
 )
-QUICK = COMMANDS[:3]
+QUICK = COMMANDS[:2]
 UNNOTICED, NOT_ASKED = "-", "n/a"
 SEED = 0
 

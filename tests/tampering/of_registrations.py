@@ -180,7 +180,7 @@ def figures_only(forger: Forger) -> None:
 
 
 REGISTRATIONS = (
-    core("a rule edited", lowered, "rules.toml"),
+    small("a rule edited", lowered, "rules.toml"),
     core("a rule edited, everything hashed anew", lowered_and_hashed, "freeze", "token", "registration"),
     core(
         "a rule edited, everything hashed and timestamped anew after the runs",
@@ -197,10 +197,10 @@ REGISTRATIONS = (
         "registration",
     ),
     core("a late amendment lowers a bar", late_amendment, "A1", "amendment", "registration"),
-    core("a late amendment is dated before the runs", misdated_amendment, "A1", "amendment", "registration"),
+    small("a late amendment is dated before the runs", misdated_amendment, "A1", "amendment", "registration"),
     small("a late amendment is timestamped by clocks that lie", backdated_amendment, limit=MADE_BY_ANYBODY),
     core("registers pointed at an easier registration", easier_registration, "easier", "registration"),
-    core("a run's specification of another freeze", other_anchor, "specification"),
+    small("a run's specification of another freeze", other_anchor, "specification"),
     Tampering("an amendment cut off, with what came later", LARGE, cut_off("A1", "D2"), ("A1", "probe")),
     Tampering(
         "the last deviation cut off",

@@ -205,7 +205,7 @@ ROWS = (
         ("evaluations", "episodes"),
         drawn=(PAIRED, "evaluations", GAINED),
     ),
-    core(
+    small(
         "a count of `groups_summary`",
         one_value("groups_summary", 2, zero_variance=more(-1)),
         "groups",
@@ -217,7 +217,7 @@ ROWS = (
         "luck_share",
         rule="H1a",
     ),
-    core(
+    small(
         "a trace of `probe`", one_value("probe", 0, trace_paired=lambda old: old * 0.5), "probe", rule="H1b"
     ),
     small(
@@ -245,23 +245,23 @@ ROWS = (
         rule="H1b",
     ),
     core("a stored verdict", of_rule("H2a", verdict="pass"), "H2a"),
-    core("an end of a stored interval", of_rule("H2a", low=0.001), "H2a", "c2_auc_95"),
+    small("an end of a stored interval", of_rule("H2a", low=0.001), "H2a", "c2_auc_95"),
     core("stored decisions of other rows", of_rule("H2a", inputs_sha256="0" * 64), "H2a"),
     core("a count of `runs`", one_value("runs", 0, episodes=more(5)), "runs"),
-    core("the status of a run", without_a_run, "status", "runs"),
+    small("the status of a run", without_a_run, "status", "runs"),
     core("an episode deleted", without_an_episode, "episodes", "evaluations"),
     core(
         "an episode deleted, summaries and decisions made to fit",
         lambda forger: (without_an_episode(forger), forger.fit_summaries(PAIRED).fit_decisions()),
         "episodes",
     ),
-    core(
+    small(
         "an outcome of an episode",
         one_value("episodes", 0, PAIRED, true_success=operator.not_, observed_reward=operator.not_),
         "episodes",
         "evaluations",
     ),
-    core(
+    small(
         "an evaluation left out",
         lambda forger: forger.edit("evaluations", lambda rows: rows.pop(3)).seal().fit_decisions(),
         "evaluations",
@@ -288,7 +288,7 @@ ROWS = (
     small(
         "the specification of a launch", one_value("launches", 0, specification_sha256="0" * 64), "launches"
     ),
-    core("the files of two runs exchanged", swapped, "episodes"),
+    small("the files of two runs exchanged", swapped, "episodes"),
     small(
         "the files of two runs exchanged, their rows relabelled",
         swapped_and_relabelled,

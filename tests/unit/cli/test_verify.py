@@ -23,13 +23,16 @@ def test_a_study_is_verified_down_to_a_depth(toolkit: Toolkit, alone: Home, dept
     assert (study["kind"], study["verdict"]) == ("study", "verified")
 
 
-def test_rows_of_a_study_are_played_again(toolkit: Toolkit) -> None:
-    _, study = toolkit("verify", "embedded", "--replay", "1", "--seed", "7", "--json").json()
-    assert study["steps"][-1] == {
-        "step": "replay",
-        "outcome": "passed",
-        "detail": "1 rows played again, all as registered (seed 7)",
-    }
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("published", "its runs were not played by this toolkit: nothing is played again"),
+        pytest.param("embedded", "1 rows played again, all as registered (seed 7)", marks=pytest.mark.slow),
+    ],
+)
+def test_rows_of_a_study_are_played_again(toolkit: Toolkit, name: str, says: str) -> None:
+    *_, study = toolkit("verify", name, "--replay", "1", "--seed", "7", "--json").json()
+    assert study["steps"][-1] == {"step": "replay", "outcome": "passed", "detail": says}
 
 
 def test_what_is_damaged_keeps_nothing_else_from_being_verified(toolkit: Toolkit, alone: Home) -> None:

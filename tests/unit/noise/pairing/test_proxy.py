@@ -116,6 +116,7 @@ def fates(record: Path) -> dict[tuple[Any, ...], Json]:
     return {(c["tool"], *c["key"]): {"draw": c["draw"], "fault": c["fault"]} for c in calls}
 
 
+@pytest.mark.slow
 def test_without_noise_answers_are_the_servers(declared: Path) -> None:
     """Between a client and a server of the official package."""
     through = answers((*proxy("--tools", declared, regime="clean"), *OFFICIAL), CALLS)
@@ -199,16 +200,17 @@ def test_a_declared_tool_that_the_server_lacks_is_refused(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("how", "says"),
     [
-        ("is silent", "no answer in 1 s"),
-        ("garbage", "no answer in 1 s; it wrote a line that is no message"),
-        ("another id", "no answer in 1 s; it answered what was not asked"),
-        ("batch", "no answer in 1 s; it wrote a line that is no message"),
-        ("deep", "no answer in 1 s; it wrote a line that is no message"),
-        ("neither", "no answer in 1 s; it wrote a line that is not JSON-RPC 2.0"),
+        ("is silent", "no answer in 0.5 s"),
+        ("garbage", "no answer in 0.5 s; it wrote a line that is no message"),
+        ("another id", "no answer in 0.5 s; it answered what was not asked"),
+        ("batch", "no answer in 0.5 s; it wrote a line that is no message"),
+        ("deep", "no answer in 0.5 s; it wrote a line that is no message"),
+        ("neither", "no answer in 0.5 s; it wrote a line that is not JSON-RPC 2.0"),
         pytest.param("endless", "no answer in 1 s", marks=pytest.mark.slow),
-        (
+        pytest.param(
             "mebibytes:65",
             "no answer in 4 s; it wrote a line that is no message in JSON, or is longer than 64 MiB",
+            marks=pytest.mark.slow,
         ),
     ],
 )
@@ -289,7 +291,7 @@ def test_brackets_within_texts_do_not_count() -> None:
 
 
 def test_an_identifier_that_waits_cannot_be_used_twice() -> None:
-    _, got, _ = dialogue(hostile("is silent", "--timeout", "1"), call(1), call(1), call("1"))
+    _, got, _ = dialogue(hostile("is silent", "--timeout", "0.5"), call(1), call(1), call("1"))
     assert [(each["id"], each["error"]["code"]) for each in got] == [(1, -32600), (1, -32001), ("1", -32001)]
 
 
@@ -368,7 +370,7 @@ def test_an_interface_becomes_a_declaration(tmp_path: Path, suffix: str) -> None
 
 def test_a_server_becomes_a_declaration(tmp_path: Path) -> None:
     tools = tmp_path / "tools.toml"
-    tools.write_text(run("noise", "propose", "--", *OFFICIAL).out)
+    tools.write_text(run("noise", "propose", "--", *NOTES).out)
     kinds = {name: (tool.kind, tool.resource) for name, tool in read_declaration(tools).tools.items()}
     assert kinds == {
         "show": ("read", "name"),
@@ -387,7 +389,7 @@ def test_a_server_becomes_a_declaration(tmp_path: Path) -> None:
         (("propose", "--openapi", "x.json", "--", "y"), 2, "name one source of tools"),
         (("propose", "--openapi", "/no/such/file"), 3, "cannot be read"),
         (("propose", "--", "/no/such/program"), 3, "the server cannot be started"),
-        (("propose", "--timeout", "0.1", "--", "sleep", "9"), 3, "no answer in 0.1 s"),
+        (("propose", "--timeout", "0.1", "--", "sleep", "1"), 3, "no answer in 0.1 s"),
         (("propose", "--", "false"), 3, "the server ended (exit status 1)"),
         (("propose", "--", *HOSTILE, "pages"), 2, "there is no tool to declare"),
         (("mcp", *CLEAN, "--", "x"), 2, "have to be confirmed"),

@@ -161,6 +161,7 @@ def test_a_run_goes_on_from_a_checkpoint(whole: Path, tokenizer: Any, model: str
     assert verify(folder / "groups.jsonl").steps == 4
 
 
+@pytest.mark.slow
 def test_batches_steps_and_repeated_prompts_keep_their_groups(tokenizer, model, tmp_path) -> None:
     """Accumulation, several iterations on a batch, and a prompt that a step has twice."""
     several = {"gradient_accumulation_steps": 4, "steps_per_generation": 2}
@@ -187,6 +188,7 @@ def test_batches_steps_and_repeated_prompts_keep_their_groups(tokenizer, model, 
     assert [group.place for group in found["iterations"]] == [(1, x, 0), (1, y, 0), (3, x, 0), (3, y, 0)]
 
 
+@pytest.mark.slow
 def test_the_example_trains(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the model says is its own."""
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
