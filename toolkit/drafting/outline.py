@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from math import ceil, floor
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from toolkit.errors import UsageError
 from toolkit.registers.importing import source
@@ -16,9 +17,6 @@ from toolkit.registers.importing.source import Log
 from toolkit.rules.endpoints import T_OVER_SEEDS, T_OVER_TASKS
 from toolkit.rules.sections import IDENTIFIER
 from toolkit.rules.terms import TAKEN
-
-if TYPE_CHECKING:
-    import polars as pl
 
 NAMES = {
     "run_id": ("run_id", "run", "run_name"),
@@ -121,8 +119,6 @@ def outlined(
     name: str, log: Log, given: Mapping[str, str] | None = None, attributes: Sequence[str] = ()
 ) -> Outline:
     """Return the outline of a study whose log of episodes, or of a pilot's, is at hand."""
-    import polars as pl
-
     columns = _columns(log, given or {}, attributes)
     table = log.measured(columns)
     constants = {target: value for target, value in CONSTANTS.items() if target not in columns}
@@ -275,8 +271,6 @@ def _choose_outcome(table: pl.DataFrame, columns: dict[str, str], given: Mapping
 
 def _range(cells: pl.Series) -> tuple[int, int]:
     """Return whole numbers that hold the scores of a column, 0 and 1 where these do."""
-    import polars as pl
-
     numbers = cells.cast(pl.String, strict=False).cast(pl.Float64, strict=False).drop_nulls()
     finite = numbers.filter(numbers.is_finite())
     if not len(finite):
@@ -292,8 +286,6 @@ def _range(cells: pl.Series) -> tuple[int, int]:
 
 def _names_runs(table: pl.DataFrame, columns: dict[str, str]) -> bool:
     """Whether the column taken for the runs' names tells them apart: others call a repetition a run."""
-    import polars as pl
-
     if "run_id" not in columns:
         return True
     key = [columns[name] for name in ("condition", "arm", "seed") if name in columns]
@@ -303,8 +295,6 @@ def _names_runs(table: pl.DataFrame, columns: dict[str, str]) -> bool:
 
 def _words(table: pl.DataFrame, column: str, target: str) -> dict[str, str]:
     """Return the words of a column, each with the word that registers can have for it."""
-    import polars as pl
-
     texts = table[column].drop_nulls().cast(pl.String).unique().sort().to_list()
     words = [re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") for text in texts]
     words = [
@@ -323,8 +313,6 @@ def _words(table: pl.DataFrame, column: str, target: str) -> dict[str, str]:
 
 
 def _numbers(table: pl.DataFrame, columns: dict[str, str], target: str) -> tuple[int, ...]:
-    import polars as pl
-
     cells = table[columns[target]].cast(pl.String, strict=False).str.replace(r"\.0+$", "")
     read = cells.cast(pl.Int64, strict=False)
     numbers = read.drop_nulls().unique().sort().to_list()

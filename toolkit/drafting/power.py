@@ -23,6 +23,7 @@ from itertools import islice
 from statistics import variance
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 from numpy.typing import NDArray
 
 from toolkit.decisions import evaluation
@@ -38,8 +39,6 @@ from toolkit.rules.rules import Rule
 from toolkit.rules.values import Missing, Series
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from toolkit.documents.theory import PowerDocument
 
 CELLS = 4_000_000  # drawn at once, to bound the memory
@@ -236,8 +235,6 @@ class _Simulated:
 
     def _by_task(self, endpoint: Endpoint) -> list[list[int]] | list[list[float]]:
         """Return the differences over a common denominator: of counts, as whole numbers."""
-        import numpy as np
-
         counts, (whole, _) = self.counts[endpoint.id], simulation.whole_weights(endpoint)
         table = np.einsum("k,skt->st", np.array(whole), counts[:, 0] - counts[:, 1])
         return cast("list[list[int]] | list[list[float]]", table.tolist())
@@ -295,8 +292,6 @@ def studies(
     book: rulebook.RuleBook, rule: rules.Rule, components: Components, design: simulation.Design
 ) -> Iterator[_Simulated]:
     """Yield the simulated studies of a design."""
-    import numpy as np
-
     rng = np.random.default_rng(design.rng_seed)
     endpoints = simulation.simulated_endpoints(book, rule)
     for e in endpoints:

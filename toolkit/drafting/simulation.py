@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
 from statistics import mean, variance
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from toolkit.decisions.intervals import Resampler, step_weights
@@ -20,9 +21,6 @@ from toolkit.rules.plan import Plan
 from toolkit.rules.rulebook import RuleBook
 from toolkit.rules.rules import BINARY, MCNEMAR, SEEDS, Rule
 from toolkit.rules.values import Missing
-
-if TYPE_CHECKING:
-    import numpy as np
 
 # Means stay within their range for effects four standard deviations from theirs.
 REACH = 4
@@ -207,8 +205,6 @@ def draw_counts(
     outcome: Outcome = SUCCESSES,
 ) -> NDArray[Any]:
     """What the episodes add up to, shape (studies, seeds, arms, steps, tasks); successes as integers."""
-    import numpy as np
-
     base = np.asarray(success)
     trained = np.array(trained_steps(endpoint))
     half = task_sd * 3**0.5
@@ -236,8 +232,6 @@ def _coupled_counts(
     other. Arms of one rate then differ by the other episodes alone, and the variance of their difference is
     1 - share of what it is without. A gap makes up for some of that: what differs by the gap, varies.
     """
-    import numpy as np
-
     low, high = rates.min(axis=2), rates.max(axis=2)
     common = rng.binomial(episodes, share, low.shape)
     of_both = rng.binomial(common, low)
@@ -292,8 +286,6 @@ def by_seed(endpoint: Endpoint, counts: NDArray[Any], design: Design) -> tuple[F
 
 def by_task(endpoint: Endpoint, counts: NDArray[Any]) -> NDArray[np.float64]:
     """Return the difference of each seed on each task, shape (seeds, tasks)."""
-    import numpy as np
-
     weights = np.array([float(w) for w in weights_of(endpoint)])
     table: NDArray[np.float64] = np.einsum(
         "k,skt->st", weights, (counts[:, 0] - counts[:, 1]) / endpoint.schedules
@@ -379,8 +371,6 @@ def _beta_sums(
     rng: np.random.Generator, episodes: int, means: NDArray[np.float64], sd: float
 ) -> NDArray[np.float64]:
     """Return sums of Beta draws in [0, 1] with given means; of its ends where the Beta would be wider."""
-    import numpy as np
-
     most = means * (1 - means)
     is_beta = sd**2 < most * WIDEST
     strength = np.where(is_beta, most / sd**2 - 1, 1.0)

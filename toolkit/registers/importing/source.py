@@ -8,16 +8,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
+import pyarrow.parquet as pq
 
 from toolkit.errors import DamagedError, UsageError
 from toolkit.files import read_up_to
 from toolkit.registers.columns import Column, Type
 from toolkit.registers.episode_counts import OUTCOMES
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 LARGEST_TABLE = 2**30
 """Bytes of a table, unpacked: text of ten million episodes, which memory holds some times over."""
@@ -45,8 +44,6 @@ def kind_of(path: Path) -> str | None:
 
 def read_source(path: Path, left_out: set[str] | None = None) -> pl.DataFrame:
     """Return a table with the number of each row beside it; every cell of a text file is text, or null."""
-    import polars as pl
-
     readers: dict[str, Callable[[], pl.DataFrame]] = {
         ".csv": lambda: _delimited(path, ","),
         ".tsv": lambda: _delimited(path, "\t"),
@@ -124,9 +121,6 @@ _check = partial(bounded, whole="table")
 
 def _parquet(path: Path) -> pl.DataFrame:
     """Read a Parquet file whose own description is within the bounds."""
-    import polars as pl
-    import pyarrow.parquet as pq
-
     with pq.ParquetFile(path) as opened:
         described = opened.metadata
         _check("columns", described.num_columns, MOST_COLUMNS, path)
@@ -137,8 +131,6 @@ def _parquet(path: Path) -> pl.DataFrame:
 
 
 def _delimited(path: Path, separator: str) -> pl.DataFrame:
-    import polars as pl
-
     quote = '"' if separator == "," else None
     first = pl.read_csv(
         path, infer_schema=False, separator=separator, quote_char=quote, has_header=False, n_rows=1
@@ -150,8 +142,6 @@ def _delimited(path: Path, separator: str) -> pl.DataFrame:
 
 def _json_lines(path: Path, left_out: set[str] | None) -> pl.DataFrame:
     """Read documents with numbers as they are written: 9007199254740993 is no double, and 1 is not 1.0."""
-    import polars as pl
-
     columns: dict[str, list[str | None]] = {}
     decode = json.JSONDecoder(object_pairs_hook=_pairs, parse_int=str, parse_float=str).decode
     nested: set[str] | None = None if left_out is None else set()
@@ -226,8 +216,6 @@ _TRUTHS = {
 
 def is_truth(cells: pl.Series) -> bool:
     """Whether every cell of a column is a truth value, as far as it has one."""
-    import polars as pl
-
     if cells.dtype == pl.Boolean:
         return True
     if cells.dtype.is_nested():
@@ -243,8 +231,6 @@ _DIGITS = 6  # after the point of a decimal column
 
 def converted(table: pl.DataFrame, column: Column, source: str, words: Mapping[str, str]) -> pl.Series:
     """Return a column of a table in a register's type."""
-    import polars as pl
-
     cells = table[source]
     if cells.dtype.is_nested() or cells.dtype in {pl.Duration, pl.Binary, pl.Object, pl.Time}:
         raise DamagedError(
@@ -267,8 +253,6 @@ def converted(table: pl.DataFrame, column: Column, source: str, words: Mapping[s
 
 def _each_once(cells: pl.Series, convert: Callable[[pl.Series], pl.Series]) -> pl.Series:
     """Return cells converted, each different one once: a log says few things often."""
-    import polars as pl
-
     if cells.dtype.is_integer():
         numbers = cells.unique().sort()
         return convert(numbers).gather(numbers.search_sorted(cells))
@@ -280,22 +264,16 @@ def _each_once(cells: pl.Series, convert: Callable[[pl.Series], pl.Series]) -> p
 
 
 def _translated(cells: pl.Series, words: Mapping[str, str], kind: Type) -> pl.Series:
-    import polars as pl
-
     return _cast(cells.cast(pl.String, strict=False).replace(words) if words else cells, kind)
 
 
 def as_words(cells: pl.Series) -> pl.Series:
     """Return texts as their places in a sorted list of them: where they are few, a fraction of the memory."""
-    import polars as pl
-
     return cells.cast(pl.Enum(cells.drop_nulls().unique().sort()))
 
 
 def _cast(cells: pl.Series, kind: Type) -> pl.Series:
     """Return cells in a type; null where one is no value of it."""
-    import polars as pl
-
     whole = {Type.INT16: pl.Int16, Type.INT32: pl.Int32, Type.INT64: pl.Int64, Type.UINT64: pl.UInt64}
     as_it_is = whole.get(kind) if cells.dtype.is_integer() else None
     if as_it_is or (cells.dtype == pl.Boolean and kind is Type.BOOL):
@@ -317,8 +295,6 @@ def _cast(cells: pl.Series, kind: Type) -> pl.Series:
 
 def _times(cells: pl.Series, text: pl.Series) -> pl.Series:
     """Return times in UTC; a time without a zone could be any, and is none."""
-    import polars as pl
-
     kind = pl.Datetime("us", "UTC")
     if isinstance(cells.dtype, pl.Datetime):
         return cells.cast(kind) if cells.dtype.time_zone else pl.Series(cells.name, [None] * len(cells), kind)

@@ -7,7 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
+from polars import selectors
 
 from toolkit.errors import DamagedError
 from toolkit.registers.arrow import Row, parquet_bytes, shape, to_arrow
@@ -20,10 +23,6 @@ from toolkit.registers.manifest import Manifest, RegistrationRef
 from toolkit.registers.row_tables import EPISODES, TASK_POOLS
 from toolkit.registers.schema import EVALUATIONS, RUNS, TABLES
 from toolkit.registers.writer import table_files, write_study
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 _TASK_NAME = Column("task", "Name of a task in the table.", Type.STRING)
 _RUN_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
@@ -56,8 +55,6 @@ def counted(
     rows: pl.DataFrame, scores: Scores | None = None, missing: MissingData | None = None
 ) -> dict[str, pl.DataFrame]:
     """Return the tables of a study by name, each sorted by its key and counted from the episodes."""
-    import polars as pl
-
     tasks = numbered(rows)
     places, named = combinations(rows, ["pool", "task"])
     index = named.join(tasks, on=["pool", "task"], how="left", maintain_order="left")["index"]
@@ -89,8 +86,6 @@ def counted(
 def _converted(
     source: pl.DataFrame, mapping: TableMapping, scores: Scores | None, missing: MissingData | None
 ) -> pl.DataFrame:
-    import polars as pl
-
     absent = [name for name in mapping.read.values() if name not in source.columns]
     if absent:
         raise DamagedError(
@@ -120,15 +115,11 @@ def _converted(
 
 def as_words_or_numbers(cells: pl.Series) -> pl.Series:
     """Return a column of words as their places among them, and another as it is."""
-    import polars as pl
-
     return as_words(cells) if cells.dtype == pl.String else cells
 
 
 def _named(rows: pl.DataFrame, mapping: TableMapping) -> pl.DataFrame:
     """Return the rows with runs and schedules, named where the mapping leaves them out."""
-    import polars as pl
-
     if "run_id" not in mapping.targets:
         place = ["condition", "arm", "seed"]
         numbers, places = combinations(rows, place)
@@ -158,8 +149,6 @@ def _named(rows: pl.DataFrame, mapping: TableMapping) -> pl.DataFrame:
 
 def _runs(rows: pl.DataFrame) -> pl.DataFrame:
     """Return one row a run, its values those of all its rows."""
-    import polars as pl
-
     told = [name for name in OF_RUNS if name in rows.columns and name != "run_id"]
     if "launched_at" in told:  # a run in several logs was launched with the first
         rows = rows.with_columns(pl.col("launched_at").min().over("run_id"))
@@ -201,16 +190,11 @@ def _by_run(episodes: pl.DataFrame) -> Iterator[tuple[str, Any]]:
 
 
 def _in_texts(rows: pl.DataFrame) -> pl.DataFrame:
-    import polars as pl
-    from polars import selectors
-
     return rows.with_columns(selectors.enum().cast(pl.String))
 
 
 def frame(table: Table, rows: Sequence[Row]) -> pl.DataFrame:
     """Return rows of a register as a frame."""
-    import polars as pl
-
     made = pl.from_arrow(to_arrow(table, rows))
     if not isinstance(made, pl.DataFrame):
         raise TypeError(made)
@@ -305,8 +289,6 @@ def identities(rows: pl.DataFrame) -> pl.Series:
 
 def combinations(rows: pl.DataFrame, names: Sequence[str]) -> tuple[pl.Series, pl.DataFrame]:
     """Return which combination of some columns each row has, and these in order, without copying all rows."""
-    import polars as pl
-
     codes = pl.zeros(rows.height, pl.Int64, eager=True)
     for name in names:
         values = rows[name].to_physical()
@@ -318,8 +300,6 @@ def combinations(rows: pl.DataFrame, names: Sequence[str]) -> tuple[pl.Series, p
 
 def _numbered_within(rows: pl.DataFrame, names: Sequence[str]) -> pl.Series:
     """Return numbers of episodes that are alike where these columns, task and schedule are."""
-    import polars as pl
-
     numbers = combinations(rows, names)[0].cast(pl.Int64)
     return (numbers * MOST_TASKS + rows["task"]) * MOST_EPISODES + rows["schedule"]
 
@@ -345,8 +325,6 @@ def check_unique(rows: pl.DataFrame) -> None:
 
 def completed(rows: pl.DataFrame, missing: MissingData, scores: Scores | None) -> pl.DataFrame:
     """Return episodes with what the registration says of those that are there twice or have no outcome."""
-    import polars as pl
-
     if missing.attempts != "one":
         rows = rows.sort(ROW).unique(_KEY, keep="first" if missing.attempts == "first" else "last")
     check_unique(rows)
@@ -382,8 +360,6 @@ def _episodes_in_full(rows: pl.DataFrame) -> int:
 
 def _lacking(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the episodes that an evaluation lacks and another on its set has, without outcomes."""
-    import polars as pl
-
     if rows.height == _episodes_in_full(rows):
         return rows.clear()
     grid = rows.select(*_SET, "task", "schedule").unique()
@@ -422,8 +398,6 @@ def with_attributes(
     rows: pl.DataFrame, source: pl.DataFrame, mapping: TableMapping, declared: Attributes
 ) -> pl.DataFrame:
     """Return rows with the attributes of their tasks as one text, where any are registered."""
-    import polars as pl
-
     if {*mapping.attributes} != {*declared}:
         raise DamagedError(
             "the mapping gives other attributes of tasks than those that the registration declares",
@@ -453,8 +427,6 @@ def _attribute(source: pl.DataFrame, mapping: TableMapping, name: str, words: tu
 
 def numbered(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the tasks by pool, numbered: by their number where all have one, else by their name."""
-    import polars as pl
-
     told = [name for name in TOLD_OF_TASKS if name in rows.columns]
     tasks = rows.group_by("pool", "task", *told).agg(pl.col(ROW).min()).sort(ROW)
     twice = tasks.filter(tasks.select("pool", "task").is_duplicated())

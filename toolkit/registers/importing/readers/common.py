@@ -15,15 +15,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import duckdb
+import polars as pl
+import yaml
 
 from toolkit.errors import DamagedError, ToolkitError
 from toolkit.files import read_up_to
 from toolkit.registers.importing.source import FILE, LONGEST_LINE, MOST_CELLS, MOST_COLUMNS, Log, bounded
-
-if TYPE_CHECKING:
-    import duckdb
-    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,6 @@ def first_object(file: Path) -> dict[str, Any]:
 @contextmanager
 def reading(path: Path, what: str, expected: str | None = None, remedy: str | None = None) -> Iterator[None]:
     """Say of which file it was whatever went wrong with reading it."""
-    import duckdb
-    import polars as pl
-    import yaml
-
     wrong = (ValueError, TypeError, LookupError, AttributeError, RuntimeError, ArithmeticError, StopIteration)
     unreadable = (OSError, EOFError, zipfile.BadZipFile, zlib.error, yaml.YAMLError)
     try:
@@ -130,8 +126,6 @@ def flat(content: Mapping[str, Any], prefix: str, left_out: set[str]) -> dict[st
 
 def frame(rows: Sequence[Mapping[str, Any]], path: Path) -> pl.DataFrame:
     """Return rows as a table: a column of its own type where all its values have one, else text."""
-    import polars as pl
-
     names = list(dict.fromkeys(name for row in rows for name in row))
     bounded("columns", len(names), MOST_COLUMNS, path)
     bounded("cells", len(names) * len(rows), MOST_CELLS, path)
@@ -140,8 +134,6 @@ def frame(rows: Sequence[Mapping[str, Any]], path: Path) -> pl.DataFrame:
 
 
 def _column(name: str, values: list[Cell]) -> pl.Series:
-    import polars as pl
-
     kinds = {type(value) for value in values if value is not None}
     if kinds == {bool}:
         return pl.Series(name, values, pl.Boolean)
@@ -161,8 +153,6 @@ def with_runs(rows: pl.DataFrame, runs: Sequence[Mapping[str, Any]], key: str, p
 
 def candidates(table: pl.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
     """Return the columns that arms are to be looked for in: what differs on one pool, or else the file."""
-    import polars as pl
-
     own = [name for name in dict.fromkeys(names) if name in table.columns]
     differ = table.group_by("pool").agg(pl.col(own).n_unique()).select(pl.col(own) > 1)
     return tuple(name for name in own if differ[name].any()) or (FILE,)
@@ -170,8 +160,6 @@ def candidates(table: pl.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
 
 def with_regimes(table: pl.DataFrame, name: str) -> pl.DataFrame:
     """Return a table in which a column is the regime, where some pool of a file has several values of it."""
-    import polars as pl
-
     if name not in table.columns:
         return table
     most = table.group_by(FILE, "pool").agg(pl.col(name).n_unique())[name].max()
@@ -188,8 +176,6 @@ def with_prompts(table: pl.DataFrame, name: str) -> pl.DataFrame:
 
 def with_outcome(table: pl.DataFrame, name: str) -> pl.DataFrame:
     """Return a table with an outcome as `true_success`, where it is 0 or 1 throughout, or as `score`."""
-    import polars as pl
-
     cells = table[name]
     if cells.dtype.is_numeric():
         cells = cells.cast(pl.Float64).fill_nan(None)
@@ -232,8 +218,6 @@ _WHOLE = {"BIGINT", "UBIGINT"}
 
 def read_json_lines(path: Path, what: str, opened: Sequence[str] = ()) -> tuple[pl.DataFrame, list[str]]:
     """Return the values of JSON lines, in the order of the lines, and the names of what is no value."""
-    import duckdb
-
     with reading(path, what), duckdb.connect() as connection:
         lines = f"read_ndjson_objects(?, maximum_object_size = {LONGEST_LINE})"
         connection.execute(
@@ -276,8 +260,6 @@ def _pointers(connection: duckdb.DuckDBPyConnection, place: str, prefix: str, pa
 def _table(
     connection: duckdb.DuckDBPyConnection, pointers: dict[str, str], opened: Sequence[str]
 ) -> tuple[pl.DataFrame, list[str]]:
-    import polars as pl
-
     # All values of a line at once: a function for each would parse the line anew.
     kinds: list[set[str]] = [set() for _ in pointers]
     combined = "SELECT DISTINCT json_type(json, $places) FROM lines"
@@ -307,8 +289,6 @@ def _table(
 
 def _typed(texts: pl.Series, kinds: set[str]) -> pl.Series:
     """Return values in the type that all of them have in JSON, else as text."""
-    import polars as pl
-
     plain = kinds - _NESTED
     if plain == {"BOOLEAN"}:
         return texts == "true"
@@ -352,8 +332,6 @@ def joined(name: str, runs: Sequence[Run], left_out: Iterable[str] = ()) -> Log:
     2. Its seed is what its settings say, or what every name says: `grpo-s3`, `grpo/seed_3`.
     3. Settings in which runs differ are columns; the others are named as left out.
     """
-    import polars as pl
-
     own = [run.name for run in runs if run.name is not None]
     names = own if len(set(own)) == len(runs) else run_names([run.folder for run in runs])  # 1
     stems, seeds = _named_seeds(names)
@@ -415,8 +393,6 @@ def _named_seeds(names: Sequence[str]) -> tuple[list[str], list[str | None]]:
 
 def with_constants(table: pl.DataFrame, values: Mapping[str, str | None]) -> pl.DataFrame:
     """Return a table with columns of one text each."""
-    import polars as pl
-
     texts = (pl.lit(value, dtype=pl.String).alias(name) for name, value in values.items())
     return set_apart(table, values).with_columns(texts)
 
@@ -428,8 +404,6 @@ def set_apart(table: pl.DataFrame, taken: Iterable[str]) -> pl.DataFrame:
 
 def numbered(table: pl.DataFrame) -> pl.DataFrame:
     """Return rollouts with `task`, the first digits of the SHA-256 of their prompt, and `schedule`."""
-    import polars as pl
-
     prompts = table["prompt"].unique().drop_nulls()
     digests = [hashlib.sha256(prompt.encode()).hexdigest()[:16] for prompt in prompts]
     names = pl.DataFrame({"prompt": prompts, "task": pl.Series(digests, dtype=pl.String)})

@@ -11,7 +11,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.files import file_sha256
@@ -19,9 +21,6 @@ from toolkit.line_ends import refuse_converted
 from toolkit.registers.importing.readers import common
 from toolkit.registers.importing.readers.common import Reader, beginning, files_below, read_json_lines
 from toolkit.registers.importing.source import FILE, LARGEST_TABLE, Log, bounded
-
-if TYPE_CHECKING:
-    import polars as pl
 
 WHAT = "a record of Every Eval Ever"
 VERSION = re.compile(r"(instance_level_eval_)?0\.[23]\.\d+")
@@ -59,8 +58,6 @@ def _is_record(file: Path) -> bool:
 
 
 def _read(paths: list[Path]) -> Log:
-    import polars as pl
-
     records = [_opened(file, path) for path in paths for file in _files(path)]
     whole = [record for record in records if record.samples]
     if not whole:
@@ -160,8 +157,6 @@ def _samples(
     record: _Record, first: int, left_out: set[str]
 ) -> tuple[pl.DataFrame, list[dict[str, common.Cell]]]:
     """Return a record's samples, each with the number of its run, and those runs: one a result."""
-    import polars as pl
-
     file = record.samples or record.file
     rows, lists = read_json_lines(file, WHAT, _OPENED)
     with common.reading(file, WHAT):
@@ -207,8 +202,6 @@ def _run(record: _Record, key: str, result: object, left_out: set[str]) -> dict[
 
 def _with_schedules(table: pl.DataFrame) -> pl.DataFrame:
     """Return a table with schedules where epochs, counted from 1, are told."""
-    import polars as pl
-
     if "metadata.epoch" not in table.columns:
         return table
     epochs = table["metadata.epoch"].cast(pl.String).cast(pl.Int64, strict=False)
@@ -219,8 +212,6 @@ def _with_schedules(table: pl.DataFrame) -> pl.DataFrame:
 
 def _with_outcome(table: pl.DataFrame) -> pl.DataFrame:
     """Return a table with its scores as the outcome; of a sample with an error there is none."""
-    import polars as pl
-
     score, truth = "evaluation.score", "evaluation.is_correct"
     if "error" in table.columns:
         failed = pl.col("error").is_not_null() & (pl.col("error") != "")

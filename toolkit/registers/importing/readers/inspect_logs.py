@@ -16,17 +16,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
+
+import polars as pl
 
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.files import read_up_to
 from toolkit.registers.importing.readers import common
 from toolkit.registers.importing.readers.common import Reader, beginning, files_below
 from toolkit.registers.importing.source import FILE, LARGEST_TABLE, MOST_CELLS, Log, bounded
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 _RUN = "number of the log"
 _START = re.compile(rb'\s*\{\s*(?:"version"\s*:\s*\d+\s*,\s*)?"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:\s*\{')
@@ -289,8 +287,6 @@ def _whole(log: _Read, name: str, value: Any) -> common.Cell:
 
 def _with_outcomes(table: pl.DataFrame, logs: list[_Read]) -> pl.DataFrame:
     """Give the outcome its name: the only score, or the one that the task declares to be its headline."""
-    import polars as pl
-
     scores = [
         name
         for name in table.columns

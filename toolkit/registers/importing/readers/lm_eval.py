@@ -12,15 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.registers.importing.readers import common
 from toolkit.registers.importing.readers.common import Reader, files_below, read_json_lines
 from toolkit.registers.importing.source import FILE, LARGEST_TABLE, Log, bounded
-
-if TYPE_CHECKING:
-    import polars as pl
 
 WHAT = "an output of lm-evaluation-harness"
 MOST_POOLS = 20
@@ -56,8 +55,6 @@ def _outputs(path: Path) -> list[Path]:
 
 
 def _read(paths: list[Path]) -> Log:
-    import polars as pl
-
     files = [one for path in paths for one in _found(path)]
     bounded("bytes", sum(one.file.stat().st_size for one in files), LARGEST_TABLE, paths[0])
     results = cache(lambda path: common.document(path, WHAT))
@@ -191,8 +188,6 @@ def _group(task: str, subtasks: Mapping[str, list[str]]) -> str | None:
 
 def _with_groups(table: pl.DataFrame) -> pl.DataFrame:
     """Return a table of many tasks by their groups: a document is then named by its task, too."""
-    import polars as pl
-
     if "group" not in table.columns or table["pool"].n_unique() <= MOST_POOLS:
         return table
     grouped = pl.col("group").is_not_null()
@@ -205,8 +200,6 @@ def _with_groups(table: pl.DataFrame) -> pl.DataFrame:
 
 def _check_documents(table: pl.DataFrame, path: Path) -> None:
     """Check that a document's number means the same document in every run: they are compared by it."""
-    import polars as pl
-
     if "doc_hash" not in table.columns:
         return
     twice = table.group_by("pool", "task").agg(pl.col("doc_hash").n_unique()).filter(pl.col("doc_hash") > 1)

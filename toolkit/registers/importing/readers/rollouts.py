@@ -10,7 +10,9 @@ from collections.abc import Callable
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from toolkit.errors import DamagedError
 from toolkit.files import read_text
@@ -30,9 +32,6 @@ from toolkit.registers.importing.readers.common import (
     with_outcome,
 )
 from toolkit.registers.importing.source import FILE, LARGEST_TABLE, ROW, Log, bounded, read_source
-
-if TYPE_CHECKING:
-    import polars as pl
 
 # TRL writes the completions of the batch that it generated last, each time that it logs: with `logging_steps`
 # above 1 the batches between are in no file, and a batch that it trains on twice is in two.
@@ -69,8 +68,6 @@ def _folder(file: Path) -> Path:
 
 
 def _run(folder: Path, files: list[Path], left_out: dict[str, None]) -> Run:
-    import polars as pl
-
     told = [file for file in (_newest(folder, ARGUMENTS), _newest(folder, STATE)) if file]
     check_within(folder, told)
     arguments = next((attributes(file) for file in told if file.name == ARGUMENTS), None)
@@ -134,8 +131,6 @@ def _rewards(file: Path) -> list[str]:
 
 def _scored(table: pl.DataFrame, arguments: dict[str, Any] | None, rewards: list[str] | None) -> pl.DataFrame:
     """Return rollouts with their weighted reward as `score`, where it is known which functions gave it."""
-    import polars as pl
-
     columns = [
         name
         for name, kind in table.schema.items()
@@ -278,8 +273,6 @@ def _read_verl(paths: list[Path]) -> Log:
     folders of a run are called after what is in them, such as `rollouts` and `validation`, `pool` says which.
     verl writes no configuration there: arms and seeds are sought in the names of the folders.
     """
-    import polars as pl
-
     runs: list[Run] = []
     left_out: set[str] = set()
     for path in paths:
@@ -298,8 +291,6 @@ def _read_verl(paths: list[Path]) -> Log:
 
 def _steps(files: list[Path], left_out: set[str]) -> pl.DataFrame:
     """Return the rollouts of a folder."""
-    import polars as pl
-
     steps: list[pl.DataFrame] = []
     rows = 0
     for file in files:
@@ -336,8 +327,6 @@ def _is_record(file: Path) -> bool:
 
 def _read_groups(paths: list[Path]) -> Log:
     """Read records; several processes of a run, and several runs, have one each."""
-    import polars as pl
-
     files = [file for path in paths for file in _records(path)]
     bounded("bytes", sum(file.stat().st_size for file in files), LARGEST_TABLE, paths[0])
     parts = []
@@ -363,8 +352,6 @@ def _read_groups(paths: list[Path]) -> Log:
 
 def _rollouts(groups: list[dict[str, object]], name: str) -> pl.DataFrame:
     """Return a row a slot of every group."""
-    import polars as pl
-
     schema: dict[str, pl.DataType | type[pl.DataType]] = {
         "seed": pl.UInt64,
         "schedule_seeds": pl.List(pl.String),

@@ -8,7 +8,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
 
 from toolkit.errors import DamagedError
 from toolkit.files import read_bytes, read_text, read_up_to
@@ -39,9 +44,6 @@ from toolkit.registers.importing.source import (
     read_source,
 )
 
-if TYPE_CHECKING:
-    import polars as pl
-
 
 def _tables(path: Path) -> list[Path]:
     return files_below(path, kind_of)
@@ -49,8 +51,6 @@ def _tables(path: Path) -> list[Path]:
 
 def _read_tables(paths: list[Path]) -> Log:
     """Read tables; several have the same columns, and `file` says which row came from which."""
-    import polars as pl
-
     files = [file for path in paths for file in _tables(path)]
     if len(files) == 1:
         return Log(TABLES.name, read_source(files[0]), files=tuple(files))
@@ -108,8 +108,6 @@ def _header(file: Path) -> list[str]:
         if file.suffix == ".gz":
             return []
         if kind == ".parquet":
-            import pyarrow.parquet as pq
-
             return list(pq.read_schema(file).names)
         if kind in {".jsonl", ".ndjson"}:
             return list(first_object(file))
@@ -141,8 +139,6 @@ def _read_histories(paths: list[Path]) -> Log:
     file, the rows of a table that has a column with the run, or the columns of a chart. Beside a file in a
     folder of W&B lie `config.yaml`, `wandb-summary.json` and `wandb-metadata.json`, which are read with it.
     """
-    import polars as pl
-
     nested: set[str] = set()
     left_out: dict[str, None] = {}
     runs: list[Run] = []
@@ -208,8 +204,6 @@ def _beside(folder: Path) -> _Beside:
 
 
 def _document(file: Path) -> dict[Any, Any]:
-    import yaml
-
     with reading(file, "what W&B writes"):
         text = read_bytes(file, _LARGEST).decode()
         found = yaml.safe_load(text) if file.suffix == ".yaml" else json.loads(text)
@@ -233,8 +227,6 @@ def _with_summary(table: pl.DataFrame, run: _Beside, left_out: dict[str, None]) 
 
 def _chart(file: Path, table: pl.DataFrame) -> list[Run]:
     """Return the runs of a chart, each with the steps at which it has a value."""
-    import polars as pl
-
     metrics: dict[str, dict[str, str]] = {}
     for name in table.columns:
         if match := _CHART.fullmatch(name):
@@ -311,8 +303,6 @@ def _dataset_run(folder: Path, table: pl.DataFrame, split: str | None, files: li
 
 
 def _together(shards: list[pl.DataFrame]) -> pl.DataFrame:
-    import polars as pl
-
     check_cells(sum(shard.height for shard in shards), max(shard.width for shard in shards))
     return pl.concat(shards, how="diagonal_relaxed")
 
@@ -329,9 +319,6 @@ def _state(file: Path) -> tuple[list[Path], str | None]:
 
 def _arrow(file: Path, left_out: set[str]) -> pl.DataFrame:
     """Return the plain columns of an Arrow stream, read within the bounds of a table."""
-    import polars as pl
-    import pyarrow as pa
-
     with (
         reading(file, "a readable Arrow stream"),
         pa.OSFile(str(file)) as opened,
