@@ -210,8 +210,7 @@ def read_endpoint(
 ) -> Endpoint:
     """Read one endpoint."""
     section = Section(content, f"endpoints.{identifier(name, 'endpoints')}", ENDPOINT)
-    register = section.text("register")
-    named_set = section.text("set")
+    register, named_set = section.text("register"), section.text("set")
     if named_set and (named_set not in sets or register != "evaluations"):
         raise section.wrong(
             f"evaluation set {named_set!r} is not declared, or not of this register", expected=", ".join(sets)
@@ -222,31 +221,21 @@ def read_endpoint(
     check_conditions(register, where, section, terms)
     low, high = section.range("range")
     endpoint = Endpoint(
-        id=name,
-        title=section.text("title"),
+        name,
         register=register,
         outcome=outcome,
         where=where,
         expect={**chosen.expect, **_expect(section, register)},
-        condition=section.text("condition"),
-        arms=section.texts("arms"),
-        seeds=section.wholes("seeds"),
         scale_rewards=section.text("scale_rewards") or terms.scaling,
-        by=section.text("by"),
-        steps=section.wholes("steps"),
-        over_steps=section.text("over_steps"),
-        threshold=section.exact("threshold"),
         checkpoints=tuple(_checkpoint(text, section.where) for text in section.texts("checkpoints")),
-        unit=section.text("unit"),
         low=low,
         high=high,
         tasks=chosen.tasks,
         schedules=chosen.schedules,
         attributes=chosen.attributes,
         most_missing=terms.missing.most if terms.missing else Fraction(0),
-        spans=section.texts("spans"),
+        **section.rest(),
     )
-    section.done()
     _check_fit(endpoint, section, terms)
     return endpoint
 
@@ -260,23 +249,9 @@ def read_interval(name: str, content: object, method: dict[str, object]) -> Inte
     other = {name for name, key in INTERVAL.items() if not key.applies({"method": kind})}
     common = {key: value for key, value in method.items() if key not in other}
     section = Section({**common, **content}, f"intervals.{identifier(name, 'intervals')}", INTERVAL)
-    chosen = section.text("method")
-    level = section.exact("level")
-    if level is None or not 0 < level < 1:
-        raise section.wrong("a level lies between 0 and 1", found=level)
-    spec = IntervalSpec(
-        id=name,
-        endpoint=section.text("endpoint"),
-        level=level,
-        method=chosen,
-        resamples=section.whole("resamples"),
-        resampled=section.texts("resampled"),
-        crossing=section.text("crossing"),
-        rng_seed=section.whole("rng_seed"),
-        rng=section.text("rng"),
-        spans=section.texts("spans"),
-    )
-    section.done()
+    spec = IntervalSpec(name, **section.rest())
+    if not 0 < spec.level < 1:
+        raise section.wrong("a level lies between 0 and 1", found=spec.level)
     return spec
 
 
@@ -291,13 +266,8 @@ def _expect(section: Section, register: str) -> dict[str, int]:
 def _outcome(section: Section, register: str) -> Rate | Figure:
     content = section.table("outcome")
     said = COUNTED if "count" in content else ADDED if "sum" in content else FIGURE
-    inner = Section(content, f"{section.where}.outcome", said)
-    outcome: Rate | Figure
-    if said is FIGURE:
-        outcome = Figure(inner.text("figure"), inner.text("over") or None)
-    else:
-        outcome = Rate(inner.text(next(iter(said))), inner.text("of"))
-    inner.done()
+    first, second = Section(content, f"{section.where}.outcome", said).rest().values()
+    outcome = Figure(first, second or None) if said is FIGURE else Rate(first, second)
     check_columns(register, outcome.columns, section, numbers=True)
     return outcome
 

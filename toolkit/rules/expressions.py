@@ -166,19 +166,17 @@ def kind_of(expression: Expression, names: Mapping[str, Kind], where: str) -> Ki
             return _call(operator, [kind_of(argument, names, where) for argument in arguments], where)
 
 
+def walk(expression: Expression) -> Iterator[Expression]:
+    """Yield an expression and every part of it, in order of appearance."""
+    yield expression
+    parts = expression.arguments if isinstance(expression, Call) else ()
+    for part in (expression.left, expression.right) if isinstance(expression, Binary) else parts:
+        yield from walk(part)
+
+
 def names_in(expression: Expression) -> Iterator[str]:
     """Yield every name that an expression mentions, in order of appearance."""
-    match expression:
-        case Name(name):
-            yield name
-        case Binary(_, left, right):
-            yield from names_in(left)
-            yield from names_in(right)
-        case Call(_, arguments):
-            for argument in arguments:
-                yield from names_in(argument)
-        case Number():
-            return
+    return (part.name for part in walk(expression) if isinstance(part, Name))
 
 
 def _binary(operator: str, left: Kind, right: Kind, where: str) -> Kind:

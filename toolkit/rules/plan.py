@@ -185,23 +185,8 @@ def _is_fixed(value: Any, expected: Fixed) -> bool:
 
 def _cell(content: object, training: dict[str, Any], terms: Terms) -> Cell:
     section = Section(content, "matrix", CELL)
-    cell = Cell(
-        tier=section.whole("tier"),
-        condition=section.text("condition"),
-        noise=section.text("noise"),
-        arms=section.texts("arms"),
-        seeds=section.wholes("seeds"),
-        scale_rewards=section.text("scale_rewards"),
-        fixed=_fixed({**training, **section.table("fixed")}),
-        serves=section.texts("for"),
-        regime=section.text("regime"),
-        at_noise=section.text("at_noise"),
-        battery=section.text("battery"),
-        role=section.text("role"),
-        settings=section.table("settings"),
-        spans=section.texts("spans"),
-    )
-    section.done()
+    fixed = _fixed({**training, **section.table("fixed")})
+    cell = Cell(fixed=fixed, serves=section.texts("for"), **section.rest())
     if cell.at_noise and not cell.regime:
         problem = "a line of the matrix names a regime of evaluation, and none of training"
         raise section.wrong(problem, expected="regime", found=f"at_noise = {cell.at_noise}")
@@ -318,7 +303,7 @@ def read_probe(content: object, plan: Plan, where: str = "probe") -> ProbePlan:
             found=", ".join(scored),
         )
     group_size = _size(section, "group_size")
-    probe = ProbePlan(
+    return ProbePlan(
         tiers=tiers,
         scored=scored,
         group_size=group_size,
@@ -326,13 +311,10 @@ def read_probe(content: object, plan: Plan, where: str = "probe") -> ProbePlan:
         outcome=_set(Section(section.table("outcome"), f"{where}.outcome", OUTCOME)),
         transition=_set(Section(section.table("transition"), f"{where}.transition", TRANSITION), group_size),
         level=_inside(section, "level"),
-        resamples=section.whole("resamples"),
-        rng_seed=section.whole("rng_seed"),
         steps=_steps(section, tiers, plan),
         runs=_runs(section),
+        **section.rest(),
     )
-    section.done()
-    return probe
 
 
 def _set(section: Section, group_size: int | None = None) -> ProbeSet:

@@ -484,11 +484,7 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
     name = section.text("name")
     section.text("title")
     for exception in section.tables("exceptions"):
-        inner = Section(exception, "exceptions", EXCEPTION)
-        inner.text("run")
-        inner.text("reason")
-        inner.texts(OF_SPANS)
-        inner.done()
+        Section(exception, "exceptions", EXCEPTION).rest()
     cells = section.tables("matrix")
     own = (section.table(name) for name in ("scores", "missing", "attributes"))
     terms = read_terms(section.table("words"), cells, *own)

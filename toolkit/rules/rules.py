@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import RuleError
 from toolkit.rules.endpoints import Endpoint, IntervalSpec
-from toolkit.rules.expressions import Binary, Call, Expression, Kind, Name, Number, kind_of, names_in, parse
+from toolkit.rules.expressions import (
+    Binary,
+    Call,
+    Expression,
+    Kind,
+    Name,
+    Number,
+    kind_of,
+    names_in,
+    parse,
+    walk,
+)
 from toolkit.rules.sections import OPTIONAL, SPANS, Key, Listed, Named, Section, Value, identifier, keys
 
 if TYPE_CHECKING:
@@ -32,15 +43,7 @@ def expanded(call: Call) -> Expression:
 
 def margins(expression: Expression) -> Iterator[Call]:
     """Yield every comparison with a margin that a test makes."""
-    match expression:
-        case Call(operator, arguments):
-            if operator in MARGINS:
-                yield expression
-            for argument in arguments:
-                yield from margins(argument)
-        case Binary(_, left, right):
-            yield from margins(left)
-            yield from margins(right)
+    return (part for part in walk(expression) if isinstance(part, Call) and part.operator in MARGINS)
 
 
 def procedures(expression: Expression, intervals: Mapping[str, IntervalSpec]) -> tuple[str, ...]:
@@ -179,27 +182,15 @@ class Family:
 def read_test(name: str, content: object) -> Significance:
     """Read one test."""
     section = Section(content, f"tests.{identifier(name, 'tests')}", TEST)
-    test = Significance(
-        id=name,
-        method=section.text("method"),
-        endpoint=section.text("endpoint"),
-        over=section.text("over") or TASKS,
-        alternative=section.text("alternative"),
-        zeros=section.text("zeros"),
-        spans=section.texts("spans"),
-    )
-    section.done()
-    return test
+    return Significance(name, over=section.text("over") or TASKS, **section.rest())
 
 
 def read_family(name: str, content: object) -> Family:
     """Read one family."""
     section = Section(content, f"families.{identifier(name, 'families')}", FAMILY)
-    tests = section.texts("tests")
-    family = Family(name, tests, section.text("method"), section.texts("spans"))
-    section.done()
-    if not tests or len(set(tests)) != len(tests):
-        raise section.wrong("a family names its tests, each once", found=", ".join(tests) or "none")
+    family = Family(name, **section.rest())
+    if not family.tests or len(set(family.tests)) != len(family.tests):
+        raise section.wrong("a family names its tests, each once", found=", ".join(family.tests) or "none")
     return family
 
 
@@ -236,20 +227,15 @@ def check_tests(
 
 def check_adjusted(expression: Expression, families: Mapping[str, Family], where: str) -> None:
     """Check that an adjusted p-value is that of a test in a family."""
-    match expression:
-        case Call("adjusted", (Name(name),)):
-            if not any(name in family.tests for family in families.values()):
+    in_families = {name for family in families.values() for name in family.tests}
+    for part in walk(expression):
+        match part:
+            case Call("adjusted", (Name(name),)) if name not in in_families:
                 raise RuleError(
                     f"{name!r} is in no family, and its p-value not adjusted",
                     expected=f"p({name}), or a family with {name}",
                     where=where,
                 )
-        case Call(_, arguments):
-            for argument in arguments:
-                check_adjusted(argument, families, where)
-        case Binary(_, left, right):
-            check_adjusted(left, families, where)
-            check_adjusted(right, families, where)
 
 
 def _problem(test: Significance, endpoint: Endpoint) -> str:
@@ -307,19 +293,9 @@ def read_statistic(name: str, content: object) -> Statistic:
     """Read one statistic."""
     section = Section(content, f"statistics.{identifier(name, 'statistics')}", STATISTIC)
     formula = section.text("formula")
+    expression = parse(formula, section.where)
     low, high = section.range("range")
-    statistic = Statistic(
-        id=name,
-        title=section.text("title"),
-        formula=formula,
-        expression=parse(formula, section.where),
-        unit=section.text("unit"),
-        low=low,
-        high=high,
-        spans=section.texts("spans"),
-    )
-    section.done()
-    return statistic
+    return Statistic(name, formula=formula, expression=expression, low=low, high=high, **section.rest())
 
 
 def check_statistics(statistics: Mapping[str, Statistic], endpoints: Mapping[str, Kind]) -> None:
@@ -473,26 +449,9 @@ class Change:
 def read_rule(name: str, content: object) -> Rule:
     """Read one rule."""
     section = Section(content, f"rules.{identifier(name, 'rules')}", RULE)
-    rule = Rule(
-        id=name,
-        kind=section.text("kind"),
-        title=section.text("title"),
-        text=section.text("text"),
-        criteria=tuple(_criterion(name, entry) for entry in section.tables("criteria")),
-        joint=section.text("parts") != "separate",
-        estimate=section.text("estimate"),
-        interval=section.text("interval"),
-        threshold=section.exact("threshold"),
-        secondary=section.texts("secondary"),
-        binding=section.text("binding"),
-        readings=section.strings("readings"),
-        confidence=section.text("confidence"),
-        superseded=section.text("superseded"),
-        open=section.text("open"),
-        shut=section.text("shut"),
-        spans=section.texts("spans"),
-    )
-    section.done()
+    criteria = tuple(_criterion(name, entry) for entry in section.tables("criteria"))
+    joint, readings = section.text("parts") != "separate", section.strings("readings")
+    rule = Rule(name, criteria=criteria, joint=joint, readings=readings, **section.rest())
     _check_fit(rule)
     return rule
 
@@ -500,16 +459,9 @@ def read_rule(name: str, content: object) -> Rule:
 def _criterion(rule: str, content: object) -> Criterion:
     section = Section(content, f"rules.{rule}.criteria", CRITERION)
     name = identifier(section.text("id"), section.where)
-    test = section.text("test")
-    criterion = Criterion(
-        id=name,
-        text=section.text("text"),
-        test=test,
-        expression=parse(test, f"{rule}.{name}"),
-        reading=section.text("reading") or None,
-    )
-    section.done()
-    return criterion
+    expression = parse(test := section.text("test"), f"{rule}.{name}")
+    reading = section.text("reading") or None
+    return Criterion(name, test=test, expression=expression, reading=reading, **section.rest())
 
 
 def _check_fit(rule: Rule) -> None:
@@ -559,12 +511,8 @@ def change_rules(
     """Apply one amendment to the rules."""
     section = Section(head, where, AMENDMENT)
     label = identifier(section.text("id"), where)
-    for key in ("dated", "title", "seen", "reason", "note", "document"):
-        section.text(key)
-    section.texts("changes")
-    section.flag("after_runs")
     pairs = [(rule, relation) for relation in RELATIONS for rule in section.texts(relation)]
-    section.done()
+    section.rest()
     relations = dict(pairs)
     if len(relations) != len(pairs) or set(new) != set(relations):
         raise section.wrong(

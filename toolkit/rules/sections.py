@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
@@ -203,6 +203,13 @@ class Section:
         """Take a list of sub-tables; an absent one is empty, which its reader may refuse."""
         return list(self._take(key, Value.TABLES))
 
+    def rest(self) -> dict[str, Any]:
+        """Take every key that was not asked for yet, by name, each as it is declared; nothing may be left."""
+        asked = [name for name in self._keys if name not in self._asked]
+        taken = {name: _TAKEN[self._keys[name].value](self, name) for name in asked}
+        self.done()
+        return taken
+
     def done(self) -> None:
         """Check that nothing is left."""
         idle = self._known.keys() - self._asked
@@ -263,6 +270,19 @@ class Section:
         if found is not None:
             allowed = ", ".join(choices)
             raise self.wrong(f"{key!r} is not one of the allowed values", expected=allowed, found=found)
+
+
+_TAKEN: dict[Value, Callable[[Section, str], Any]] = {
+    Value.TEXT: Section.text,
+    Value.DECIMAL: Section.exact,
+    Value.WHOLE: Section.whole,
+    Value.FLAG: Section.flag,
+    Value.TEXTS: Section.texts,
+    Value.WHOLES: Section.wholes,
+    Value.DECIMALS: Section.exacts,
+    Value.RANGE: Section.range,
+    Value.TABLE: Section.table,
+}
 
 
 def exact_number(text: str, where: str) -> Fraction:

@@ -73,16 +73,15 @@ def read_terms(
     attributes: dict[str, Any] | None = None,
 ) -> Terms:
     """Read the words that a registration declares."""
-    section = Section(content, "words", WORDS_OF)
-    words = {name: section.texts(name) for name in WORDS if section.has(name)}
-    section.done()
+    said = Section(content, "words", WORDS_OF).rest()
+    words = {name: said[name] for name in WORDS if name in content}
     for name, chosen in words.items():
         _check_words(name, chosen, "words")
     scaled = any(isinstance(cell, dict) and "scale_rewards" in cell for cell in cells)
     return Terms(
         words,
         SCALED if scaled else "",
-        _range(scores) if scores else None,
+        Section(scores, "scores", SCORES).rest()["range"] if scores else None,
         _missing_data(missing) if missing else None,
         _attributes(attributes or {}),
     )
@@ -110,22 +109,9 @@ def _attributes(content: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     return declared
 
 
-def _range(scores: dict[str, Any]) -> tuple[Fraction, Fraction]:
-    section = Section(scores, "scores", SCORES)
-    ends = section.range("range")
-    section.done()
-    return ends
-
-
 def _missing_data(missing: dict[str, Any]) -> MissingData:
     section = Section(missing, "missing", MISSING)
-    most = section.exact("most")
-    read = MissingData(
-        section.text("counts_as"),
-        Fraction(0) if most is None else most,
-        section.text("attempts"),
-    )
-    section.done()
+    read = MissingData(**section.rest())
     if not 0 <= read.most < 1:
         raise section.wrong("the share that may be missing is at least 0, and below 1", found=read.most)
     return read
@@ -286,14 +272,13 @@ class Picture:
 def read_picture(name: str, content: object) -> Picture:
     """Read one picture."""
     section = Section(content, f"pictures.{identifier(name, 'pictures')}", PICTURE)
+    across, points = f"{section.where}.across", f"{section.where}.points"
     picture = Picture(
-        id=name,
-        title=section.text("title"),
-        up=section.text("up"),
-        across=tuple(_predictor(part, section.where) for part in section.tables("across")),
-        points=tuple(_point(part, section.where) for part in section.tables("points")),
+        name,
+        across=tuple(Predictor(**Section(part, across, ACROSS).rest()) for part in section.tables("across")),
+        points=tuple(Predicted(**Section(part, points, POINT).rest()) for part in section.tables("points")),
+        **section.rest(),
     )
-    section.done()
     short = [point.name for point in picture.points if len(point.predicted) != len(picture.across)]
     if short or not picture.across or not picture.points:
         raise section.wrong(
@@ -302,23 +287,3 @@ def read_picture(name: str, content: object) -> Picture:
             found=", ".join(short) or f"{len(picture.points)} points",
         )
     return picture
-
-
-def _predictor(content: object, where: str) -> Predictor:
-    section = Section(content, f"{where}.across", ACROSS)
-    predictor = Predictor(section.text("name"), section.text("statistic"))
-    section.done()
-    return predictor
-
-
-def _point(content: object, where: str) -> Predicted:
-    section = Section(content, f"{where}.points", POINT)
-    point = Predicted(
-        name=section.text("name"),
-        kind=section.text("kind"),
-        predicted=section.exacts("predicted"),
-        statistic=section.text("statistic"),
-        interval=section.text("interval"),
-    )
-    section.done()
-    return point
