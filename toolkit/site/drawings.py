@@ -1,6 +1,7 @@
 """From decisions and register rows to charts and tables: only the values that are shown are handed on."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -19,20 +20,20 @@ from toolkit.rules.rules import Rule
 from toolkit.rules.terms import Picture
 from toolkit.rules.values import Missing, Series
 from toolkit.site.charts.curves import learning_curves
-from toolkit.site.charts.estimates import ForestRow, Spread, cells, forest, seed_differences
-from toolkit.site.charts.plots import Bar, Value, signed
-from toolkit.site.charts.series import (
+from toolkit.site.charts.estimates import (
     EACH,
     LAST,
     REST,
     Comparison,
+    Estimate,
     Measured,
-    Point,
-    Predictor,
-    Scene,
+    cells,
+    forest,
     members,
     predicted_and_seen,
+    seed_differences,
 )
+from toolkit.site.charts.plots import Bar, Dot, signed
 from toolkit.site.charts.svg import Chart
 from toolkit.site.environment import words
 from toolkit.site.page import Link, rule_page
@@ -71,7 +72,7 @@ FIGURE_OF = {
 
 def rule_charts(case: Decided, decision: Decision, figures: Iterable[Row]) -> list[Chart]:
     """Return the charts of a rule: its estimate, the curves and the series behind it."""
-    drawn = [estimate_chart(case, decision)]
+    drawn = [seed_differences(estimate_of(case, decision))]
     names, shown = decision.endpoints, set()
     if len(names) > MOST_ENDPOINTS:
         names, drawn = (), [*drawn, *pictures(case, decision.statistics).values()]
@@ -91,32 +92,43 @@ def rule_charts(case: Decided, decision: Decision, figures: Iterable[Row]) -> li
     return [chart for chart in drawn if chart is not None]
 
 
-def forest_row(decision: Decision) -> ForestRow:
-    """Return what a decision says, as a row of the forest plot."""
+def estimate_of(case: Decided, decision: Decision) -> Estimate:
+    """Return what a rule estimates, as it is drawn."""
+    shown = Estimate(
+        *(decision.rule, decision.title, decision.verdict),
+        bar=_bar(decision.interval),
+        threshold=decision.threshold,
+        bounds=interval_bounds(decision),
+        says=interval_says(decision),
+    )
     estimate = decision.estimate
-    return ForestRow(
-        decision.rule,
-        decision.title,
-        decision.verdict,
-        estimate.unit if estimate else "",
-        estimate.mean if estimate and not isinstance(estimate.mean, Missing) else None,
-        _bar(decision.interval),
-        decision.threshold,
-        interval_bounds(decision),
-        interval_says(decision),
+    if estimate is None:
+        return shown
+    items = estimate.members.items if estimate.members else ()
+    present = tuple((name, value) for name, value in items if not isinstance(value, Missing))
+    endpoint = case.book.endpoints.get(estimate.endpoint)
+    return replace(
+        shown,
+        what=estimate.title,
+        unit=estimate.unit,
+        mean=None if isinstance(estimate.mean, Missing) else estimate.mean,
+        arms=endpoint.arms if endpoint else (),
+        member=estimate.members.unit if estimate.members else "",
+        members=present,
+        absent=len(items) - len(present),
     )
 
 
 def estimates(case: Case) -> Chart | None:
     """Return what a study's hypotheses estimate; predictions restate the same estimates."""
     hypotheses = (decision for decision in case.decide_all() if decision.kind == "hypothesis")
-    return forest(tuple(forest_row(decision) for decision in hypotheses), case.study.name)
+    return forest([estimate_of(case, decision) for decision in hypotheses], case.study.name)
 
 
 def pictures(case: Decided, statistics: Sequence[str] | None = None) -> dict[str, Chart]:
     """Return a study's registered pictures by name; one of which nothing was seen yet is left out."""
     drawn = {
-        name: predicted_and_seen(_scene(case, picture), case.study.name)
+        name: _predicted(case, picture)
         for name, picture in case.book.pictures.items()
         if statistics is None
         or any(point.statistic in statistics for point in picture.points)
@@ -125,21 +137,13 @@ def pictures(case: Decided, statistics: Sequence[str] | None = None) -> dict[str
     return {name: chart for name, chart in drawn.items() if chart is not None}
 
 
-def _scene(case: Decided, picture: Picture) -> Scene:
-    seen = {point.name: case.engine.value(point.statistic) for point in picture.points}
-    return Scene(
-        picture.title,
-        tuple(Predictor(p.name, _how_well(case, p.statistic)) for p in picture.across),
-        picture.up,
-        tuple(
-            Point(
-                *(point.name, point.kind, point.predicted, value),
-                _bar(case.engine.interval(point.interval) if point.interval else None),
-            )
-            for point in picture.points
-            if isinstance(value := seen[point.name], Fraction)
-        ),
-        tuple(name for name, value in seen.items() if isinstance(value, Missing)),
+def _predicted(case: Decided, picture: Picture) -> Chart | None:
+    return predicted_and_seen(
+        picture,
+        {point.statistic: case.engine.value(point.statistic) for point in picture.points},
+        {p.interval: _bar(case.engine.interval(p.interval)) for p in picture.points if p.interval},
+        [_how_well(case, predictor.statistic) for predictor in picture.across],
+        case.study.name,
     )
 
 
@@ -156,34 +160,6 @@ def measure(endpoint: Endpoint) -> str:
     return words(" / ".join(endpoint.outcome.columns))
 
 
-def estimate_chart(case: Decided, decision: Decision) -> Chart | None:
-    """Return the chart of a rule's estimate by seed; None where it has none."""
-    spread = spread_of(case, decision)
-    return seed_differences(spread) if spread else None
-
-
-def spread_of(case: Decided, decision: Decision) -> Spread | None:
-    """Return a rule's estimate with its members; None where it has none."""
-    estimate = decision.estimate
-    if estimate is None or estimate.members is None:
-        return None
-    items = estimate.members.items
-    present = tuple((name, value) for name, value in items if not isinstance(value, Missing))
-    return Spread(
-        estimate.title,
-        estimate.unit,
-        case.book.endpoints[estimate.endpoint].arms,
-        estimate.members.unit,
-        present,
-        len(items) - len(present),
-        None if isinstance(estimate.mean, Missing) else estimate.mean,
-        _bar(decision.interval),
-        decision.threshold,
-        interval_bounds(decision),
-        interval_says(decision),
-    )
-
-
 def _bar(interval: Interval | Missing | None) -> Bar | None:
     if not isinstance(interval, Interval):
         return None
@@ -198,11 +174,11 @@ def _what(endpoint: Endpoint) -> str:
 
 def _dots(
     case: Decided, endpoint: Endpoint, series: Series[Any], figures: Iterable[Row]
-) -> tuple[tuple[Value, ...], str]:
+) -> tuple[tuple[Dot, ...], str]:
     """Return the members of a series, and what is to be said of their intervals."""
     ends, said = _ends(case, endpoint, figures)
     dots = tuple(
-        Value((name,), float(value), *ends.get(name, (None, None)))
+        Dot((name,), float(value), *ends.get(name, (None, None)))
         for name, value in series.items
         if not isinstance(value, Missing)
     )
@@ -324,7 +300,7 @@ def outcome_tables(case: Case) -> list[dict[str, Any]]:
             "study": case.study.name,
             "title": KINDS.get(kind, kind),
             "decisions": decisions,
-            "cells": cells([forest_row(decision) for decision in decisions]),
+            "cells": cells([estimate_of(case, decision) for decision in decisions]),
         }
         for kind, decisions in by_kind.items()
     ]

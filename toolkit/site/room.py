@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from toolkit.places import Home
     from toolkit.prereg.verification import Verification
     from toolkit.site.build import Built
-    from toolkit.site.charts.estimates import Spread
+    from toolkit.site.charts.estimates import Estimate
 
 MEAN = "mean"
 COLOUR, MEMBER, BOUND = "#0072b2", "#8a929c", "#d55e00"
@@ -23,45 +23,44 @@ COLOUR, MEMBER, BOUND = "#0072b2", "#8a929c", "#d55e00"
 
 def plot(case: Case, rule: str) -> alt.LayerChart | None:
     """Return a rule's estimate as an Altair chart; nothing where there is none to draw."""
-    from toolkit.site.drawings import spread_of
+    from toolkit.site.drawings import estimate_of
 
-    spread = spread_of(case, case.decide(rule))
-    return None if spread is None or not spread.members else _seed_differences(spread)
+    estimate = estimate_of(case, case.decide(rule))
+    return _seed_differences(estimate) if estimate.members else None
 
 
-def _seed_differences(spread: Spread) -> alt.LayerChart:
+def _seed_differences(estimate: Estimate) -> alt.LayerChart:
     """Return an estimate as a chart: a dot a member, the mean with its interval, zero and the bounds."""
     import altair as alt
 
     from toolkit.rules.values import rounded
     from toolkit.site.charts.estimates import finding
-    from toolkit.site.charts.plots import marked
 
-    dots = [{"row": f"{spread.member} {name}", "value": rounded(value)} for name, value in spread.members]
+    dots = [{"row": f"{estimate.member} {name}", "value": rounded(value)} for name, value in estimate.members]
     order = [*(str(dot["row"]) for dot in dots), MEAN]
     y = alt.Y("row:N", sort=order, title=None)
-    x = alt.X("value:Q", title=spread.unit)
+    x = alt.X("value:Q", title=estimate.unit)
 
     def rule(at: float, colour: str) -> Any:
         return alt.Chart(alt.Data(values=[{"at": at}])).mark_rule(color=colour).encode(x="at:Q")
 
     layers = [rule(0.0, "black")]
-    layers += [rule(float(bound), BOUND) for bound in marked(spread.threshold, spread.bounds)]
+    layers += [rule(float(bound), BOUND) for bound in estimate.marks]
     layers.append(
         alt.Chart(alt.Data(values=dots))
         .mark_circle(size=80, color=MEMBER)
         .encode(x=x, y=y, tooltip=["row:N", "value:Q"])
     )
-    if spread.mean is not None:
-        ends = {"low": float(spread.bar.low), "high": float(spread.bar.high)} if spread.bar else {}
-        mean = alt.Chart(alt.Data(values=[{"row": MEAN, "value": rounded(spread.mean), **ends}]))
+    if estimate.mean is not None:
+        ends = {"low": float(estimate.bar.low), "high": float(estimate.bar.high)} if estimate.bar else {}
+        mean = alt.Chart(alt.Data(values=[{"row": MEAN, "value": rounded(estimate.mean), **ends}]))
         if ends:
             layers.append(
                 mean.mark_rule(strokeWidth=4, color=COLOUR, opacity=0.5).encode(x="low:Q", x2="high:Q", y=y)
             )
         layers.append(mean.mark_point(shape="diamond", filled=True, size=150, color=COLOUR).encode(x=x, y=y))
     chart: Any = alt.layer(*layers)
-    titled: alt.LayerChart = chart.properties(title=alt.Title(finding(spread), subtitle=spread.title))
+    titled: alt.LayerChart = chart.properties(title=alt.Title(finding(estimate), subtitle=estimate.what))
     return titled
 
 

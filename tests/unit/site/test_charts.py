@@ -7,6 +7,7 @@ from fractions import Fraction
 from importlib.resources import files
 from itertools import pairwise
 from math import isclose
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -14,25 +15,25 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolkit.decisions.measure import CurvePoint
+from toolkit.rules.terms import Picture, Predicted, Predictor
+from toolkit.rules.values import Missing, Value
 from toolkit.site.charts import svg
-from toolkit.site.charts.curves import learning_curves, success_by_step, training_steps
-from toolkit.site.charts.estimates import ForestRow, Spread, forest, seed_differences
-from toolkit.site.charts.plots import Axis, Bar, Scale, Value, apart, held, spanned, swarm, tick_texts
-from toolkit.site.charts.series import (
+from toolkit.site.charts.curves import learning_curves, success_by_step, timeline, training_steps
+from toolkit.site.charts.estimates import (
     Comparison,
+    Estimate,
     Measured,
-    Point,
-    Predictor,
-    Scene,
     condition_by_task,
+    forest,
     luck_shares,
     members,
     predicted_and_seen,
     ratios,
     reward_table,
+    seed_differences,
 )
+from toolkit.site.charts.plots import Axis, Bar, Dot, Scale, apart, held, spanned, swarm, tick_texts
 from toolkit.site.charts.svg import NARROW, WIDE, Chart
-from toolkit.site.charts.timeline import timeline
 from toolkit.site.exhibits.theory import condition_by_success
 
 BAR = Bar(Fraction(95, 100), Fraction(-1, 100), Fraction(8, 100), "computed (bootstrap of seed pairs; tasks)")
@@ -46,25 +47,40 @@ STEP = {
     "generation": 6.0,
     "begun": 0.0,
 }
-SCENE = Scene(
+PICTURE = Picture(
+    "gains",
     "Two places",
-    (Predictor("drift ratio", "Rank correlation: +1.00"), Predictor("trace ratio", "")),
     "ratio of gains",
+    (Predictor("drift ratio", "rank"), Predictor("trace ratio", "")),
     (
-        Point("here", "Adam", (Fraction(9, 10), Fraction(1, 2)), Fraction(19, 20), BAR),
-        Point("there", "sign", (Fraction(1), Fraction(3, 4)), Fraction(21, 20), None),
+        Predicted("here", "Adam", (Fraction(9, 10), Fraction(1, 2)), "x", "x_95"),
+        Predicted("there", "sign", (Fraction(1), Fraction(3, 4)), "y", ""),
+        Predicted("nowhere", "sign", (Fraction(1), Fraction(1)), "z", "z_95"),
     ),
-    ("nowhere",),
 )
+SEEN = {"x": Fraction(19, 20), "y": Fraction(21, 20), "z": Missing(not_run=True, reasons=())}
 
 
-def spread(*values: int, arms: tuple[str, ...] = ("paired", "independent"), absent: int = 0) -> Spread:
+def picture(**seen: Value) -> Chart | None:
+    bars = {"x_95": BAR, "z_95": None}
+    return predicted_and_seen(PICTURE, SEEN | seen, bars, ("Rank correlation: +1.00", ""), "s")
+
+
+def spread(*values: int, arms: tuple[str, ...] = ("paired", "independent"), absent: int = 0) -> Estimate:
     members = tuple((str(i), Fraction(value, 100)) for i, value in enumerate(values))
-    mean = None if absent else Fraction(sum(values), 100 * len(values))
-    bar, says = (None, "") if absent else (BAR, "includes zero")
-    return Spread(
-        "Some AUC", "fraction", arms, "seed", members, absent, mean, bar, Fraction(3, 100), (), says
+    whole = Estimate("H2a", "Some rule", "miss", "Some AUC", "fraction", threshold=Fraction(3, 100))
+    whole = replace(whole, arms=arms, member="seed", members=members, absent=absent)
+    return (
+        whole
+        if absent
+        else replace(whole, mean=Fraction(sum(values), 100 * len(values)), bar=BAR, says="includes zero")
     )
+
+
+def row(rule: str, mean: Fraction | None = None, unit: str = "fraction", **more: Any) -> Estimate:
+    """Return a row of a forest, with an interval if it has a mean."""
+    bar = None if mean is None else BAR
+    return Estimate(rule, "One", "miss", unit=unit, mean=mean, **{"bar": bar, **more})
 
 
 def drawn(chart: Chart | None) -> Chart:
@@ -81,22 +97,21 @@ def every_chart() -> list[Chart]:
     )
     counted = [CurvePoint("paired", "seed 0", s, Fraction(s + 50, 200), s + 50, 200) for s in (0, 20)]
     steps = [{**STEP, "step": n, "loss": 0.1 * n} for n in (1, 2)]
-    row = ForestRow("H1", "One", "miss", "fraction", Fraction(0), BAR, Fraction(3, 100))
     found = (
         seed_differences(spread(5, -1, 6)),
         seed_differences(spread(*range(20))),
         learning_curves(points, "C2", "successes / episodes"),
-        members(RATIO, (Value(("a@20",), 0.7, 0.6, 0.8),), "bars: 95%, tasks resampled"),
-        forest((row,), "s"),
-        ratios("A ratio", (Value(("a", 20), 0.7, 0.6, 0.8), Value(("base", 0), 0.9)), "bars: 95%"),
+        members(RATIO, (Dot(("a@20",), 0.7, 0.6, 0.8),), "bars: 95%, tasks resampled"),
+        forest([row("H1", Fraction(0), threshold=Fraction(3, 100))], "s"),
+        ratios("A ratio", (Dot(("a", 20), 0.7, 0.6, 0.8), Dot(("base", 0), 0.9)), "bars: 95%"),
         condition_by_task("a@20", "score²", (("t:0", 0.1, 0.2), ("t:1", 0.3, 0.2))),
-        luck_shares("C2", (Value(("r", "paired", 0), 0.4, 0.3, 0.5),), "bars: 95%"),
+        luck_shares("C2", (Dot(("r", "paired", 0), 0.4, 0.3, 0.5),), "bars: 95%"),
         success_by_step((("clean", 0, 1, 2), ("clean", 20, 2, 2), ("final", 20, 1, 2)), "r"),
-        predicted_and_seen(SCENE, "s"),
+        picture(),
         reward_table("r, step 0", "Luck share 0.5", ((True, False), (True, True)), (0, 1)),
         *training_steps(steps),
         learning_curves(tuple(counted), "C2", "successes / episodes"),
-        condition_by_success(8, ((0.1, 0.1, 0.2), (0.9, 0.3, 0.2))),
+        condition_by_success(((0.1, 0.1, 0.2), (0.9, 0.3, 0.2))),
     )
     return [drawn(chart) for chart in found]
 
@@ -163,7 +178,7 @@ PAIRED = "Paired above independent in"
     ],
     ids=["some", "tie", "missing", "one arm", "bound at zero"],
 )
-def test_a_title_counts_the_seeds_that_it_speaks_of(drawn_of: Spread, title: str) -> None:
+def test_a_title_counts_the_seeds_that_it_speaks_of(drawn_of: Estimate, title: str) -> None:
     chart = drawn(seed_differences(drawn_of))
     assert chart.title == title
     assert ("mean of" in chart.svg) == (drawn_of.mean is not None)
@@ -240,14 +255,14 @@ def test_a_checkpoint_is_called_as_the_registration_calls_it() -> None:
     assert ">a@20<" in chart.svg
     assert chart.title == "1 checkpoint below 1; no interval reaches 1"
     assert "Dashed line: 1" in chart.caption
-    dots = (Value(("a",), 0.7, 0.6, 1.1), Value(("b",), 1.2, 1.1, 1.3))
+    dots = (Dot(("a",), 0.7, 0.6, 1.1), Dot(("b",), 1.2, 1.1, 1.3))
     chart = drawn(members(RATIO, dots, "bars: 95%, tasks resampled"))
     assert chart.title == "1 of 2 checkpoints below 1; 1 interval reaches 1"
 
 
 def test_members_are_told_against_the_number_of_the_rule() -> None:
     share = Measured("Luck shares", "run", "fraction", "luck share")
-    dots = (Value(("a",), 0.30), Value(("b",), 0.45))
+    dots = (Dot(("a",), 0.30), Dot(("b",), 0.45))
     chart = drawn(members(share, dots, "no intervals", (Comparison("each", ">=", 0.15, None, 2, 2),)))
     assert chart.title == "Luck share 0.300 to 0.450 in all 2 runs, at or above 0.15"
     assert "Dashed line in colour: 0.15" in chart.caption
@@ -257,7 +272,7 @@ def test_members_are_told_against_the_number_of_the_rule() -> None:
 
 
 def test_later_members_are_told_against_the_first() -> None:
-    dots = (Value(("base@0",), 0.8), Value(("a@20",), 0.7), Value(("a@40",), 0.9))
+    dots = (Dot(("base@0",), 0.8), Dot(("a@20",), 0.7), Dot(("a@40",), 0.9))
     compared = (Comparison("last", "<", 0.8, "base@0", 0, 1), Comparison("rest", "<", 0.8, "base@0", 1, 2))
     chart = drawn(members(RATIO, dots, "no intervals", compared))
     assert chart.title == (
@@ -269,12 +284,8 @@ def test_later_members_are_told_against_the_first() -> None:
 
 
 def test_a_forest_draws_an_estimate_of_zero_and_names_what_it_leaves_out() -> None:
-    rows = (
-        ForestRow("H1", "One", "miss", "fraction", Fraction(0), BAR, None),
-        ForestRow("H2", "Two", "pass", "", None, None, None),
-        ForestRow("H3", "Three", "pass", "steps", Fraction(2), BAR, None),
-        ForestRow("H4", "Four", "pass", "fraction", Fraction(1, 50), BAR, None),
-    )
+    zero = Fraction(0)
+    rows = (row("H1", zero), row("H2"), row("H3", Fraction(2), "steps"), row("H4", Fraction(1, 50)))
     chart = drawn(forest(rows, "mine"))
     assert 'aria-label="H1, One: 0, 95% interval' in chart.wide
     assert "Without an interval, and not drawn: H2." in chart.caption
@@ -286,8 +297,8 @@ def test_a_forest_draws_an_estimate_of_zero_and_names_what_it_leaves_out() -> No
 def test_a_forest_has_a_tick_for_every_bound() -> None:
     hundredth = Fraction(1, 100)
     rows = (
-        ForestRow("H1", "One", "miss", "fraction", Fraction(0), BAR, None, (-hundredth, hundredth), "not so"),
-        ForestRow("H2", "Two", "pass", "fraction", Fraction(0), BAR, Fraction(3, 100), (), "includes zero"),
+        row("H1", Fraction(0), bounds=(-hundredth, hundredth), says="not so"),
+        row("H2", Fraction(0), threshold=Fraction(3, 100), says="includes zero"),
     )
     chart = drawn(forest(rows, "mine"))
     assert chart.wide.count('class="limit tick"') == 3
@@ -312,12 +323,11 @@ def test_a_forest_has_a_tick_for_every_bound() -> None:
 def test_a_forest_counts_intervals_that_hold_or_touch_zero_and_rules_that_keep_their_bounds(
     bars: tuple[int, ...], says: tuple[str, ...], title: str | None
 ) -> None:
-    rows = [ForestRow("none", "", "pass", "", None, None, None)]
+    rows = [row("none")]
     for i, low in enumerate(bars):
         bar, bounds = replace(BAR, low=Fraction(low, 100)), (Fraction(-1),) if says else ()
-        told = says[i] if says else ""
-        rows.append(ForestRow(str(i), "", "pass", "", Fraction(1), bar, None, bounds, told))
-    chart = forest(tuple(rows), "mine")
+        rows.append(row(str(i), Fraction(1), bar=bar, bounds=bounds, says=says[i] if says else ""))
+    chart = forest(rows, "mine")
     assert (chart and chart.title.removeprefix("The ").removeprefix("interval ")) == title
 
 
@@ -329,13 +339,14 @@ SETS = tuple(
 
 
 def test_a_place_is_drawn_once_a_panel_and_says_what_was_predicted_and_seen() -> None:
-    chart = drawn(predicted_and_seen(SCENE, "mine"))
+    chart = drawn(picture())
     for drawing in (chart.wide, chart.narrow):
-        assert drawing.count('class="mark') == len(SCENE.across) * len(SCENE.points)
+        assert drawing.count('class="mark') == len(PICTURE.across) * 2
     assert "1 here: drift ratio 0.900, trace ratio 0.500; seen 0.950, 95% interval" in chart.wide
     assert "2 there: drift ratio 1.000, trace ratio 0.750; seen 1.050" in chart.wide
+    assert chart.caption.startswith("Rank correlation: +1.00. Bars: intervals, computed (bootstrap")
     assert "Not drawn, as nothing was seen: nowhere." in chart.caption
-    assert predicted_and_seen(replace(SCENE, points=()), "mine") is None
+    assert picture(x=SEEN["z"], y=SEEN["z"]) is None
 
 
 def names_of(drawing: str) -> list[ET.Element]:
@@ -371,9 +382,9 @@ def test_sides_of_the_condition_have_no_arms_colour() -> None:
 )
 def test_luck_shares_are_told_from_first_to_last_step(later: float, said: str) -> None:
     shares = (
-        Value(("a", "paired", 0), 0.3),
-        Value(("b", "paired", 0), 0.5),
-        Value(("a", "paired", 100), later),
+        Dot(("a", "paired", 0), 0.3),
+        Dot(("b", "paired", 0), 0.5),
+        Dot(("a", "paired", 100), later),
     )
     title = drawn(luck_shares("C2", shares, "no intervals")).title
     assert said in title
@@ -399,11 +410,11 @@ def test_every_drawing_uses_the_looks_that_the_style_knows() -> None:
 
 def test_hostile_names_stay_text_and_a_huge_one_leaves_a_drawing_its_size() -> None:
     hostile = "</svg><script>alert(1)</script>"
-    chart = drawn(ratios(hostile, (Value((hostile, 20), 0.7),), hostile))
+    chart = drawn(ratios(hostile, (Dot((hostile, 20), 0.7),), hostile))
     assert "<script" not in chart.svg
     assert chart.svg.count("</svg>") == 2
     assert "&lt;script&gt;" in chart.svg
-    huge = drawn(ratios("A ratio", (Value(("x" * 5000, 20), 0.7),), "no intervals"))
+    huge = drawn(ratios("A ratio", (Dot(("x" * 5000, 20), 0.7),), "no intervals"))
     assert max(len(words) for words in re.findall(r">([^<]+)</text>", huge.svg)) < 100
 
 
@@ -413,7 +424,7 @@ NAME = st.text(st.characters(categories=("L", "N")), min_size=1, max_size=60)
 
 
 def bars(*values: float) -> Chart:
-    dots = tuple(Value((f"<b>{v}</b>",), v, v - 0.1, v + 0.1) for v in values)
+    dots = tuple(Dot((f"<b>{v}</b>",), v, v - 0.1, v + 0.1) for v in values)
     chart = members(Measured("Bars & <i>", "run", "fraction", "luck & skill"), dots, "no intervals")
     assert chart is not None
     return chart
@@ -491,7 +502,7 @@ def test_half_and_twice_stand_evenly_about_one(values: list[float]) -> None:
 
 @given(st.lists(st.floats(0.05, 20), min_size=1, max_size=9))
 def test_a_dot_stands_where_the_axis_says_its_number(values: list[float]) -> None:
-    chart = ratios("A ratio", tuple(Value(("a", k), v) for k, v in enumerate(values)), "no intervals")
+    chart = ratios("A ratio", tuple(Dot(("a", k), v) for k, v in enumerate(values)), "no intervals")
     assert chart is not None
     for drawing in (chart.wide, chart.narrow):
         (low, start), *_, (high, end) = across(drawing)
@@ -503,7 +514,7 @@ def test_a_dot_stands_where_the_axis_says_its_number(values: list[float]) -> Non
 @given(st.lists(st.tuples(NAME, st.floats(0.01, 5)), min_size=1, max_size=6), NAME)
 def test_words_stay_inside_a_drawing(named: list[tuple[str, float]], figure: str) -> None:
     what = Measured("What", "run", "ratio", figure)
-    chart = members(what, tuple(Value((name,), value) for name, value in named), "no intervals")
+    chart = members(what, tuple(Dot((name,), value) for name, value in named), "no intervals")
     assert chart is not None
     for drawing, width in ((chart.wide, WIDE), (chart.narrow, NARROW)):
         assert f'width="{width}"' in drawing

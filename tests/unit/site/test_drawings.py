@@ -18,7 +18,7 @@ from toolkit.registers.query import ask
 from toolkit.rules.expressions import parse
 from toolkit.rules.values import Series
 from toolkit.site.charts.svg import Chart
-from toolkit.site.drawings import comparisons, forest_row, measure, rule_charts
+from toolkit.site.drawings import comparisons, estimate_of, measure, rule_charts
 from toolkit.site.material import Material
 from toolkit.site.pages import luck, probe, run
 
@@ -62,7 +62,7 @@ def test_luck_shares_have_the_intervals_that_were_published(case: Case) -> None:
 
 
 def test_a_row_of_the_forest_is_the_decision(case: Case) -> None:
-    row = forest_row(case.decide("H5"))
+    row = estimate_of(case, case.decide("H5"))
     # Paper, table of outcomes: a 90% interval from -0.4 to +5.2 points, against a margin of 3.
     assert row.bar is not None
     assert row.bar.words == "90% interval [\N{MINUS SIGN}0.0037, +0.0525]"
@@ -98,7 +98,7 @@ def test_a_members_number_comes_from_the_rule(case: Case) -> None:
 
 
 def test_a_rule_without_runs_has_no_bar(case: Case) -> None:
-    row = forest_row(case.decide("H6"))
+    row = estimate_of(case, case.decide("H6"))
     assert (row.mean, row.bar) == (None, None)
 
 
@@ -113,12 +113,6 @@ def test_members_are_compared_with_the_number_that_a_test_names_and_its_sign(emb
     series = Series("checkpoint", (("a", Fraction(-1, 2)), ("b", Fraction(0))))
     (compared,) = comparisons(replace(rule, criteria=(criterion,)), "x", series)
     assert (compared.sign, compared.bound, compared.held, compared.of) == (">", -0.25, 1, 2)
-
-
-def carried(chart: Chart) -> list[tuple[str, ...]]:
-    """Return the rows that a chart's marks carry."""
-    rows = "\n".join(map(html.unescape, re.findall(r'data-row="([^"]*)"', chart.wide)))
-    return sorted(map(tuple, csv.reader(rows.split("\n"))))
 
 
 DRAWN: dict[str, tuple[Any, Callable[..., Chart], str]] = {

@@ -1,7 +1,8 @@
-"""Figures over training steps: learning curves by arm, a run's success by set, and the trainer's figures."""
+"""Figures over time: learning curves by arm, a run's success by set, its trainer's figures; a chronology."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, time
 from fractions import Fraction
 from itertools import cycle, groupby
 from statistics import fmean
@@ -9,16 +10,15 @@ from statistics import fmean
 from toolkit.decisions.measure import CurvePoint
 from toolkit.registers.arrow import Row
 from toolkit.rules.values import fixed
-from toolkit.site.charts.plots import Axis, Frame, Line, Spot, capital, lines, listed, plain, short
-from toolkit.site.charts.svg import ACCENT, OTHERS, Chart, colours, drawn
+from toolkit.site.charts import svg
+from toolkit.site.charts.plots import Axis, Frame, Line, Scale, Spot, capital, lines, listed, plain, short
+from toolkit.site.charts.svg import ACCENT, OTHERS, WIDE, Chart, colours, drawn
 
-CURVE_COLUMNS = ("arm", "series", "step", "rate", "successes", "episodes")
 MEAN, REPLICATION = "mean", "replication"
 LOOKS = {MEAN: "bold", REPLICATION: "dashed"}
 TOLD = 3
 FEW_SETS = 3
 """Sets up to which a drawing as wide as a phone shows all that there is."""
-SET_COLUMNS = ("set", "step", "successes", "episodes")
 SHAPES = ("circle", "square", "triangle", "diamond")  # after all colours, the next shape
 
 Point = tuple[str, int, int, int]
@@ -27,7 +27,6 @@ HIGH = 110
 FEW_STEPS = 30
 """Steps up to which each has a dot: among more, the line says its ends and extremes, and the table all."""
 MOST_NAMED = 8
-Number = float | None
 
 
 def learning_curves(
@@ -43,7 +42,8 @@ def learning_curves(
     colour_of = colours(point.arm for point in points)
     held = []
     for (arm, series), of_series in groupby(
-        sorted(points, key=_curve_order), key=lambda p: (p.arm, p.series)
+        sorted(points, key=lambda p: (p.series == MEAN, p.arm, p.series, p.step)),  # means lie on top
+        key=lambda p: (p.arm, p.series),
     ):
         of = tuple(of_series)
         spots = tuple(_curve_spot(point) for point in of)
@@ -63,15 +63,10 @@ def learning_curves(
     return drawn(
         _curves_finding(points),
         _curves_caption(points),
-        CURVE_COLUMNS,
+        ("arm", "series", "step", "rate", "successes", "episodes"),
         lines(held, frame),
         about=f"{what}: {measure}",
     )
-
-
-def _curve_order(point: CurvePoint) -> tuple[bool, str, str, int]:
-    """Return where a point comes: means last, so that they lie on top."""
-    return point.series == MEAN, point.arm, point.series, point.step
 
 
 def _curve_spot(point: CurvePoint) -> Spot:
@@ -139,7 +134,8 @@ def success_by_step(points: tuple[Point, ...], run: str) -> Chart | None:
     once = sum(len(line) == 1 for line in sets.values())
     alone = "Sets played once are single points. " if 0 < once < len(sets) else ""
     caption = f"True success of {run}. {alone}One run's own counts: no interval is drawn."
-    return drawn(_sets_finding(sets), caption, SET_COLUMNS, lines(held, frame), small=len(sets) <= FEW_SETS)
+    columns = ("set", "step", "successes", "episodes")
+    return drawn(_sets_finding(sets), caption, columns, lines(held, frame), small=len(sets) <= FEW_SETS)
 
 
 def _rate(point: Point) -> float:
@@ -166,68 +162,76 @@ def _went(line: list[Point]) -> str:
     return end if len(line) == 1 else f"{start} to {end}"
 
 
-WEIGHT = "importance_weight_"
 SECONDS = "Seconds a step"
 
 
 @dataclass(frozen=True)
 class _Figure:
-    what: str  # what it is
-    values: tuple[Number, ...]  # it, step by step; None where it was not recorded, or is no finite number
-    band: tuple[tuple[Number, Number], ...]  # ends of what is shaded, step by step
-    shaded: str  # what is
-    from_zero: bool  # whether the axis begins at zero
+    what: str  # what it is, with its unit after a comma
+    column: str  # where steps have it
+    from_zero: bool = True  # whether the axis begins at zero
+    ends: tuple[str, str] = ("", "")  # columns with the ends of what is shaded
+    shaded: str = ""  # what is
 
 
-# What is drawn, its column, both columns of what is shaded, what that is, and whether its axis is from zero.
 FIGURES = (
-    ("Loss", "loss", None, "", False),
-    ("Gradient norm", "grad_norm", None, "", True),
-    ("Entropy, nats a token", "entropy", None, "", True),
-    ("Share of tokens clipped", "clipped", None, "", True),
-    (
-        *("Importance weight, mean", f"{WEIGHT}mean", (f"{WEIGHT}min", f"{WEIGHT}max")),
-        *("from the least to the greatest weight", False),
+    _Figure("Loss", "loss", from_zero=False),
+    _Figure("Gradient norm", "grad_norm"),
+    _Figure("Entropy, nats a token", "entropy"),
+    _Figure("Share of tokens clipped", "clipped"),
+    _Figure(
+        "Importance weight, mean",
+        "importance_weight_mean",
+        from_zero=False,
+        ends=("importance_weight_min", "importance_weight_max"),
+        shaded="from the least to the greatest weight",
     ),
-    (SECONDS, "seconds", ("begun", "generation"), "the seconds that rollouts took", True),
+    _Figure(SECONDS, "seconds", ends=("begun", "generation"), shaded="the seconds that rollouts took"),
 )
 
 
 def training_steps(steps: Sequence[Row]) -> list[Chart]:
     """Draw the figures of a run's steps, upwards: each that has a number."""
-    numbers = tuple(step["step"] for step in steps)
-    charts = []
-    for what, column, ends, shaded, from_zero in FIGURES:
-        values = tuple(step.get(column) for step in steps)
-        band = tuple((step.get(ends[0]), step.get(ends[1])) for step in steps) if ends else ()
-        named = what + _playing(steps) if what == SECONDS else what
-        if any(value is not None for value in values):
-            charts.append(_panel_chart(_Figure(named, values, band, shaded, from_zero), numbers))
-    return charts
+    return [chart for figure in FIGURES if (chart := _panel(figure, steps))]
 
 
-def _panel_chart(panel: _Figure, steps: tuple[int, ...]) -> Chart:
-    title, found = _panel_finding(panel, steps), _recorded(panel, steps)
-    name = panel.what.partition(",")[0]
+def _panel(figure: _Figure, steps: Sequence[Row]) -> Chart | None:
+    found = [(s["step"], s[figure.column]) for s in steps if s.get(figure.column) is not None]
+    if not found:
+        return None
+    band = tuple(
+        (float(step["step"]), low, high)
+        for step in steps
+        if (low := step.get(figure.ends[0])) is not None and (high := step.get(figure.ends[1])) is not None
+    )
+    first_and_last = dict.fromkeys((found[0], found[-1]))
+    title = figure.what + (_playing(steps) if figure.what == SECONDS else "")
+    title += ": " + ", ".join(f"{_number(value)} at step {step}" for step, value in first_and_last)
+    name = figure.what.partition(",")[0]
     spots = tuple(
         Spot(step, value, f"{name}, step {step}: {_number(value)}", ((step, value),)) for step, value in found
     )
-    says = title if len(found) > FEW_STEPS else ""
-    band = tuple(
-        (float(step), low, high)
-        for step, (low, high) in zip(steps, panel.band, strict=False)
-        if low is not None and high is not None
-    )
+    zero = (0.0,) if any(value for _, value in found) else (0.0, 1.0)
     frame = Frame(
         Axis("step"),
         Axis(""),
-        y_values=((0.0,) if any(panel.values) else (0.0, 1.0)) if panel.from_zero else (),
+        y_values=zero if figure.from_zero else (),
         band=band,
-        bounds=(0.0 if panel.from_zero else float("-inf"), float("inf")),
+        bounds=(0.0 if figure.from_zero else float("-inf"), float("inf")),
         height=HIGH,
     )
-    draw = lines([Line("", spots, ACCENT, says)], frame)
-    return drawn(title, _panel_caption(panel, steps), ("step", name), draw, small=True)
+    draw = lines([Line("", spots, ACCENT, title if len(found) > FEW_STEPS else "")], frame)
+    least, most = (extreme(found, key=lambda at: at[1]) for extreme in (min, max))
+    caption = f"{name}, steps {steps[0]['step']} to {steps[-1]['step']}: least {_number(least[1])} at step "
+    caption += f"{least[0]}, greatest {_number(most[1])} at step {most[0]}, "
+    caption += f"mean {_number(fmean(value for _, value in found))}."
+    if band:
+        ends = [end for _, *both in band for end in both]
+        caption += f" Shaded: {figure.shaded}, {_number(min(ends))} to {_number(max(ends))}."
+    if lacking := [str(step["step"]) for step in steps if step.get(figure.column) is None]:
+        named = ", ".join(lacking[:MOST_NAMED]) + (", …" if len(lacking) > MOST_NAMED else "")
+        caption += f" No number at {len(lacking)} step{'s' * (len(lacking) > 1)}: {named}."
+    return drawn(title, caption, ("step", name), draw, small=True)
 
 
 def _playing(steps: Sequence[Row]) -> str:
@@ -240,31 +244,97 @@ def _playing(steps: Sequence[Row]) -> str:
     return f", {sum(part for part, _ in both) / sum(whole for _, whole in both):.0%} in rollouts"
 
 
-def _panel_finding(panel: _Figure, steps: Sequence[int]) -> str:
-    found = _recorded(panel, steps)
-    ends = dict.fromkeys((found[0], found[-1]))
-    return f"{panel.what}: " + ", ".join(f"{_number(value)} at step {step}" for step, value in ends)
-
-
-def _recorded(panel: _Figure, steps: Sequence[int]) -> list[tuple[int, float]]:
-    return [(step, value) for step, value in zip(steps, panel.values, strict=True) if value is not None]
-
-
-def _panel_caption(panel: _Figure, steps: Sequence[int]) -> str:
-    found = _recorded(panel, steps)
-    least, most = (extreme(found, key=lambda at: at[1]) for extreme in (min, max))
-    what = panel.what.partition(",")[0]
-    told = f"{what}, steps {steps[0]} to {steps[-1]}: least {_number(least[1])} at step {least[0]}, "
-    told += f"greatest {_number(most[1])} at step {most[0]}, mean {_number(fmean(v for _, v in found))}."
-    ends = [end for low, high in panel.band if low is not None and high is not None for end in (low, high)]
-    if ends:
-        told += f" Shaded: {panel.shaded}, {_number(min(ends))} to {_number(max(ends))}."
-    lacking = [str(step) for step, value in zip(steps, panel.values, strict=True) if value is None]
-    if lacking:
-        named = ", ".join(lacking[:MOST_NAMED]) + (", …" if len(lacking) > MOST_NAMED else "")
-        told += f" No number at {len(lacking)} step{'s' * (len(lacking) > 1)}: {named}."
-    return told
-
-
 def _number(value: float) -> str:
     return plain(value, ".3g")
+
+
+LANE = 38
+GAP = 12
+TICK = 110
+DAY = 86400
+EVEN = (3600, 3 * 3600, 6 * 3600, 12 * 3600, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 28 * DAY, 91 * DAY, 364 * DAY)
+"""Seconds from tick to tick, of which the first that leaves room is taken."""
+
+Mark = tuple[str, str, str, str, str]
+"""(lane, label, from, until, what); times in ISO 8601, `until` empty for a moment."""
+
+
+def timeline(marks: tuple[Mark, ...], frozen: str, title: str, caption: str) -> Chart | None:
+    """Draw everything dated on one axis of time: a lane a kind, a dot a moment, a bar a span."""
+    if not marks:
+        return None
+    lanes = list(dict.fromkeys(lane for lane, *_ in marks))
+
+    def draw(width: float) -> tuple[float, list[str]]:
+        is_wide = width >= WIDE
+        left = max(svg.width_of(lane) for lane in lanes) + 14 if is_wide else 8
+        moments = [_seconds(frozen), *(_seconds(at) for mark in marks for at in mark[2:4] if at)]
+        start, end = min(moments), max(moments)
+        x = Scale(start, max(end, start + 1), left, width - 12)
+        lane_height = LANE if is_wide else LANE + 16
+        top, bottom = 24.0, 24.0 + lane_height * len(lanes)
+        parts = _ticks(x, top, bottom)
+        at = x.at(_seconds(frozen))
+        parts.append(svg.line(at, top - 6, at, bottom, "limit"))
+        anchor = "end" if at > width - 60 else None
+        parts.append(svg.text("frozen by", at + (-4 if anchor else 4), 14, "soft", anchor))
+        for number, lane in enumerate(lanes):
+            y = top + lane_height * (number + 1) - 10
+            place = (left - 14, y + 4, None, "end") if is_wide else (0, y - 26, "soft", None)
+            parts.append(svg.text(lane, *place))
+            of = [mark for mark in marks if mark[0] == lane]
+            parts += [_mark(mark, x, y) for mark in of]
+            parts += _labels(of, x, y - 10, width)
+        return bottom + 26, parts
+
+    return drawn(title, caption, ("lane", "label", "from", "until", "what"), draw)
+
+
+def _mark(mark: Mark, x: Scale, y: float) -> str:
+    _, _, at, until, what = mark
+    shapes = [svg.dot(x.at(_seconds(at)), y)]
+    if until:
+        shapes.insert(0, svg.line(x.at(_seconds(at)), y, x.at(_seconds(until)), y, "bar"))
+    says = f"{_utc(at)}{f' to {_utc(until)}' if until else ''}: {what}"
+    return svg.mark(says, [mark], *shapes, look=ACCENT)
+
+
+def _ticks(x: Scale, top: float, bottom: float) -> list[str]:
+    most = max(1.0, (x.end - x.start) / TICK)
+    step = next((seconds for seconds in EVEN if (x.high - x.low) / seconds <= most), EVEN[-1])
+    form = "%b %d" if step >= DAY else "%b %d %H:%M"
+    moments = [number * step for number in range(-int(-x.low // step), int(x.high // step) + 1)]
+    named = [(f"{datetime.fromtimestamp(at, UTC):{form}}", x.at(at), bottom + 16) for at in moments]
+    return [svg.grid((at, top, at, bottom) for _, at, _ in named), svg.texts(named, "tick", "middle")]
+
+
+def _utc(text: str) -> str:
+    """Return a moment in UTC; midnight, which stands for a day, as the day."""
+    at = datetime.fromisoformat(text).astimezone(UTC)
+    return f"{at:%Y-%m-%d}" if at.time() == time() else f"{at:%Y-%m-%d %H:%M:%S}"
+
+
+def _labels(marks: Sequence[Mark], x: Scale, y: float, width: float) -> list[str]:
+    """Return the names above the marks of a lane; names that would run into each other stand as one."""
+    placed: list[tuple[float, float, str]] = []  # from, to, words
+    for at, label in ((x.at(_seconds(at)), label) for _, label, at, _, _ in marks if label):
+        start, end, words = _room(at, label, width)
+        while placed and start < placed[-1][1] + GAP:
+            before, until, held = placed.pop()
+            start, end, words = _room((before + until) / 2, f"{held}, {words}", width)
+        placed.append((start, end, words))
+    return [
+        svg.text(svg.cut(words, width), (start + end) / 2, y, "soft", "middle")
+        for start, end, words in placed
+    ]
+
+
+def _room(at: float, words: str, width: float) -> tuple[float, float, str]:
+    """Return where words about a place begin and end, moved so that they stay in the drawing."""
+    half = min(svg.width_of(words), width - 4) / 2
+    middle = min(max(at, half + 2), width - half - 2)
+    return middle - half, middle + half, words
+
+
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()

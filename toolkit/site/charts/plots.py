@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import Any
@@ -58,22 +58,21 @@ class Bar:
         return self.low <= 0 <= self.high
 
 
-def with_interval(value: float, low: float | None, high: float | None) -> str:
+Number = Fraction | float
+
+
+def with_interval(value: Number, low: Number | None, high: Number | None) -> str:
     """Return a value and the interval that it has, if any, in words."""
-    return f"{value:.3f}" + ("" if low is None or high is None else f" [{low:.3f}, {high:.3f}]")
+    ends = "" if low is None or high is None else f" [{float(low):.3f}, {float(high):.3f}]"
+    return f"{float(value):.3f}{ends}"
 
 
-def marked(threshold: Fraction | None, bounds: Sequence[Fraction]) -> tuple[Fraction, ...]:
-    """Return where a threshold and bounds are marked; zero has a line of its own."""
-    return tuple(dict.fromkeys(value for value in (threshold, *bounds) if value))
-
-
-def signed(value: Fraction | float, digits: int = 4) -> str:
+def signed(value: Number, digits: int = 4) -> str:
     """Return a number with its sign, and the minus that axes write; zero has no sign."""
     return "0" if value == 0 else fixed(value, digits, signed=True).replace("-", MINUS)
 
 
-def plain(value: Fraction | float, form: str = "g") -> str:
+def plain(value: Number, form: str = "g") -> str:
     """Return a number with the minus that axes write."""
     return f"{float(value):{form}}".replace("-", MINUS)
 
@@ -160,7 +159,7 @@ class Scale:
     end: float
     is_ratio: bool = False  # equal factors are equally far apart
 
-    def at(self, value: float) -> float:
+    def at(self, value: Number) -> float:
         """Return where a number stands."""
         low, high, value = (math.log(n) if self.is_ratio else n for n in (self.low, self.high, value))
         return self.start + (self.end - self.start) * (value - low) / (high - low)
@@ -270,29 +269,27 @@ KEY = 18
 class Dot:
     """A value as it is drawn."""
 
-    value: float  # where it stands
-    low: float | None  # low, high: ends of its interval; None where it has none
-    high: float | None
-    says: str  # what a reader is told who points at it
-    rows: tuple[tuple[Any, ...], ...]  # the rows behind it, in the order of the chart's columns
-    look: str  # its colour
+    of: tuple[Any, ...]  # what it is of, as the first columns of its chart say it
+    value: Number
+    low: Number | None = None  # low, high: ends of its interval; None where it has none
+    high: Number | None = None
+    says: str = ""  # what a reader is told who points at it
+    look: str = svg.ACCENT  # its colour
     shape: str = "circle"  # as `svg.dot` has them
 
+    @property
+    def words(self) -> str:
+        """It and its interval, if any, in words."""
+        return with_interval(self.value, self.low, self.high)
 
-@dataclass(frozen=True)
-class Value:
-    """A measured value."""
+    @property
+    def row(self) -> tuple[Any, ...]:
+        """The row behind it, in the order of the chart's columns."""
+        return (*self.of, self.value, *("" if end is None else end for end in (self.low, self.high)))
 
-    of: tuple[Any, ...]  # what it is of, as the first columns of its chart say it
-    value: float
-    low: float | None = None  # low, high: ends of its interval; None where it has none
-    high: float | None = None
-
-    def dot(self, what: str, look: str) -> Dot:
-        """Return it as it is drawn."""
-        row = (*self.of, self.value, *("" if end is None else end for end in (self.low, self.high)))
-        says = f"{what} {with_interval(self.value, self.low, self.high)}"
-        return Dot(self.value, self.low, self.high, says, (row,), look)
+    def said(self, what: str, look: str) -> "Dot":
+        """Return it in a colour, saying what it is the value of."""
+        return replace(self, says=f"{what} {self.words}", look=look)
 
 
 @dataclass(frozen=True)
@@ -307,7 +304,7 @@ class Lane:
 
 def lane_of(name: str, *dots: Dot, note: str = "") -> Lane:
     """Return a row of dots; what stands at its end is the first dot in words, unless a note says more."""
-    return Lane(name, dots, note or with_interval(dots[0].value, dots[0].low, dots[0].high))
+    return Lane(name, dots, note or dots[0].words)
 
 
 @dataclass(frozen=True)
@@ -354,7 +351,7 @@ def _shown(lanes: Sequence[Lane], references: Sequence[Reference]) -> list[float
     dots = [dot for lane in lanes for dot in lane.dots]
     ends = [end for dot in dots for end in (dot.low, dot.high) if end is not None]
     limits = [limit for lane in lanes for limit in lane.limits]
-    return [*(dot.value for dot in dots), *ends, *limits, *(r.at for r in references)]
+    return [float(at) for at in (*(dot.value for dot in dots), *ends, *limits, *(r.at for r in references))]
 
 
 def _offsets(lane: Lane, scale: Scale) -> list[float]:
@@ -393,7 +390,7 @@ def drawn_dot(dot: Dot, scale: Scale, y: float) -> str:
     shapes = [svg.dot(scale.at(dot.value), y, dot.shape, 4.0 if dot.shape == "circle" else 4.6)]
     if dot.low is not None and dot.high is not None:
         shapes.insert(0, svg.line(scale.at(dot.low), y, scale.at(dot.high), y, "bar"))
-    return svg.mark(dot.says, dot.rows, *shapes, look=dot.look)
+    return svg.mark(dot.says, [dot.row], *shapes, look=dot.look)
 
 
 def _reference_names(references: Sequence[Reference], scale: Scale, width: float) -> list[str]:
@@ -430,7 +427,6 @@ class Line:
     spots: tuple[Spot, ...]  # its points, from left to right
     look: str  # its colour, and how it is drawn: `thin`, `dashed`, or bold where neither is said
     says: str = ""  # what the whole line says; where it is given, no point says anything by itself
-    dots: str = "all"  # whether points are drawn: `all`, or `none`
     shape: str = "circle"  # of its dots
 
 
@@ -520,12 +516,11 @@ def _line(line: Line, x: Scale, y: Scale) -> list[str]:
     if line.says:
         shape = way or svg.dot(*places[0], line.shape, 3)
         return [svg.mark(line.says, [row for s in line.spots for row in s.rows], shape, look=line.look)]
-    size = 3.6 if line.dots == "all" else 2.4
     dots = [
-        svg.mark(spot.says, spot.rows, svg.dot(*place, line.shape, size), look=line.look)
+        svg.mark(spot.says, spot.rows, svg.dot(*place, line.shape, 3.6), look=line.look)
         for spot, place in zip(line.spots, places, strict=True)
     ]
-    return [*([way] if way else []), *(dots if line.dots != "none" else [])]
+    return [*([way] if way else []), *dots]
 
 
 def _line_names(

@@ -19,8 +19,8 @@ from toolkit.files import read_text
 from toolkit.findings import at
 from toolkit.registers.query import Answer, asking
 from toolkit.site.charts.curves import learning_curves
-from toolkit.site.charts.plots import Value
-from toolkit.site.charts.series import ratios
+from toolkit.site.charts.estimates import ratios
+from toolkit.site.charts.plots import Dot
 from toolkit.site.drawings import standing_view
 from toolkit.site.material import Exhibit, Material
 from toolkit.site.page import Entry, Page
@@ -190,7 +190,7 @@ def _answers(paper: Paper, asks: Sequence[tuple[Case, Ask]], item: Item, part: P
             answer["chart"] = learning_curves(points, what, "successes / episodes", within=within)
     elif part.draw == "ratios":
         for answer in answers:
-            dots = tuple(Value((str(t), int(s)), float(v)) for t, s, v in answer["rows"])
+            dots = tuple(Dot((str(t), int(s)), float(v)) for t, s, v in answer["rows"])
             answer["chart"] = ratios(_what(answer, item, part), dots, NO_INTERVALS)
     return answers
 

@@ -1,6 +1,6 @@
 """The theory page: why paired rollouts can help or hurt a gradient, with figures of the estimators."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -35,6 +35,9 @@ LARGEST_FLIP_RATE = Fraction(1, 2)
 SIZES = (4, 8, 16, 32)
 BATCHES = (1, 2, 4, 8, 16, 24)
 DRIFT_RATES = (Fraction(1, 10), Fraction(1, 5))
+DESIGNS = ("independent", "paired")
+LOOKS = ("k5", "k0", "k2", "k4")  # colours of up to four group sizes
+Points = Sequence[tuple[float, float]]
 
 
 def pages(material: Material) -> Iterator[Page]:
@@ -51,9 +54,7 @@ def pages(material: Material) -> Iterator[Page]:
     swept = tuple(bandit(float(success), GROUP_SIZE, float(rate)) for rate in rates)
     chances = [Fraction(i, 50) for i in range(1, 50)]
     sides = [bandit(float(chance), GROUP_SIZE, float(FLIP_RATE)) for chance in chances]
-    spurious = tuple(
-        (size, tuple((float(rate), float(spurious_rate(rate, size))) for rate in rates)) for size in SIZES
-    )
+    spurious = {size: [(float(rate), float(spurious_rate(rate, size))) for rate in rates] for size in SIZES}
     orthogonal = [orthogonal_condition(k, GROUP_SIZE) for k in range(GROUP_SIZE + 1)]
     yield Page(
         NAME,
@@ -74,28 +75,25 @@ def pages(material: Material) -> Iterator[Page]:
             "contrast_chart": over_flips(
                 "reward contrast",
                 "variance of a reward contrast (reward²)",
-                GROUP_SIZE,
-                _by_design(rates, [b.contrast_variance for b in swept]),
+                [(float(q), b.contrast_variance) for q, b in zip(rates, swept, strict=True)],
             ),
             "trace_chart": over_flips(
                 "group gradient",
                 "variance of the mean-centred gradient (score²)",
-                GROUP_SIZE,
-                _by_design(rates, [b.mean_centred_trace for b in swept]),
+                [(float(q), b.mean_centred_trace) for q, b in zip(rates, swept, strict=True)],
             ),
             "condition_chart": condition_by_success(
-                GROUP_SIZE,
-                tuple(
+                [
                     (float(chance), float(b.clean_norm_squared), float(b.score_spread))
                     for chance, b in zip(chances, sides, strict=True)
-                ),
+                ]
             ),
             "orthogonal_chart": orthogonal_sides(
-                GROUP_SIZE, tuple((k, float(c.left), float(c.right)) for k, c in enumerate(orthogonal))
+                [(k, float(c.left), float(c.right)) for k, c in enumerate(orthogonal)]
             ),
-            "spurious_chart": spurious_rates(float(FLIP_RATE), spurious),
+            "spurious_chart": spurious_rates(spurious),
             "drifts": [(batch, bandit_drift(success, GROUP_SIZE, FLIP_RATE, batch)) for batch in BATCHES],
-            "drift_chart": drift_ratios(float(FLIP_RATE), _drift_curves(success)),
+            "drift_chart": drift_ratios({float(rate): _drifts(success, rate) for rate in DRIFT_RATES}),
             "apart": trace_and_drift(),
             "findings": at(material.findings, "theory"),
             "probes": [study.name for study in compared if study.has("probe")],
@@ -147,50 +145,33 @@ def trace_and_drift() -> Apart:
     )
 
 
-def _drift_curves(success: Number) -> tuple[tuple[float, tuple[tuple[float, float], ...]], ...]:
-    """Return flip rate → (groups in a step, drift paired over independent)."""
-    curves = []
-    for rate in DRIFT_RATES:
-        drifts = [(batch, bandit_drift(success, GROUP_SIZE, rate, batch).mean_centred) for batch in BATCHES]
-        curves.append((float(rate), tuple((float(b), float(d.paired / d.independent)) for b, d in drifts)))
-    return tuple(curves)
+def _drifts(success: Number, rate: Fraction) -> Points:
+    """Return (groups in a step, drift paired over independent)."""
+    drifts = [(batch, bandit_drift(success, GROUP_SIZE, rate, batch).mean_centred) for batch in BATCHES]
+    return [(float(batch), float(d.paired / d.independent)) for batch, d in drifts]
 
 
-def _by_design(rates: Sequence[Fraction], variances: Sequence[Any]) -> tuple[tuple[float, float, float], ...]:
-    return tuple(
-        (float(q), float(v.independent), float(v.paired)) for q, v in zip(rates, variances, strict=True)
-    )
-
-
-EXACT = "Exact values: nothing is sampled, so no interval is drawn."
-DESIGNS = ("independent", "paired")
-COLUMNS = ("line", "x", "y")
-LOOKS = ("k5", "k0", "k2", "k4")  # colours of up to four group sizes
-
-
-def over_flips(
-    what: str, unit: str, size: int, points: tuple[tuple[float, float, float], ...]
-) -> Chart | None:
+def over_flips(what: str, unit: str, variances: Sequence[tuple[float, Any]]) -> Chart:
     """Draw a variance over flip rates, a line a design."""
-    verbs = {_compare(paired, independent) for _, independent, paired in points[1:]}
+    verbs = {_compare(variance.paired, variance.independent) for _, variance in variances[1:]}
     if len(verbs) == 1:
         title = f"Pairing {verbs.pop()} the variance of the {what} at every flip rate"
     else:
         title = f"Pairing lowers or raises the variance of the {what}, by flip rate"
-    last = points[-1]
-    frame = Frame(Axis("flip rate q"), Axis(unit), y_values=(0.0,))
-    held = [
-        _line(name, svg.ARMS[name], [(p[0], p[i]) for p in points], frame)
-        for i, name in enumerate(DESIGNS, 1)
-    ]
+    rate, last = variances[-1]
     caption = (
-        f"Even odds of success, {size} rollouts: {unit} by flip rate, a line a design; at "
-        f"{last[0]:g} it is {last[1]:.4g} independent and {last[2]:.4g} paired. {EXACT}"
+        f"Even odds of success, {GROUP_SIZE} rollouts: {unit} by flip rate, a line a design; at "
+        f"{rate:g} it is {float(last.independent):.4g} independent and {float(last.paired):.4g} paired."
     )
-    return drawn(title, caption, COLUMNS, lines(held, frame))
+    frame = Frame(Axis("flip rate q"), Axis(unit), y_values=(0.0,))
+    curves = [
+        (name, svg.ARMS[name], [(q, float(getattr(variance, name))) for q, variance in variances])
+        for name in DESIGNS
+    ]
+    return _exact(title, caption, frame, curves)
 
 
-def condition_by_success(size: int, points: tuple[tuple[float, float, float], ...]) -> Chart | None:
+def condition_by_success(points: Sequence[tuple[float, float, float]]) -> Chart:
     """Draw both sides of the exact condition of the bandit over its success probability."""
     below = [chance for chance, left, right in points if left < right]
     if not below:
@@ -201,14 +182,14 @@ def condition_by_success(size: int, points: tuple[tuple[float, float, float], ..
         title = f"In the bandit pairing lowers the gradient's variance only below {max(below):g} success"
     frame = Frame(Axis("success probability p"), Axis("score²"), y_values=(0.0,))
     caption = (
-        f"Both sides of the exact condition for {size} rollouts of the bandit, by success probability: where "
-        "L, the mean squared length of the clean gradient, is below R, the score spread of the successes, "
-        f"pairing lowers the variance. {EXACT}"
+        f"Both sides of the exact condition for {GROUP_SIZE} rollouts of the bandit, by success probability: "
+        "where L, the mean squared length of the clean gradient, is below R, the score spread of the "
+        "successes, pairing lowers the variance."
     )
-    return drawn(title, caption, COLUMNS, lines(_sides(points, frame), frame))
+    return _exact(title, caption, frame, _sides(points))
 
 
-def orthogonal_sides(size: int, points: tuple[tuple[int, float, float], ...]) -> Chart | None:
+def orthogonal_sides(points: Sequence[tuple[float, float, float]]) -> Chart:
     """Draw both sides of the exact condition where scores are orthogonal, by successes in the group."""
     first = next((k for k, left, right in points if left < right), None)
     title = (
@@ -218,75 +199,68 @@ def orthogonal_sides(size: int, points: tuple[tuple[int, float, float], ...]) ->
     )
     frame = Frame(Axis("true successes k"), Axis("score²"), y_values=(0.0,))
     caption = (
-        f"Both sides of the exact condition for a group of {size} whose scores are orthogonal and of length "
-        f"one, by true successes in the group. {EXACT}"
+        f"Both sides of the exact condition for a group of {GROUP_SIZE} whose scores are orthogonal and of "
+        "length one, by true successes in the group."
     )
-    return drawn(title, caption, COLUMNS, lines(_sides(points, frame, dots="all"), frame))
+    return _exact(title, caption, frame, _sides(points), dotted=True)
 
 
-def spurious_rates(
-    shown: float, curves: tuple[tuple[int, tuple[tuple[float, float], ...]], ...]
-) -> Chart | None:
+def spurious_rates(curves: Mapping[int, Points]) -> Chart:
     """Draw how often flips alone make an all-correct group's rewards vary, a line a group size."""
-    named = {size: dict(points)[shown] for size, points in curves}
+    shown = float(FLIP_RATE)
+    named = {size: dict(points)[shown] for size, points in curves.items()}
     words = ", ".join(f"{rate:.0%} of groups of {size}" for size, rate in named.items())
-    frame = Frame(Axis("flip rate q"), Axis("probability", "percent"), rules=((0.0, "paired: never"),))
-    held = [
-        _line(f"G = {size}", look, points, frame) for (size, points), look in zip(curves, LOOKS, strict=False)
-    ]
-    middle = named[sorted(named)[len(named) // 2 - 1]]
-    size = next(size for size, rate in named.items() if rate == middle)
+    size = sorted(named)[len(named) // 2 - 1]
     title = (
-        f"At a flip rate of {shown:g}, {middle:.0%} of all-correct groups of {size} look as if they differed"
+        f"At a flip rate of {shown:g}, {named[size]:.0%} of all-correct groups of {size} look as if they "
+        "differed"
     )
     caption = (
         "Probability that independent flips make the rewards of a group vary although every rollout "
         f"succeeded, by flip rate, a line a group size: at {shown:g}, {words}. Under the paired design it is "
-        f"zero (dashed). {EXACT}"
+        "zero (dashed)."
     )
-    return drawn(title, caption, COLUMNS, lines(held, frame))
+    frame = Frame(Axis("flip rate q"), Axis("probability", "percent"), rules=((0.0, "paired: never"),))
+    looks = zip(curves.items(), LOOKS, strict=False)
+    return _exact(title, caption, frame, [(f"G = {size}", look, points) for (size, points), look in looks])
 
 
-def drift_ratios(
-    shown: float, curves: tuple[tuple[float, tuple[tuple[float, float], ...]], ...]
-) -> Chart | None:
+def drift_ratios(curves: Mapping[float, Points]) -> Chart:
     """Draw the bandit's drift under Adam, paired over independent, by groups in a step."""
-    points = dict(curves)[shown]
-    (few, first), (many, last) = points[0], points[-1]
+    shown = float(FLIP_RATE)
+    (few, first), *_, (many, last) = curves[shown]
     title = (
         f"Pairing slows Adam in the bandit by {1 - first:.1%} with {few:g} group a step, by {1 - last:.1%} "
         f"with {many:g}"
     )
-    frame = Frame(Axis("groups in a step B"), Axis("drift, paired / independent"), rules=((1.0, ""),))
-    held = [
-        _line(f"q = {rate:g}", look, line, frame, dots="all")
-        for (rate, line), look in zip(curves, LOOKS[1:], strict=False)
-    ]
     caption = (
         "Drift of the bandit under Adam, paired over independent, by groups in a step, a line a flip rate: "
         f"at {shown:g}, {first:.4f} with {few:g} and {last:.4f} with {many:g}. A plain gradient step has "
-        f"ratio 1. {EXACT}"
+        "ratio 1."
     )
-    return drawn(title, caption, COLUMNS, lines(held, frame))
+    frame = Frame(Axis("groups in a step B"), Axis("drift, paired / independent"), rules=((1.0, ""),))
+    looks = zip(curves.items(), LOOKS[1:], strict=False)
+    named = [(f"q = {rate:g}", look, points) for (rate, points), look in looks]
+    return _exact(title, caption, frame, named, dotted=True)
 
 
-def _sides(points: Sequence[tuple[float, float, float]], frame: Frame, dots: str = "none") -> list[Line]:
+def _sides(points: Sequence[tuple[float, float, float]]) -> list[tuple[str, str, Points]]:
     named = (("L, clean gradient", LEFT), ("R, score spread", RIGHT))
-    return [
-        _line(name, look, [(float(p[0]), p[i]) for p in points], frame, dots=dots)
-        for i, (name, look) in enumerate(named, 1)
-    ]
+    return [(name, look, [(float(p[0]), p[i]) for p in points]) for i, (name, look) in enumerate(named, 1)]
 
 
-def _line(
-    name: str, look: str, points: Sequence[tuple[float, float]], frame: Frame, dots: str = "none"
-) -> Line:
-    """Return a line that says its points, or, without dots, its ends."""
-    spots = tuple(
-        Spot(x, y, f"{name}: {y:.4g} at {frame.across.title} {x:g}", ((name, x, y),)) for x, y in points
-    )
-    ends = f"{spots[0].says}; {spots[-1].says}" if dots == "none" else ""
-    return Line(name, spots, look, ends, dots)
+def _exact(
+    title: str, caption: str, frame: Frame, curves: Sequence[tuple[str, str, Points]], *, dotted: bool = False
+) -> Chart:
+    """Draw lines of a name and a colour, which say their points, or, without dots, their ends."""
+    held = []
+    for name, look, points in curves:
+        spots = tuple(
+            Spot(x, y, f"{name}: {y:.4g} at {frame.across.title} {x:g}", ((name, x, y),)) for x, y in points
+        )
+        held.append(Line(name, spots, look, "" if dotted else f"{spots[0].says}; {spots[-1].says}"))
+    exact = "Exact values: nothing is sampled, so no interval is drawn."
+    return drawn(title, f"{caption} {exact}", ("line", "x", "y"), lines(held, frame))
 
 
 def _compare(paired: float, independent: float) -> str:

@@ -8,8 +8,8 @@ from toolkit.decisions.case import Case
 from toolkit.estimators import luck_share, spurious_rate
 from toolkit.registers.arrow import Row
 from toolkit.rules.values import exact
-from toolkit.site.charts.plots import Value
-from toolkit.site.charts.series import luck_shares, reward_table
+from toolkit.site.charts.estimates import luck_shares, reward_table
+from toolkit.site.charts.plots import Dot
 from toolkit.site.charts.svg import Chart
 from toolkit.site.drawings import head, rules_reading
 from toolkit.site.material import Material
@@ -55,7 +55,7 @@ def _charts(rows: Sequence[Row], *, is_summary: bool) -> list[Chart]:
     for condition in conditions:
         of = [r for r in rows if r["condition"] == condition and r["target"] in ("observed_reward", None)]
         shares = tuple(
-            Value((r["run_id"], str(r["arm"]), r["step"]), float(r["luck_share"]), *_ends(r)) for r in of
+            Dot((r["run_id"], str(r["arm"]), r["step"]), float(r["luck_share"]), *_ends(r)) for r in of
         )
         interval = f"bars: 95% intervals {origin}, tasks resampled"
         if all(share.low is None for share in shares):

@@ -8,8 +8,8 @@ from toolkit.decisions.case import Case
 from toolkit.registers.arrow import Row
 from toolkit.registers.query import ask
 from toolkit.registers.schema import TABLES
-from toolkit.site.charts.plots import Value, with_interval
-from toolkit.site.charts.series import condition_by_task, ratios
+from toolkit.site.charts.estimates import condition_by_task, ratios
+from toolkit.site.charts.plots import Dot, with_interval
 from toolkit.site.charts.svg import Chart
 from toolkit.site.drawings import head, probe_words, rules_reading
 from toolkit.site.environment import WORDS
@@ -133,7 +133,7 @@ def _charts(case: Case, places: Sequence[Place], by_key: Mapping[Key, Row]) -> l
     for words, noise, figure in WORDS["probe"]["drawn"]:
         rows = [by_key[key] for p in places if (key := (p, noise, "MC", figure)) in by_key]
         points = tuple(
-            Value((r["trajectory"], r["step"]), r["value"], r["low"], r["high"])
+            Dot((r["trajectory"], r["step"]), r["value"], r["low"], r["high"])
             for r in rows
             if r["value"] is not None
         )

@@ -17,8 +17,8 @@ from toolkit.prereg.registration import Registration
 from toolkit.prereg.verification import ADDITIONS, PROMISE, Chronology, Verification
 from toolkit.registers.study import Study, launched_runs
 from toolkit.rules.rulebook import rulebook_of
+from toolkit.site.charts.curves import timeline
 from toolkit.site.charts.svg import Chart
-from toolkit.site.charts.timeline import timeline
 from toolkit.site.drawings import standing_view
 from toolkit.site.environment import moment
 from toolkit.site.material import Material

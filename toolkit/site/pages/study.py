@@ -9,8 +9,9 @@ from toolkit.findings import at
 from toolkit.registers.arrow import Row
 from toolkit.rules.plan import Cell, Fixed, place_of
 from toolkit.site import page
+from toolkit.site.charts.estimates import seed_differences
 from toolkit.site.charts.svg import Chart
-from toolkit.site.drawings import estimate_chart, head, outcome_tables, pictures
+from toolkit.site.drawings import estimate_of, head, outcome_tables, pictures
 from toolkit.site.environment import WORDS
 from toolkit.site.material import Material
 
@@ -83,7 +84,8 @@ def _context(case: Case) -> dict[str, Any]:
 
 
 def _charts(case: Case) -> list[Chart]:
-    drawn = (estimate_chart(case, d) for d in case.decide_all() if d.kind == "hypothesis")
+    hypotheses = (d for d in case.decide_all() if d.kind == "hypothesis")
+    drawn = (seed_differences(estimate_of(case, d)) for d in hypotheses)
     return list(islice((chart for chart in drawn if chart), CHARTS))
 
 
