@@ -12,7 +12,7 @@ from tests.conftest import snapshot
 from toolkit.errors import UsageError
 from toolkit.files import write_all
 from toolkit.registers.study import Study
-from toolkit.site import build, render
+from toolkit.site import build
 from toolkit.site.build import MARK, archive, write_site
 from toolkit.site.checking import check_budgets, sent
 from toolkit.site.material import Material
@@ -120,6 +120,6 @@ def test_a_rule_takes_the_name_of_no_other_page(rule: str) -> None:
 
 
 def test_a_page_never_takes_the_place_of_another(monkeypatch: pytest.MonkeyPatch, published: Study) -> None:
-    monkeypatch.setattr(render, "MAKERS", (data, data))
+    monkeypatch.setattr(build, "MAKERS", (data, data))
     with pytest.raises(UsageError, match="one name"):
-        render.render(Material((), (published,)), lambda _: None)
+        build.render(Material((), (published,)), lambda _: None)

@@ -19,7 +19,7 @@ from tests import printed
 from tests.conftest import CHECKOUT, Toolkit, run, snapshot
 from toolkit import api
 from toolkit.places import HOME_VARIABLE, Home
-from toolkit.site import render
+from toolkit.site import build
 from toolkit.site.build import RECORD, inputs_of
 from toolkit.site.commands import material as site_material
 from toolkit.site.material import Material
@@ -59,7 +59,7 @@ def made_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(site_material, "material", material)
-        patch.setattr(render, "MAKERS", tuple(map(kept, (home, rule, registration, study, data))))
+        patch.setattr(build, "MAKERS", tuple(map(kept, (home, rule, registration, study, data))))
         patch.setattr(rule, "rule_charts", lambda *_: ())
         yield
 

@@ -10,8 +10,7 @@ from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError
 from toolkit.findings import Finding
 from toolkit.site.exhibits import paper, theory
-from toolkit.site.front import Front, read_citation, read_front
-from toolkit.site.material import Material
+from toolkit.site.material import Front, Material, read_citation, read_front
 from toolkit.site.pages import home, study
 
 WORDS = """

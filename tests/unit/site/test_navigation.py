@@ -8,11 +8,11 @@ import pytest
 from tests.unit.site.reading import SHARED, Read, made_by, pages_of, rendered
 from toolkit.decisions.case import Case
 from toolkit.registers.schema import TABLES
+from toolkit.site.build import Entry, navigation, search_script, with_contents
 from toolkit.site.drawings import rule_head
 from toolkit.site.environment import environment
 from toolkit.site.material import Material
 from toolkit.site.pages import data, luck, probe, registration, rule, run, study
-from toolkit.site.render import Entry, navigation, search_script, with_contents
 
 STUDIES = ("published", "embedded", "coupled", "map", "bfcl", "tiny-lm", "small-lm")
 # It stands on every run's page.

@@ -19,8 +19,7 @@ from toolkit.places import Home
 from toolkit.prereg.record import read_amendment
 from toolkit.prereg.verification import Standing
 from toolkit.rules.plan import Plan
-from toolkit.site.front import read_front
-from toolkit.site.material import Material
+from toolkit.site.material import Material, read_front
 from toolkit.site.page import run_page
 from toolkit.site.pages import home, luck, probe, registration, rule, run, study
 from toolkit.site.pages import home as home_page

@@ -16,8 +16,7 @@ from toolkit.registers.row_tables import PROBE
 from toolkit.registers.study import Study
 from toolkit.rooms import laboratory
 from toolkit.site.exhibits import load_exhibits
-from toolkit.site.front import read_citation, read_front
-from toolkit.site.material import Material
+from toolkit.site.material import Material, read_citation, read_front
 from toolkit.verification.registered import open_case
 from toolkit.verification.steps import Checked, check_whole
 

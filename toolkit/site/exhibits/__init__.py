@@ -4,8 +4,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from toolkit.errors import DamagedError
-from toolkit.site.front import FILE
-from toolkit.site.material import Exhibit
+from toolkit.site.material import FILE, Exhibit
 
 
 def load_exhibits(names: tuple[str, ...]) -> tuple[Exhibit, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from toolkit.decisions.case import Case, quoted
+from toolkit.decisions.decision import Decision
 from toolkit.registers.arrow import Row
 from toolkit.registers.columns import PHASES
 from toolkit.registers.study import Study
@@ -16,7 +17,7 @@ from toolkit.rules.plan import place_of
 from toolkit.rules.values import fixed
 from toolkit.site.charts.curves import success_by_step, training_steps
 from toolkit.site.material import Material
-from toolkit.site.page import Page, counts_of, rule_page, run_page, slug
+from toolkit.site.page import Page, counts_of, run_page, slug
 from toolkit.site.registers import carries, rows_by_run
 
 TABLES = ("evaluations", "luck_share_summary", "groups_summary", "launches", "steps")
@@ -54,15 +55,6 @@ class File:
     def entry(self) -> Row:
         """What the browser needs to read it."""
         return {"file": self.name, "sha256": self.sha256, "bytes": self.bytes, "rows": self.rows}
-
-
-@dataclass(frozen=True)
-class Reader:
-    """A rule that reads a run: its name and page, and whether its verdict is that it was not run."""
-
-    rule: str
-    target: str
-    is_not_run: bool
 
 
 def pages(material: Material) -> Iterator[Page]:
@@ -113,7 +105,7 @@ def files_by_run(study: Study) -> Mapping[str, list[File]]:
     return files
 
 
-def _readers(case: Case) -> Mapping[str, list[Reader]]:
+def _readers(case: Case) -> Mapping[str, list[Decision]]:
     """Return by run the rules that read it, at its evaluations or at checkpoints of it."""
     runs = case.study.rows("runs")
     trajectories = runs_of_trajectories(case)
@@ -124,15 +116,10 @@ def _readers(case: Case) -> Mapping[str, list[Reader]]:
         elif endpoint.by != "row":
             deciding = case.book.plan.deciding_runs(endpoint, runs)
             read_by[name] = {run for run in deciding.values() if isinstance(run, str)}
-    readers: dict[str, list[Reader]] = defaultdict(list)
+    readers: dict[str, list[Decision]] = defaultdict(list)
     for decision in case.decide_all():
-        read: set[str] = set()
-        for endpoint_name in decision.endpoints:
-            read |= read_by.get(endpoint_name, set())
-        target = rule_page(case.study.name, decision.rule)
-        for run in read:
-            reader = Reader(decision.rule, target, decision.verdict == "not_run")
-            readers[run].append(reader)
+        for run in set().union(*(read_by.get(name, ()) for name in decision.endpoints)):
+            readers[run].append(decision)
     return readers
 
 
@@ -141,7 +128,7 @@ def _context(
     run: Mapping[str, Any],
     rows: Mapping[str, list[Any]],
     files: Sequence[File],
-    readers: Sequence[Reader],
+    readers: Sequence[Decision],
 ) -> dict[str, Any]:
     study, name = case.study, run["run_id"]
     evaluations = rows["evaluations"]
@@ -153,8 +140,8 @@ def _context(
         "is_summary": study.is_summary,
         "run": run,
         "decides": run["role"] in case.book.plan.roles,
-        "readers": [reader for reader in readers if not reader.is_not_run],
-        "would_read": [reader for reader in readers if reader.is_not_run],
+        "readers": [d for d in readers if d.verdict != "not_run"],
+        "would_read": [d for d in readers if d.verdict == "not_run"],
         "chart_drawn": success_by_step(points, name[:80]) if points else None,
         "sets": _sets(evaluations, linked=shown_here),
         "columns": [

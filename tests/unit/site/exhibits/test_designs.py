@@ -12,8 +12,7 @@ from toolkit.decisions.case import Case
 from toolkit.estimators import luck_share
 from toolkit.registers.query import ask
 from toolkit.site.exhibits.designs import EXHIBIT
-from toolkit.site.front import Front
-from toolkit.site.material import Material
+from toolkit.site.material import Front, Material
 from toolkit.site.page import Page
 from toolkit.site.pages import home
 

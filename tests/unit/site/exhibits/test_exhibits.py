@@ -11,12 +11,11 @@ from tests.unit.site.reading import rendered
 from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError
 from toolkit.places import HOME_VARIABLE, Home
+from toolkit.site.build import explanations, navigation
 from toolkit.site.exhibits import load_exhibits
-from toolkit.site.front import read_front
-from toolkit.site.material import Exhibit, Material
+from toolkit.site.material import Exhibit, Material, read_front
 from toolkit.site.page import Entry, Link
 from toolkit.site.pages import luck
-from toolkit.site.render import explanations, navigation
 
 OURS = re.compile(
     r".{0,40}(?:pair(?:ed|ing)|rollout|luck|theor|bandit|(?<!linear-)gradient|spurious|bfcl).{0,40}",
