@@ -33,8 +33,9 @@ def test_axe_finds_nothing_serious(open_page: OpenPage, site: Served, scheme: st
     page, axe, violations = open_page(color_scheme=scheme), Axe(), set()
     names = list(site.kinds(quick=quick).values())
     options: dict[str, object] = {"resultTypes": ["violations"]}
+    if quick:
+        names = names[::2] if scheme == "light" else names[1::4]
     if scheme == "dark":  # nothing else than colours depends on it
-        names = names[:: 2 if quick else 1]
         options["runOnly"] = ["color-contrast", "link-in-text-block"]
     for name in names:
         page.goto(site.url(name))

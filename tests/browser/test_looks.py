@@ -16,9 +16,16 @@ TALLEST = 3000
 WIDTHS = "() => [document.documentElement.scrollWidth, window.innerWidth]"
 
 
-@pytest.mark.parametrize(
-    "look", ["phone", *(pytest.param(look, marks=pytest.mark.slow) for look in ("print", "desktop", "dark"))]
-)
+def test_pages_keep_to_the_width_of_a_phone(open_page, site) -> None:
+    page = open_page(*PHONE, has_touch=True, is_mobile=True)
+    for name in site.kinds().values():
+        page.goto(site.url(name))
+        taken, there = page.evaluate(WIDTHS)
+        assert taken <= there, name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("look", LOOKS)
 def test_pages_keep_to_the_width_of_their_screen(open_page, site, artefacts, look) -> None:
     """And pictures of them are kept, for people to look at."""
     (width, height), options = LOOKS[look]

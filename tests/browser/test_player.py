@@ -1,6 +1,5 @@
 """Stepping through recorded episodes, and finding a run's episodes by the address."""
 
-import pytest
 from playwright.sync_api import Page
 
 from tests.browser.site import OpenPage, Served, Watch
@@ -9,36 +8,25 @@ RUN = "embedded/runs/c2-paired-s1.html"
 FILTERED = "#phase=periodic&regime=faults_p025"
 
 
-@pytest.fixture
-def player(open_page: OpenPage, site: Served) -> Page:
-    page = open_page()
-    page.goto(f"{site.address}world.html")
-    return page
-
-
 def status(page: Page) -> str:
     return page.locator("#player > [role=status]").inner_text()
 
 
-def test_buttons_and_arrows_step_through_an_episode(player: Page) -> None:
-    assert status(player).startswith("Call 1 of ")
-    player.get_by_role("button", name="Next").click()
-    player.keyboard.press("ArrowRight")
-    assert status(player).startswith("Call 3 of ")
-    player.get_by_role("button", name="Previous").click()
-    assert status(player).startswith("Call 2 of ")
-
-
-def test_both_agents_are_seen_to_meet_the_same_draw(player: Page) -> None:
-    assert "meet the same draw" in status(player)
-    assert player.locator(".pair:not([hidden]) .call.same").count() == 2
-
-
-def test_another_episode_starts_at_its_first_call(player: Page) -> None:
-    player.get_by_role("button", name="All").click()
-    player.locator("#player select").select_option("3")
-    assert status(player).startswith("Call 1 of ")
-    assert player.locator("details.pair:not([hidden])").count() == 1
+def test_buttons_and_arrows_step_through_episodes_that_meet_the_same_draws(open_page, site) -> None:
+    page = open_page()
+    page.goto(f"{site.address}world.html")
+    assert status(page).startswith("Call 1 of ")
+    assert "meet the same draw" in status(page)
+    assert page.locator(".pair:not([hidden]) .call.same").count() == 2
+    page.get_by_role("button", name="Next").click()
+    page.keyboard.press("ArrowRight")
+    assert status(page).startswith("Call 3 of ")
+    page.get_by_role("button", name="Previous").click()
+    assert status(page).startswith("Call 2 of ")
+    page.get_by_role("button", name="All").click()
+    page.locator("#player select").select_option("3")
+    assert status(page).startswith("Call 1 of ")  # another episode starts at its first call
+    assert page.locator("details.pair:not([hidden])").count() == 1
 
 
 def test_a_runs_episodes_are_those_that_the_address_asks_for_and_filters_stay_in_it(open_page, site) -> None:
@@ -73,9 +61,9 @@ def test_a_runs_rows_and_settings_are_read_from_its_registers_where_somebody_ope
     assert watch.wrong == []
 
 
-def test_episodes_of_a_run_open_in_the_player(open_page: OpenPage, root: str) -> None:
+def test_episodes_of_a_run_open_in_the_player(open_page: OpenPage, site: Served) -> None:
     page = open_page()
-    page.goto(root + RUN)
+    page.goto((site.folder / RUN).as_uri())
     page.locator("details[data-played] > summary").click()
     status = page.locator("details[data-played] [role=status]")
     status.wait_for()

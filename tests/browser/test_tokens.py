@@ -79,16 +79,15 @@ DROP = """([name, text]) => {
 }"""
 
 
-@pytest.mark.parametrize("is_dropped", [True, False])
-def test_a_file_that_is_dropped_or_chosen_is_known_or_not(
-    open_page: OpenPage, tmp_path: Path, content: dict[str, bytes], *, is_dropped: bool
-) -> None:
+def test_a_file_that_is_dropped_or_chosen_is_known_or_not(open_page, tmp_path, content) -> None:
     page = opened(open_page, tmp_path, content)
     rules = content["registrations/embedded/rules.toml"]
-    for name, held, said in (
-        ("copy.toml", rules, "copy.toml is, byte for byte, rules.toml of this registration"),
-        ("rules.toml", rules + b"\n", "rules.toml is not the registered rules.toml"),
-        ("<b>else", b"else", "<b>else is none of the 36 registered files"),
+    known = " is, byte for byte, rules.toml of this registration"
+    for is_dropped, name, held, said in (
+        (True, "copy.toml", rules, f"copy.toml{known}"),
+        (False, "chosen.toml", rules, f"chosen.toml{known}"),
+        (True, "rules.toml", rules + b"\n", "rules.toml is not the registered rules.toml"),
+        (False, "<b>else", b"else", "<b>else is none of the 36 registered files"),
     ):
         if is_dropped:
             page.evaluate(DROP, [name, base64.b64encode(held).decode()])

@@ -20,9 +20,16 @@ def rows(page: Page, table: str) -> list[list[str]]:
     return cells
 
 
-@pytest.mark.parametrize("rule", ["H2a", "H5", pytest.param("--all", marks=pytest.mark.slow)])
-def test_a_hypothesis_is_decided_again_as_recorded(open_page, site, watch, rule) -> None:
-    decided = run("decide", rule, "--json").json()
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("H2a", "--study", "published"),
+        ("H5", "--study", "tiny-lm"),
+        pytest.param(("--all",), marks=pytest.mark.slow),
+    ],
+)
+def test_a_hypothesis_is_decided_again_as_recorded(open_page, site, watch, asked) -> None:
+    decided = run("decide", *asked, "--json").json()
     decisions = [decision for decision in decided if decision["kind"] == "hypothesis"]
     page = open_page()
     watch.on(page)

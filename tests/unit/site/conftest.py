@@ -7,10 +7,14 @@ import pytest
 from tests.conftest import CHECKOUT
 from tests.described import shipped
 from tests.unit.decisions.rows_study import registered_study
+from tests.unit.site.reading import made_by
 from toolkit import api
 from toolkit.decisions.case import Case
 from toolkit.places import Home
 from toolkit.site.material import Material
+from toolkit.site.page import Page
+from toolkit.site.pages import data, luck, registration, rule, run, study
+from toolkit.site.pages import home as front_page
 from toolkit.verification.registered import open_case
 
 
@@ -43,3 +47,9 @@ def material(home: Home) -> Material:
 def some(case: Case, tmp_path_factory: pytest.TempPathFactory) -> Case:
     """A study of the published registration that ran one line of its matrix."""
     return open_case(registered_study(tmp_path_factory.mktemp("rows"), case), case.registration)
+
+
+@pytest.fixture(scope="session")
+def pages(case: Case) -> dict[str, Page]:
+    """The pages of a site of the published study."""
+    return made_by(Material((case,), (case.study,)), front_page, rule, study, registration, data, luck, run)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import CHECKOUT
-from tests.unit.site.reading import SHARED, Read, made_by, pages_of, rendered, words
+from tests.unit.site.reading import SHARED, Read, pages_of, rendered, words
 from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError
 from toolkit.findings import Finding
@@ -67,28 +67,31 @@ def test_an_address_that_is_not_plain_is_refused(tmp_path: Path, address: str) -
     assert repr(address) in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("place", "page"),
-    [
-        ("front", "index.html"),
-        ("study", "published/index.html"),
-        ("theory", "theory.html"),
-        ("paper", "paper.html"),
-    ],
-)
-def test_a_finding_stands_at_its_places_with_what_bears_it(case: Case, place: str, page: str) -> None:
-    findings = (
-        Finding("published", "It <missed>.", ("H2a",), "", (place,), is_exploratory=False),
-        Finding("published", "It was asked.", (), "SELECT 1 AS n", (place,), is_exploratory=True),
-    )
-    material = Material((case,), front=Front("t", "q"), findings=findings, cards=CHECKOUT / "cards")
+PLACES = {
+    "front": "index.html",
+    "study": "published/index.html",
+    "theory": "theory.html",
+    "paper": "paper.html",
+}
+
+
+def test_a_finding_stands_at_its_places_with_what_bears_it(case: Case) -> None:
+    findings = [
+        Finding("published", f"At {place} it <missed>.", ("H2a",), "", (place,), is_exploratory=False)
+        for place in PLACES
+    ]
+    findings += [
+        Finding("published", "It was asked.", (), f"SELECT '{place}' AS n", (place,), is_exploratory=True)
+        for place in PLACES
+    ]
+    material = Material((case,), front=Front("t", "q"), findings=tuple(findings), cards=CHECKOUT / "cards")
     pages = pages_of(material, home, study, theory, paper)
-    shown = {name for name, text in pages.items() if "It &lt;missed&gt;." in text}
-    assert shown == {page}
-    text = words(pages[page])
-    assert "It was asked. exploratory" in text
-    assert "It <missed>. exploratory" not in text
-    assert ("toolkit sql" in pages[page] and "SELECT 1 AS n" in text) == (place != "front")
+    for place, page in PLACES.items():
+        assert {name for name, text in pages.items() if f"At {place} it &lt;missed&gt;." in text} == {page}
+        text = words(pages[page])
+        assert "It was asked. exploratory" in text
+        assert "it <missed>. exploratory" not in text
+        assert ("toolkit sql" in pages[page] and f"SELECT '{place}' AS n" in text) == (place != "front")
 
 
 def test_a_finding_links_to_the_rules_that_bear_it(case: Case) -> None:
@@ -157,8 +160,8 @@ def test_a_citation_without_title_or_authors_is_damaged(tmp_path: Path, text: st
         read_citation(tmp_path)
 
 
-def test_a_page_leads_to_what_is_declared_and_to_nothing_else(case, monkeypatch) -> None:
-    page = made_by(Material((case,)), study)["published/index.html"]
+def test_a_page_leads_to_what_is_declared_and_to_nothing_else(pages, monkeypatch) -> None:
+    page = pages["published/index.html"]
     assert not [link for link in Read(rendered(page)).links if link.startswith("http")]
     monkeypatch.setitem(SHARED, "links", {"Code": "https://example.org/code"})
     monkeypatch.setitem(

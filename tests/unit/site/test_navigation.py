@@ -5,14 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.site.reading import SHARED, Read, made_by, pages_of, rendered
+from tests.unit.site.reading import SHARED, Read, pages_of, rendered
 from toolkit.decisions.case import Case
 from toolkit.registers.schema import TABLES
 from toolkit.site.build import Entry, navigation, search_script, with_contents
 from toolkit.site.drawings import rule_head
 from toolkit.site.environment import environment
 from toolkit.site.material import Material
-from toolkit.site.pages import data, luck, probe, registration, rule, run, study
+from toolkit.site.page import Page
+from toolkit.site.pages import luck, probe, registration, study
 
 STUDIES = ("published", "embedded", "coupled", "map", "bfcl", "tiny-lm", "small-lm")
 # It stands on every run's page.
@@ -25,14 +26,17 @@ def test_the_menu_names_pages_that_the_site_has(case: Case) -> None:
     assert entries[1].pages == (("published", "published/index.html"),)
 
 
-def test_the_menu_of_a_runs_page_is_small(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_menu_of_a_runs_page_is_small(case, pages, monkeypatch) -> None:
     studies = Entry("study", "Studies", pages=tuple((name, f"{name}/index.html") for name in STUDIES))
     entries = navigation(Material((case,)), {f"{name}.html" for name in ("index", "theory", "world", "data")})
     monkeypatch.setitem(
         SHARED, "menu", (entries[0], studies, *entries[2:], Entry("paper", "Paper", "paper.html"))
     )
-    page = next(iter(made_by(Material((case,)), run).values()))
-    menu = rendered(page).partition('<nav aria-label="Sections">')[2].partition("</nav>")[0]
+    menu = (
+        rendered(pages["published/runs/t1-c2-paired-s1.html"])
+        .partition('<nav aria-label="Sections">')[2]
+        .partition("</nav>")[0]
+    )
     assert "Data" in menu
     assert len(menu) < MOST_BYTES
 
@@ -40,9 +44,9 @@ def test_the_menu_of_a_runs_page_is_small(case: Case, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("name", "current"), [("published/index.html", ["true", "page"]), ("published/H2a.html", ["true"])]
 )
-def test_the_menu_says_where_a_page_stands(case, monkeypatch, name, current) -> None:
+def test_the_menu_says_where_a_page_stands(case, pages, monkeypatch, name, current) -> None:
     monkeypatch.setitem(SHARED, "menu", navigation(Material((case,)), {"index.html"}))
-    text = rendered(made_by(Material((case,)), study, rule)[name])
+    text = rendered(pages[name])
     menu = text.partition('<nav aria-label="Sections">')[2].partition("</nav>")[0]
     assert [part.partition('"')[0] for part in menu.split('aria-current="')[1:]] == current
     assert "https://" not in " ".join(Read(text).links)
@@ -75,8 +79,7 @@ def test_a_short_page_and_the_front_page_have_no_list() -> None:
     assert "contents" not in with_contents(PAGE, "index.html")
 
 
-def test_everything_that_is_found_stands_at_its_place(case: Case) -> None:
-    pages = made_by(Material((case,), (case.study,)), rule, study, registration, data, run)
+def test_everything_that_is_found_stands_at_its_place(pages: dict[str, Page]) -> None:
     script = search_script(pages.values())
     found = json.loads(script.removeprefix("globalThis.toolkitSearch=").removesuffix(";\n"))
     kinds = {kind for kind, *_ in found}
@@ -92,8 +95,7 @@ def test_everything_that_is_found_stands_at_its_place(case: Case) -> None:
         assert wanted <= Read(rendered(pages[name], pages)).ids
 
 
-def test_columns_come_with_their_meaning_and_words_once(case: Case) -> None:
-    pages = made_by(Material((case,), (case.study,)), rule, data)
+def test_columns_come_with_their_meaning_and_words_once(pages: dict[str, Page]) -> None:
     found = json.loads(search_script(pages.values()).partition("=")[2].removesuffix(";\n"))
     (column,) = [entry for entry in found if entry[:2] == ["Column", "evaluations.successes"]]
     known = TABLES["evaluations"].column("successes")
@@ -103,9 +105,8 @@ def test_columns_come_with_their_meaning_and_words_once(case: Case) -> None:
     assert len(words) == len(set(words))
 
 
-def test_no_name_ends_the_script(case: Case) -> None:
-    page = made_by(Material((case,)), study)["published/index.html"]
-    hostile = type(page)(page.name, page.template, "</script>\u2028<b>", page.section)
+def test_no_name_ends_the_script() -> None:
+    hostile = Page("a.html", "study.html", "</script>\u2028<b>", "study")
     assert "<" not in search_script([hostile])
     assert "\u2028" not in search_script([hostile])
 
@@ -116,23 +117,23 @@ def both(case: Case, embedded: Case) -> Material:
 
 
 @pytest.fixture(scope="module")
-def pages(both: Material) -> dict[str, Read]:
+def of_both(both: Material) -> dict[str, Read]:
     return {name: Read(text) for name, text in pages_of(both, luck, probe, registration, study).items()}
 
 
 @pytest.mark.parametrize("kind", ["index", "probe", "luck"])
-def test_a_page_of_one_study_leads_to_that_of_the_other(pages: dict[str, Read], kind: str) -> None:
-    assert f"../published/{kind}.html" in pages[f"embedded/{kind}.html"].links
-    assert f"../embedded/{kind}.html" in pages[f"published/{kind}.html"].links
+def test_a_page_of_one_study_leads_to_that_of_the_other(of_both: dict[str, Read], kind: str) -> None:
+    assert f"../published/{kind}.html" in of_both[f"embedded/{kind}.html"].links
+    assert f"../embedded/{kind}.html" in of_both[f"published/{kind}.html"].links
 
 
-def test_a_page_says_which_study_it_is_of_and_which_the_link_leads_to(pages: dict[str, Read]) -> None:
+def test_a_page_says_which_study_it_is_of_and_which_the_link_leads_to(of_both: dict[str, Read]) -> None:
     said = "of study embedded. The same page for: study published (published figures)."
-    assert said in pages["embedded/probe.html"].text
+    assert said in of_both["embedded/probe.html"].text
 
 
-def test_a_registration_leads_to_the_others_and_names_their_studies(pages: dict[str, Read]) -> None:
-    page = pages["registrations/embedded.html"]
+def test_a_registration_leads_to_the_others_and_names_their_studies(of_both: dict[str, Read]) -> None:
+    page = of_both["registrations/embedded.html"]
     assert "../registrations/paired-rollouts.html" in page.links
     assert "embedded (study embedded). The same page for: paired-rollouts (study published)." in page.text
 

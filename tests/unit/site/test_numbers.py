@@ -1,7 +1,7 @@
 """The numbers that templates write are those of `decide --json` and of the registers."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -9,14 +9,14 @@ from xml.etree.ElementTree import Element
 
 import pytest
 
-from tests.conftest import Result
+from tests.conftest import run as toolkit
 from tests.unit.site.reading import classed, near, numbers, section, table, text, tree
 from toolkit.decisions.case import Case
 from toolkit.registers.arrow import Row
 from toolkit.rules.endpoints import Endpoint
 from toolkit.site.material import Material
 from toolkit.site.page import Page
-from toolkit.site.pages import data, luck, probe, rule, run, study
+from toolkit.site.pages import data, luck, probe, run
 
 Decided = dict[str, dict[str, Any]]
 DECIDING = {"pilot", "primary", "reference"}
@@ -25,8 +25,8 @@ NONE = "\N{EN DASH}"
 HOLDS = {True: "holds", False: "does not hold"}
 
 
-@pytest.fixture
-def decided(toolkit: Callable[..., Result]) -> Decided:
+@pytest.fixture(scope="module")
+def decided() -> Decided:
     documents = toolkit("decide", "--all", "--study", "published", "--json").json()
     return {document["rule"]: document for document in documents}
 
@@ -39,10 +39,10 @@ def shows_estimate(words: str, document: dict[str, Any]) -> None:
     assert shown == ([[near(interval[key], 4) for key in ("level", "low", "high")]] if interval else [])
 
 
-def test_a_rules_page_shows_its_decision(case: Case, decided: Decided) -> None:
+def test_a_rules_page_shows_its_decision(case: Case, decided: Decided, pages: dict[str, Page]) -> None:
     counts = case.study.rows("evaluations")
     names = {f"published/runs/{row['run_id']}.html" for row in counts}
-    for page in rule.pages(Material((case,))):
+    for page in (page for page in pages.values() if page.template == "rule.html"):
         document = decided[page.context["d"].rule]
         if document["kind"] == "prediction" and document["rule"] not in ("P1", "P4"):
             continue  # all are shown in one way
@@ -103,9 +103,8 @@ def check_seeds(
             ]
 
 
-def test_a_studys_page_shows_its_decisions_and_counts(case: Case, decided: Decided) -> None:
-    (page,) = study.pages(Material((case,)))
-    shown, runs = tree(page), case.study.rows("runs")
+def test_a_studys_page_shows_its_decisions_and_counts(case, decided, pages) -> None:
+    shown, runs = tree(pages["published/index.html"]), case.study.rows("runs")
     tables = [table(shown, f"{kind} of published") for kind in ("Hypotheses", "Gates", "Predictions")]
     rows = {text(row["Rule"]).split()[0]: row for rows in tables for row in rows}
     assert rows.keys() == decided.keys()
@@ -118,8 +117,8 @@ def test_a_studys_page_shows_its_decisions_and_counts(case: Case, decided: Decid
     assert told == {known: str(entry.rows) for known, entry in case.study.manifest.tables.items()}
 
 
-def test_a_runs_page_shows_its_counts(case: Case) -> None:
-    page = next(iter(run.pages(Material((case,)))))
+def test_a_runs_page_shows_its_counts(case: Case, pages: dict[str, Page]) -> None:
+    page = next(page for name, page in pages.items() if "/runs/" in name)
     counts = [row for row in case.study.rows("evaluations") if row["run_id"] == page.context["run"]["run_id"]]
     for row, count in zip(table(tree(page), "Evaluations"), counts, strict=True):
         for column, heading in run.COUNTS.items():

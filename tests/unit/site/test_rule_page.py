@@ -26,15 +26,16 @@ from toolkit.site.pages.rule import formula, glossary
 H2A = "published/H2a.html"
 
 
-@pytest.fixture
-def lines(case: Case, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Element]]:
-    """Return the lines of a rule's page as if one endpoint were too many."""
-    monkeypatch.setattr(rule, "MOST_ENDPOINTS", 0)
+def lines_of(case: Case, name: str, monkeypatch: pytest.MonkeyPatch, most: int) -> list[dict[str, Element]]:
+    """Return the lines of a rule's page as if more endpoints than these were too many."""
+    monkeypatch.setattr(rule, "MOST_ENDPOINTS", most)
+    monkeypatch.setattr(rule, "rule_charts", lambda *_: ())
     pages = made_by(Material((case,)), rule)
-    return table(tree(pages[H2A], pages), "Endpoints")
+    return table(tree(pages[name], pages), "Endpoints")
 
 
-def test_a_line_has_its_mean_and_the_counts_of_its_rows(case: Case, lines: list[dict[str, Element]]) -> None:
+def test_a_line_has_its_mean_and_the_counts_of_its_rows(case: Case, monkeypatch) -> None:
+    lines = lines_of(case, H2A, monkeypatch, 0)
     endpoint = case.book.endpoints["c2_auc"]
     runs = {
         row["run_id"]
@@ -61,11 +62,9 @@ def test_a_line_has_its_mean_and_the_counts_of_its_rows(case: Case, lines: list[
 
 
 def test_a_rule_that_lists_the_rows_is_named(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rule, "MOST_ENDPOINTS", 2)
-    pages = made_by(Material((case,)), rule)
     many = {d.rule for d in case.decide_all() if len(d.endpoints) > 2}
     assert {"H1a", "H1b", "gate2"} <= many
-    for line in table(tree(pages["published/gate2.html"], pages), "Endpoints"):
+    for line in lines_of(case, "published/gate2.html", monkeypatch, 2):
         links = {link.get("href", "") for link in line["Listed"].iter("a")}
         listing = {link.partition("#")[0].rpartition("/")[2][:-5] for link in links if link.endswith("#rows")}
         assert not listing & many
@@ -87,7 +86,8 @@ method = "t over seeds"
 """
 
 
-def test_a_page_shows_tests_of_significance_and_what_a_margin_tests(case: Case) -> None:
+def test_a_page_shows_tests_of_significance_and_what_a_margin_tests(case: Case, monkeypatch) -> None:
+    monkeypatch.setattr(rule, "rule_charts", lambda *_: ())
     added = amendment("A9", 'adds = ["S"]', FLIP, small_rule("S", "p(flip) <= 0.5", "equivalent(c2_90, 0.3)"))
     book = load_rulebook(case.registration.rules, [*(a.rules for a in case.registration.amendments), added])
     book = replace(book, changes=case.book.changes)  # no amendment of the registration adds it

@@ -50,16 +50,16 @@ def forged(some: Case, case: Case, tmp_path_factory: pytest.TempPathFactory) -> 
     return open_as_stored(study, case.registration, AsStored(study))
 
 
-def test_a_published_run_says_that_its_episodes_never_were(case: Case) -> None:
-    pages = pages_of(Material((case,)), run)
-    read = Read(pages["published/runs/t1-c2-paired-s1.html"])
+def test_a_published_run_says_that_its_episodes_never_were(case: Case, pages: dict[str, Page]) -> None:
+    read = Read(rendered(pages["published/runs/t1-c2-paired-s1.html"]))
     assert "The episodes of this run were never published" in read.text
     assert "episodes" not in read.ids
-    assert len(pages) == len(case.study.rows("runs"))
+    assert sum("/runs/" in name for name in pages) == len(case.study.rows("runs"))
 
 
 def test_a_run_names_its_episodes_its_partners_and_its_readers(some: Case) -> None:
-    read = Read(pages_of(Material((some,)), run)[PAGE])
+    made = made_by(Material((some,)), run)
+    read = Read(rendered(made[PAGE], [*made, *(f"rows/{rule}.html" for rule in some.book.rules)]))
     for part in (
         "episodes/C2-paired-1.parquet",
         "Same condition and seed: independent, C2-independent-1.",
@@ -71,9 +71,13 @@ def test_a_run_names_its_episodes_its_partners_and_its_readers(some: Case) -> No
     assert "#phase=periodic&pool=validation&regime=faults_p025" in read.links
 
 
-def test_hostile_text_is_shown_as_text_and_cut(forged: Case) -> None:
-    pages = pages_of(Material((forged,)), run)
-    text = pages[run_page("rows", HOSTILE)]
+@pytest.fixture(scope="module")
+def hostile(forged: Case) -> str:
+    return rendered(made_by(Material((forged,)), run)[run_page("rows", HOSTILE)])
+
+
+def test_hostile_text_is_shown_as_text_and_cut(hostile: str) -> None:
+    text = hostile
     assert '<script>alert("x")' not in text
     assert len(text) < 60_000
     assert "<script" not in text.split("data-kind")[1].split('<script type="application/json"')[0]
@@ -105,17 +109,16 @@ def test_an_arm_that_did_not_run_says_so(some: Case) -> None:
     assert {row["value"] for row in rows} == {None}
 
 
-def test_a_run_that_the_probe_followed_is_read_by_the_probes_rules(case: Case) -> None:
+def test_a_run_that_the_probe_followed_is_read_by_the_probes_rules(pages: dict[str, Page]) -> None:
     """The published amendment A1: trajectory A is the gate-1 run, trajectory B is C2 paired seed 1."""
-    pages = pages_of(Material((case,)), run)
     for name in ("t1-c2-paired-s1", "gate1-c2-paired-s0"):
-        text = Read(pages[f"published/runs/{name}.html"]).text
+        text = Read(rendered(pages[f"published/runs/{name}.html"])).text
         read_by = text[text.index("Read by ") : text.index(" Not run, and would read it")]
         assert {"H1b", "P13"} <= set(read_by.removeprefix("Read by ").rstrip(".").split(", "))
         if name == "t1-c2-paired-s1":  # rules that were not run are told apart
             assert "P8" not in read_by
             assert text.partition(" Not run, and would read it: ")[2].startswith("P5, P8.")
-    assert "H1b" not in Read(pages["published/runs/t1-c2-paired-s2.html"]).text
+    assert "H1b" not in Read(rendered(pages["published/runs/t1-c2-paired-s2.html"])).text
 
 
 def test_a_sentence_that_fits_two_runs_names_no_trajectory(case: Case) -> None:
@@ -129,11 +132,11 @@ def test_a_sentence_that_fits_two_runs_names_no_trajectory(case: Case) -> None:
     }
 
 
-def test_a_seed_of_a_study_without_episodes_leads_to_the_counts_of_its_set(case: Case) -> None:
+def test_a_seed_of_a_study_without_episodes_leads_to_the_counts_of_its_set(case, pages) -> None:
     (second,) = [row for row in seed_rows(case, case.book.endpoints["c2_auc"]) if row["seed"] == 1]
     name, _, place = second["arms"][0]["target"].partition("#")
     assert name == "published/runs/t1-c2-paired-s1.html"
-    page = pages_of(Material((case,)), run)[name]
+    page = rendered(pages[name])
     assert {"counts", place} <= Read(page).ids
     (counted,) = re.findall(rf'<tbody id="{place}">(.*?)</tbody>', page, re.DOTALL)
     rows = counted.split("<tr")[1:]
@@ -145,9 +148,9 @@ def test_a_seed_of_a_study_without_episodes_leads_to_the_counts_of_its_set(case:
     assert counts_of("final", "test", 'x" onclick="y').startswith("counts-x-")
 
 
-def test_a_hostile_run_stays_one_word_of_every_command(forged: Case) -> None:
-    page = pages_of(Material((forged,)), run)[run_page("rows", HOSTILE)]
-    commands = [html.unescape(text) for text in re.findall(r'<pre class="command"><code>(.*?)</code>', page)]
+def test_a_hostile_run_stays_one_word_of_every_command(hostile: str) -> None:
+    found = re.findall(r'<pre class="command"><code>(.*?)</code>', hostile)
+    commands = [html.unescape(text) for text in found]
     assert commands
     for command in commands:
         shell = ["bash", "-c", f"toolkit() {{ printf '%s\\0' \"$@\"; }}\n{command}"]
@@ -257,7 +260,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def pages(case: Case, folder: Path) -> dict[str, Page]:
+def stepped(case: Case, folder: Path) -> dict[str, Page]:
     rows = {
         "steps": [step_row(step) for step in range(1, LAST + 1)],
         "launches": [
@@ -288,8 +291,10 @@ def drawings(page: Page) -> dict[str, Chart]:
     return {re.split("[:,]", chart.title)[0]: chart for chart in page.context["step_charts"]}
 
 
-def test_every_drawn_number_is_the_register_s(pages: dict[str, Page], recorded: list[dict[str, Any]]) -> None:
-    charts = drawings(pages[PAGE])
+def test_every_drawn_number_is_the_register_s(
+    stepped: dict[str, Page], recorded: list[dict[str, Any]]
+) -> None:
+    charts = drawings(stepped[PAGE])
     assert charts.keys() == NUMBER.keys()
     for what, chart in charts.items():
         assert (chart.columns[0], chart.narrow) == ("step", "")
@@ -300,16 +305,16 @@ def test_every_drawn_number_is_the_register_s(pages: dict[str, Page], recorded: 
         assert ('class="band"' in chart.wide) == (what in BAND)
 
 
-def test_the_rows_beside_the_drawings_are_read_from_the_registers_own_file(pages, folder) -> None:
-    (shown,) = (file for file in pages[PAGE].context["files"] if file.table == "steps")
+def test_the_rows_beside_the_drawings_are_read_from_the_registers_own_file(stepped, folder) -> None:
+    (shown,) = (file for file in stepped[PAGE].context["files"] if file.table == "steps")
     (file,) = (folder / "steps").glob("*.parquet")
     assert shown.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
     assert shown.rows == LAST
-    assert '<details data-rows="steps">' in rendered(pages[PAGE])
+    assert '<details data-rows="steps">' in rendered(stepped[PAGE])
 
 
-def test_titles_and_captions_say_what_is_drawn(pages, recorded) -> None:
-    charts = {chart.title.partition(":")[0]: chart for chart in pages[PAGE].context["step_charts"]}
+def test_titles_and_captions_say_what_is_drawn(stepped, recorded) -> None:
+    charts = {chart.title.partition(":")[0]: chart for chart in stepped[PAGE].context["step_charts"]}
     share = sum(row["generation"] for row in recorded) / sum(row["seconds"] for row in recorded)
     assert f"Seconds a step, {share:.0%} in rollouts" in charts
     weights = charts["Importance weight, mean"]
@@ -326,17 +331,17 @@ def test_titles_and_captions_say_what_is_drawn(pages, recorded) -> None:
     )
 
 
-def test_drawings_need_no_script_and_keep_the_page_small(pages: dict[str, Page]) -> None:
-    page = rendered(pages[PAGE], drawn=True)
+def test_drawings_need_no_script_and_keep_the_page_small(stepped: dict[str, Page]) -> None:
+    page = rendered(stepped[PAGE], drawn=True)
     assert page.count('<svg class="drawing') == 1 + len(NUMBER)  # and true success
     assert list(check_budgets({PAGE: page.encode()})) == []
-    without = rendered(pages[f"rows/runs/{OTHER}.html"], drawn=True)
+    without = rendered(stepped[f"rows/runs/{OTHER}.html"], drawn=True)
     assert len(page) - len(without) < 2000 * LAST
 
 
-def test_a_study_without_the_table_says_nothing_of_it(case: Case, pages: dict[str, Page]) -> None:
-    published = made_by(Material((case,)), run)["published/runs/t1-c2-paired-s1.html"]
-    for page in (published, pages[f"rows/runs/{OTHER}.html"]):
+def test_a_study_without_the_table_says_nothing_of_it(pages, stepped) -> None:
+    published = pages["published/runs/t1-c2-paired-s1.html"]
+    for page in (published, stepped[f"rows/runs/{OTHER}.html"]):
         assert "Training steps" not in rendered(page)
 
 

@@ -20,7 +20,7 @@ from toolkit.prereg.record import read_amendment
 from toolkit.prereg.verification import Standing
 from toolkit.rules.plan import Plan
 from toolkit.site.material import Material, read_front
-from toolkit.site.page import run_page
+from toolkit.site.page import Page, run_page
 from toolkit.site.pages import home, luck, probe, registration, rule, run, study
 from toolkit.site.pages import home as home_page
 from toolkit.site.pages import registration as registration_page
@@ -120,6 +120,13 @@ def an_amendment(label: str, relation: str, bar: str) -> tuple[str, str]:
     )
 
 
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules' pages without charts, which take longer than all else of them."""
+    monkeypatch.setattr(rule, "rule_charts", lambda *_: ())
+
+
+@pytest.mark.usefixtures("undrawn")
 def test_an_added_rule_is_shown_as_added_and_never_as_frozen(case: Case) -> None:
     material = amended(case, an_amendment("A2", "adds", "0.02"))
     page = page_of(material, "published/N1.html", rule).text
@@ -131,6 +138,7 @@ def test_an_added_rule_is_shown_as_added_and_never_as_frozen(case: Case) -> None
     assert front.count("added by amendment A2") == front.count("added by") == 1
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_an_added_rule_that_was_replaced_shows_what_was_added(case: Case) -> None:
     both = an_amendment("A2", "adds", "0.02"), an_amendment("A3", "replaces", "0.04")
     page = page_of(amended(case, *both), "published/N1.html", rule).text
@@ -172,10 +180,11 @@ def test_a_close_call_is_shown(case: Case, monkeypatch: pytest.MonkeyPatch) -> N
     assert "Close call: a test could turn." in page.text
 
 
-def test_a_published_study_says_that_its_rows_never_were(case: Case) -> None:
-    text = page_of(Material((case,)), "published/index.html", study).text
+def test_a_published_study_says_that_its_rows_never_were(case: Case, pages: dict[str, Page]) -> None:
+    text = Read(rendered(pages["published/index.html"])).text
     assert "its episode rows were never published" in text
     assert "Never published: episodes" in text
+    assert all(decision.title in text for decision in case.decide_all())
 
 
 def test_runs_that_did_not_run_and_tables_that_are_not_there_are_named(some: Case) -> None:
@@ -195,11 +204,6 @@ def test_links_lead_to_pages_that_are_there(some: Case) -> None:
     assert inside <= {*pages, "index.html"}
 
 
-def test_every_verdict_of_the_study_is_listed(case: Case) -> None:
-    text = page_of(Material((case,)), "published/index.html", study).text
-    assert all(decision.title in text for decision in case.decide_all())
-
-
 def test_runs_that_enter_no_decision_are_not_called_not_run(some: Case) -> None:
     plan = some.book.plan
     pilot = replace(plan.cells[0], tier=0, condition="C9", role="pilot", seeds=(900, 901))
@@ -214,9 +218,9 @@ def test_runs_that_enter_no_decision_are_not_called_not_run(some: Case) -> None:
     assert "tier 0, C9, paired and independent: 4 runs of role pilot" in text[text.index("What is missing") :]
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("room", [home, study, rule, probe, luck, registration])
 def test_every_page_with_verdicts_says_what_they_stand_on(case, room, monkeypatch) -> None:
-    monkeypatch.setattr(rule, "rule_charts", lambda *_: ())
     if room is rule:
         some = case.decide_all()[:3]  # each page is made in one way
         monkeypatch.setattr(Case, "decide_all", lambda _: some)

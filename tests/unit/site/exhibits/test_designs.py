@@ -34,13 +34,13 @@ def section(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def piece(embedded: Case) -> str:
-    return section(rendered(front_page(embedded)))
+def piece(tiny: Case) -> str:
+    return section(rendered(front_page(tiny)))
 
 
-def test_the_table_is_the_first_whose_luck_share_is_nearest_the_mean(embedded: Case, piece: str) -> None:
+def test_the_table_is_the_first_whose_luck_share_is_nearest_the_mean(tiny: Case, piece: str) -> None:
     tables: dict[tuple[object, ...], list[list[bool]]] = defaultdict(list)
-    for *place, _, rewards in ask(embedded.study, QUERY).rows:
+    for *place, _, rewards in ask(tiny.study, QUERY).rows:
         tables[tuple(place)].append(list(rewards))
     every = {place: luck_share(table).share for place, table in tables.items()}
     shares = {place: value for place, value in every.items() if value is not None}
@@ -64,7 +64,7 @@ def test_the_table_is_the_first_whose_luck_share_is_nearest_the_mean(embedded: C
         assert part in text
     assert f"explains {100 * shares[place]:.0f}% of the reward's variance" in text
     assert numbers(text.partition("luck share ")[2])[0] == pytest.approx(shares[place], abs=0.0051)
-    assert numbers(text.partition(f"of {embedded.study.name}: ")[2])[0] == pytest.approx(mean, abs=0.0051)
+    assert numbers(text.partition(f"of {tiny.study.name}: ")[2])[0] == pytest.approx(mean, abs=0.0051)
     always, never = ([i for i, c in enumerate(table) if sum(c) == count] for count in (8, 0))
     assert numbers(text.partition("Under schedule")[2].partition("it always")[0]) == always
     assert numbers(text.partition("it always succeeds, under")[2].partition("never")[0]) == never
@@ -77,9 +77,9 @@ def test_both_designs_say_who_meets_which_schedule(piece: str) -> None:
     assert [label for label in labels if label.startswith("Independent")] == alone
 
 
-def test_it_weighs_little_and_keeps_to_the_policy(embedded: Case, piece: str) -> None:
+def test_it_weighs_little_and_keeps_to_the_policy(tiny: Case, piece: str) -> None:
     assert len(gzip.compress(piece.encode())) < MOST_BYTES
-    page_of(Material((embedded,), exhibits=(EXHIBIT,)), "index.html", home)  # reads without a style in it
+    page_of(Material((tiny,), exhibits=(EXHIBIT,)), "index.html", home)  # reads without a style in it
 
 
 def test_a_study_that_published_no_table_leaves_the_designs(case: Case) -> None:
@@ -89,6 +89,6 @@ def test_a_study_that_published_no_table_leaves_the_designs(case: Case) -> None:
     assert "In the table" not in shown
 
 
-def test_a_site_without_the_exhibit_has_no_such_piece(embedded: Case) -> None:
-    (page,) = home.pages(Material((embedded,)))
+def test_a_site_without_the_exhibit_has_no_such_piece(tiny: Case) -> None:
+    (page,) = home.pages(Material((tiny,)))
     assert section(rendered(page)) == ""

@@ -73,8 +73,8 @@ def test_entries_and_explanations_lead_to_pages_that_the_site_has() -> None:
     assert explanations(material, ["index.html"]) == {}
 
 
-def test_an_explanation_is_a_link_on_the_page_that_touches_on_it(embedded: Case) -> None:
-    (page,) = luck.pages(Material((embedded,)))
+def test_an_explanation_is_a_link_on_the_page_that_touches_on_it(tiny: Case) -> None:
+    (page,) = luck.pages(Material((tiny,)))
     link = Link("It is explained.", "theory.html")
     shown = replace(page, context={**page.context, "explained": {"spurious": link}})
     assert '<a href="../theory.html">It is explained.</a>' in rendered(shown)
