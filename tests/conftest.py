@@ -1,12 +1,11 @@
-"""Shared fixtures: the checkout, its published study, a copy to damage, and the command line."""
+"""Shared fixtures: the checkout, its published study, and the command line."""
 
 import contextlib
 import io
 import json
 import os
-import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,38 +115,6 @@ def published(home: Home) -> Study:
 @pytest.fixture(scope="session")
 def case(home: Home, published: Study) -> Case:
     return open_case(published, load_registration(home.registration_folder("paired-rollouts")))
-
-
-@pytest.fixture
-def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
-    """Return a home of its own, to be damaged; nothing but the test's own damage may change in it.
-
-    The site and the rows of the two large studies are second names of the checkout's own files: a test puts
-    another file in such a place, and one that writes into it fails here.
-    """
-    linked: dict[Path, int] = {}
-
-    def second_name(source: str, target: str) -> None:
-        path = Path(source)
-        if path.name in {"MANIFEST.json", "README.md"}:
-            shutil.copy2(source, target)
-            return
-        linked[path] = path.stat().st_mtime_ns
-        try:
-            os.link(source, target)
-        except OSError:  # another file system
-            shutil.copy2(source, target)
-
-    for name in ("prereg", "cards"):
-        shutil.copytree(CHECKOUT / name, tmp_path / name)
-    for path in (CHECKOUT / "registers").iterdir():
-        with_rows = path.name in {"bfcl", "coupled", "embedded", "map", "small-lm", "tiny-lm"}
-        copy_function = second_name if with_rows else shutil.copy2
-        shutil.copytree(path, tmp_path / "registers" / path.name, copy_function=copy_function)
-    shutil.copytree(CHECKOUT / "site", tmp_path / "site", copy_function=second_name)
-    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
-    yield Home(tmp_path)
-    assert [path for path, mtime in linked.items() if path.stat().st_mtime_ns != mtime] == []
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:

@@ -30,3 +30,10 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
         shutil.copytree(CHECKOUT / name, tmp_path / name)
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
     return Home(tmp_path)
+
+
+@pytest.fixture
+def copy(alone: Home) -> Home:
+    """Return the same with a study that was played here, of a language model and few episodes."""
+    shutil.copytree(CHECKOUT / "registers/tiny-lm", alone.registers / "tiny-lm")
+    return alone

@@ -89,28 +89,20 @@ def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str,
     terminal.ends()
 
 
-def test_a_tab_completes_what_can_only_go_on_in_one_way(shell: tuple[str, Terminal]) -> None:
-    _, terminal = shell
+def test_tabs_complete_what_can_only_go_on_in_one_way_and_list_what_else(shell) -> None:
+    name, terminal = shell
     for begun, rest in (("dec", "ide"), ("decide --study emb", "edded")):
         terminal.types(f"toolkit {begun}", begun.split()[-1])
         terminal.types("\t", rest)
         # Before the line an echo, so that the shell itself says what stands in it.
         terminal.types("\x01echo as: \n", f"as: toolkit {begun}{rest}")
-
-
-@pytest.mark.parametrize(
-    ("line", "names", "about"),
-    [
-        ("decide H2", ("H2a", "H2b"), "Learning under tool faults"),
-        ("study run tiny-lm --run C4-P", ("c4-paired-s0", "c4-paired-s1"), ""),
-    ],
-)
-def test_tabs_list_rules_and_runs(shell, line, names, about) -> None:
-    name, terminal = shell
     # The first may complete what all have in common, in the right case; bash lists at the second alike.
-    shown = terminal.types(f"toolkit {line}\t\t\t", names[-1])
-    assert all(each in shown for each in names)
-    assert name == "bash" or about in shown
+    shown = terminal.types("toolkit study run tiny-lm --run C4-P\t\t\t", "c4-paired-s1")
+    assert "c4-paired-s0" in shown
+    terminal.types("\x01echo as: \n", "as: toolkit study run")
+    shown = terminal.types("toolkit decide H2\t\t\t", "H2b")
+    assert "H2a" in shown
+    assert name == "bash" or "Learning under tool faults" in shown
 
 
 Offered = Callable[..., dict[str, str | None]]
@@ -161,7 +153,7 @@ def test_a_rule_that_an_amendment_adds_is_offered(offered: Offered) -> None:
     assert "B1" in offered("decide", "--study", "embedded", "")
 
 
-def test_no_error_is_shown_where_nothing_can_be_read(copy: Home) -> None:
+def test_no_error_is_shown_where_nothing_can_be_read(alone: Home) -> None:
     asked = {"_TOOLKIT_COMPLETE": "bash_complete", "COMP_WORDS": "toolkit decide H", "COMP_CWORD": "2"}
 
     def shown(**others: str) -> tuple[int, bytes, bytes]:
@@ -172,5 +164,5 @@ def test_no_error_is_shown_where_nothing_can_be_read(copy: Home) -> None:
 
     assert b"plain,H2a" in shown()[1]
     assert shown(**{HOME_VARIABLE: "/nowhere"}) == (0, b"", b"")
-    (copy.registers / "embedded" / "MANIFEST.json").write_text("{")
-    assert shown(COMP_WORDS="toolkit decide --study embedded H", COMP_CWORD="4") == (0, b"", b"")
+    (alone.registers / "published" / "MANIFEST.json").write_text("{")
+    assert shown(COMP_WORDS="toolkit decide --study published H", COMP_CWORD="4") == (0, b"", b"")

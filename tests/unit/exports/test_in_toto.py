@@ -88,8 +88,8 @@ def test_every_rule_is_stated_where_none_is_named(published: Study, home: Home) 
         dict(api.export(published, Wanted("in-toto", rules=("H99",))))
 
 
-def test_a_changed_register_file_is_not_attested(copy: Home) -> None:
-    file = copy.registers / "published/probe/train-00000-of-00001.parquet"
+def test_a_changed_register_file_is_not_attested(alone: Home) -> None:
+    file = alone.registers / "published/probe/train-00000-of-00001.parquet"
     file.write_bytes(file.read_bytes() + b"x")
     with pytest.raises(DamagedError, match="not the file"):
-        dict(api.export(api.open_study("published", copy), Wanted("in-toto", rules=("gate2",)), copy))
+        dict(api.export(api.open_study("published", alone), Wanted("in-toto", rules=("gate2",)), alone))

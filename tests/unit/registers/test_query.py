@@ -67,9 +67,9 @@ def test_a_query_that_does_not_stop_is_left_behind(published: Study, monkeypatch
 
 
 def test_what_the_reader_of_an_answer_takes_does_not_count(published: Study) -> None:
-    with asking(published, 1) as ask_often:
+    with asking(published, 0.5) as ask_often:
         for _ in ask_often.batches("FROM range(300000)"):
-            time.sleep(0.4)
+            time.sleep(0.2)
 
 
 def test_an_answer_that_is_held_has_a_bound(published: Study, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,20 +215,21 @@ REFUSED = OUTSIDE | NO_QUERY | CHANGES
 
 
 @pytest.fixture(scope="module")
-def untouched(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a copy of the published study, which nothing here is to change."""
-    return shutil.copytree(CHECKOUT / "registers/published", tmp_path_factory.mktemp("copy") / "published")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, bytes]]:
+    """Return the folder of a copy of the published study, and what nothing here is to change."""
+    parent = tmp_path_factory.mktemp("copy")
+    return shutil.copytree(CHECKOUT / "registers/published", parent / "published"), snapshot(parent)
 
 
 @pytest.mark.parametrize("sql", REFUSED.values(), ids=REFUSED)
-def test_what_is_no_reading_of_the_tables_is_refused(untouched: Path, sql: str) -> None:
+def test_what_is_no_reading_of_the_tables_is_refused(untouched, sql: str) -> None:
     import pyarrow as pa
 
     within_reach = pa.table({"secret": [1]})
-    before = snapshot(untouched.parent)
+    folder, before = untouched
     with pytest.raises(UsageError):
-        ask(open_study(untouched), sql.format(study=untouched))
-    assert snapshot(untouched.parent) == before
+        ask(open_study(folder), sql.format(study=folder))
+    assert snapshot(folder.parent) == before
     assert within_reach.num_rows == 1
 
 

@@ -329,27 +329,27 @@ def test_what_is_no_study_says_what_would_be_one(name: str, monkeypatch: pytest.
     assert "OWNER/NAME@REVISION" in str(error.value)
 
 
-def test_a_study_under_another_name_than_its_own_is_refused(copy: Home) -> None:
-    shutil.copytree(copy.registers / "published", copy.registers / "other")
+def test_a_study_under_another_name_than_its_own_is_refused(alone: Home) -> None:
+    shutil.copytree(alone.registers / "published", alone.registers / "other")
     with pytest.raises(DamagedError, match="another name than its own"):
-        open_registers("other", copy)
+        open_registers("other", alone)
 
 
-def test_the_homes_own_registration_goes_before_that_which_a_study_carries(copy: Home) -> None:
-    folder, name = copy.registers / "published", "paired-rollouts"
+def test_the_homes_own_registration_goes_before_that_which_a_study_carries(alone: Home) -> None:
+    folder, name = alone.registers / "published", "paired-rollouts"
     carried = folder / "prereg" / name
-    shutil.move(copy.registrations / name, carried)
-    manifest = open_registers("published", copy).manifest
+    shutil.move(alone.registrations / name, carried)
+    manifest = open_registers("published", alone).manifest
     paths = {p.relative_to(folder).as_posix(): p for p in sorted(carried.rglob("*")) if p.is_file()}
     files = {name: FileEntry(file_sha256(path), path.stat().st_size) for name, path in paths.items()}
     write_manifest(folder, replace(manifest, files=manifest.files | files))
-    case = api.open_case(open_registers(str(folder), copy), copy)
+    case = api.open_case(open_registers(str(folder), alone), alone)
     assert (case.registration.folder, case.decide("H2a").verdict) == (carried, "miss")
-    own = shutil.copytree(carried, copy.registrations / name)
-    assert api.open_case(open_registers(str(folder), copy), copy).registration.folder == own
+    own = shutil.copytree(carried, alone.registrations / name)
+    assert api.open_case(open_registers(str(folder), alone), alone).registration.folder == own
 
 
-def test_a_registration_that_is_nowhere_is_missed(copy: Home) -> None:
-    shutil.rmtree(copy.registrations / "paired-rollouts")
+def test_a_registration_that_is_nowhere_is_missed(alone: Home) -> None:
+    shutil.rmtree(alone.registrations / "paired-rollouts")
     with pytest.raises(IncompleteError, match="the registration of study 'published' is not here"):
-        api.open_case(open_registers("published", copy), copy)
+        api.open_case(open_registers("published", alone), alone)

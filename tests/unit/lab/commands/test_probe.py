@@ -55,11 +55,11 @@ def test_a_check_computes_anew(toolkit: Toolkit) -> None:
 
 
 def test_evidence_that_was_changed_is_damaged(copy: Home, toolkit: Toolkit) -> None:
-    path = copy.registers / "embedded" / "probe_gram" / "base.parquet"
+    path = copy.registers / "tiny-lm" / "probe_gram" / "base.parquet"
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.unlink()
     path.write_bytes(bytes(content))
-    toolkit("probe", "report", "--study", "embedded", "--trajectory", "base", "--check").refused(
+    toolkit("probe", "report", "--study", "tiny-lm", "--trajectory", "base", "--check").refused(
         4, "probe_gram/base.parquet"
     )
