@@ -5,6 +5,7 @@ import io
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,13 @@ from toolkit.verification.registered import open_case
 
 # Tests run side by side, a process a core: with more threads each, they would wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Folders are made and removed by the ten thousand: in memory, where there is room and programs may run.
+MEMORY = Path("/dev/shm")  # noqa: S108 - in it, each test has a folder of its own
+if "TMPDIR" not in os.environ and MEMORY.is_dir():
+    found = os.statvfs(MEMORY)
+    if found.f_bavail * found.f_frsize > 8 << 30 and not found.f_flag & os.ST_NOEXEC:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 # A time limit an example would make tests depend on how busy the machine is. The same few examples each time,
 # and in the slow lane (`--hypothesis-profile thorough`) many, others each time.

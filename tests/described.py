@@ -1,5 +1,6 @@
 """The shipped repositories, with their documents made anew from the sources of the cards."""
 
+import shutil
 from pathlib import Path
 
 from tests.conftest import CHECKOUT
@@ -57,5 +58,5 @@ def lay(study: Study, folder: Path) -> Path:
     for entry in study.manifest.tables.values():
         for file in entry.files:
             (folder / file).parent.mkdir(exist_ok=True)
-            (folder / file).hardlink_to(study.folder / file)
+            shutil.copyfile(study.folder / file, folder / file)
     return folder
