@@ -58,12 +58,6 @@ def test_a_forged_token_is_caught_by_opening_the_page(open_page, tmp_path, conte
     expect(page.locator(".ticks .verdict.bad")).to_have_count(1)
 
 
-def test_of_evidence_that_is_not_here_the_page_says_so(open_page, tmp_path, content) -> None:
-    page = opened(open_page, tmp_path, content, "paired-rollouts")
-    expect(page.locator(".ticks .verdict.mixed")).to_have_count(2)
-    expect(page.locator(".ticks")).to_contain_text("is not on this site")
-
-
 def test_without_scripts_the_page_says_what_the_build_found_and_asks_for_no_file(
     open_page: OpenPage, tmp_path: Path, content: dict[str, bytes]
 ) -> None:

@@ -119,16 +119,11 @@ def check_outside(target: Path, folder: Path) -> None:
         )
 
 
-def claim(folder: Path) -> None:
-    """Mark a folder as a site's before anything is in it."""
-    check_place(folder)
-    if not (folder / MARK).is_file():
-        write_all(folder, {MARK: b""})
-
-
 def write_site(folder: Path, content: dict[str, bytes]) -> Built:
     """Write the site, and remove what an earlier build wrote and this one does not."""
-    claim(folder)  # a build that is cut off has to be able to go on in its own folder
+    check_place(folder)
+    if not (folder / MARK).is_file():  # a build that is cut off has to be able to go on in its own folder
+        write_all(folder, {MARK: b""})
     before = read_text(folder / MARK).splitlines()
     changed = {n: c for n, c in content.items() if not (folder / n).is_file() or read_bytes(folder / n) != c}
     write_all(folder, changed)
@@ -175,16 +170,13 @@ def inputs_of(home: Home) -> str:
     whole = hashlib.sha256()
     source = Path(str(files("toolkit")))
     for root in (home.registers, home.registrations, home.cards, source):
-        whole.update(_digest(root, _files_below(root)))
+        names = (path.relative_to(root) for path in root.rglob("*") if path.is_file())
+        below = sorted(name.as_posix() for name in names if not set(NO_SOURCE) & set(name.parts))
+        whole.update(_digest(root, below))
     whole.update(_digest(home.root, (CITATION,)))
     installed = sorted(f"{each.name} {each.version}" for each in distributions())
     whole.update("\n".join((sys.version, *installed)).encode())
     return whole.hexdigest()
-
-
-def _files_below(root: Path) -> list[str]:
-    names = (path.relative_to(root) for path in root.rglob("*") if path.is_file())
-    return sorted(name.as_posix() for name in names if not set(NO_SOURCE) & set(name.parts))
 
 
 def _digest(root: Path, names: Iterable[str]) -> bytes:
@@ -288,23 +280,24 @@ def all_pages(material: Material) -> Iterator[Page]:
 
 def navigation(material: Material, names: Collection[str]) -> tuple[Entry, ...]:
     """Return the entries whose pages the site has."""
-    return tuple(entry for entry in _entries(material) if entry.pages or entry.target in names)
+    studies = tuple((case.study.name, study_page(case.study.name)) for case in material.cases)
+    entries = [
+        Entry("home", "Outcomes", "index.html"),
+        Entry("study", "Studies", pages=studies),
+        *(
+            Entry("registration", "Registration", registration_page(c.registration.name))
+            for c in material.cases[:1]
+        ),
+        *(exhibit.entry for exhibit in material.exhibits if exhibit.entry),
+        Entry("data", "Data", "data.html"),
+    ]
+    return tuple(entry for entry in entries if entry.pages or entry.target in names)
 
 
 def explanations(material: Material, names: Collection[str]) -> dict[str, Link]:
     """Return the links to what exhibits explain, by topic, whose pages the site has."""
     links = {topic: link for exhibit in material.exhibits for topic, link in exhibit.explains.items()}
     return {topic: link for topic, link in links.items() if link.target in names}
-
-
-def _entries(material: Material) -> Iterator[Entry]:
-    yield Entry("home", "Outcomes", "index.html")
-    studies = tuple((case.study.name, study_page(case.study.name)) for case in material.cases)
-    yield Entry("study", "Studies", pages=studies)
-    for case in material.cases[:1]:
-        yield Entry("registration", "Registration", registration_page(case.registration.name))
-    yield from (exhibit.entry for exhibit in material.exhibits if exhibit.entry)
-    yield Entry("data", "Data", "data.html")
 
 
 # At the root: in `data` a study of that name would have a script there.

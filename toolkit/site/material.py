@@ -186,7 +186,3 @@ class Material:
     def packages(self) -> tuple[str, ...]:
         """The packages that pages come from beside this one, each once."""
         return tuple(dict.fromkeys(exhibit.package for exhibit in self.exhibits))
-
-    def verifications_of(self, case: Case) -> Sequence[Verification]:
-        """Return what can be said of a study's registration."""
-        return [v for v in self.verifications if v.registration == case.registration.name]

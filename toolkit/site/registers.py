@@ -166,19 +166,22 @@ def _brief(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the page of a run shows of an episode's document; a long answer is cut."""
     calls = [
         {
-            "tool": str(call["tool"]),
-            "arguments": ", ".join(f"{name}: {value}" for name, value in call["arguments"].items())
-            if isinstance(call["arguments"], dict)
-            else str(call["arguments"]),
+            **shown_call(call),
             "key": " · ".join(map(str, call["key"] or ())),
-            "fault": call["fault"] or "",
-            "blocked_by": call["blocked_by"] or "",
-            "charged": call["charged"],
             "answer": brief(json.dumps(call["answer"], ensure_ascii=False), LONGEST_ANSWER),
         }
         for call in document["calls"] or ()
     ]
     return {**{name: document[name] for name in SHOWN_OF_EPISODE}, "calls": calls}
+
+
+def shown_call(call: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what pages show of a call alike: its tool with arguments, and what happened to it."""
+    arguments = call["arguments"]
+    if isinstance(arguments, dict):
+        arguments = ", ".join(f"{name}: {value}" for name, value in arguments.items())
+    said = {name: call[name] or "" for name in ("fault", "blocked_by")}
+    return {"tool": str(call["tool"]), "arguments": str(arguments), "charged": call["charged"], **said}
 
 
 def every_registration(material: Material) -> dict[str, Registration]:

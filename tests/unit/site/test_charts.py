@@ -464,10 +464,6 @@ def test_a_drawing_for_a_file_has_its_title_its_words_and_its_style() -> None:
     assert named == [bars(1, 2).title, bars(1, 2).caption]
 
 
-def test_a_drawing_has_no_inline_style_and_no_script() -> None:
-    assert not re.search(r"\sstyle=|<style|<script|\son\w+=", bars(1).svg)
-
-
 @given(st.lists(NUMBERS, min_size=2, max_size=9, unique=True), st.booleans())
 def test_greater_numbers_stand_further_along(values: list[float], is_ratio: bool) -> None:
     scale = spanned(values, 20, 700, Axis("", is_ratio=is_ratio))
@@ -526,21 +522,6 @@ def test_words_stay_inside_a_drawing(named: list[tuple[str, float]], figure: str
             left = x - {"middle": wide / 2, "end": wide}.get(anchor, 0)
             assert left >= -3, text.text
             assert left + wide <= width + 3, text.text
-
-
-@given(st.lists(st.integers(0, 100), min_size=2, max_size=8))
-def test_names_at_the_ends_of_lines_stand_apart(ends: list[int]) -> None:
-    points = tuple((f"set {k}", step, end, 100) for k, end in enumerate(ends) for step in (0, 20))
-    chart = success_by_step(points, "r")
-    assert chart is not None
-    for drawing in filter(None, (chart.wide, chart.narrow)):
-        places = sorted(
-            float(t.get("y", ""))
-            for t in ET.fromstring(drawing).iter("text")  # noqa: S314
-            if t.get("class", "").startswith("name")
-        )
-        assert len(places) == len(ends)
-        assert all(b - a >= 12 for a, b in pairwise(places))
 
 
 @pytest.mark.parametrize("value", [Fraction(1, 3), 0.1, 7])

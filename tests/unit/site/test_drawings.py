@@ -92,16 +92,6 @@ def test_later_checkpoints_are_drawn_against_the_first_where_the_rule_asks_for_t
     assert "Dotted" not in transition.caption
 
 
-def test_a_members_number_comes_from_the_rule(case: Case) -> None:
-    (shares,) = charts(case, "H1a")
-    assert shares.title == "Luck share 0.332 to 0.380 in all 6 runs, at or above 0.15"
-
-
-def test_a_rule_without_runs_has_no_bar(case: Case) -> None:
-    row = estimate_of(case, case.decide("H6"))
-    assert (row.mean, row.bar) == (None, None)
-
-
 def test_an_axis_speaks_the_words_of_the_register(case: Case) -> None:
     assert measure(case.book.endpoints["c2_auc"]) == "successes / episodes"
     assert measure(case.book.endpoints["c4_spurious_paired"]) == "spurious / all correct"

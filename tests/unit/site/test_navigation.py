@@ -8,37 +8,18 @@ import pytest
 from tests.unit.site.reading import SHARED, Read, pages_of, rendered
 from toolkit.decisions.case import Case
 from toolkit.registers.schema import TABLES
-from toolkit.site.build import Entry, navigation, search_script, with_contents
+from toolkit.site.build import navigation, search_script, with_contents
 from toolkit.site.drawings import rule_head
 from toolkit.site.environment import environment
 from toolkit.site.material import Material
 from toolkit.site.page import Page
 from toolkit.site.pages import luck, probe, registration, study
 
-STUDIES = ("published", "embedded", "coupled", "map", "bfcl", "tiny-lm", "small-lm")
-# It stands on every run's page.
-MOST_BYTES = 900
-
 
 def test_the_menu_names_pages_that_the_site_has(case: Case) -> None:
     entries = navigation(Material((case,)), {"index.html", "data.html"})
     assert [entry.label for entry in entries] == ["Outcomes", "Studies", "Data"]
     assert entries[1].pages == (("published", "published/index.html"),)
-
-
-def test_the_menu_of_a_runs_page_is_small(case, pages, monkeypatch) -> None:
-    studies = Entry("study", "Studies", pages=tuple((name, f"{name}/index.html") for name in STUDIES))
-    entries = navigation(Material((case,)), {f"{name}.html" for name in ("index", "theory", "world", "data")})
-    monkeypatch.setitem(
-        SHARED, "menu", (entries[0], studies, *entries[2:], Entry("paper", "Paper", "paper.html"))
-    )
-    menu = (
-        rendered(pages["published/runs/t1-c2-paired-s1.html"])
-        .partition('<nav aria-label="Sections">')[2]
-        .partition("</nav>")[0]
-    )
-    assert "Data" in menu
-    assert len(menu) < MOST_BYTES
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ from toolkit.places import Home
 from toolkit.registers.study import open_study
 from toolkit.site.charts.curves import training_steps
 from toolkit.site.charts.svg import Chart
-from toolkit.site.checking import check_budgets
 from toolkit.site.material import Material
 from toolkit.site.page import Page, counts_of, run_page, slug
 from toolkit.site.pages import run
@@ -329,14 +328,6 @@ def test_titles_and_captions_say_what_is_drawn(stepped, recorded) -> None:
         f"greatest {entropy['entropy']:.3g} at step {entropy['step']}"
         in charts["Entropy, nats a token"].caption
     )
-
-
-def test_drawings_need_no_script_and_keep_the_page_small(stepped: dict[str, Page]) -> None:
-    page = rendered(stepped[PAGE], drawn=True)
-    assert page.count('<svg class="drawing') == 1 + len(NUMBER)  # and true success
-    assert list(check_budgets({PAGE: page.encode()})) == []
-    without = rendered(stepped[f"rows/runs/{OTHER}.html"], drawn=True)
-    assert len(page) - len(without) < 2000 * LAST
 
 
 def test_a_study_without_the_table_says_nothing_of_it(pages, stepped) -> None:

@@ -458,7 +458,8 @@ def lines(drawn: Sequence[Line], frame: Frame) -> Draw:
         ]
         values += [end for _, low, high in frame.band for end in (low, high)]
         top, bottom = 24.0, 24.0 + frame.height
-        y = _bounded(spanned(values, bottom, top, frame.up), frame.bounds)
+        y = spanned(values, bottom, top, frame.up)
+        y = replace(y, low=max(y.low, frame.bounds[0]), high=min(y.high, frame.bounds[1]))
         left = 10 + max(svg.width_of(words, 11) for words in tick_texts(y.ticks(45), frame.up.form))
         xs = [s.x for line in drawn for s in line.spots]
         inset = 6.0
@@ -477,12 +478,6 @@ def lines(drawn: Sequence[Line], frame: Frame) -> Draw:
         return bottom + 40, [*parts, *_line_names(names, x, y, (top, bottom), width - room)]
 
     return draw
-
-
-def _bounded(scale: Scale, bounds: tuple[float, float]) -> Scale:
-    return Scale(
-        max(scale.low, bounds[0]), min(scale.high, bounds[1]), scale.start, scale.end, scale.is_ratio
-    )
 
 
 def _steps(frame: Frame, x: Scale, bottom: float) -> list[str]:

@@ -45,12 +45,9 @@ def _pools(study: Study) -> list[dict[str, Any]]:
         for pool, positions in pools.items():
             mine = [row for row in rows if row["pool"] == pool and row["index"] in positions]
             if mine:
-                calls, writes = (sum(map(_planned, mine)), sum(row["writes"] for row in mine))
+                writes = sum(row["writes"] for row in mine)
+                calls = writes + sum(row["reads"] for row in mine)
                 found.append(
                     {"world": world, "pool": pool, "tasks": len(mine), "calls": calls, "writes": writes}
                 )
     return found
-
-
-def _planned(row: Any) -> int:
-    return int(row["reads"] + row["writes"])

@@ -1,7 +1,6 @@
 """The theory page: why paired rollouts can help or hurt a gradient, with figures of the estimators."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -114,35 +113,28 @@ EXHIBIT = Exhibit(
 )
 
 
-@dataclass(frozen=True)
-class Apart:
-    """An example in which the trace falls and the drift falls with it.
+def trace_and_drift(
+    silent: int = 20, raised: float = 1.5, lowered: float = 0.5, batch: int = 2
+) -> dict[str, float]:
+    """Return an example in which the trace falls and the drift falls with it, with its figures.
 
     One coordinate has a mean gradient of one; the others have none, only variance. Pairing multiplies the
     variance of the first by `raised` and that of the others by `lowered`; it is one otherwise.
     """
-
-    silent: int = 20
-    raised: float = 1.5
-    lowered: float = 0.5
-    batch: int = 2
-    trace_ratio: float = 0.0
-    drift_ratio: float = 0.0
-    equal_batch: float = 0.0
-
-
-def trace_and_drift() -> Apart:
-    """Return the example with its figures."""
-    mean = [1.0] + [0.0] * Apart.silent
+    mean = [1.0] + [0.0] * silent
     independent = [1.0] * len(mean)
-    paired = [Apart.raised] + [Apart.lowered] * Apart.silent
+    paired = [raised] + [lowered] * silent
     ratio = sum(paired) / sum(independent)
-    drifts = [exact_drift(mean, variance, Apart.batch) for variance in (paired, independent)]
-    return Apart(
-        trace_ratio=ratio,
-        drift_ratio=drifts[0] / drifts[1],
-        equal_batch=equal_variance_batch(Apart.batch, ratio),
-    )
+    drifts = [exact_drift(mean, variance, batch) for variance in (paired, independent)]
+    return {
+        "silent": silent,
+        "raised": raised,
+        "lowered": lowered,
+        "batch": batch,
+        "trace_ratio": ratio,
+        "drift_ratio": drifts[0] / drifts[1],
+        "equal_batch": equal_variance_batch(batch, ratio),
+    }
 
 
 def _drifts(success: Number, rate: Fraction) -> Points:

@@ -17,6 +17,7 @@ from toolkit.registers.study import Study
 from toolkit.site.environment import word
 from toolkit.site.material import Exhibit, Material
 from toolkit.site.page import Entry, Page, run_page
+from toolkit.site.registers import shown_call
 
 NAME = "world.html"
 EXAMPLES = "validation"
@@ -207,18 +208,12 @@ def _call(
     regime = recorded.episode.regime
     return {
         "number": number,
-        "tool": str(call["tool"]),
-        "arguments": ", ".join(f"{name}: {value}" for name, value in call["arguments"].items())
-        if isinstance(call["arguments"], dict)
-        else str(call["arguments"]),
+        **shown_call(call),
         "key": f"{key[0]} · {key[1]} · {key[2]}" if key else "",
         "gate": f"{drawn.gate:.{DIGITS}f}" if drawn else "",
         "rate": regime.fault_rate,
         "digest": call["draw"],
-        "fault": call["fault"] or "",
         "about": ABOUT.get(call["fault"], "") if call["fault"] else "",
-        "blocked_by": call["blocked_by"] or "",
-        "charged": call["charged"],
         "answer": answer,
         "is_long": len(answer) > SHORT,
         "short": answer[:SHORT],

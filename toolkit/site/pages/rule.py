@@ -49,7 +49,9 @@ def pages(material: Material) -> Iterator[Page]:
                     {
                         **rule_head(material.cases, case, decision.rule),
                         "terms": glossary(case, decision),
-                        "verifications": material.verifications_of(case),
+                        "verifications": [
+                            v for v in material.verifications if v.registration == case.registration.name
+                        ],
                         "code_version": case.study.manifest.code_version,
                         "rows_sha256": case.study.manifest.logical_sha256,
                         "rules": rules,
@@ -327,12 +329,13 @@ def listed(noun: str, members: Iterable[object]) -> str:
 def glossary(case: Case, decision: Decision) -> dict[str, str]:
     """Return what the words of a rule's endpoints mean, as the registration and the schema say it."""
     meanings: dict[str, str] = {}
-    for word, meaning in _terms(case, decision, [case.book.endpoints[name] for name in decision.endpoints]):
+    for word, meaning in _terms(case, decision):
         meanings.setdefault(word, meaning)
     return meanings
 
 
-def _terms(case: Case, decision: Decision, endpoints: Sequence[Endpoint]) -> Iterator[tuple[str, str]]:
+def _terms(case: Case, decision: Decision) -> Iterator[tuple[str, str]]:
+    endpoints = [case.book.endpoints[name] for name in decision.endpoints]
     for endpoint in endpoints:
         if endpoint.over_steps:
             told = WORDS["over_steps"][endpoint.over_steps]

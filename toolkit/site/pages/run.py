@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -259,20 +259,13 @@ def runs_of_trajectories(case: Case) -> dict[str, str]:
 
 def _meant(words: str, runs: Sequence[Row]) -> str:
     """Return the one run that a sentence begins with; empty where it is none, or could be two."""
-    by_name = _BY_NAME.match(words)
-    if by_name:
-        return _only(run for run in runs if _plain(run["run_id"]).startswith(_plain(by_name[1])))
-    return _only(run for run in runs if re.match(rf"{re.escape(_place(run))}\b", words))
-
-
-def _only(runs: Iterable[Row]) -> str:
-    names = [str(run["run_id"]) for run in runs]
+    by_name, names = _BY_NAME.match(words), []
+    for run in runs:
+        condition, _, arm, seed = place_of(run)
+        place = rf"{re.escape(f'{condition} {arm} seed {seed}')}\b"
+        if _plain(run["run_id"]).startswith(_plain(by_name[1])) if by_name else re.match(place, words):
+            names.append(str(run["run_id"]))
     return names[0] if len(names) == 1 else ""
-
-
-def _place(run: Row) -> str:
-    condition, _, arm, seed = place_of(run)
-    return f"{condition} {arm} seed {seed}"
 
 
 def _plain(name: str) -> str:

@@ -21,14 +21,9 @@ OURS = re.compile(
     r".{0,40}(?:pair(?:ed|ing)|rollout|luck|theor|bandit|(?<!linear-)gradient|spurious|bfcl).{0,40}",
     re.IGNORECASE,
 )
-GENERATOR = [
-    path
-    for path in (CHECKOUT / "toolkit" / "site").rglob("*")
-    if path.suffix in (".py", ".html", ".ts", ".css")
-    and not {"node_modules", "commands", "exhibits"} & set(path.parts)
-]
 
 
+@pytest.mark.slow
 def test_a_site_of_somebodys_own_study_says_nothing_of_ours(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -37,11 +32,6 @@ def test_a_site_of_somebodys_own_study_says_nothing_of_ours(tmp_path, monkeypatc
     assert len(pages) > 8
     assert [found for path in pages for found in OURS.findall(path.read_text(encoding="utf-8"))] == []
     assert not {"theory.js", "world.js"} & {path.name for path in site.iterdir()}
-
-
-def test_the_generator_names_none_of_the_pages() -> None:
-    names = re.compile(r"toolkit\.site\.exhibits|\b(?:theory|world|world-bfcl|paper|designs)\.(?:html|js)")
-    assert [p.name for p in GENERATOR if names.search(p.read_text(encoding="utf-8"))] == []
 
 
 def test_the_project_names_every_exhibit_once(home: Home) -> None:

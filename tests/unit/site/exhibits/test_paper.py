@@ -85,15 +85,6 @@ def test_studies_curves_stand_over_the_same_range(page: Page, part: int) -> None
     assert ranges[0] == ranges[1]
 
 
-@pytest.mark.parametrize(
-    ("label", "part"), [("tab:probe", 0), ("tab:probe_extra", 0), ("tab:probe_extra", 2)]
-)
-def test_trajectories_go_upwards_after_the_base(page: Page, label: str, part: int) -> None:
-    names = [str(row[0]) for row in answers(page, label, part)["embedded"]["rows"]]
-    assert names[0] == "base"
-    assert names[1:] == sorted(names[1:])
-
-
 def test_the_replication_is_that_printed(page: Page) -> None:
     assert [row[1:] for row in cells(page, "tab:crosshw")] == PRINTED["cross_stack"]
 

@@ -99,20 +99,3 @@ def test_the_spurious_rate_is_the_one_of_the_command(toolkit, in_browser) -> Non
         settings = ("--flip-rate", rate, "--group-size", size)
         expected = toolkit("theory", "spurious", *settings, "--json").json()["independent"]
         assert found["spurious"] == pytest.approx(expected, rel=1e-12, abs=1e-15)
-
-
-def test_the_papers_example_comes_out_as_printed(in_browser: list[dict[str, Any]]) -> None:
-    """Paper app:bandit, to the digits that it prints."""
-    found = in_browser[GRID.index((0.0, 8, 0.1))]
-    printed = {
-        "contrast_variance": (0.4950, 0.4500),
-        "mean_centred trace": (0.002615, 0.005845),
-        "mean_centred mean_norm": (0.1969, 0.1969),
-        "standardized trace": (0.007053, 0.019724),
-        "standardized mean_norm": (0.3918, 0.3905),
-    }
-    flat = _flat(found)
-    for name, (independent, paired) in printed.items():
-        digits = 6 if "trace" in name else 4
-        assert round(flat[f"{name} independent"], digits) == independent
-        assert round(flat[f"{name} paired"], digits) == paired
