@@ -447,17 +447,6 @@ def dots(drawing: str) -> list[float]:
     return [float(circle.get("cx", "")) for circle in circles if circle is not None]
 
 
-def test_a_drawing_has_a_name_and_every_mark_a_sentence() -> None:
-    drawn = ET.fromstring(bars(1, 2).wide)  # noqa: S314 - our own drawing
-    assert (drawn.get("role"), drawn.get("aria-label")) == ("group", bars(1, 2).title)
-    marks = [part for part in drawn.iter("g") if part.get("class", "").startswith("mark")]
-    assert [mark.get("role") for mark in marks] == ["img", "img"]
-    assert [mark.get("aria-label") for mark in marks] == [
-        "run <b>1</b>: 1.000 [0.900, 1.100]",
-        "run <b>2</b>: 2.000 [1.900, 2.100]",
-    ]
-
-
 def test_a_drawing_for_a_file_has_its_title_its_words_and_its_style() -> None:
     alone = ET.fromstring(bars(1, 2).alone)  # noqa: S314
     named = [alone.findtext(f"{{http://www.w3.org/2000/svg}}{name}") for name in ("title", "desc")]

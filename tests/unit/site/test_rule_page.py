@@ -215,11 +215,8 @@ def test_a_formula_says_what_is_read_and_how(endpoint: str, parts: list[str]) ->
     assert formula(BOOK.endpoints[endpoint]) == "; ".join(parts)
 
 
-def test_many_seeds_are_named_by_their_ends() -> None:
+def test_a_formula_names_many_seeds_by_their_ends_and_a_threshold_by_its_number() -> None:
     assert "seeds 100 to 119 (20) one by one" in formula(BOOK.endpoints["c2_curve"])
-
-
-def test_a_threshold_is_said_with_its_number() -> None:
     assert "reaches 0.617, interpolated" in formula(BOOK.endpoints["c2_steps_paired"])
 
 

@@ -14,7 +14,6 @@ from toolkit.site.charts.plots import (
     Bar,
     Dot,
     Lane,
-    Number,
     Panel,
     Reference,
     Scale,
@@ -295,7 +294,7 @@ def members(
 
 
 def _members_finding(what: Measured, dots: Sequence[Dot], compared: Sequence[Comparison]) -> str:
-    values, many = [dot.value for dot in dots], f"{what.member}s" if len(dots) > 1 else what.member
+    values, many = [float(dot.value) for dot in dots], f"{what.member}s" if len(dots) > 1 else what.member
     low, high = f"{min(values):.3f}", f"{max(values):.3f}"
     where = low if low == high else f"{low} to {high}"
     if what.unit != RATIO:
@@ -364,7 +363,7 @@ def ratios(what: str, ratios: tuple[Dot, ...], interval: str) -> Chart | None:
         name, step = ratio.of
         dot = ratio.said(f"{name} at step {step}: ratio", colour_of[name])
         lanes.append(lane_of(f"{short(name)}@{step}", dot))
-    values = [ratio.value for ratio in ratios]
+    values = [float(ratio.value) for ratio in ratios]
     title = f"Below 1 at {sum(value < 1 for value in values)} of {len(values)} checkpoints"
     title += f", {min(values):.3f} to {max(values):.3f}{_reaching_one(ratios)}"
     caption = f"{capital(interval)}. Dashed line: 1, where pairing changes nothing."
@@ -448,7 +447,7 @@ def reward_table(
 
 def _luck_finding(shares: tuple[Dot, ...]) -> str:
     steps = sorted({share.of[2] for share in shares})
-    first, last = ([s.value for s in shares if s.of[2] == step] for step in (steps[0], steps[-1]))
+    first, last = ([float(s.value) for s in shares if s.of[2] == step] for step in (steps[0], steps[-1]))
     if len(steps) == 1:
         return f"Luck share {_range(first)} in {len(first)} run{'s' * (len(first) > 1)} at step {steps[0]}"
     earlier, later = f"{_range(first)} at step {steps[0]}", f"{_range(last)} at step {steps[-1]}"
@@ -459,7 +458,7 @@ def _luck_finding(shares: tuple[Dot, ...]) -> str:
     return f"Luck shares overlap: {earlier}, {later}"
 
 
-def _range(values: Sequence[Number]) -> str:
+def _range(values: Sequence[float]) -> str:
     low, high = f"{min(values):.2f}", f"{max(values):.2f}"
     return low if low == high else f"{low} to {high}"
 
