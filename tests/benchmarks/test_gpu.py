@@ -23,6 +23,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *options: str) -> object:
     return stop.value.code
 
 
+@pytest.mark.slow
 def test_the_script_measures_a_part_in_a_process_of_its_own(monkeypatch, capsys) -> None:
     require_stack()
     assert run(monkeypatch, "--cpu", "--tiny", "--json") == 0
@@ -49,6 +50,7 @@ def part(name: str) -> dict[str, gpu_parts.Figure]:
     return {figure.name: figure for figure in figures}
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_every_coordinate_whatever_pads() -> None:
     found = part("scores")
     maps = gpu_parts.linear_maps(TINY.text)

@@ -2,17 +2,15 @@
 
 import math
 import re
-from statistics import NormalDist
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from tests.conftest import CHECKOUT
 from tests.golden import measure_coverage as of
 from tests.golden import measure_drift_coverage, measure_seed_coverage, measure_tests
 from tests.golden.measure_coverage import DESIGNS, OF_EPISODES, OF_ONE_SEED, SEEDS, SIMULATIONS, Played
-from tests.golden.measure_tests import EFFECT, FAMILY, SEED_DEVIATIONS, TESTS, WITH_EFFECT
+from tests.golden.measure_tests import EFFECT, SEED_DEVIATIONS, TESTS, WITH_EFFECT
 from toolkit.estimators import (
     clustered_bca_interval,
     clustered_t_interval,
@@ -81,13 +79,6 @@ def test_an_interval_covers_as_its_model_says(cell: tuple, least: float, most: f
     assert least < rate(*cell) < most
 
 
-@pytest.mark.parametrize("seeds", SEEDS)
-def test_where_tasks_differ_only_the_crossed_reading_keeps_near_its_level(seeds: int) -> None:
-    assert rate(0.1, seeds, "nested") < rate(0.1, seeds, "crossed") - 0.05
-    assert rate(0.1, seeds, "seeds_only") < rate(0.1, seeds, "crossed") - 0.15
-    assert abs(rate(0.1, seeds, "bca") - rate(0.1, seeds, "crossed")) < 0.01
-
-
 def test_intervals_made_by_the_block_are_the_estimators() -> None:
     tables = of.simulate(0.1, 3, 0)
     weights = draw_weights(3, of.TASKS, of.RESAMPLES, 7)
@@ -118,44 +109,12 @@ def test_simulations_have_the_deviations_they_name() -> None:
     assert by_task == pytest.approx(0.1**2 + 0.16**2 / 10, rel=0.05)
 
 
-def covers(*place: float | str) -> float:
-    """Return a stored coverage of the second table."""
-    return PLAYED[place].covered / SIMULATIONS
-
-
-def finds(*place: float | str) -> float:
-    """Return a stored power of the second table."""
-    return PLAYED[place].found / SIMULATIONS
-
-
 @pytest.mark.parametrize("design", [Played(3, 50, 0.03, 0.1, ""), Played(1, 200, 0.0, 0.0, "")])
 def test_the_stored_counts_of_episodes_come_out_again(design: Played) -> None:
     again = of.measure_played(design, ("student_tasks", "student", "crossed", "bca_tasks"))
     place = (design.seeds, design.tasks, design.seed_deviation, design.task_deviation)
     assert again == [PLAYED[*place, cell.interval] for cell in again]
     assert len(again) == (4 if design.seeds > 1 else 2)
-
-
-@pytest.mark.parametrize("design", DESIGNS)
-def test_an_interval_keeps_its_level_where_what_it_leaves_out_does_not_vary(design: Played) -> None:
-    place = (design.seeds, design.tasks, design.seed_deviation, design.task_deviation)
-    keeping = [*OF_ONE_SEED] if design.seed_deviation == 0 else []
-    keeping += ["student"] if design.task_deviation == 0 and design.seeds > 1 else []
-    assert all(abs(covers(*place, interval) - 0.95) < 0.02 for interval in keeping)
-
-
-def test_intervals_over_tasks_are_too_narrow_and_crossed_resamples_too_wide_elsewhere() -> None:
-    assert max(covers(seeds, 200, 0.03, 0.0, "student_tasks") for seeds in (5, 1)) < 0.92
-    assert covers(5, 200, 0.0, 0.0, "crossed") > 0.99
-    assert finds(5, 200, 0.0, 0.0, "crossed") < 0.5
-    assert finds(5, 200, 0.0, 0.0, "student_tasks") > 0.8
-
-
-def test_a_power_is_that_of_the_normal_approximation() -> None:
-    """Rates of 0.5 ± 0.25: an arm's episode varies by 0.25 - 0.0625 - 0.0009, and has 1000 episodes."""
-    error = math.sqrt(2 * (0.25 - 0.25**2 - (of.EFFECT / 2) ** 2) / 1000)
-    expected = NormalDist().cdf(of.EFFECT / error - NormalDist().inv_cdf(0.975))
-    assert finds(5, 200, 0.0, 0.0, "student_tasks") == pytest.approx(expected, abs=0.03)
 
 
 def test_episodes_have_the_gap_and_the_deviations_they_name() -> None:
@@ -244,47 +203,7 @@ def test_an_exact_test_keeps_its_level_where_its_null_hypothesis_holds(test: str
     assert max(sizes) <= LEVEL + 3 * ERROR
 
 
-def test_fewer_than_six_seeds_never_reject() -> None:
-    rejected = {
-        share for (test, seeds, *_), share in BY_CELL.items() if test.endswith("over seeds") and seeds < 6
-    }
-    assert rejected == {0}
-
-
-def test_where_seeds_have_effects_tests_over_tasks_do_not_keep_their_level() -> None:
-    assert BY_CELL["sign flip over tasks", 5, 200, 0.034, 0.0] > LEVEL + 3 * ERROR
-    assert BY_CELL["McNemar", 1, 200, 0.034, 0.0] > LEVEL + ERROR
-
-
-def test_mcnemars_size_is_what_the_binomial_distribution_gives() -> None:
-    """Rates uniform from 0.2 to 0.8 leave a pair discordant with the chance 2 E[r (1 - r)] = 0.44."""
-    chance = 2 * (0.5 - (0.6**2 / 12 + 0.25))
-    discordant = np.arange(201)
-    # The most that one side may have of them for both tails to be at most the level.
-    at_most = stats.binom.ppf(LEVEL / 2, discordant, 0.5)
-    at_most -= 2 * stats.binom.cdf(at_most, discordant, 0.5) > LEVEL
-    rejected = 2 * stats.binom.cdf(at_most, discordant, 0.5)
-    expected = float((stats.binom.pmf(discordant, 200, chance) * rejected).sum())
-    assert BY_CELL["McNemar", 1, 200, 0.0, 0.0] == pytest.approx(expected, abs=4 * ERROR)
-
-
-def test_a_family_keeps_what_it_bounds() -> None:
-    for family in FAMILIES:
-        assert family.false_share <= LEVEL + 3 * ERROR
-        if family.method == "holm":
-            assert family.any_false / family.families <= LEVEL + 3 * ERROR
-    found = {f.method: f.found for f in FAMILIES if f.with_effect}
-    assert found["benjamini-hochberg"] >= found["holm"]
-
-
 def test_the_stored_rejections_come_out_again() -> None:
     tests = ("sign flip over seeds", "Wilcoxon over seeds", "equivalence")
     again = measure_tests.measure(8, 61, 0.034, EFFECT, tests)
     assert [cell for cell in TESTED if cell in again] == again
-
-
-def test_other_families_fare_alike() -> None:
-    again = measure_tests.families(WITH_EFFECT, SIMULATIONS, 400)
-    for here, there in zip(again, FAMILIES[-2:], strict=True):
-        assert here.method == there.method
-        assert here.found == pytest.approx(there.found, abs=4 * math.sqrt(0.25 / (400 * FAMILY)) + 0.05)

@@ -27,6 +27,7 @@ def crafted() -> tuple[measure_engines.Question, ...]:
     return tuple(measure_engines.crafted_tokens())
 
 
+@pytest.mark.slow
 def test_this_verifiers_row_comes_out_again() -> None:
     assert measure_engines.measure("toolkit", list(crafted())) == ASKED["engines"]["toolkit"]["crafted"]
 

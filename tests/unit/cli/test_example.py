@@ -4,6 +4,7 @@ The one with logs of Inspect is played where Inspect is: `tests/inspect/test_exa
 """
 
 import json
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests import own_study
 from tests.architecture.test_house_rules import rooms_and_core
 from tests.own_study import EXAMPLES, LOGS, asked, decided, documented, frozen, readme, shell
 from tests.unit.stack import require_trainer
+from toolkit.places import HOME_VARIABLE
 
 PLAYED = ("benchmark", "training-curve")
 LARGEST_LOG = 150_000  # bytes of one file of a log
@@ -54,22 +56,24 @@ def test_logs_are_small_and_say_no_machine(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LOGS)
-def test_a_registration_can_be_frozen(name: str, tmp_path: Path) -> None:
+def test_a_registration_can_be_frozen(toolkit, name: str, tmp_path: Path, monkeypatch) -> None:
     made = tmp_path / "prereg" / name
     made.mkdir(parents=True)
     for file in ("rules.toml", "protocol.md"):
         shutil.copy(EXAMPLES / name / "registered" / "prereg" / name / file, made)
     (tmp_path / "registers").mkdir()
-    done = shell(tmp_path, f"toolkit freeze {name} --dry-run")
-    assert done.returncode == 0, done.stderr
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
+    assert toolkit("freeze", name, "--dry-run").code == 0
 
 
 @pytest.mark.parametrize("name", PLAYED)
-def test_what_was_frozen_has_the_mapping_that_a_pilot_gives(name: str, tmp_path: Path) -> None:
+def test_what_was_frozen_has_the_mapping_that_a_pilot_gives(toolkit, name, tmp_path, monkeypatch) -> None:
     shutil.copytree(EXAMPLES / name, tmp_path / name)
     command = next(line for line in documented(name) if line.startswith("toolkit new-study"))
-    done = shell(tmp_path / name, command)
-    assert done.returncode == 0, done.stderr
+    monkeypatch.chdir(tmp_path / name)
+    monkeypatch.delenv(HOME_VARIABLE)
+    done = toolkit(*shlex.split(command)[1:])
+    assert done.code == 0, done.err
     written, kept = (
         (tmp_path / name / base / "mappings" / f"{name}.toml").read_bytes() for base in (".", "registered")
     )

@@ -1,6 +1,5 @@
 """`toolkit freeze`, `amend`, `deviate` and `verify-prereg` together, as their user meets them."""
 
-import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,31 +73,12 @@ def test_a_registration_is_verified_before_there_is_any_study(toolkit: Toolkit, 
     assert (result.code, "small: verified" in result.out) == (0, True), result.err
 
 
-def test_freeze_prints_one_json_document(toolkit: Toolkit, asking_them: tuple[str, ...], place: Path) -> None:
-    result = toolkit("freeze", "small", *asking_them, "--json")
-    assert result.code == 0
-    found = result.json()
-    assert (found["registration"], found["standing"]) == ("small", "public")
-    assert found["sha256"] == load_registration(place).sha256
-    assert [one["verdict"] for one in found["authorities"]] == ["verified", "verified"]
-
-
 def test_a_dry_run_asks_nobody_and_writes_nothing(toolkit, asking_them, place, servers) -> None:
     before, asked = snapshot(place), len(servers[0].requests)
     result = toolkit("freeze", "small", "--dry-run", *asking_them)
     assert result.code == 0
     assert "small can be frozen: protocol.md, rules.toml" in result.out
     assert (snapshot(place), len(servers[0].requests)) == (before, asked)
-
-
-def test_a_slow_authority_is_given_up_in_time(toolkit: Toolkit, tmp_path: Path, place: Path, servers) -> None:
-    with Authority("B", "slow", pause=0.02) as slow:
-        entries = trusted(servers[0], "Authority A"), trusted(slow, "Authority B")
-        trust = write_trust_file(tmp_path / "mine.toml", *entries)
-        addresses = [word for server in (servers[0], slow) for word in ("--authority", server.url)]
-        result = toolkit("freeze", "small", "--trust", trust, *addresses, "--timeout", "0.2")
-    assert result.code == 3
-    assert is_untouched(place)
 
 
 USAGE = {
@@ -130,11 +110,6 @@ def test_rules_that_could_not_be_played_or_decided_are_refused(toolkit, place, r
     (place / "rules.toml").write_text(rules, encoding="utf-8")
     toolkit("freeze", "small", "--demonstration").refused(4, says)
     assert is_untouched(place)
-
-
-def test_a_draft_is_said_to_be_one(toolkit: Toolkit) -> None:
-    result = toolkit("verify-prereg", "small")
-    assert (result.code, "is a draft: it is not frozen" in result.out) == (3, True)
 
 
 def test_a_demonstration_says_so_in_capitals(toolkit: Toolkit) -> None:
@@ -209,13 +184,3 @@ def test_a_deviation_that_concerns_no_rule_here_is_refused(toolkit: Toolkit, tmp
     toolkit("freeze", "small", "--demonstration")
     (tmp_path / "D1.toml").write_bytes(deviation(concerns=["H77"]))
     toolkit("deviate", "small", tmp_path / "D1.toml").refused(2, "H77")
-
-
-def test_a_deviation_of_the_shipped_registration_is_not_timestamped(toolkit: Toolkit, tmp_path: Path) -> None:
-    folder = shutil.copytree(CHECKOUT / "prereg/paired-rollouts", tmp_path / "prereg/paired-rollouts")
-    (tmp_path / "D99.toml").write_bytes(deviation("D99", concerns=["H2a"]))
-    result = toolkit("deviate", "paired-rollouts", tmp_path / "D99.toml")
-    assert result.code == 0, result.err
-    assert "NOT TIMESTAMPED" in result.out
-    assert load_registration(folder).deviations[-1].id == "D99"
-    assert json.loads(toolkit("verify-prereg", "paired-rollouts", "--json").out)[0]["verdict"] == "incomplete"

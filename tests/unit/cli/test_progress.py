@@ -31,7 +31,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Told:
     ("command", "last"),
     [
         ("power H2a --seeds 3 --seeds 5 --effect 0 --effect 0.03 --simulations 10", 3),
-        ("registers audit --study embedded --sample 2", None),
+        pytest.param("registers audit --study embedded --sample 2", None, marks=pytest.mark.slow),
         ("probe report --study embedded --trajectory c0-clean-s0 --check", None),
         ("verify-prereg embedded tiny-lm", 1),
         pytest.param("world check bfcl --changes 3", None, marks=pytest.mark.slow),

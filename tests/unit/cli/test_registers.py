@@ -17,16 +17,6 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return open_study(folder)
 
 
-def test_verifying_names_the_digest_of_what_the_rows_say(toolkit: Toolkit, published: Study) -> None:
-    (verified,) = toolkit("registers", "verify", "--study", "published", "--json").json()
-    assert verified["logical_sha256"] == published.manifest.logical_sha256
-
-
-def test_the_digest_is_shown_to_people_too(toolkit: Toolkit, published: Study) -> None:
-    shown = toolkit("registers", "verify", "--study", "published").out
-    assert f"logical SHA-256 {published.manifest.logical_sha256}" in shown
-
-
 def test_the_digest_can_be_computed_from_the_manifest_alone(published: Study) -> None:
     document = json.loads((published.folder / "MANIFEST.json").read_bytes())
     said = {name: document[name] for name in ("study", "evidence", "schema_version", "registration", "words")}
@@ -45,11 +35,6 @@ def test_lists_are_lists_in_json(toolkit: Toolkit, rows: Study) -> None:
     answer = toolkit("sql", query, "--study", rows.folder, "--json").json()
     names = ["schedule_seeds", "true_successes", "advantages"]
     assert answer == rows.columns("groups", names).to_pylist()
-
-
-def test_lists_are_shown_to_people_too(toolkit: Toolkit, rows: Study) -> None:
-    shown = toolkit("sql", "SELECT [true, false] AS truths FROM runs LIMIT 1", "--study", rows.folder)
-    assert (shown.code, "True, False" in shown.out or "true, false" in shown.out) == (0, True)
 
 
 def test_the_schema_names_the_type_of_a_list(toolkit: Toolkit) -> None:

@@ -54,19 +54,17 @@ def told(tiny: Study) -> dict[str, bytes]:
     return dict(api.export(tiny, Wanted("every-eval-ever", runs=RUN, episodes=True)))
 
 
-@pytest.mark.parametrize("name", ["published", "embedded"])
-def test_every_evaluation_is_a_result_of_a_valid_record(name: str) -> None:
-    study = open_study(CHECKOUT / "registers" / name)
+def test_every_evaluation_is_a_result_of_a_valid_record(published: Study) -> None:
     check = validator("eval")
     found: dict[str, float] = {}
-    made = records(dict(api.export(study, Wanted("every-eval-ever"))))
+    made = records(dict(api.export(published, Wanted("every-eval-ever"))))
     for path, record in made.items():
         check.validate(record)
         assert PATH.fullmatch(path)
         assert record["model_info"]["id"] in path
         results = record["evaluation_results"]
         found |= {result["evaluation_result_id"]: result["score_details"]["score"] for result in results}
-    rows = study.rows("evaluations")
+    rows = published.rows("evaluations")
     expected = {
         f"{r['run_id']}:{r['phase']}:{r['pool']}:{r['regime']}:{r['step']}:success_rate": r["successes"]
         / r["episodes"]
