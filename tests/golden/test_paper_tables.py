@@ -5,13 +5,14 @@ recomputed here with SQL and fractions, not with the code under test.
 """
 
 import json
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from toolkit.registers.query import ask
+from toolkit.registers.query import Answer, asking
 from toolkit.registers.study import Study
 
 TABLES = json.loads((Path(__file__).parent / "paper_tables.json").read_text(encoding="utf-8"))
@@ -27,13 +28,16 @@ def printed_as(value: Fraction | float, cell: str) -> bool:
     return abs(Fraction(value) - target) <= Fraction(1, 2 * 10**digits)
 
 
+Ask = Callable[[str], Answer]
+
+
 class Figures:
     """The published figures, read with SQL."""
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, ask: Ask) -> None:
         counts = "SELECT run_id, phase, regime, step, successes, episodes FROM evaluations"
-        self.success = {tuple(key): Fraction(won, of) for *key, won, of in ask(study, counts).rows}
-        runs = ask(study, "SELECT condition, arm, seed, run_id, role, accelerator FROM runs").rows
+        self.success = {tuple(key): Fraction(won, of) for *key, won, of in ask(counts).rows}
+        runs = ask("SELECT condition, arm, seed, run_id, role, accelerator FROM runs").rows
         self.run = {(c, a, s): r for c, a, s, r, role, _ in runs if role != "replication"}
         self.replication = next(r for *_, r, role, _ in runs if role == "replication")
         self.accelerator = {r: accelerator for _, _, _, r, _, accelerator in runs}
@@ -50,8 +54,14 @@ class Figures:
 
 
 @pytest.fixture(scope="module")
-def figures(published: Study) -> Figures:
-    return Figures(published)
+def ask(published: Study) -> Iterator[Ask]:
+    with asking(published) as put:
+        yield put
+
+
+@pytest.fixture(scope="module")
+def figures(ask: Ask) -> Figures:
+    return Figures(ask)
 
 
 def mean(values: list[Fraction]) -> Fraction:
@@ -134,13 +144,13 @@ def test_cross_stack_replication(figures: Figures) -> None:
 
 
 @pytest.mark.parametrize("row", TABLES["groups"], ids=lambda row: row[0])
-def test_training_groups_and_luck_shares(published: Study, figures: Figures, row: list[str]) -> None:
+def test_training_groups_and_luck_shares(ask: Ask, figures: Figures, row: list[str]) -> None:
     condition, arm, seed = row[0].split()
     run = figures.run[condition, NAMES.get(arm, arm), int(seed)]
     counts = "SELECT groups, all_correct, spurious, zero_variance, mean_max_abs_advantage FROM groups_summary"
-    ((groups, correct, spurious, equal, advantage),) = ask(published, f"{counts} WHERE run_id = '{run}'").rows
+    ((groups, correct, spurious, equal, advantage),) = ask(f"{counts} WHERE run_id = '{run}'").rows
     shares = f"SELECT luck_share FROM luck_share_summary WHERE run_id = '{run}' AND step IN (0, 100)"
-    luck = ask(published, f"{shares} ORDER BY step").rows
+    luck = ask(f"{shares} ORDER BY step").rows
     assert str(correct) == row[1]
     # The paper's table defines the spurious rate for C4 only.
     assert (condition == "C4") == (row[2] != "--")
@@ -189,9 +199,9 @@ WHERE o.noise = 'outcome' AND o.estimator = 'MC' AND t.noise = 'transition' AND 
         ("probe_fractions", PROBE_FRACTIONS),
     ],
 )
-def test_probe_tables(published: Study, table: str, query: str) -> None:
+def test_probe_tables(ask: Ask, table: str, query: str) -> None:
     for trajectory, step, *cells in TABLES[table]:
-        (values,) = ask(published, query.format(trajectory, step)).rows
+        (values,) = ask(query.format(trajectory, step)).rows
         for value, cell in zip(values, cells, strict=True):
             assert printed_as(value, cell), (table, trajectory, step, cell, value)
 
@@ -212,17 +222,16 @@ def test_every_table_of_the_paper_is_checked() -> None:
         ("c4_auc", "0.95", "-0.029", "+0.033", 1),
     ],
 )
-def test_intervals_of_the_outcome_table(published, endpoint, level, low, high, scale) -> None:
+def test_intervals_of_the_outcome_table(ask, endpoint, level, low, high, scale) -> None:
     """Table tab:outcomes and the abstract; the registers hold the four printed decimals."""
     query = f"SELECT low, high FROM intervals WHERE endpoint = '{endpoint}' AND level = {level}"
-    (ends,) = ask(published, query).rows
+    (ends,) = ask(query).rows
     assert all(printed_as(scale * Fraction(end), cell) for end, cell in zip(ends, (low, high), strict=True))
 
 
-def test_mechanism_figures_of_the_outcome_table(published: Study) -> None:
+def test_mechanism_figures_of_the_outcome_table(ask: Ask) -> None:
     """Table tab:outcomes, H1a: luck share 0.33 to 0.38, lower bounds above 0.20, spurious 0.558 and 0."""
     ((least, most, bound),) = ask(
-        published,
         "SELECT min(luck_share), max(luck_share), min(interval_low) FROM luck_share_summary "
         "WHERE condition = 'C2' AND step = 0",
     ).rows
@@ -230,7 +239,6 @@ def test_mechanism_figures_of_the_outcome_table(published: Study) -> None:
     assert printed_as(most, "0.38")
     assert bound > Decimal("0.20")
     rates = ask(
-        published,
         "SELECT runs.arm, sum(spurious), sum(all_correct) FROM groups_summary JOIN runs USING (run_id) "
         "WHERE runs.condition = 'C4' AND role <> 'replication' GROUP BY ALL ORDER BY ALL",
     ).rows
