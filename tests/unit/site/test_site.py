@@ -164,7 +164,7 @@ def test_runs_that_enter_no_decision_are_not_called_not_run(some: Case) -> None:
 @pytest.mark.parametrize("room", [home, study, rule, probe, luck, registration])
 def test_every_page_with_verdicts_says_what_they_stand_on(case, room, monkeypatch) -> None:
     if room is rule:
-        some = case.decide_all()[:3]  # each page is made in one way
+        some = case.decide_all()[:1]  # each page is made in one way
         monkeypatch.setattr(Case, "decide_all", lambda _: some)
     for standing, told in (
         (
