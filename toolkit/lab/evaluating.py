@@ -1,7 +1,5 @@
 """Evaluating a model or an agent without training it: a folder with one file a block, and its study.
 
-One command at a time writes in the folder.
-
     evaluation.json     of which policy, by which code: written first
     blocks/…            what was played
     registers/          the study, once all of it was played
@@ -11,13 +9,6 @@ A block's file:
     SHA-256 of everything below, in hexadecimal
     JSON: the SHA-256 of the evaluation's identity, and the block's name
     JSON: its rows
-
-A block is a job, which is all that another process needs. Its answer depends on the job alone, so that jobs
-can be done in any order, in any place, and again.
-
-Every regime is a run of its own, in the registers' words: its condition is the noise that the policy met.
-Nothing of it was registered, and the manifest says so: it names the digest of the evaluation's identity in
-place of a registration's, so that no rule can be decided on it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The plan of a language model's training before any of it is done: runs, tokens, time, what is not known.
-
-No duration stands here: a rate comes from runs that were measured, or from the reader.
-"""
+"""The plan of a language model's training before any of it is done: runs, tokens, time, what is not known."""
 
 from __future__ import annotations
 
@@ -115,11 +112,7 @@ class Basis(NamedTuple):
 
 @dataclass(frozen=True)
 class Measurements:
-    """What a project says of measured runs.
-
-    `registration` is planned where none is named; `query` asks the registers of `study` for each run's name,
-    seconds and episodes.
-    """
+    """What a project says of measured runs, and where their seconds are registered."""
 
     registration: str
     recipe: str
@@ -183,11 +176,7 @@ def measured_rate(runs: Sequence[tuple[float, int]], source: str) -> Rate:
 
 
 def rate_of_step(recipe: Recipe, seconds: float) -> Rate:
-    """Return the rate that the duration of a training step means, a whole step with its rollouts.
-
-    An evaluation's episode is taken to cost what a training rollout does, which has a backward pass besides:
-    so no less than it does.
-    """
+    """Return the rate that a step's duration means; an evaluated episode is taken to cost a rollout."""
     each = seconds / (recipe.step.prompts * recipe.step.rollouts)
     return Rate(Range(None, None, each), f"{seconds:g} seconds a step, as given")
 
@@ -220,11 +209,7 @@ def schedule_runs(runs: Sequence[RunCounts], rate: Rate, gpus: int) -> Schedule:
 
 
 def makespan(durations: Iterable[float], slots: int) -> float:
-    """Return when the last of some jobs ends, the longest first, each where there is room first.
-
-    Source:
-        Graham 1969, longest processing time first: at most 4/3 - 1/(3 slots) of the shortest possible.
-    """
+    """Return when the last of some jobs ends, the longest first, each where there is room first."""
     ends = [0.0] * slots
     for duration in sorted(durations, reverse=True):
         heapq.heapreplace(ends, ends[0] + duration)

@@ -1,9 +1,4 @@
-"""An episode for an agent that speaks the Model Context Protocol: JSON-RPC messages, a line each.
-
-A call reaches the desk as it was sent, whatever it holds: what a tool takes, what a bad call costs and how it
-is answered is for the desk to say. So the library sees every call wrapped in one that it has no reason to
-refuse, and lines are read here: the library's own reader leaves a line that it cannot read unanswered.
-"""
+"""An episode for an agent that speaks the Model Context Protocol: JSON-RPC messages, a line each."""
 
 from __future__ import annotations
 

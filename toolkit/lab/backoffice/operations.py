@@ -1,11 +1,4 @@
-"""The five reads, which show the world, and the six writes, each a pure function to the world after it.
-
-A read's answer carries the world's revision, so that a reader can tell a state from before a write that it
-knows of. A write answers with the new revision alone; what it did is read with `get_order` or
-`get_customer`. Nothing guards against a write that is sent twice, except where the record's state does not
-allow it: a second refund is paid, a second ticket opened, stock reserved again. Such damage is for the grader
-to find. An address that is sent twice leaves no trace in the state, and is no damage.
-"""
+"""The five reads, which show the world, and the six writes, each a pure function to the world after it."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,8 +1,4 @@
-"""A tool's parameters: what they accept, and how a value that is unambiguously meant is read.
-
-Language models write numbers as text and text as numbers: a postal code that arrives as 94107 is "94107", a
-quantity that arrives as "3" is 3. What could be meant in two ways is refused.
-"""
+"""A tool's parameters: what they accept, and how a value that is unambiguously meant is read."""
 
 import re
 from collections.abc import Mapping

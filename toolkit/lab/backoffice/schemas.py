@@ -1,8 +1,4 @@
-"""The tools as JSON Schema, in OpenAI's function-calling form, and as an OpenAPI document.
-
-The schemas describe what is asked for. The tools take a little more: they read a number written as text, and
-text written as a number, where only one thing can be meant.
-"""
+"""The tools as JSON Schema, in OpenAI's function-calling form, and as an OpenAPI document."""
 
 from collections.abc import Mapping
 from typing import Any, get_args

@@ -1,8 +1,4 @@
-"""The world at one moment: an immutable base, and the records that writes have changed since.
-
-A world is a value. A write gives another world, so that the state before it is still at hand: a stale read
-is an ordinary read of that state.
-"""
+"""The world at one moment: an immutable base, and the records that writes have changed since."""
 
 from __future__ import annotations
 

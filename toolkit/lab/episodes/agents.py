@@ -1,8 +1,4 @@
-"""Scripted agents: the reference recovers from what can be recovered from, the careless one does not try.
-
-An agent gets the prompt and a function that makes calls, and nothing else: it cannot see the plan, the world
-or the noise.
-"""
+"""Scripted agents: the reference recovers from what can be recovered from, the careless one does not try."""
 
 from collections.abc import Callable, Mapping
 

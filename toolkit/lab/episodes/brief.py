@@ -1,7 +1,4 @@
-"""Reading a prompt: from its words to what is asked, and nothing that the words do not say.
-
-The patterns are the phrasings of `toolkit.lab.tasks.templates` turned round: each slot becomes a named group.
-"""
+"""Reading a prompt: from its words to what is asked, and nothing that the words do not say."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,9 +1,4 @@
-"""An episode: one task under one schedule, played to its end and graded.
-
-The grader compares the final world with the expected one, field by field. Only the overlays are compared: a
-record that neither the plan nor the episode touched is the same in both. Text is compared after
-normalization; identifiers of new tickets and free text are no part of the outcome (paper app:env, "Tasks").
-"""
+"""An episode: one task under one schedule, played to its end and graded."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""How the work is done when nothing goes wrong: which call comes next, given what was read so far.
-
-A workflow is a generator: it yields the call it wants to make and is sent the answer that it may build on.
-Whoever drives it deals with errors, waits, retries and re-reads, and throws `Abandoned` into it when a call
-is given up; the workflow then goes on with the next errand.
-"""
+"""How the work is done when nothing goes wrong: which call comes next, given what was read so far."""
 
 from collections.abc import Callable, Generator
 from typing import Any, TypeAlias

@@ -1,8 +1,4 @@
-"""The luck-share diagnostic: tasks × schedules × policy samples.
-
-Source:
-    Paper sec:protocol, "Luck-share diagnostic": K = 8 schedules, M = 8 samples under each.
-"""
+"""The luck-share diagnostic: tasks × schedules × policy samples (paper sec:protocol)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Evaluation sets and the luck-share diagnostic, played by a language model: block by block.
-
-The conversations of a block are held side by side. Its size is fixed: what a model says can depend, by the
-last bits of its floats, on what is computed beside it, so that rows must not depend on how many workers there
-are, nor on where one was cut off.
-"""
+"""Evaluation sets and the luck-share diagnostic, played by a language model: block by block."""
 
 from dataclasses import dataclass
 
@@ -18,7 +13,7 @@ from toolkit.registers.arrow import Row
 from toolkit.seeds import evaluation_seed, sample_seed, shared_seed
 
 SIDE_BY_SIDE = 64
-"""Conversations of a block, where a task has no more than that; whole tasks always."""
+"""Conversations of a block, or a task's if it has more: fixed, so that rows depend on no worker."""
 
 
 @dataclass(frozen=True)

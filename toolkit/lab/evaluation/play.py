@@ -1,9 +1,4 @@
-"""Playing an evaluation set: one row an episode.
-
-What the policy samples is its run's own, or shared by every run of a study. Shared samples are for
-comparisons: two policies then differ by what they would choose, not by luck. The luck-share diagnostic and
-training keep samples of the run's own, which is what they are about.
-"""
+"""Playing an evaluation set: one row an episode."""
 
 from dataclasses import dataclass
 

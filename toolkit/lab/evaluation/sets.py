@@ -1,8 +1,4 @@
-"""The registered evaluation sets.
-
-Source:
-    Paper sec:protocol and app:training, "Evaluation".
-"""
+"""The registered evaluation sets (paper sec:protocol and app:training, "Evaluation")."""
 
 from typing import NamedTuple
 

@@ -1,9 +1,4 @@
-"""A folder of work that can be stopped at any moment and gone on with: runs, trajectories, blocks.
-
-One command at a time is at work on what a lock names. Every file is written beside its place, is on the disk
-before it is renamed, and is never changed afterwards; a kill leaves no more than a file's beginning under
-another name. A file that is not whole is set aside, and what it held is done again.
-"""
+"""A folder of work that can be stopped at any moment and gone on with: runs, trajectories, blocks."""
 
 import contextlib
 import json

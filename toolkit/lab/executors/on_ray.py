@@ -1,12 +1,4 @@
-"""Jobs done by Ray: on this machine's processors, or on all of a cluster's.
-
-1. Each job is a task of one processor. Ray keeps its processes from task to task, so that each generates the
-   study's tasks once.
-2. A job whose process is lost, with its machine or without, is sent again, a bounded number of times.
-3. Its answer comes back as data; who asked for it writes it down.
-
-Every machine needs this package in the version of whoever sends the jobs: another may leave other bytes.
-"""
+"""Jobs done by Ray: on this machine's processors, or on all of a cluster's."""
 
 import contextlib
 import logging
@@ -228,7 +220,7 @@ class RayTasks(Places[J, A]):
                         remedy=f"install this package in version {toolkit.__version__} on every machine "
                         "of the cluster",
                     ) from None
-                self._send_again(place, error)  # 2
+                self._send_again(place, error)
                 continue
             if isinstance(answer, ToolkitError):
                 raise answer

@@ -1,9 +1,4 @@
-"""What does jobs: as many at once as it has places. A job is data, and what performs it is one function.
-
-Whoever starts the jobs writes their answers down. Who does them writes nothing, and nothing is lost with it:
-a job is begun anew from what it carries. On this machine jobs are done in this process, or in others that
-live as long as it: these are spawned, each once, because generating the tasks takes a process seconds.
-"""
+"""What does jobs: as many at once as it has places. A job is data, and what performs it is one function."""
 
 from __future__ import annotations
 
@@ -93,10 +88,7 @@ class Here(Places[J, A]):
 
 
 class Workers(Places[J, A]):
-    """Does jobs in processes of their own, one a place; each sees its own of `gpus`, if there are any.
-
-    With `anew` every job has a new process: it then finds the whole memory of its GPU free.
-    """
+    """Does jobs in processes, one a place, each with its own of `gpus`; `anew` begins one a job."""
 
     def __init__(
         self, number: int, perform: Callable[[J], A], gpus: Sequence[str] = (), *, anew: bool = False

@@ -8,13 +8,6 @@ The evidence, the strongest first:
    answers. Under one schedule they are always answered the same. Paired: they always were, and more often
    than answers shuffled between groups would have been. Independent: they were not, and no more often than
    that. Neither: more often than that, and not always.
-
-A world that answers at random beyond its schedule, or tells the time, contradicts pairing by the second
-evidence; that seeds are equal does not say that the world obeys them.
-
-Calls are read from texts in the form of Hermes and Qwen, `<tool_call>…</tool_call>` and
-`<tool_response>…</tool_response>`, the call in JSON or in Qwen 3.5's tags; or else from a column of JSON
-lists, `[{"tool", "arguments", "answer"}]`, that a reward function logged.
 """
 
 from __future__ import annotations
@@ -133,10 +126,7 @@ def asked(rollouts: Iterable[tuple[int, str, Sequence[Call]]]) -> Asked:
 
 
 def agreement(questions: Asked) -> Agreement:
-    """Count agreeing pairs within groups, and compare them with answers shuffled between all who asked.
-
-    It is exact for a rollout's first call; which later questions are asked follows from earlier answers.
-    """
+    """Count agreeing pairs within groups, and compare them with answers shuffled between all who asked."""
     pairs = agreeing = informative = informative_agreeing = 0
     by_chance = 0.0
     shuffled = np.zeros(PERMUTATIONS)

@@ -1,7 +1,4 @@
-"""Whether a run's registers can hold what its sizes may come to: asked before anything of it is played.
-
-A value that its column cannot hold would stop the run's conclusion, after all of its training.
-"""
+"""Whether a run's registers can hold what its sizes may come to: asked before anything of it is played."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,11 +1,4 @@
-"""The end of a run: its rows as Parquet files, what follows from them, and what they lack.
-
-A run counts only if its evidence is what is registered, with nothing lacking and nothing too much.
-
-Source:
-    Registered rule on exclusion: every periodic and final set with exactly the expected task and schedule
-    identities, every training step's groups in the trainer's order.
-"""
+"""The end of a run: its rows as Parquet files, what follows from them, and what they lack."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

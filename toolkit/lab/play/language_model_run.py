@@ -6,15 +6,6 @@
 3. The trainer trains. At each checkpoint, once the trainer has saved it, the policy is evaluated, and the
    segment is written: it names the digests of everything that going on from there needs.
 4. The run's rows are concluded, and it is complete.
-
-A run that goes on has what it would have had: adapter, optimizer, schedule of the learning rate, generators,
-and the base as it was loaded. On a processor, where the model itself samples, it then leaves the same bytes.
-On a GPU it need not: sums depend there on what shares a batch, and with vLLM on what its cache holds, so that
-rollouts after a resumption may be other samples of the same policy, under the same schedules.
-
-A run trains in the process that asks for it, or in one process a GPU (`accelerate launch`), of which the
-first one writes; a run has one number of processes throughout. On a processor two leave the groups and
-episodes of one, and adapters that differ in the last digits of sums.
 """
 
 import base64

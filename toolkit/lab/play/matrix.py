@@ -1,7 +1,4 @@
-"""The run matrix of a registration as specifications: which runs there are, and which of them are meant.
-
-Conditions, arms and seeds are data of the registration; the code knows none of them by name.
-"""
+"""The run matrix of a registration as specifications: which runs there are, and which of them are meant."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping

@@ -1,10 +1,4 @@
-"""What is told of a training: its figures to trackers, how far it is, and where it was when it is stopped.
-
-The run keeps its own rows, whatever TensorBoard, W&B or Trackio are told.
-
-Source:
-    transformers 5.16.1, `integrations.get_reporting_integration_callbacks`.
-"""
+"""What is told of a training: its figures to trackers, how far it is, and where it was when it is stopped."""
 
 import os
 import signal
@@ -37,11 +31,7 @@ def check_trackers(names: Sequence[str]) -> None:
 
 
 def report(trainer: Any, names: Sequence[str], folder: Path) -> None:
-    """Have trackers told what a trainer logs of each step.
-
-    They write below the run's folder; W&B sends nothing, unless WANDB_MODE says otherwise: a run does not
-    depend on a network.
-    """
+    """Have trackers told what a trainer logs of each step."""
     if not names:
         return
     check_trackers(names)

@@ -1,11 +1,4 @@
-"""Rows of one run, read from that run's own file; adapters in them; checkpoints of another study.
-
-Runs that train nothing evaluate checkpoints of another study.
-A run's specification names the study, the run there, and a digest: the SHA-256 of a line a checkpoint, by
-step, each its step, a space and the SHA-256 that its row names. The digest is compared before anything is
-played. The study that evaluates them keeps the checkpoints as its own, under the names of its own runs, so
-that whoever plays its rows again needs no other study; its copies are held against the same digest.
-"""
+"""Rows of one run, read from that run's own file; adapters in them; checkpoints of another study."""
 
 import base64
 import hashlib

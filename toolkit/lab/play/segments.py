@@ -1,8 +1,5 @@
 """A run as a chain of segments: what is played between two checkpoints, and the file that it leaves.
 
-A run that trains nothing has the same segments: each evaluates a checkpoint that is handed to it, and is
-played from that alone.
-
 A segment ends at a checkpoint. The first one ends at step 0: nothing is trained, the untrained policy is
 evaluated. Each further segment starts from the checkpoint before it and from nothing else, so that a run that
 was cut off goes on from its newest checkpoint and leaves the same bytes. Its file:
@@ -12,9 +9,6 @@ was cut off goes on from its newest checkpoint and leaves the same bytes. Its fi
         of the segment before
     JSON: the row of `checkpoints`
     zlib: JSON: table → its columns, and its rows as lists
-
-JSON prints a double by the shortest text that reads as the same double, so that a checkpoint that was read
-is the one that was written, bit for bit. To go on from a segment nobody need read its rows.
 """
 
 import gc

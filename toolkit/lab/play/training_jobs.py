@@ -1,9 +1,4 @@
-"""Training the language models of a matrix: each run is a job, in whatever place there is; and trials.
-
-A job writes in its run's folder itself, as it goes: a checkpoint is too large to be sent, and a run too long
-to be kept until its end. Places on several machines therefore share the study's folder. A trial is some steps
-outside any registration: nothing of it is kept or evaluated, and its seeds are none of a registered run's.
-"""
+"""Training the language models of a matrix: each run is a job, in whatever place there is; and trials."""
 
 from __future__ import annotations
 

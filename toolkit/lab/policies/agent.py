@@ -1,9 +1,4 @@
-"""An agent that decides by a policy: it does what the text asks, errand by errand, and errs as it chooses.
-
-Which call comes next follows from the prompt and the answers, as for the reference agent. Whether to make it,
-another one or none, and what to make of an answer, the policy decides. Every decision and every surface token
-is kept: a rollout's score S = Σ_t ∇ log π (paper sec:setting) is the sum over them.
-"""
+"""An agent that decides by a policy: it does what the text asks, errand by errand, and errs as it chooses."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -212,11 +207,7 @@ DECIMAL_POINT = 10
 
 
 def slip(call: Call, orders: Sequence[Answer], customers: Sequence[Answer], order: Answer) -> Call | None:
-    """Return the wrong call in place of the right one; None where it can only be forgotten.
-
-    Which one follows from the call, the text and what was read, never from the plan: the order that fits the
-    words almost as well, a line's price for a unit's, a decimal point in the wrong place.
-    """
+    """Return the wrong call in place of the right one; None where it can only be forgotten."""
     arguments = call.arguments
     if call.tool == "issue_refund" and order.get("order_id") == arguments["order_id"]:
         amount = _other_amount(arguments["amount_cents"], order)

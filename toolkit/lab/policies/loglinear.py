@@ -2,13 +2,6 @@
 
     π(a | s) ∝ exp Σ_{f on in s} θ[f, a]          π(v | tool) ∝ exp θ[tool, v]
 
-A situation is made of the text, the answers and the agent's own calls alone: neither the plan nor the world
-nor the noise. Features are indicators; a parameter belongs to a feature and an action.
-
-Surface tokens say nothing about success. A language model's calls are full of them, and they set how much
-the scores of two rollouts have in common; without them (V = 0) the geometry is that of the paper's
-counterexample.
-
 Source:
     Paper sec:condition and app:bandit for the geometry; the policy is this project's.
 """
@@ -160,11 +153,7 @@ _TERMS = tuple(1.0 / factorial(n) for n in range(13, 0, -1))
 
 
 def exp(x: float) -> float:
-    """Return e^x within one unit in the last place, by sums and products alone.
-
-    Libraries compute exp differently, and numpy's depends on the vector unit at hand: one bit in a
-    probability is another policy after a hundred steps. Sums and products of doubles are the same everywhere.
-    """
+    """Return e^x by sums and products alone, which give the same bits on every machine."""
     if not -_LARGEST <= x <= _LARGEST:
         raise OverflowError(f"the exponential of {x} is out of range")
     halvings = floor(x * _PER_LOG_2 + 0.5)

@@ -1,9 +1,4 @@
-"""Whether to pair, from rollouts of both designs: what was measured, and the advice that follows.
-
-Groups are the unit of a gradient, tasks the unit of uncertainty: both designs have groups of every task. The
-advice follows from the interval of the drift ratio; with what the interval leaves open comes the number of
-tasks that is likely to settle it. What divides a step's gradient is taken to be the same for every step.
-"""
+"""Whether to pair, from rollouts of both designs: what was measured, and the advice that follows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Probing one checkpoint of a log-linear policy: its rollouts are played, scored exactly, and gathered.
-
-Every figure is computed from the evidence by `toolkit.lab.probe.figures`, here as from a register.
-"""
+"""Probing one checkpoint of a log-linear policy: its rollouts are played, scored exactly, and gathered."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple

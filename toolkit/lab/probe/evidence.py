@@ -1,9 +1,5 @@
 """The evidence of a probe: what every summary follows from, without any score vector.
 
-Within a task, the inner products of all scores: any estimator on any regrouping has its second moment there.
-Across tasks, the inner products of the tasks' mean gradients, by estimator and design: the pooled mean needs
-them, and a task's own Gram matrix does not hold them.
-
 Scores that memory cannot hold pass through files, one task at a time (`spooled`):
 
 1. A task's N scores are written to one file, row by row, over those of the task before.
@@ -275,11 +271,7 @@ def spooled(
     groups: Listed | None,
     steps: Steps | None = None,
 ) -> Iterator["Spool"]:
-    """Take the scores of one checkpoint under one noise on their way to its evidence.
-
-    The files take 4 · N · P + 8 · 2 · D · T · P bytes, and with the drift 4 · 2 · 2 · T · P more: 34 and 9 GB
-    for P = 33.6 million, N = 64, T = 16, D = 3. Memory, a few blocks, does not grow with P.
-    """
+    """Take the scores of one checkpoint under one noise on their way to its evidence."""
     if min(tasks, rollouts, coordinates) < 1:
         problem = "there are no scores to spool"
         found = f"{tasks} tasks, {rollouts} rollouts, {coordinates} coordinates"

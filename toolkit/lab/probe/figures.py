@@ -1,10 +1,4 @@
-"""From the evidence of a checkpoint to its figures, their intervals, and the identities that tie them.
-
-Nothing is played or scored here, and only the tables that are asked for are computed. Tasks are the unit of
-uncertainty, all their groups together. A plug-in trace over few groups a task takes part of the noise within
-tasks for noise between them, and the mean of many noisy gradients has a length: such figures have beside them
-what pure noise would give, and their debiased values.
-"""
+"""From the evidence of a checkpoint to its figures, their intervals, and the identities that tie them."""
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,10 +1,4 @@
-"""Products of score vectors, accumulated over blocks of coordinates: memory does not grow with their number.
-
-Scores are single precision, products and sums double precision. Over blocks of one coordinate the result has
-the same bits on every machine and with every BLAS: a product of two single-precision
-numbers fits in a double without rounding, and the additions happen in the order of the coordinates. Over
-wider blocks the last bits are those of the machine's matrix product.
-"""
+"""Products of score vectors, over blocks of coordinates; blocks of one give the same bits everywhere."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -45,12 +39,7 @@ def blocks(scores: Block, width: int | None = None) -> Iterator[Block]:
 
 
 def gram(blocks: Iterable[Block], *, count: int | None = None) -> Array:
-    """Inner products of score vectors with one another: the sum over blocks of block × blockᵀ.
-
-    A block is converted before the next one is asked for, so that the caller may use its memory again. Blocks
-    wider than `default_width` are cut. Over blocks of one coordinate the bits do not depend on the machine
-    (see the module).
-    """
+    """Inner products of score vectors with one another: the sum over blocks of block × blockᵀ."""
     total = _accumulate(blocks, count)
     # Whatever product the BLAS chose, both triangles are the lower one.
     lower = np.tril(total)

@@ -1,15 +1,9 @@
 """Probing one checkpoint of a language model: its rollouts are sampled, scored, and gathered as evidence.
 
-Where the model that is scored samples too, every importance weight is 1. Where an engine samples in its
-place, the model reads the same tokens, and a rollout's weight is the bounded ratio of both probabilities, as
-the trainer takes it. Tasks are sampled in blocks of a fixed size, whoever else samples.
-
 1. The first rollout of both sets identifies the coordinates, which have to be the same, and those of other
    checkpoints where these are known.
 2. Task by task, the rollouts are scored and their scores spooled (`toolkit.lab.probe.evidence`).
 3. At the end the adapter is hashed again: one adapter gave all scores.
-
-All coordinates are scored: a language model has no actions apart from its tokens.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -2,14 +2,9 @@
 
     S_i = ∂/∂θ Σ_t m_it log softmax(logits_{i,t-1} / temperature)[y_it]
 
-A pass over a padded batch is one forward and one backward of Σ_i log-likelihoods; hooks keep the sequences
-apart; a test compares them with a loop of single passes without hooks or padding.
-
 Padding is on the right, without an attention mask: what a causal model computes before it does not depend on
 it, and padded positions have no gradient. On the left, a linear-attention layer carries padding into what
 follows (one token of it put scores 16 % off), and a mask changes the last digits.
-
-Nothing here imports torch before there is a model.
 """
 
 import hashlib
@@ -277,12 +272,7 @@ SINGLE, HALF, HALF_BYTES = 1e-3, 0.05, 2
 
 @contextmanager
 def hooked(adapter: Adapter, rows: Any, coordinates: Coordinates) -> Iterator[set[str]]:
-    """Add up each sequence's part of every tensor's gradient while a forward and a backward pass run inside.
-
-    A hook on a module's output tensor gets the same gradient as a full backward hook, without a view of the
-    output in between and without a warning where the module's input needs no gradient (the first layer). What
-    a hook has taken is freed with the pass's graph.
-    """
+    """Add up each sequence's part of every tensor's gradient while passes run inside."""
     import torch
 
     places, fired = coordinates.places, set[str]()

@@ -1,9 +1,4 @@
-"""Moments of the group gradient task by task, by estimator and design, and the drift that follows from them.
-
-MC is the mean-centred estimator, weighted 1/G. SW is standardized and importance-weighted; its fixed
-normalizer T_ref is a constant of the checkpoint and divides its traces and norms later. Gram matrices do not
-hold the drift: it is measured by coordinate, while the scores are at hand (paper app:probe, "Estimators").
-"""
+"""Moments of the group gradient task by task, by estimator and design, and the drift that follows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

@@ -1,7 +1,4 @@
-"""What was recorded of one task's rollouts when they were sampled: all that a score and its use need.
-
-Of each rollout: its transcript (its tokens, and which of them the policy chose), its reward, its weight.
-"""
+"""What was recorded of one task's rollouts when they were sampled: all that a score and its use need."""
 
 from dataclasses import dataclass
 from itertools import compress, pairwise

@@ -50,11 +50,7 @@ def registers_probe(registration: Registration) -> bool:
 def registered_probe(
     registration: Registration, specifications: Iterable[Specification]
 ) -> RegisteredProbe | None:
-    """Return the registered probe; None where there is none.
-
-    Every seed of it derives from the study's name and from the tokens over what registered the probe: no
-    registered rollout of it can have been played before.
-    """
+    """Return the registered probe; None where there is none."""
     book = rulebook_of(registration)
     design = registered_design(registration, book)
     if design is None or book.probe is None:

@@ -1,8 +1,4 @@
-"""The drift of training settings, predicted from groups that are played before any training.
-
-Groups that differ in noise, group size or surface tokens are played once each, in parts that any executor
-does, and every cell that they serve is predicted from them.
-"""
+"""The drift of training settings, predicted from groups that are played before any training."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,11 +1,4 @@
-"""Figures of a probe: derived from its evidence, or from summaries where the evidence was not published.
-
-Only the evidence of the checkpoints that somebody reads is read, and no run is specified for it: the design
-says all that figures need. Groups are those that the design draws, whatever index lists are stored. Of
-published summaries L/R follows task by task; shares and norms from the pooled traces. A ratio of traces needs
-the products of different tasks' gradients to be resampled, which nobody published: it stands without an
-interval.
-"""
+"""Figures of a probe: derived from its evidence, or from summaries where the evidence was not published."""
 
 import os
 from collections import Counter

@@ -1,9 +1,4 @@
-"""What a study's probe says, checkpoint by checkpoint: figures, their uncertainty, what noise alone gives.
-
-1. A study with evidence has every figure stored; on demand all are computed anew from the evidence alone.
-2. A study with summaries only has what its per-task figures allow: L/R with intervals, shares beside pure
-   noise. What needs the products of different tasks has no interval there.
-"""
+"""What a study's probe says, checkpoint by checkpoint: figures, their uncertainty, what noise alone gives."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -19,9 +19,6 @@ c. The rollouts of both sets are sampled by the engine that the recipe names, an
    Where both are one, importance weights are 1. vLLM gets the policy from TRL, as in training, and is
    compared with it; importance weights are the ratios that the recipe's loss asks for.
 d. All checkpoints have the same coordinates.
-
-On a processor the whole of it takes one thread, and blocks and batches have fixed sizes: what comes out does
-not depend on how many processes are at work. Its last digits are those of the machine and its libraries.
 """
 
 import hashlib
@@ -416,12 +413,7 @@ def probe_jobs(
     checkpoints: Mapping[str, Sequence[arrow.Row]],
     steps: Collection[int] = (),
 ) -> tuple[ProbeJob, ...]:
-    """Return a job a trajectory: the untrained policy, then run by run.
-
-    Language models of one seed start from one adapter, and those of another seed from another. An untrained
-    adapter changes nothing of what its model says, but decides the coordinates in which it is scored: the
-    untrained policy is probed with the adapter of the first run.
-    """
+    """Return a job a trajectory: the untrained policy, with the first run's adapter, then run by run."""
     jobs: list[ProbeJob] = []
     started: dict[int | None, arrow.Row] = {}
     for run in sorted(specifications, key=lambda run: run.run_id):

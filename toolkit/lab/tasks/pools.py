@@ -1,9 +1,4 @@
-"""Task pools: which tasks a study trains and tests on, each a function of its name alone.
-
-A task's world seed comes from its pool's name and its candidate number; customers' names and identifiers
-come from ranges that no two pools share. The diagnostic pools take the first candidates with two to four
-planned writes: a structural rule, which looks at no result (paper app:env, "Pools").
-"""
+"""Task pools: which tasks a study trains and tests on, each a function of its name alone."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping

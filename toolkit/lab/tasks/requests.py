@@ -1,7 +1,4 @@
-"""Sub-requests as they were meant, which only the generator sees: their plan, and their words in a prompt.
-
-An agent never sees these values; it reads the prompt.
-"""
+"""Sub-requests as they were meant, which only the generator sees: their plan, and their words in a prompt."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,4 @@
-"""A task: what is asked, in which world, what the end state should be, and how many calls it may take.
-
-The budget of n planned writes is 7 + 2n calls, at most 21 (paper app:env, "Tasks").
-"""
+"""A task: what is asked, in which world, what the end state should be, and how many calls it may take."""
 
 from __future__ import annotations
 

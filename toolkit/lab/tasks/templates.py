@@ -1,9 +1,4 @@
-"""The eight templates: their weights, their forms, and how each is put into words.
-
-A form says how much of what is needed stands in the text; the rest is found by reads. Phrasings are data with
-named slots: the generator fills them, and a reader of prompts can turn them into patterns. Weights are those
-of paper app:env, "Tasks", in tenths.
-"""
+"""The eight templates: their weights, their forms, and how each is put into words."""
 
 from typing import Literal, NamedTuple
 

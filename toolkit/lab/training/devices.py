@@ -1,10 +1,4 @@
-"""GPUs and processes: a job has one GPU, and a run on several has a process for each of them.
-
-CUDA numbers what a process sees from 0. Which GPUs these are says `CUDA_VISIBLE_DEVICES`, by numbers or
-names; Ray sets it for a job. Processes that were launched together see the same, and each takes one.
-
-Importing this module imports nothing heavy.
-"""
+"""GPUs and processes: a job has one GPU, and a run on several has a process for each of them."""
 
 import os
 from datetime import timedelta
@@ -59,11 +53,7 @@ def connected_processes(*, cpu: bool) -> Any:
 
 
 def check_whole_copies() -> None:
-    """Refuse processes that were launched to divide a model's weights among them.
-
-    A rollout is sampled token by token and ends when its episode does; where every token needs the weights of
-    all processes, the first that is done would leave the others waiting.
-    """
+    """Refuse processes that were launched to divide a model's weights among them."""
     for name, variable in DIVIDING.items():
         if os.environ.get(variable, "false").lower() in {"1", "true"}:
             raise UsageError(

@@ -1,11 +1,4 @@
-"""Adam, the plain gradient step and SignSGD, in sums, products and square roots alone.
-
-So they give the same bits on every machine.
-
-Source:
-    Adam: Kingma and Ba 2015, algorithm 1; β and ε as there and as in the paper's trainer. SignSGD: Bernstein
-    et al. 2018, algorithm 1.
-"""
+"""Adam, the plain gradient step and SignSGD, in sums, products and square roots alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,13 +1,4 @@
-"""Recipes: all settings of a language model's training, as data that is read strictly.
-
-A recipe is a TOML file. Nothing in it is optional and nothing else may stand in it, so that no setting of a
-run comes from a default that nobody wrote down, with two exceptions. A table `sources` may say where settings
-come from. And settings of the engine that recipes did not always have may be left out; one that is as it is
-when left out is no part of the document, so that recipes which were frozen without it keep their hashes.
-
-Source:
-    Paper app:training, "Stack" and "Trainer settings".
-"""
+"""Recipes: all settings of a language model's training, as data that is read strictly."""
 
 import hashlib
 import re
@@ -468,14 +459,7 @@ def engine_options(recipe: Recipe) -> EngineOptions:
 
 
 def lora_arguments(recipe: Recipe, model: Any) -> dict[str, Any]:
-    """Return the keyword arguments of `peft.LoraConfig` that a recipe means for a model.
-
-    PEFT takes a model's towers for images too, whose adapters text would never train: what lies outside the
-    text decoder is left out.
-
-    Source:
-        Paper app:probe: 33,638,400 coordinates, those of the text model alone.
-    """
+    """Return the keyword arguments of `peft.LoraConfig` that a recipe means for a model."""
     return {
         "task_type": "CAUSAL_LM",
         "r": recipe.lora.rank,

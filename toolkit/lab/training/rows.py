@@ -1,8 +1,4 @@
-"""Which groups a training step plays: tasks, noise and schedule seeds, before any of them is played.
-
-Source:
-    Paper app:env, "Event keys and schedules"; the registered protocol for blocking.
-"""
+"""Which groups a training step plays: tasks, noise and schedule seeds, before any of them is played."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -49,13 +45,7 @@ def groups_at(specification: Specification, step: int) -> tuple[GroupPlan, ...]:
 
 
 def draws_at(specification: Specification, step: int) -> Iterator[GroupPlan]:
-    """Yield the groups that a step may play, in order; where constant ones are resampled, as many as it may.
-
-    What is drawn depends on the step and the position alone, not on what was drawn before: the arms of one
-    seed meet the same task under the same row's seed wherever both get so far. The first groups are those of
-    a run that keeps all; the tasks beyond them follow in the run's order after those of all its steps, a
-    stretch of their own for every step.
-    """
+    """Yield the groups that a step may play, in order; more than it needs where constant ones go."""
     run = run_seed(specification.root, specification.seed)
     doubled = specification.arm in BLOCKING
     tasks = specification.prompts_per_step // 2 if doubled else specification.prompts_per_step

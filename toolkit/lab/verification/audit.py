@@ -1,12 +1,4 @@
-"""Auditing a study: rows drawn at random and played again, each from its run's checkpoint.
-
-Where checkpoints are not kept, from its run's start.
-
-As many rows are drawn of each table that can be played: episodes, training groups, rows of the luck-share
-tables, checkpoints, evidence of the probe. Before any row of a run, its specification is compared with the
-registered one. Of what follows from such rows as many are drawn, and derived again. The audit fails on the
-first difference.
-"""
+"""Auditing a study: rows drawn at random and played again, each from its run's checkpoint."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping

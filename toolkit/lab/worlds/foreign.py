@@ -1,18 +1,11 @@
 """Foreign worlds: another project's tools and tasks, played under this project's noise and policies.
 
-Three things are added to what the other project has, and have to be named wherever results are shown: every
-answer stands in an envelope, `{"revision": number of writes, "result": answer}`, so that a stale read can be
-seen; a tool `wait`, whose answer has the revision too; and a budget of calls.
-
 What happens to a call, in this order, whose numbers the code repeats:
 
 1. After the end nothing is done. `finish` ends a request, free of charge, and after the last the episode. A
    call beyond the budget is refused and ends the episode.
 2. The call meets the noise, and then the world, as in `toolkit.noise.session`.
 3. When a request ends it is graded, on the state of the world and on what the agent was shown.
-
-Another project's package is the reader's own copy, verified by what its files hold: the wheel that an
-environment variable names, or what is installed.
 """
 
 import hashlib

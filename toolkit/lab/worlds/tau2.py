@@ -1,11 +1,5 @@
 """The retail shop of tau2-bench as a world, from the reader's own copy of `inspect-evals`, which adapts it.
 
-A task is one request: the user's instructions, and the actions that fulfil them. It succeeds if the database
-is the one that the actions lead to, and all that they were told has been shown; what is said to the user is
-not graded. Actions that touch no record, `calculate` and a transfer to a person, are left out.
-
-    pip install inspect-evals==0.26.0
-
 Source:
     Barres et al., tau2-bench: its criterion on the database. The telecom, airline and banking domains are not
     here.

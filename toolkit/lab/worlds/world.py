@@ -1,8 +1,4 @@
-"""Where a run is played: in the back office, or in a foreign world, by the same policy.
-
-In a foreign world the policy knows the plan, and errs as it chooses. The world says which of the eight
-templates a request stands for; each of its tools has the surface tokens of one of the thirteen.
-"""
+"""Where a run is played: in the back office, or in a foreign world, by the same policy."""
 
 import hashlib
 from functools import lru_cache

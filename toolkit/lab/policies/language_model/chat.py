@@ -1,9 +1,4 @@
-"""Chats as tokens: what a model's template makes of messages, and what its answers say.
-
-A conversation only ever grows: what was sampled is kept token for token, and an answer of a tool is appended
-as the template writes it after a call. Nothing that was sampled is ever rendered again, so that the tokens of
-an evaluation are those of training.
-"""
+"""Chats as tokens: what was sampled is kept token for token, and never rendered again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

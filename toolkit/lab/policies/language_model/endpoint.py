@@ -1,15 +1,4 @@
-"""An engine behind an OpenAI-compatible `/v1/chat/completions`: vLLM, llama.cpp, SGLang, OpenAI and others.
-
-The server renders the conversation, samples, and reads the calls out of what was said. It gives no tokens, so
-that nothing said here can be trained on. A seed is sent with every turn; whether the same seed gives the same
-turn again is the server's affair: with batches that vary, mostly it does not.
-
-Servers have sampling settings of their own: vLLM takes them from the model's `generation_config.json` unless
-it was started with `--generation-config vllm`. Temperature and `top_p` are sent; what else is, a user says.
-
-What can get better by asking again is asked again, a few times and with growing pauses: a server that is busy
-(429), that failed (5xx), or that could not be reached. Nothing else is: a refusal stays one.
-"""
+"""An engine behind an OpenAI-compatible `/v1/chat/completions`; what can get better is asked again."""
 
 import http.client
 import json
@@ -37,11 +26,7 @@ R = TypeVar("R")
 
 
 def side_by_side(work: Callable[[T], R], items: Sequence[T], most: int) -> list[R]:
-    """Return what a function returns for each item, a number of them at work at once.
-
-    After the first failure, or an interrupt, no further item is begun; those at work are left to themselves:
-    an answer that nobody wants any more may take minutes.
-    """
+    """Return what a function returns for each item, a number of them at work at once."""
     waiting: queue.SimpleQueue[tuple[int, T]] = queue.SimpleQueue()
     for numbered in enumerate(items):
         waiting.put(numbered)
@@ -436,11 +421,7 @@ def _text(content: Any) -> str:
 
 
 def _sent(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message as servers take it: the arguments of calls as JSON text.
-
-    Servers read that text again, and their templates go through it as an object: what was said is wrapped
-    into one where it is none.
-    """
+    """Return a message as servers take it: the arguments of calls as JSON text."""
     if not message.get("tool_calls"):
         return {name: value for name, value in message.items() if name != "tool_calls"}
     calls = []

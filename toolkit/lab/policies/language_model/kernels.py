@@ -1,11 +1,4 @@
-"""What computes a model's linear attention: a package's kernels, or the reference of transformers.
-
-transformers chooses when it is imported, and takes its reference where a package fails to import, without a
-word. A run therefore records what it was, and one whose recipe names the package is refused without it.
-
-Source:
-    transformers 5.16.1, `integrations.hub_kernels.use_kernel_func_from_hub_with_fallback`.
-"""
+"""What computes a model's linear attention: a package's kernels, or the reference of transformers."""
 
 import sys
 from collections.abc import Iterator, Mapping

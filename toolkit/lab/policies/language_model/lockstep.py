@@ -1,18 +1,8 @@
 """Whole conversations with a model in this process, token by token side by side.
 
-Every pass of the model takes one token of every conversation: the next of an answer that a tool gave, or else
-one that is sampled. Nothing is read twice, so that a conversation costs what its tokens cost, however many
-turns it has.
-
 1. The openings are read, padded on the left, where a mask leaves the padding out.
 2. A conversation whose turn ended is asked what follows: tokens to read, or nothing, when it is over.
 3. Conversations that are over leave the batch when they are half of it.
-
-A conversation samples from a stream of its own: which token comes next is where its next uniform number
-falls in the model's distribution. Or its samples are shared with other models: then every token has noise E
-of its place alone, exponential, and the token with the largest p / E is taken, which happens with probability
-p. Either way, what it gets does not depend on which others share its batch, but for the last digits of the
-model's own sums.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""From what a user names to an engine, and to what identifies the policy that it evaluates.
-
-The scripted agents are an engine too: they need no model, so that conversations can be tried with them.
-"""
+"""From what a user names to an engine, and to what identifies the policy that it evaluates."""
 
 import hashlib
 import json

@@ -1,13 +1,4 @@
-"""A model in this process: vLLM, all conversations of a block at once, after a check of its policy.
-
-vLLM is given tokens and gives tokens: what was sampled is kept as it is, as in `local`. Every turn is a
-request with a seed of its own, so that what is sampled depends on the conversation; which others share its
-batch enters by the last digits of the model's sums alone.
-
-Before anything that vLLM samples is recorded, its log-probabilities are compared with those of transformers
-on the same tokens. A configuration that both read differently, other weights, or an adapter that was left out
-show here; nothing else would show them but a run that learns less than it might.
-"""
+"""A model in this process: vLLM, all conversations of a block at once, after a check of its policy."""
 
 import json
 from collections.abc import Iterator, Sequence

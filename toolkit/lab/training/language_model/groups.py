@@ -1,7 +1,4 @@
-"""The groups of a step: what a trainer is fed, and the rows that its own batch leaves.
-
-A trainer is fed a row a group in the run's own order, and each rollout's place and seed in it.
-"""
+"""The groups of a step: what a trainer is fed, and the rows that its own batch leaves."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -26,11 +23,7 @@ _TYPES: dict[str, type] = {"string": str, "integer": int}
 
 
 class BackOffice:
-    """One rollout's desk as an environment of TRL: the tools as its methods, its reward.
-
-    TRL resets it with the rollout's row, and calls its methods where the model calls tools. An unknown tool
-    or arguments of other names would never reach the desk and cost nothing, which `GroupTrainer` mends.
-    """
+    """One rollout's desk as an environment of TRL: the tools as its methods, its reward."""
 
     def __init__(self) -> None:
         self._desk: Desk | None = None

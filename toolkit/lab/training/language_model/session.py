@@ -1,7 +1,4 @@
-"""A run's trainer, from its recipe: the model, its adapter, and what happens at its checkpoints.
-
-Importing this module imports nothing heavy; opening a session does.
-"""
+"""A run's trainer, from its recipe: the model, its adapter, and what happens at its checkpoints."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence

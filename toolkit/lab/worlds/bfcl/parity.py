@@ -1,12 +1,4 @@
-"""Parity: whether this world grades as the official checker does, which runs beside it on the same calls.
-
-1. The answers of every scenario of the four categories pass here and there.
-2. Of answers that were changed in one turn, the verdict on that turn is the same here and there. What is
-   changed is drawn by number: a call is left out, made twice, put before the one before it, given another
-   argument, or taken from another turn.
-
-Hidden numbers come in their sequence here, as the official checker has them.
-"""
+"""Parity: whether this world grades as the official checker does, which runs beside it on the same calls."""
 
 from collections.abc import Callable
 from functools import lru_cache

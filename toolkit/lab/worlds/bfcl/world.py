@@ -1,9 +1,5 @@
 """BFCL v3 multi-turn as a world: states, tasks and the grading of the official checker, turn by turn.
 
-An adaptation, and to be called one: the site's page of it says what is not BFCL's. A turn is fulfilled if
-every involved back-end is in the state that the answer leads to, all that the answer was told has been shown
-since the scenario began, and a call was made.
-
 Source:
     Patil et al., the Berkeley function-calling leaderboard: `multi_turn_checker` of `bfcl-eval`.
 """
