@@ -417,7 +417,6 @@ def _by_regime(rows: Iterable[Row]) -> dict[str, list[Any]]:
 
 
 def _measured(rows: Sequence[Row]) -> MeasuresDocument:
-    """Return each measure's mean over episodes, and its interval where there are two tasks at least."""
     import numpy as np
 
     numbers = sorted({row["task"] for row in rows})

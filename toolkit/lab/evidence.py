@@ -313,7 +313,6 @@ def check_tied(study: Study, specified: Mapping[str, Specification]) -> None:
 
 
 def _groups(study: Study) -> Iterator[tuple[str, Any]]:
-    """Yield the training groups of each run."""
     if not study.has("groups"):
         return
     table = study.columns("groups", ("run_id", "step", "position", "observed_rewards", "advantages"))

@@ -390,6 +390,5 @@ def _counts(runs: Sequence[RunCounts]) -> documents.PlayedCountsDocument:
 
 
 def _range(hours: Range) -> documents.RangeDocument:
-    """Return a range as JSON values, to six digits."""
     low, mean = (None if value is None else float(f"{value:.6g}") for value in (hours.low, hours.mean))
     return {"low": low, "mean": mean, "high": float(f"{hours.high:.6g}")}

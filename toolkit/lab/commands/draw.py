@@ -90,7 +90,6 @@ def _hint(tool: str, resource: str) -> None:
 
 
 def _fates(tool: str, resource: str | None, repeat: int, drawn: Draw) -> list[tuple[str, str]]:
-    """Return what the draw means under each regime."""
     from toolkit.lab.backoffice.tools import TOOLS
     from toolkit.noise import regimes
 

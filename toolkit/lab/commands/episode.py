@@ -157,7 +157,6 @@ TRAINING = ("position", "slot")
 
 
 def _registered(study: str, place: dict[str, Any]) -> AnyEpisode:
-    """Play a row of a study's registers again."""
     from toolkit import api
     from toolkit.lab.verification.replay import Replayer
 
@@ -225,7 +224,6 @@ def _side(value: Any) -> str:
 
 
 def _print_calls(trace: Sequence[CallRecord | Call], *, full: bool) -> None:
-    """Print calls as a table, or in full one below the other."""
     rows = []
     number = 0
     for call in trace:

@@ -186,7 +186,6 @@ def evaluate(
 
 
 def _engine(engine: str | None, model: str, url: str | None) -> str:
-    """Return the engine that is meant."""
     if engine is not None:
         return engine
     if url is not None:
@@ -209,7 +208,6 @@ def _option(text: str) -> tuple[str, Any]:
 
 
 def _check_fitting(opening: Opening, *, couple: bool) -> None:
-    """Refuse options that the engine would not heed."""
     from toolkit.lab.policies.language_model.conversation import cannot_share
     from toolkit.lab.policies.language_model.opening import SHARING
 

@@ -285,7 +285,6 @@ def _ratio_cells(found: Report, row: Row, ratios: Mapping[str, tuple[str, str, s
 
 
 def _show_noise(found: Report, rows: Sequence[Row]) -> None:
-    """Show, under faults, the plain figures that few groups distort beside what noise alone gives."""
     headings = ("checkpoint", "within tasks P", "I", "pure noise", "debiased P", "I", "norm²/floor P", "I")
     shown = []
     for row in rows:
@@ -302,7 +301,6 @@ def _show_noise(found: Report, rows: Sequence[Row]) -> None:
 
 
 def _show_drift(found: Report, rows: Sequence[Row]) -> None:
-    """Show the drift ratio of steps that are taken as a trainer takes them, with its interval."""
     by_place = {_place(row): found.drifts.get(_place(row), []) for row in rows}
     columns = {
         (figure["noise"], figure["prompts_per_step"]): None

@@ -271,7 +271,6 @@ def _read_scores(path: Path) -> tuple[Any, Any]:
 
 
 def _checked(estimator: Any, *arguments: Any) -> Any:
-    """Call an estimator; what it refuses was wrong usage."""
     try:
         return estimator(*arguments)
     except ValueError as error:

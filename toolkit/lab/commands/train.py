@@ -159,7 +159,6 @@ def train(
 
 
 def _show_trial(run: Specification, recipe: Recipe, steps: int, *, cpu: bool, as_json: bool) -> None:
-    """Try some steps, and print what they came to."""
     from toolkit.lab.play import training_jobs
     from toolkit.lab.play.training_jobs import try_steps
     from toolkit.lab.training.devices import visible_gpus
@@ -216,7 +215,6 @@ def _train(
     report_to: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Train the selected runs, one after the other; each goes on from where it was."""
     from toolkit.lab.executors.executor import HERE
     from toolkit.lab.play import matrix, training_jobs
     from toolkit.lab.task_pools import STUDY_POOLS, pool_digests
@@ -250,7 +248,6 @@ def _train(
 
 
 def _range(hours: planning.Range | None) -> str:
-    """Return a range as people read it."""
     if hours is None:
         return planning.NOT_EVALUABLE
     if hours.low is None:
@@ -260,7 +257,6 @@ def _range(hours: planning.Range | None) -> str:
 
 
 def _show_plan(plan: planning.TrainingPlan, sources: Mapping[str, str]) -> None:
-    """Print a plan for people."""
     recipe = plan.recipe
     about = f"   {recipe.model}, planned on the runs of {plan.study}; nothing is trained"
     say_line(bold(recipe.name), about)
@@ -335,7 +331,6 @@ def _number(number: int, what: str) -> str:
 
 
 def _seeds(seeds: list[int]) -> str:
-    """Return seeds as text; many that follow each other by their ends."""
     if len(seeds) > 3 and seeds == list(range(seeds[0], seeds[-1] + 1)):  # noqa: PLR2004 - more than fit
         return f"{seeds[0]} to {seeds[-1]}"
     return ", ".join(map(str, seeds))

@@ -70,8 +70,6 @@ def _unless_error(answer: Answer) -> Answer | None:
 
 
 class _Careful:
-    """Gets a call done in spite of faults."""
-
     __slots__ = ("_call", "_revision")
 
     def __init__(self, call: MakeCall) -> None:

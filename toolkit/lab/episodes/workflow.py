@@ -159,7 +159,6 @@ def _look(order_id: str) -> Generator[Call, Answer, Answer]:
 
 
 def _search(line: Answer) -> Generator[Call, Answer, str]:
-    """Find the warehouse that has enough of a line's product."""
     answer = yield Call("check_inventory", {"product_id": line["product_id"]})
     stock = _field(answer["product"], "stock")
     enough = [entry for entry in stock if entry["available"] >= line["quantity"]]

@@ -88,7 +88,6 @@ def diagnose_block(
 
 
 def _play(pool: str, regime: str, name: str, sampling: Sampling, place: tuple[int, int, int]) -> Play:
-    """Return an episode to be played: its task, its schedule, and what is sampled in it."""
     number, schedule, sample = place
     task = load_task(f"{pool}:{number}")
     at = (task.task_id, schedule, sample)

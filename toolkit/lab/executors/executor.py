@@ -86,7 +86,6 @@ class Executor:
 
     @contextlib.contextmanager
     def _opened(self, perform: Callable[[J], A], most: int) -> Iterator[Places[J, A]]:
-        """Provide places to do jobs in, and give them back at the end, however that comes."""
         if self.kind == RAY:
             from toolkit.lab.executors import on_ray
 

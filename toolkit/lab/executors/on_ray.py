@@ -136,7 +136,6 @@ class _WithoutRay:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write, unless this is a thread of Ray's."""
         if threading.current_thread().name.startswith("ray_"):
             return len(text)
         return int(self._stream.write(text))
@@ -266,7 +265,6 @@ class RayTasks(Places[J, A]):
 
 
 def _do(perform: Callable[[J], A], job: J, version: str) -> A | ToolkitError:
-    """Do a job, in a process of Ray's."""
     if toolkit.__version__ != version:
         return UsageError(
             "a machine of the Ray cluster has another version of this package",
@@ -282,13 +280,9 @@ def _do(perform: Callable[[J], A], job: J, version: str) -> A | ToolkitError:
 
 
 class _Worker:
-    """Does jobs one after the other, in a process of Ray's that keeps its GPU."""
-
     def do(self, *job: Any) -> Any:
-        """Do a job."""
         return _do(*job)
 
 
 def _sentence(error: Exception) -> str:
-    """Return the first sentence of what Ray says."""
     return " ".join(str(error).split()).partition(". ")[0].rstrip(".")

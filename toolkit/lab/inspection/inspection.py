@@ -147,7 +147,6 @@ def agreement(questions: Asked) -> Agreement:
 
 
 def _coded(answers: list[str]) -> tuple[npt.NDArray[np.int32], list[int]]:
-    """Return answers as numbers, and how often each was given."""
     _, codes, counts = np.unique(answers, return_inverse=True, return_counts=True)
     return codes.astype(np.int32), counts.tolist()
 
@@ -155,7 +154,6 @@ def _coded(answers: list[str]) -> tuple[npt.NDArray[np.int32], list[int]]:
 def _shuffled(
     codes: npt.NDArray[np.int32], sizes: list[int], counts: list[int], generator: np.random.Generator
 ) -> npt.NDArray[np.int64]:
-    """Return the agreeing pairs within groups after each permutation."""
     block = max(1, _CELLS // len(codes))
     bounds = [*range(0, PERMUTATIONS, block), PERMUTATIONS]
     parts = [
@@ -166,7 +164,6 @@ def _shuffled(
 
 
 def _alike(codes: npt.NDArray[np.int32], sizes: list[int], counts: list[int]) -> npt.NDArray[np.int64]:
-    """Return the agreeing pairs within groups, for each row of answers."""
     starts = np.cumsum([0, *sizes[:-1]])
     total = np.zeros(len(codes), dtype=np.int64)
     for answer, count in enumerate(counts):
@@ -381,7 +378,6 @@ def overall(runs: Sequence[RunInspection]) -> RunDesign | Literal["by_run"]:
 
 
 def _training(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the rollouts that were trained on."""
     import polars as pl
 
     if "pool" not in table.columns:
@@ -492,7 +488,6 @@ def _calls_in(cell: object, column: str) -> tuple[Call, ...]:
 
 
 def _declared(run: pl.DataFrame) -> RunDesign | None:
-    """Return the design that a column of the log says, if it says one and the same for the whole run."""
     said: Mapping[str, set[Any]] = {name: set(run[name].to_list()) for name in _DESIGN if name in run.columns}
     for values in said.values():
         designs = {_DECLARED.get(str(value)) for value in values}

@@ -159,7 +159,6 @@ def schedules(files: Iterable[bytes]) -> list[arrow.Row]:
 
 
 def _shortcomings(run: RunFolder) -> tuple[str, ...]:
-    """Return why a run does not count: what its rows lack, and what its attempts do."""
     versions = {launch.code_version for launch in run.launches()}
     mixed = (f"its attempts have versions {', '.join(sorted(versions))}",) if len(versions) > 1 else ()
     return (*run.shortcomings(), *mixed)

@@ -91,7 +91,6 @@ def largest(run: Specification, coordinates: int | None = None) -> Iterator[Most
 
 
 def _sizes(run: Specification, drawn: int, schedules: int) -> dict[str, tuple[int, str]]:
-    """Return what the run's own rows hold besides."""
     rollouts, longest = run.group_size, (LARGEST_BUDGET + 1) * SYMBOLS_A_CALL
     sizes = {
         "from_step": (run.steps, "training steps"),

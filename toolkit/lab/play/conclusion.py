@@ -172,7 +172,6 @@ def _of_evaluations(specification: Specification, counted: CountedRun | None) ->
 
 @cache
 def _identities(played: sets.EvaluationSet) -> NDArray[np.int64]:
-    """Return every task and schedule of a set."""
     task, schedule = np.indices((played.tasks, played.schedules)).reshape(2, -1)
     return identity(np.array(played.positions)[task], schedule)
 

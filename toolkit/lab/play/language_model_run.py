@@ -99,8 +99,6 @@ def train_run(
 
 @dataclass
 class _Course:
-    """A run on its way."""
-
     run: RunFolder
     specification: LanguageModelSpecification
     say: Say
@@ -117,21 +115,17 @@ class _Course:
         self.told = Pace(self.say)
 
     def place(self) -> str:
-        """Say where the run is."""
         return f"{self.specification.run_id}, after step {self.step} of {self.specification.steps}"
 
     def way_on(self) -> str:
-        """Say how to go on."""
         kept = f"from the checkpoint at step {self.at}" if self.digests else "from the start"
         return f"what was recorded stays; the same command goes on {kept}"
 
     @property
     def at(self) -> int:
-        """Step of the newest checkpoint."""
         return self.specification.ends[len(self.digests) - 1] if self.digests else 0
 
     def begin(self) -> None:
-        """Take up what was written, clear away what was not, and record an attempt."""
         standing = self.run.resume(self.say)
         self.digests = list(standing.digests)
         if standing.checkpoint is not None:
@@ -148,7 +142,6 @@ class _Course:
             self.launch = self.run.launch(Launch.now(self.specification, self.at, **stack()))
 
     def take(self, session: Session) -> None:
-        """Take up the trainer, and record what computes its model."""
         self.session = session
         session.trainer.told = self.told
         capacity.check_capacity(self.specification, session.coordinates)
@@ -157,7 +150,6 @@ class _Course:
             self.run.record(self.launch)
 
     def record(self, groups: list[Row]) -> None:
-        """Keep the rows of a step's groups."""
         self.rows["groups"] += [{"run_id": self.specification.run_id, **row} for row in groups]
         successes = sum(sum(row["true_successes"]) for row in groups)
         total = sum(len(row["true_successes"]) for row in groups)
@@ -165,17 +157,14 @@ class _Course:
         self.say(f"step {groups[0]['step']} of {self.specification.steps}: success {successes / total:.3f}")
 
     def stepped(self, step: int) -> None:
-        """Diagnose the luck share where that is registered."""
         if step in self.specification.diagnosed:
             self.diagnose(step)
 
     def figured(self, step: int, logs: Mapping[str, float]) -> None:
-        """Keep the trainer's figures of a step."""
         self.rows["steps"].append({"run_id": self.specification.run_id, "step": step, **step_figures(logs)})
         self.seconds.append(step_seconds(logs))
 
     def saved(self, step: int) -> None:
-        """Evaluate a checkpoint that was saved, and write its segment."""
         if step not in self.specification.ends:
             return
         self.rows["episodes"] = self._evaluated(step)
@@ -197,7 +186,6 @@ class _Course:
         self._clear()
 
     def diagnose(self, step: int) -> None:
-        """Play the luck-share tables."""
         regime = diagnostic.regime_diagnosed(self.specification.regime)
         engine = self.session.engine()
         sampling = self._sampling(step, segments.sampling_of(self.specification))
@@ -211,7 +199,6 @@ class _Course:
         )
 
     def conclude(self) -> None:
-        """Write the run's rows, and that it is complete."""
         self.run.keep(conclusion.conclude(self.specification, map(files.read_bytes, self.run.segments)))
         self.run.complete(conclusion.files_of(self.specification))
         if self.launch is not None:
@@ -314,7 +301,6 @@ def _first_one_first(*, cpu: bool) -> Iterator[None]:
 
 
 def _check_processes(run: RunFolder, specification: LanguageModelSpecification) -> None:
-    """Check that the processes can share a step, and are as many as the run was begun on."""
     processes = launched_together()
     accumulation(recipe_of(specification), processes)
     begun = run.launches()[-1].processes if run.played else None

@@ -189,7 +189,6 @@ def _runs(
 
 
 def _of_policy(plan: Plan, cell: Cell, specification: Specification) -> Specification:
-    """Return a run as its policy's: where the registration has a recipe, a language model's."""
     if not plan.recipe:
         return specification
     recipe = read_recipe(plan.recipe, "rules.toml, recipe")
@@ -245,7 +244,6 @@ def _diagnosed(cell: Cell, arm: str, seed: int, steps: int) -> tuple[int, ...]:
 
 
 def _settings(cell: Cell, steps: int, *, has_recipe: bool) -> dict[str, Any]:
-    """Return the settings of a line, checked."""
     known = tuple(SETTINGS) if "checkpoints" not in cell.settings else OF_EVALUATIONS
     known = OF_ANY_POLICY if has_recipe else known
     for name, value in cell.settings.items():

@@ -99,7 +99,6 @@ class _Course:
 
     @property
     def left(self) -> int:
-        """Segments that are still to be played."""
         return len(self.folder.segments) - len(self.digests)
 
     def next_job(self) -> Job:

@@ -256,7 +256,6 @@ def _parts(raw: bytes, where: object) -> tuple[dict[str, Any], arrow.Row, bytes]
 
 
 def _check_checkpoint(place: Link, row: arrow.Row, where: object) -> None:
-    """Check that a checkpoint is the run's own, at the segment's end, and holds the state that it names."""
     own = (row.get("run_id"), row.get("step"))
     if own != (place.run_id, place.end):
         raise errors.DamagedError(

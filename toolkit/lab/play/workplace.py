@@ -265,7 +265,6 @@ class RunFolder:
         folders.write_document(self.folder / COMPLETE, document)
 
     def _set_aside(self, start: int, why: str, say: Callable[[str], None]) -> None:
-        """Rename the segments from one on; nothing is deleted."""
         for path in self.segments[start:]:
             if path.is_file():
                 kept = folders.set_aside(path)

@@ -60,7 +60,6 @@ class Rollout:
         self._make(Call("finish", {}))
 
     def _follow(self, steps: Steps) -> None:
-        """Make the calls that the work wants, one after the other, until it is done or dropped."""
         try:
             wanted = next(steps)
             while True:
@@ -69,7 +68,6 @@ class Rollout:
             return
 
     def _settle(self, wanted: Call) -> Answer:
-        """Make a call and return the answer that the work goes on with."""
         is_write = self._is_write(wanted.tool)
         sent = self._chosen(wanted, is_write=is_write)
         if sent is None:
@@ -99,7 +97,6 @@ class Rollout:
         return wrong
 
     def _again(self, action: Action, sent: Call, answer: Answer) -> Answer:
-        """Send a call again, at once or after a wait, or fetch the rest of a cut list."""
         if action == "paginate":
             return self._continued(sent, answer)
         if action == "wait":

@@ -64,7 +64,6 @@ def coordinate_names(layout: Layout, scored: str) -> list[str]:
 def _played(
     policy: Policy, rollouts: RolloutSet, sampling: int, step: int, number: int
 ) -> list[tuple[Rollout, bool]]:
-    """Play one task's rollouts, schedule by schedule."""
     task = load_task(f"{rollouts.pool}:{number}")
     played = []
     for schedule in range(rollouts.schedules):

@@ -237,7 +237,6 @@ def _table(rows: Sequence[Mapping[str, object]], column: str, width: int) -> Arr
 
 
 def _numbers(rows: Sequence[Mapping[str, object]], column: str, expected: NDArray[np.int64]) -> Array:
-    """Return a column's lists, one after the other."""
     lists = [np.asarray(row[column], dtype=float) for row in rows]
     for row, values, length in zip(rows, lists, expected.tolist(), strict=True):
         if values.shape != (length,):
@@ -395,7 +394,6 @@ class Spool:
         return self._noise, self._rewards[task][None], self._weights[task][None]
 
     def _of(self, task: int) -> Listed | None:
-        """Return the groups of one task, as if there were no other."""
         return {name: {0: groups[task]} for name, groups in self._groups.items()} if self._groups else None
 
     def _check_score(self, score: Single, where: str) -> None:

@@ -116,7 +116,6 @@ def probe_row(evidence: GramEvidence, estimator: str, estimate: Estimate, flip_r
 
 
 def _cosine(estimate: Estimate) -> float | None:
-    """Return the cosine of the pooled mean gradients; None where one of them is zero."""
     own = [float(estimate.products[design, design].sum()) for design in (PAIRED, INDEPENDENT)]
     if min(own) <= 0:
         return None

@@ -67,7 +67,6 @@ def record_tasks(speaker: Speaker, rollouts: RolloutSet, sampling: int, step: in
 def _block(
     speaker: Speaker, rollouts: RolloutSet, sampling: int, step: int, numbers: Sequence[int]
 ) -> list[Recorded]:
-    """Sample some tasks of a set side by side."""
     desks, talks = [], []
     for number in numbers:
         task = load_task(f"{rollouts.pool}:{number}")
@@ -90,7 +89,6 @@ Said = tuple[tuple[Transcript, ...], tuple[float, ...]]
 
 
 def _own(speaker: Speaker, talks: Sequence[Conversation], desks: Sequence[Desk]) -> Said:
-    """Have the model itself sample."""
     partners = [
         DeskPartner(speaker.chat, talk, desk, speaker.max_turns)
         for talk, desk in zip(talks, desks, strict=True)

@@ -122,7 +122,6 @@ class _Scores:
         self._weights: list[float] = []
 
     def add(self, group: int, rollout: Rollout, weight: float) -> None:
-        """Add a rollout's score to a group's sum, weighted."""
         for choices in (rollout.decisions, rollout.tokens):
             for choice, at in choices:
                 first = self._first.get(choice)
@@ -134,7 +133,6 @@ class _Scores:
             self._weights += [weight] * len(choices)
 
     def weighted(self, groups: int) -> Array:
-        """Return the sums, shape (groups, P)."""
         # ∇ log π of every option of every choice met, shape (options, P).
         each = np.zeros((self._options, self._size))
         for choice, first in self._first.items():
@@ -299,7 +297,6 @@ def _blocks(numbers: NDArray[np.int64], cell: Cell) -> NDArray[np.int64]:
 
 
 def _counted(groups: Groups, blocks: NDArray[np.int64], cell: Cell) -> tuple[NDArray[np.int64], Array]:
-    """Return blocks and gradients of the groups that count."""
     kept = groups.varied if cell.constant_groups == "resampled" else np.ones_like(groups.varied)
     gradients = groups.gradients
     if cell.scale_rewards == "group":

@@ -93,7 +93,6 @@ def _by_noise(rows: Sequence[Row], design: Design) -> dict[str, GramEvidence]:
 
 
 def _rows_by_place(table: Any) -> dict[Place, list[Row]]:
-    """Return the rows of evidence, a `pyarrow.Table`, by place, their lists as arrays."""
     columns = {name: _values(table[name].combine_chunks()) for name in table.column_names}
     return by_place(dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
 
@@ -112,7 +111,6 @@ def by_place(rows: Iterable[Row]) -> dict[Place, list[Row]]:
 
 
 def _values(column: Any) -> list[Any]:
-    """Return a column's values; where they are lists, as arrays."""
     import pyarrow as pa
 
     if not pa.types.is_list(column.type):

@@ -33,8 +33,6 @@ MOST_GROUPS = 4000
 
 
 class _Groups(NamedTuple):
-    """Groups in the order in which they appear."""
-
     paired: NDArray[np.bool_]  # shape (N,)
     tasks: NDArray[np.int64]  # numbers of their tasks, shape (N,)
     rows: NDArray[np.int64]  # their rows of the table, shape (N, G)
@@ -181,7 +179,6 @@ def _grouped(table: Any, path: Path) -> _Groups:
 
 
 def _check_designs(task_of: dict[tuple[str, str], str], path: Path) -> None:
-    """Check that both designs have groups of the same tasks, two at least."""
     tasks = {design: {task for (of, _), task in task_of.items() if of == design} for design in DESIGNS}
     for design, other in (DESIGNS, DESIGNS[::-1]):
         if not tasks[design]:

@@ -345,7 +345,6 @@ def _change(document: dict[str, Any], settings: Mapping[str, Any], change: str) 
 
 
 def _typed(text: str, kind: type, name: str) -> Any:
-    """Return a text as a value of a setting's type."""
     if kind is bool and text in {"true", "false"}:
         return text == "true"
     try:

@@ -83,7 +83,6 @@ def _share(sample: int, turn: int, tables: int) -> int:
 
 
 def _drawn(study: str, table: str, seed: int, rows: int, count: int) -> list[int]:
-    """Return the positions of the rows that are drawn of a table."""
     stream = seeds.Stream(seeds.derive("audit/v1", seed, study, table))
     return stream.sample(range(rows), min(count, rows))
 

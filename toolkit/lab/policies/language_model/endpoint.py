@@ -243,8 +243,6 @@ class Server:
 
 
 class _Passing(Exception):  # noqa: N818 - a signal to ask again, not an error
-    """The server may answer another time."""
-
     def __init__(self, reason: str, wait_s: float | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -255,7 +253,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Follow nobody elsewhere: the key would go there, too."""
 
     def redirect_request(self, *_: Any) -> None:
-        """Return no request."""
+        pass
 
 
 _OPENER = urllib.request.build_opener(_NoRedirect)
@@ -279,7 +277,6 @@ def server_url(text: str) -> str:
 
 
 def _seconds(headers: Any) -> float | None:
-    """Return how long a server asks to be left alone; None where it does not say."""
     text = str(headers.get("Retry-After", ""))
     return float(text) if text.isascii() and text.isdigit() else None
 
@@ -414,7 +411,6 @@ def _arguments(said: Any) -> Any:
 
 
 def _text(content: Any) -> str:
-    """Return what was said besides, of the two forms in which servers say it."""
     if isinstance(content, list):
         return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     return content if isinstance(content, str) else ""

@@ -173,11 +173,9 @@ class _Row:
 
     @property
     def samples(self) -> bool:
-        """Whether its next token is sampled."""
         return not self._forced
 
     def read(self) -> int:
-        """Return the next token of an answer."""
         token = self._forced.popleft()
         self._add(token, chosen=False)
         return token
@@ -303,7 +301,6 @@ def _picked(logits: Any, rows: Sequence[_Row], temperature: float) -> list[int]:
 
 
 def _inverted(chances: Any, numbers: Sequence[float]) -> list[int]:
-    """Return the token at which each distribution function exceeds its number."""
     import torch
 
     below = chances.cumsum(-1)

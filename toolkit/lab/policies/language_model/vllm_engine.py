@@ -203,7 +203,6 @@ def lora_request(folder: str | None) -> Any:
 
 
 def _rank(folder: str) -> int:
-    """Return the smallest rank that vLLM has room for and that an adapter fits in."""
     path = Path(folder) / "adapter_config.json"
     try:
         rank = int(json.loads(read_bytes(path))["r"])
@@ -288,7 +287,6 @@ def check_agreement(llm: Any, chat: Chat, model: Any, adapter: str | None = None
 
 
 def _logprobs(model: Any, tokens: Sequence[int]) -> list[float]:
-    """Return the log-probability of each token after the first."""
     import torch
 
     ids = torch.tensor([tokens], device=model.device)

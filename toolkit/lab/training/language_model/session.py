@@ -274,8 +274,6 @@ def checkpoint_callback(moments: Moments) -> Any:
     from transformers import TrainerCallback
 
     class Told(TrainerCallback):  # type: ignore[misc]
-        """Tells the step."""
-
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002
             moments.stepped(state.global_step)
 

@@ -201,7 +201,6 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
 
 
 def _is_over(content: str) -> bool:
-    """Return whether an answer of a tool says that the episode is over."""
     try:
         answer = json.loads(content)
     except ValueError:

@@ -91,7 +91,6 @@ def _compare(scenario: Scenario, truth: Truth, turn: int, plan: tuple[Call, ...]
 
 
 def _passes(truth: Truth, turn: int, plan: tuple[Call, ...]) -> bool:
-    """Return this world's verdict on a turn that follows the answers of those before."""
     state = truth.state(turn)
     earlier = [one for told in truth.told[:turn] for one in told]
     shown = [text(state.call(*call)) for call in plan]

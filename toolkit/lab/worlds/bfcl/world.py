@@ -238,7 +238,6 @@ class Bfcl:
         return tuple(self._task((pool, index), *place) for index, place in enumerate([*turns, *whole]))
 
     def _turns(self, number: int) -> tuple[int, ...]:
-        """Return the turns of a scenario whose answers have calls."""
         return tuple(turn for turn, plan in enumerate(self._scenarios[number].plans) if plan)
 
     def _task(self, place: tuple[str, int], number: int, turns: tuple[int, ...], suffix: str) -> ForeignTask:
@@ -257,5 +256,4 @@ class Bfcl:
 
 
 def _owner(scenario: Scenario, call: Call) -> str:
-    """Return the back-end that a call is of."""
     return next(name for name in scenario.backends if hasattr(backends()[name], call.tool))
