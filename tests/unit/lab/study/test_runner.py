@@ -88,6 +88,7 @@ def wait_for(process: "subprocess.Popen[str]", folder: Path, pattern: str, more_
         time.sleep(0.002)
 
 
+@pytest.mark.slow
 def test_kills_at_random_moments_leave_the_same_bytes(tmp_path: Path) -> None:
     moments = random.Random(2)  # noqa: S311 - moments, not secrets
     folder, runs = tmp_path / "killed", [specification(f"c2-paired-s{seed}", seed=seed) for seed in range(6)]

@@ -93,7 +93,9 @@ def jobs(base: Path, folder: Path, *changes: str) -> tuple[ProbeJob, ...]:
     return probe_jobs(DESIGN, [run], {RUN: small.adapter_rows(base, run, folder)}, (STEPS[1],))
 
 
-@pytest.fixture(scope="module", params=ABOVE)
+@pytest.fixture(
+    scope="module", params=["sequence_mask", pytest.param("sequence_truncate", marks=pytest.mark.slow)]
+)
 def level(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -54,17 +54,17 @@ class FakeVllm:
             self._so_far, self._said = [[] for _ in parts], [0] * len(parts)
         self.asked.append(len(prompts))
         places = self._places(prompts)
-        turns, logprobs = [], []
-        for at, prompt in zip(places, prompts, strict=True):
-            assert self._said[at] < len(parts[at].turns), "asked after the end"
-            turn = list(parts[at].turns[self._said[at]])
-            scored = self._scored(prompt, turn)
+        assert all(self._said[at] < len(parts[at].turns) for at in places), "asked after the end"
+        turns = [list(parts[at].turns[self._said[at]]) for at in places]
+        logprobs = []
+        for at, prompt, turn, scored in zip(
+            places, prompts, turns, self._scored(prompts, turns), strict=True
+        ):
             if self._said[at] == 0:
                 # The trainer's probability over the engine's is then the weight.
                 scored[0] -= math.log(self.weights[at])
             self._said[at] += 1
             self._so_far[at] = prompt + turn
-            turns.append(turn)
             logprobs.append([[number] for number in scored])
         return None, turns, logprobs, None
 
@@ -78,13 +78,17 @@ class FakeVllm:
             at += 1
         return places
 
-    def _scored(self, prompt: list[int], turn: list[int]) -> list[float]:
-        """Return the log-probability of a turn's tokens, read alone and without padding."""
+    def _scored(self, prompts: list[list[int]], turns: list[list[int]]) -> list[list[float]]:
+        """Return the log-probabilities of each turn's tokens; padding on the right is seen by none."""
         import torch
 
+        whole = [torch.tensor(prompt + turn) for prompt, turn in zip(prompts, turns, strict=True)]
         with torch.no_grad():
-            logits = self.model(input_ids=torch.tensor([prompt + turn])).logits[0, len(prompt) - 1 : -1]
-        return logits.log_softmax(-1)[range(len(turn)), turn].tolist()
+            logits = self.model(input_ids=torch.nn.utils.rnn.pad_sequence(whole, batch_first=True)).logits
+        return [
+            row[len(prompt) - 1 :][range(len(turn)), turn].tolist()
+            for row, prompt, turn in zip(logits.log_softmax(-1), prompts, turns, strict=True)
+        ]
 
 
 class EngineDeadError(Exception):
