@@ -143,7 +143,7 @@ def kernels(size: Size, device: str) -> list[Figure]:
 def _fla() -> dict[str, Callable[..., Any]]:
     """Return fla's kernel by its name; without fla nothing, and say so."""
     from toolkit.errors import UsageError
-    from toolkit.lab.policies.language_model.kernels import PACKAGE, check_importable
+    from toolkit.lab.policies.language_model.loading import PACKAGE, check_importable
 
     try:
         check_importable("this script")
@@ -261,7 +261,7 @@ def training(size: Size, device: str) -> list[Figure]:
     """Steps of `toolkit train --try`: rollouts by transformers, then the update; the first is not counted."""
     from tests.unit.lab.study.fake_play import specification
     from toolkit.lab.play.training_jobs import shortened, try_steps
-    from toolkit.lab.policies.language_model import kernels as chosen
+    from toolkit.lab.policies.language_model import loading as chosen
     from toolkit.lab.policies.language_model.loading import load_chat, model_path
     from toolkit.lab.training.language_model.groups import examples
     from toolkit.lab.training.recipe import load_recipe, read_recipe

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tests.benchmarks.harness import verdict
-from toolkit.lab.probe.gram import default_width, gram
+from toolkit.lab.probe.evidence import default_width, gram
 
 COORDINATES = 33_600_000
 POOL_BYTES = 96 * 2**20

@@ -9,7 +9,7 @@ import pytest
 from tests.golden import own_training
 from tests.golden.own_training import FILE, Cell
 from toolkit.lab.policies.loglinear import untrained
-from toolkit.lab.training import grpo, optimizer
+from toolkit.lab.training import checkpoint, grpo
 from toolkit.specification import Specification
 
 DESIGNS = ("paired", "independent")
@@ -49,7 +49,7 @@ def specified(cell: Cell, design: str, seed: int) -> Specification:
 
 def trained(run: Specification, steps: int) -> list[tuple[float, ...]]:
     """Return the trainer's parameters after each step."""
-    weights, seen = optimizer.start(untrained(run.surface_tokens)), []
+    weights, seen = checkpoint.start(untrained(run.surface_tokens)), []
     for _ in range(steps):
         weights, _rows = grpo.train_step(run, weights)
         seen.append(weights.parameters)

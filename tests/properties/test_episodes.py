@@ -6,9 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.lab.backoffice.parameters import read_arguments
+from toolkit.lab.backoffice.parameters import CODES, Refusal, read_arguments
 from toolkit.lab.backoffice.records import Record, Ticket
-from toolkit.lab.backoffice.refusal import CODES, Refusal
 from toolkit.lab.backoffice.tools import TOOLS, execute
 from toolkit.lab.backoffice.world import World, snapshot
 from toolkit.lab.episodes.agents import careless, reference

@@ -12,7 +12,7 @@ from unittest.mock import patch
 from tests.conftest import CHECKOUT, Result, run
 from tests.tampering.forger import Forger
 from tests.tampering.tampering import Drawn, Tampering
-from toolkit.lab.verification.audit import PLAYABLE
+from toolkit.lab.verification.replay import PLAYABLE
 from toolkit.places import HOME_VARIABLE, Home
 from toolkit.registers.manifest import read_manifest
 
@@ -99,8 +99,8 @@ def drawing(row: Drawn | None) -> AbstractContextManager[object]:
         return nullcontext()
     run_id, table, at = row
     if table in PLAYABLE:
-        return patch("toolkit.lab.verification.audit._draw", lambda *_: ({run_id: [(table, at)]}, 1))
-    return patch("toolkit.lab.verification.audit._drawn", lambda _, name, *__: [at] if name == table else [])
+        return patch("toolkit.lab.verification.replay._draw", lambda *_: ({run_id: [(table, at)]}, 1))
+    return patch("toolkit.lab.verification.replay._drawn", lambda _, name, *__: [at] if name == table else [])
 
 
 @contextmanager

@@ -64,12 +64,10 @@ class RegisteredRuns:
         if stored is None and run not in self._runs:
             return None
         if run not in self._runs:
-            raise DamagedError(
-                f"{run} is no run of the registered matrix",
-                expected=", ".join(list(self._runs)[:MOST_NAMES]),
-                where="runs",
-                remedy="the registers belong to another registration, or to none",
-            )
+            problem = f"{run} is no run of the registered matrix"
+            expected = ", ".join(list(self._runs)[:MOST_NAMES])
+            remedy = "the registers belong to another registration, or to none"
+            raise DamagedError(problem, expected=expected, where="runs", remedy=remedy)
         claimed = _document(run, stored)
         registered = self._runs[run]
         if not registered.world:
@@ -99,18 +97,12 @@ class RegisteredRuns:
     def check(
         self, study: Study, specified: Mapping[str, Specification], progress: Callable[[str], None]
     ) -> None:
-        """Check a study against its registered runs.
-
-        1. Every launch was one of its run's specification.
-        2. The tasks are those that its runs were specified for, each as its digest says.
-        3. What rows say twice agrees: `check_tied`.
-        4. Every figure of the probe is what its evidence gives.
-        """
+        """Check a study against its registered runs."""
         _check_launches(study, specified)
         _check_pools(study, list(specified.values()))
         check_tied(study, specified)
         if any(study.has(name) for name in TABLES_OF_PROBE):
-            from toolkit.lab.probing.report import recompute
+            from toolkit.lab.probing.figures import recompute
 
             probe = design.required_probe(self._registration, specified.values())
             recompute(study, study.rows(design.CHECKPOINTS), probe, progress)
@@ -147,11 +139,9 @@ class Laboratory:
             return
         registered = design.registered_design(registration, book)
         if registered is None:
-            raise DamagedError(
-                f"{table} of study {study.name!r} follows from no registered probe",
-                expected="a table [probe] in the rules or in an amendment",
-                where=registration.folder,
-            )
+            problem = f"{table} of study {study.name!r} follows from no registered probe"
+            expected = "a table [probe] in the rules or in an amendment"
+            raise DamagedError(problem, expected=expected, where=registration.folder)
         meant = (row for row in study.rows(table) if f"{row['trajectory']}@{row['step']}" in names)
         stored = by_place(meant)
         derived = figures(study, registered, stored, [table])[table]
@@ -165,13 +155,13 @@ class Laboratory:
 
     def is_playable(self, study: Study) -> bool:
         """Whether rows of a study can be played again."""
-        from toolkit.lab.verification.audit import is_playable
+        from toolkit.lab.verification.replay import is_playable
 
         return is_playable(study)
 
     def check_playable(self, study: Study) -> None:
         """Check that a study holds rows that can be played again."""
-        from toolkit.lab.verification.audit import check_playable
+        from toolkit.lab.verification.replay import check_playable
 
         check_playable(study)
 
@@ -192,7 +182,7 @@ class Laboratory:
         registers: Registers | None = None,
     ) -> Audited:
         """Play random rows of a study again; derive as many that follow, where its registers are given."""
-        from toolkit.lab.verification.audit import audit
+        from toolkit.lab.verification.replay import audit
 
         runs = registered_runs(study, registration)
         probe = design.registered_probe(registration, runs.values())
@@ -212,7 +202,7 @@ class Laboratory:
 
     def probe_figures(self, study: Study) -> list[Any]:
         """Return how certain a study's probe figures are, as far as the study allows."""
-        from toolkit.lab.probing.report import report
+        from toolkit.lab.probing.figures import report
 
         return [row for rows in report(study).figures.values() for row in rows]
 
@@ -269,12 +259,10 @@ def _check_launches(study: Study, specified: Mapping[str, Specification]) -> Non
     for launch in study.rows("launches") if study.has("launches") else ():
         specification = specified.get(launch["run_id"])
         if specification is not None and launch["specification_sha256"] != specification.sha256():
-            raise DamagedError(
-                "a run was launched with another specification",
-                expected=specification.sha256(),
-                found=launch["specification_sha256"],
-                where=f"launches row run_id={launch['run_id']}, attempt={launch['attempt']}",
-            )
+            problem = "a run was launched with another specification"
+            expected = specification.sha256()
+            where = f"launches row run_id={launch['run_id']}, attempt={launch['attempt']}"
+            raise DamagedError(problem, expected=expected, found=launch["specification_sha256"], where=where)
 
 
 def _check_pools(study: Study, specified: Collection[Specification]) -> None:
@@ -283,12 +271,10 @@ def _check_pools(study: Study, specified: Collection[Specification]) -> None:
     for row in study.rows(TABLE):
         found = document_sha256(row_document(row))
         if found != row["sha256"]:
-            raise DamagedError(
-                "a task is not the one of its digest",
-                expected=f"SHA-256 {row['sha256']}",
-                found=f"SHA-256 {found}",
-                where=f"{TABLE} row pool={row['pool']}, index={row['index']}",
-            )
+            problem = "a task is not the one of its digest"
+            expected = f"SHA-256 {row['sha256']}"
+            where = f"{TABLE} row pool={row['pool']}, index={row['index']}"
+            raise DamagedError(problem, expected=expected, found=f"SHA-256 {found}", where=where)
     names = {name for specification in specified for name in specification.pools}
     met = digests(names, study, lambda _: None)
     for specification in specified:
@@ -297,17 +283,13 @@ def _check_pools(study: Study, specified: Collection[Specification]) -> None:
 
 
 def check_tied(study: Study, specified: Mapping[str, Specification]) -> None:
-    """Check what rows say twice.
-
-    1. A checkpoint or an adapter has the hash that its row names.
-    2. The advantages of a group are what its observed rewards give.
-    """
-    for table, digest in (("checkpoints", checkpoint_sha256), ("adapters", adapter_sha256)):  # 1
+    """Check what rows say twice."""
+    for table, digest in (("checkpoints", checkpoint_sha256), ("adapters", adapter_sha256)):
         for row in study.rows(table) if study.has(table) else ():
             if row["run_id"] in specified:
                 at = f"{table} row run_id={row['run_id']}, step={row['step']}"
                 _same("a checkpoint is not the one that was written", row["sha256"], digest(row), at)
-    for run, groups in _groups(study) if specified else ():  # 2
+    for run, groups in _groups(study) if specified else ():
         if run in specified:
             _check_advantages(run, groups, scaled=specified[run].scale_rewards == "group")
 

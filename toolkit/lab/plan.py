@@ -135,12 +135,9 @@ class Measurements:
         except ValueError:
             measured = (0.0, 0)
         if min(measured) <= 0:
-            raise DamagedError(
-                "a measurement's query gives something else than measured runs",
-                expected="the name of a run, its seconds and its episodes, both above zero",
-                found=row,
-                where=f"{FILE}, measured",
-            )
+            problem = "a measurement's query gives something else than measured runs"
+            expected = "the name of a run, its seconds and its episodes, both above zero"
+            raise DamagedError(problem, expected=expected, found=row, where=f"{FILE}, measured")
         return measured
 
 
@@ -160,12 +157,9 @@ def read_measurements(cards: Path) -> Measurements | None:
             query=str(measured["query"]).strip(),
         )
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise DamagedError(
-            "the list of measured runs cannot be read",
-            expected="registration, recipe; [measured] with study, hardware, query",
-            found=str(error),
-            where=path,
-        ) from None
+        problem = "the list of measured runs cannot be read"
+        expected = "registration, recipe; [measured] with study, hardware, query"
+        raise DamagedError(problem, expected=expected, found=str(error), where=path) from None
 
 
 def measured_rate(runs: Sequence[tuple[float, int]], source: str) -> Rate:
@@ -273,11 +267,8 @@ def fixed_recipe(book: RuleBook, selection: Selection) -> Recipe:
     for run in planned_runs(book, selection):
         if isinstance(run, LanguageModelSpecification):
             return recipe_of(run)
-    raise UsageError(
-        f"{book.name} fixes no recipe",
-        expected="--recipe with the settings",
-        remedy="for the paper's: --recipe qwen3.5-2b",
-    )
+    remedy = "for the paper's: --recipe qwen3.5-2b"
+    raise UsageError(f"{book.name} fixes no recipe", expected="--recipe with the settings", remedy=remedy)
 
 
 @dataclass(frozen=True)

@@ -64,11 +64,8 @@ def digests(
         by_pool.setdefault(pool, []).append(sha256)
     absent = [name for name in names if name not in by_pool]
     if absent:
-        raise IncompleteError(
-            f"the register of the task pools lacks {', '.join(absent)}",
-            where=registered.folder,
-            remedy="toolkit pools build",
-        )
+        problem = f"the register of the task pools lacks {', '.join(absent)}"
+        raise IncompleteError(problem, where=registered.folder, remedy="toolkit pools build")
     return {name: digests_sha256(by_pool[name]) for name in names}
 
 
@@ -88,12 +85,10 @@ def specified(name: str, sha256: str, world: str = "") -> list[arrow.Row]:
 def check_specified(name: str, generated: str, sha256: str) -> None:
     """Check that a pool is the one that a run was specified for."""
     if generated != sha256:
-        raise VerificationError(
-            f"pool {name} is not the one that the runs were specified for",
-            expected=f"SHA-256 {sha256}",
-            found=f"SHA-256 {generated}",
-            remedy="use the version of this package that the runs were specified with",
-        )
+        problem = f"pool {name} is not the one that the runs were specified for"
+        expected = f"SHA-256 {sha256}"
+        remedy = "use the version of this package that the runs were specified with"
+        raise VerificationError(problem, expected=expected, found=f"SHA-256 {generated}", remedy=remedy)
 
 
 def row_document(row: arrow.Row) -> dict[str, Any]:
@@ -175,17 +170,12 @@ def verify(study: Study, progress: Callable[[str], None]) -> dict[str, str]:
                 raise DamagedError(f"task {task.task_id} is missing", where=study.folder)
             for column, value in task_row(task).items():
                 if value != stored[column]:
-                    raise VerificationError(
-                        f"{column} of task {task.task_id} is not what the generator gives",
-                        expected=str(value)[:200],
-                        found=str(stored[column])[:200],
-                        where=study.folder,
-                    )
+                    problem = f"{column} of task {task.task_id} is not what the generator gives"
+                    expected = str(value)[:200]
+                    found = str(stored[column])[:200]
+                    raise VerificationError(problem, expected=expected, found=found, where=study.folder)
         digests[name] = pool_sha256(made)
     if registered:
-        raise DamagedError(
-            "the register has tasks that no pool has",
-            found=", ".join(f"{pool}:{index}" for pool, index in list(registered)[:5]),
-            where=study.folder,
-        )
+        found = ", ".join(f"{pool}:{index}" for pool, index in list(registered)[:5])
+        raise DamagedError("the register has tasks that no pool has", found=found, where=study.folder)
     return digests

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from toolkit import estimators
-from toolkit.lab.training.optimizer import ascend, start
+from toolkit.lab.training.checkpoint import ascend, start
 
 
 def group_gradients(

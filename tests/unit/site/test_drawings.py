@@ -13,7 +13,7 @@ import pytest
 from tests.unit.site.conftest import opened
 from tests.unit.site.reading import made_by
 from toolkit.decisions.case import Case
-from toolkit.lab.probing.report import report
+from toolkit.lab.probing.figures import report
 from toolkit.registers.query import ask
 from toolkit.rules.expressions import parse
 from toolkit.rules.values import Series

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.site.reading import rendered, words
 from toolkit.decisions.case import Case
 from toolkit.estimators import luck_share
-from toolkit.lab.probing.report import report
+from toolkit.lab.probing.figures import report
 from toolkit.registers.query import ask
 from toolkit.site.material import Material
 from toolkit.site.page import Page

@@ -7,7 +7,36 @@ from functools import lru_cache
 from typing import Any, Literal
 from unicodedata import category, normalize
 
-from toolkit.lab.backoffice.refusal import Refusal
+from toolkit.noise.layer import error
+
+
+class Refusal(Exception):  # noqa: N818 - it is an answer, not an error
+    """A tool's refusal: a code of `CODES`, a sentence for the agent, and further fields of the answer."""
+
+    def __init__(self, code: str, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.details = details
+
+    def answer(self) -> dict[str, Any]:
+        """Return it as `{"error": {"code", "message", …}}`."""
+        return error(self.code, self.message, **self.details)
+
+
+CODES = {
+    "unknown_tool": "There is no such tool.",
+    "invalid_arguments": "An argument is missing, unknown, of a wrong type or out of its range.",
+    "not_found": "There is no such customer, order or product.",
+    "conflict": "The record's state does not allow this.",
+    "temporarily_unavailable": "The call failed; trying again may work.",
+    "rate_limited": "Too many calls: every call fails until `retry_after` seconds were waited.",
+    "outage": "This request fails for the rest of the episode.",
+    "timeout": "No answer came in time: whether the write was applied is unknown.",
+    "budget_exceeded": "The call budget is spent; the episode has ended.",
+    "episode_over": "The episode has ended; nothing was done.",
+}
+
 
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,15}")
 LARGEST = 10**15
@@ -61,19 +90,16 @@ class Parameter:
         if self.identifier:
             text = text.upper()
         if not text.isascii():
-            text = self._unicode(text)
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raise self._refused("text in Unicode", text) from None
+            text = normalize("NFC", text)
         if not text.isprintable():
             text = " ".join(text.split())
             if any(category(character) == "Cc" for character in text):
                 raise self._refused("text without control characters", value)
         return self._choice(text) if self.choices else text
-
-    def _unicode(self, text: str) -> str:
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise self._refused("text in Unicode", text) from None
-        return normalize("NFC", text)
 
     def _choice(self, text: str) -> str:
         if text.lower() not in self.choices:
@@ -82,9 +108,7 @@ class Parameter:
 
     def _refused(self, expected: str, value: Any) -> Refusal:
         return Refusal(
-            "invalid_arguments",
-            f"{self.name} must be {expected}; found {shown(value)}",
-            parameter=self.name,
+            "invalid_arguments", f"{self.name} must be {expected}; found {shown(value)}", parameter=self.name
         )
 
 
@@ -134,6 +158,5 @@ def _unknown(parameters: tuple[Parameter, ...], arguments: Mapping[Any, Any]) ->
     known = [parameter.name for parameter in parameters]
     extra = next(name for name in arguments if name not in known)
     return Refusal(
-        "invalid_arguments",
-        f"there is no argument {shown(extra)}; there are {', '.join(known) or 'none'}",
+        "invalid_arguments", f"there is no argument {shown(extra)}; there are {', '.join(known) or 'none'}"
     )

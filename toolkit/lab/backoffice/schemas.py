@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from toolkit.lab.backoffice.parameters import Parameter
+from toolkit.lab.backoffice.parameters import CODES, Parameter
 from toolkit.lab.backoffice.records import CATEGORIES, PRIORITIES, Status
-from toolkit.lab.backoffice.refusal import CODES
 from toolkit.lab.backoffice.tools import TOOLS, Tool
 
 Schema = dict[str, Any]

@@ -1,14 +1,188 @@
 """The thirteen tools of paper app:env: names, parameters, what they return, which record a call is about."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolkit.lab.backoffice import operations
-from toolkit.lab.backoffice.parameters import Parameter
-from toolkit.lab.backoffice.records import CATEGORIES, PRIORITIES, SERVICES, Customer, Product
+from toolkit.lab.backoffice.parameters import Parameter, Refusal
+from toolkit.lab.backoffice.records import (
+    CATEGORIES,
+    PRIORITIES,
+    SERVICES,
+    Address,
+    Customer,
+    Order,
+    Product,
+    Shipment,
+    Status,
+    Stock,
+    Ticket,
+)
 from toolkit.lab.backoffice.world import World
 from toolkit.noise import tools as noise
+
+Answer = dict[str, Any]
+
+PAGE = 10
+
+
+def search_customers(world: World, query: str, offset: int) -> Answer:
+    """Find customers by a part of their name or by their email address."""
+    wanted = query.casefold()
+    matches = [c._asdict() for c, name, email in world.base.customers if wanted in name or wanted == email]
+    return _page(world, "customers", matches, offset)
+
+
+def get_customer(world: World, customer_id: str) -> Answer:
+    """Show a customer with their tickets."""
+    customer = world.find(Customer, customer_id)
+    tickets = [
+        {"ticket_id": t.ticket_id, "order_id": t.order_id, "category": t.category, "priority": t.priority}
+        for t in world.tickets_of(customer_id)
+    ]
+    return {"revision": world.revision, "customer": {**customer._asdict(), "tickets": tickets}}
+
+
+def list_orders(world: World, customer_id: str, offset: int) -> Answer:
+    """List a customer's orders in short."""
+    world.find(Customer, customer_id)
+    orders = [world.find(Order, order_id) for order_id in world.base.orders_of.get(customer_id, ())]
+    short = [
+        {
+            "order_id": order.order_id,
+            "placed_on": order.placed_on,
+            "status": order.status,
+            "products": [line.product for line in order.lines],
+        }
+        for order in orders
+    ]
+    return _page(world, "orders", short, offset)
+
+
+def get_order(world: World, order_id: str) -> Answer:
+    """Show an order with its lines and its address."""
+    order = world.find(Order, order_id)
+    shown = {
+        "order_id": order_id,
+        "customer_id": order.customer_id,
+        "placed_on": order.placed_on,
+        "status": order.status,
+        "lines": [line._asdict() for line in order.lines],
+        "shipping_address": order.address._asdict(),
+        "refundable_cents": order.refundable_cents,
+        "refunded_cents": order.refunded_cents,
+        "pick_list": order.pick_list,
+    }
+    return {"revision": world.revision, "order": shown}
+
+
+def check_inventory(world: World, product_id: str) -> Answer:
+    """Show a product's stock in each warehouse."""
+    product = world.find(Product, product_id)
+    stock = [
+        {"warehouse": s.warehouse, "on_hand": s.on_hand, "available": s.on_hand - s.reserved}
+        for s in product.stock
+    ]
+    shown = {"product_id": product_id, "name": product.name, "stock": stock}
+    return {"revision": world.revision, "product": shown}
+
+
+def _page(world: World, name: str, items: Sequence[Answer], offset: int) -> Answer:
+    page = list(items[offset : offset + PAGE])
+    return {
+        "revision": world.revision,
+        name: page,
+        "has_more": offset + len(page) < len(items),
+        "next_offset": offset + len(page),
+    }
+
+
+def update_shipping_address(
+    world: World, *, order_id: str, street: str, city: str, postal_code: str, country: str
+) -> World:
+    """Change where an order goes, as long as it has not been shipped."""
+    order = _order(world, order_id, "pending", "paid")
+    return world.after(order._replace(address=Address(street, city, postal_code, country)))
+
+
+def cancel_order(world: World, order_id: str, reason: str) -> World:  # noqa: ARG001 - free text changes nothing
+    """Cancel an order that has not been shipped; of a paid one, the shipping fee becomes refundable too."""
+    order = _order(world, order_id, "pending", "paid")
+    if order.pick_list:
+        raise Refusal("conflict", f"{order_id} has reserved stock and cannot be cancelled")
+    fee = order.shipping_cents if order.status == "paid" else 0
+    return world.after(order._replace(status="cancelled", refundable_cents=order.refundable_cents + fee))
+
+
+def issue_refund(world: World, order_id: str, amount_cents: int, reason: str) -> World:  # noqa: ARG001
+    """Refund part or all of what is refundable on a delivered or cancelled order."""
+    order = _order(world, order_id, "delivered", "cancelled")
+    if amount_cents > order.refundable_cents:
+        raise Refusal("conflict", f"at most {order.refundable_cents} cents of {order_id} can be refunded")
+    return world.after(
+        order._replace(
+            refundable_cents=order.refundable_cents - amount_cents,
+            refunded_cents=order.refunded_cents + amount_cents,
+        )
+    )
+
+
+def reserve_stock(world: World, order_id: str, product_id: str, quantity: int, warehouse: str) -> World:
+    """Set goods aside for a line of a paid order; the warehouse issues a new pick list."""
+    order = _order(world, order_id, "paid")
+    product = world.find(Product, product_id)
+    if product_id not in [line.product_id for line in order.lines]:
+        raise Refusal("conflict", f"{order_id} has no line with {product_id}")
+    lines = tuple(
+        line._replace(reserved=line.reserved + quantity) if line.product_id == product_id else line
+        for line in order.lines
+    )
+    stock = _reserved(product, quantity, warehouse)
+    pick_list = f"PL-{order_id[2:]}-{sum(line.reserved for line in lines)}"
+    return world.after(order._replace(lines=lines, pick_list=pick_list), product._replace(stock=stock))
+
+
+def schedule_shipment(world: World, order_id: str, pick_list: str, service: str) -> World:
+    """Ship a paid order whose lines are all reserved, by its current pick list."""
+    order = _order(world, order_id, "paid")
+    if any(line.reserved < line.quantity for line in order.lines):
+        raise Refusal("conflict", f"not every line of {order_id} is reserved")
+    if pick_list != order.pick_list:
+        raise Refusal("conflict", f"{pick_list} is not the current pick list of {order_id}")
+    shipment = Shipment(f"S-{order_id[2:]}", order_id, service)
+    return world.after(order._replace(status="shipped"), shipment)
+
+
+def create_ticket(
+    world: World, *, customer_id: str, category: str, priority: str, summary: str, order_id: str
+) -> World:
+    """Open a ticket for a customer, about one of their orders or, with an empty `order_id`, about none."""
+    world.find(Customer, customer_id)
+    if order_id and world.find(Order, order_id).customer_id != customer_id:
+        raise Refusal("conflict", f"{order_id} is not an order of {customer_id}")
+    ticket_id = f"T-NEW-{world.revision + 1}"
+    return world.after(Ticket(ticket_id, customer_id, order_id or None, category, priority, summary))
+
+
+def _order(world: World, order_id: str, *allowed: Status) -> Order:
+    order = world.find(Order, order_id)
+    if order.status not in allowed:
+        raise Refusal("conflict", f"{order_id} is {order.status}; this needs {' or '.join(allowed)}")
+    return order
+
+
+def _reserved(product: Product, quantity: int, warehouse: str) -> tuple[Stock, ...]:
+    wanted = warehouse.casefold()
+    for stock in product.stock:
+        if stock.warehouse.casefold() == wanted:
+            free = stock.on_hand - stock.reserved
+            if quantity > free:
+                raise Refusal("conflict", f"{stock.warehouse} has {free} of {product.product_id} available")
+            return tuple(
+                s._replace(reserved=s.reserved + quantity) if s is stock else s for s in product.stock
+            )
+    raise Refusal("not_found", f"there is no warehouse {warehouse}")
+
 
 LONGEST_WAIT = 60
 Run = Callable[..., Any]
@@ -69,20 +243,20 @@ def _write(run: Run, resource: Parameter, about: str, *parameters: Parameter) ->
 
 _TOOLS = (
     _read(
-        *(operations.search_customers, "customers", Customer._fields),
+        *(search_customers, "customers", Customer._fields),
         "Find customers by a part of their name or by their email address.",
         *(_text("query", "Part of a name, or an email address."), _OFFSET),
     ),
     _read(
-        *(operations.get_customer, "customer", (*Customer._fields, "tickets")),
+        *(get_customer, "customer", (*Customer._fields, "tickets")),
         *("Show a customer with their tickets.", _CUSTOMER),
     ),
     _read(
-        *(operations.list_orders, "orders", ("order_id", "placed_on", "status", "products")),
+        *(list_orders, "orders", ("order_id", "placed_on", "status", "products")),
         *("List a customer's orders in short.", _CUSTOMER, _OFFSET),
     ),
     _read(
-        operations.get_order,
+        get_order,
         "order",
         (
             *("order_id", "customer_id", "placed_on", "status", "lines", "shipping_address"),
@@ -92,42 +266,42 @@ _TOOLS = (
         _ORDER,
     ),
     _read(
-        *(operations.check_inventory, "product", Product._fields),
+        *(check_inventory, "product", Product._fields),
         *("Show a product's stock in each warehouse.", _PRODUCT),
     ),
     _write(
-        *(operations.update_shipping_address, _ORDER),
+        *(update_shipping_address, _ORDER),
         "Change where an order goes, as long as it is pending or paid. Give the whole address.",
         *(_ORDER, _text("street", "Street and number."), _text("city", "City.")),
         *(_text("postal_code", "Postal code.", 20), _text("country", "Country.")),
     ),
     _write(
-        *(operations.cancel_order, _ORDER),
+        *(cancel_order, _ORDER),
         "Cancel a pending or paid order. What a paid order then has refundable is in get_order.",
         *(_ORDER, _REASON),
     ),
     _write(
-        *(operations.issue_refund, _ORDER),
+        *(issue_refund, _ORDER),
         "Refund an amount on a delivered or cancelled order, at most its refundable_cents.",
         _ORDER,
         Parameter("amount_cents", "integer", "Amount in cents.", minimum=1, maximum=10**9),
         _REASON,
     ),
     _write(
-        *(operations.reserve_stock, _PRODUCT),
+        *(reserve_stock, _PRODUCT),
         "Set goods aside for a line of a paid order. The order then has a new pick list.",
         *(_ORDER, _PRODUCT),
         Parameter("quantity", "integer", "How many.", minimum=1, maximum=10**6),
         _text("warehouse", "Warehouse to take them from."),
     ),
     _write(
-        *(operations.schedule_shipment, _ORDER),
+        *(schedule_shipment, _ORDER),
         "Ship a paid order whose lines are all reserved. Quote the current pick list of get_order.",
         *(_ORDER, _id("pick_list", "Current pick list of the order.")),
         Parameter("service", "string", "Delivery service.", choices=SERVICES),
     ),
     _write(
-        *(operations.create_ticket, _CUSTOMER),
+        *(create_ticket, _CUSTOMER),
         "Open a support ticket for a customer, about one of their orders or about none.",
         _CUSTOMER,
         Parameter("category", "string", "What it is about.", choices=CATEGORIES),

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
+from toolkit.lab.backoffice.parameters import Refusal
 from toolkit.lab.backoffice.records import Customer, Order, Product, Record, Ticket
-from toolkit.lab.backoffice.refusal import Refusal
 
 R = TypeVar("R", Customer, Order, Product)
 

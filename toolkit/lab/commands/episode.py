@@ -82,11 +82,8 @@ def play(
 
     task = load_task(task_id)
     if regime not in REGIMES:
-        raise UsageError(
-            f"there is no regime {regime!r}",
-            expected=", ".join(REGIMES),
-            remedy=did_you_mean(regime, REGIMES),
-        )
+        problem = f"there is no regime {regime!r}"
+        raise UsageError(problem, expected=", ".join(REGIMES), remedy=did_you_mean(regime, REGIMES))
     if seed is not None and schedule is not None:
         raise UsageError("--seed and --schedule exclude each other")
     if own_hand and agent is not None:
@@ -199,12 +196,9 @@ def _read(file: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise DamagedError("the file is not JSON", found=str(error)[:200], where=file) from None
     if not isinstance(document, dict):
-        raise DamagedError(
-            "this is not the document of an episode",
-            expected="what `toolkit episode play --json` prints",
-            found=f"a {type(document).__name__}",
-            where=file,
-        )
+        problem = "this is not the document of an episode"
+        expected = "what `toolkit episode play --json` prints"
+        raise DamagedError(problem, expected=expected, found=f"a {type(document).__name__}", where=file)
     return document
 
 

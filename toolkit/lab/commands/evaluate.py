@@ -140,8 +140,7 @@ def evaluate(
     from toolkit.lab.evaluating import OWN, SHARED, Asked, figures, luck_shares
     from toolkit.lab.executors.executor import Executor
     from toolkit.lab.policies.language_model.endpoint import server_url
-    from toolkit.lab.policies.language_model.opening import Opening
-    from toolkit.lab.policies.language_model.options import read_options
+    from toolkit.lab.policies.language_model.opening import Opening, read_options
 
     kind = _engine(engine, model, url)
     opening = Opening(
@@ -237,11 +236,8 @@ def _regimes(sets: str) -> tuple[str, ...]:
     names = tuple(REGIMES) if sets == EVERY else tuple(dict.fromkeys(n.strip() for n in sets.split(",")))
     for name in names:
         if name not in REGIMES:
-            raise UsageError(
-                f"there is no regime {name!r}",
-                expected=", ".join(REGIMES),
-                remedy=did_you_mean(name, REGIMES),
-            )
+            problem = f"there is no regime {name!r}"
+            raise UsageError(problem, expected=", ".join(REGIMES), remedy=did_you_mean(name, REGIMES))
     return names
 
 

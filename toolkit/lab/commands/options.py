@@ -38,8 +38,7 @@ def _executor_option(here: int | None, left_out: str) -> Any:
             help="Who does the work: processes of this machine, or Ray; what they leave is the same.",
         ),
         processes=option(
-            type=click.IntRange(1, MOST_PROCESSES),
-            help=f"How many work at the same time; {left_out}.",
+            type=click.IntRange(1, MOST_PROCESSES), help=f"How many work at the same time; {left_out}."
         ),
         address=option(
             metavar="HOST:PORT",

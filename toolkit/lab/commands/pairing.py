@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
 from toolkit import api
 from toolkit.cli.options import FILE, argument, command, flag, group, json_option, option
-from toolkit.cli.output import bold, print_json, print_table, say_line, steps
+from toolkit.cli.output import bold, print_json, print_table, say_line, steps, tell
 from toolkit.errors import IncompleteError, VerificationError
 
 if TYPE_CHECKING:
@@ -84,11 +84,7 @@ def inspect(
 
 
 @command()
-def verify(
-    *,
-    log: Path = argument(type=FILE),
-    as_json: bool = json_option,
-) -> None:
+def verify(*, log: Path = argument(type=FILE), as_json: bool = json_option) -> None:
     """Verify LOG, a record that `toolkit.noise.trainers` wrote.
 
     Every schedule seed is derived again from design, seed, step, task and slot; observed rewards have to
@@ -102,20 +98,11 @@ def verify(
     from toolkit.noise.trainers.groups import verify as verified
 
     found = verified(log)
-    if as_json:
-        document: VerifiedGroupsDocument = {
-            "record": str(log),
-            "groups": found.groups,
-            "rollouts": found.rollouts,
-            "steps": found.steps,
-            "zero_variance": found.zero_variance,
-            "spurious": found.spurious,
-        }
-        print_json(document)
-        return
-    say_line(
+    tell(
+        cast("VerifiedGroupsDocument", {"record": str(log), **found._asdict()}),
         f"verified   {found.groups} groups of {found.steps} steps, {found.rollouts} rollouts; "
-        f"{found.zero_variance} without variance, {found.spurious} spurious"
+        f"{found.zero_variance} without variance, {found.spurious} spurious",
+        as_json=as_json,
     )
 
 

@@ -29,10 +29,7 @@ def pools() -> None:
 
 
 @pools.command("list")
-def list_pools(
-    *,
-    as_json: bool = json_option,
-) -> None:
+def list_pools(*, as_json: bool = json_option) -> None:
     """List the pools.
 
     Of each, how many tasks it has, how long their plans are, and its SHA-256.
@@ -71,11 +68,7 @@ def list_pools(
 
 
 @pools.command()
-def show(
-    *,
-    task: str = argument(),
-    as_json: bool = json_option,
-) -> None:
+def show(*, task: str = argument(), as_json: bool = json_option) -> None:
     """Show TASK, called pool:index.
 
     Shown are its prompt, its plan and the end state that is expected.
@@ -134,11 +127,7 @@ def build(
     rows = manifest.tables[task_pools.TABLE].rows
     files = len(manifest.files)
     document: BuiltPoolsDocument = {"folder": str(folder), "tasks": rows, "files": files, "outcome": done}
-    tell(
-        document,
-        f"{NAME}: {rows} tasks, {files} files {done} in {folder}",
-        as_json=as_json,
-    )
+    tell(document, f"{NAME}: {rows} tasks, {files} files {done} in {folder}", as_json=as_json)
 
 
 @pools.command()
@@ -164,11 +153,8 @@ def verify(
     home = find_home()
     if study == NAME and not (home.registers / NAME).is_dir():
         elsewhere = " --out FOLDER, and name it: --study FOLDER" if home.is_shipped else ""
-        raise IncompleteError(
-            "the task pools are not here",
-            where=home.registers / NAME,
-            remedy=f"toolkit pools build{elsewhere}",
-        )
+        problem = "the task pools are not here"
+        raise IncompleteError(problem, where=home.registers / NAME, remedy=f"toolkit pools build{elsewhere}")
     opened = api.open_study(study, home)
     if not opened.has(task_pools.TABLE):
         raise UsageError(f"{opened.name!r} has no task pools", where=opened.folder)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from toolkit.documents import probe as documents
     from toolkit.lab.executors.executor import Executor
     from toolkit.lab.probing.design import RegisteredProbe
-    from toolkit.lab.probing.report import Report
+    from toolkit.lab.probing.figures import Report
     from toolkit.prereg.registration import Registration
     from toolkit.registers.study import Study
 
@@ -142,11 +142,7 @@ def run_probe(
 def report_probe(
     *,
     name: str = option(
-        "--study",
-        metavar=STUDY,
-        shell_complete=offer_studies,
-        default="embedded",
-        help="Study to report on.",
+        "--study", metavar=STUDY, shell_complete=offer_studies, default="embedded", help="Study to report on."
     ),
     trajectory: str = option(
         default="*",
@@ -175,7 +171,7 @@ def report_probe(
       toolkit probe report --study published
       toolkit probe report --study embedded --trajectory base --check --json
     """
-    from toolkit.lab.probing.report import report
+    from toolkit.lab.probing.figures import report
 
     study = api.open_study(name)
     reported = report(study, trajectory, scored)
@@ -224,8 +220,7 @@ def _report_document(
 
 
 def _recomputed(study: Study, found: Report) -> documents.ProbeCheckDocument:
-    from toolkit.lab.probing.figures import check_evidence
-    from toolkit.lab.probing.report import recompute
+    from toolkit.lab.probing.figures import check_evidence, recompute
 
     check_evidence(study)
     _, _, probe = _opened(study)

@@ -79,18 +79,13 @@ def drift(
     run_id: str | None = RUN,
     step: int | None = STEP,
     regime: str | None = option(
-        shell_complete=offer_regimes,
-        help="Noise of training; faults_p025 if left out.",
-        show_default=False,
+        shell_complete=offer_regimes, help="Noise of training; faults_p025 if left out.", show_default=False
     ),
     batch: tuple[int, ...] | None = option(
         type=Numbers(), help="Groups a step, B, separated by commas; 24 if left out."
     ),
     optimizers: tuple[str, ...] = option(
-        "--optimizer",
-        type=click.Choice(OPTIMIZERS),
-        multiple=True,
-        help="Adam if left out; may be repeated.",
+        "--optimizer", type=click.Choice(OPTIMIZERS), multiple=True, help="Adam if left out; may be repeated."
     ),
     settings: dict[str, Any] = together(
         dict,
@@ -265,11 +260,9 @@ def advise(
     from toolkit.lab.probing.rollout_files import read_rollouts
 
     if (source is None) == (name is None):
-        raise UsageError(
-            "rollouts come from one place",
-            expected="SOURCE, or --study with --run and --step",
-            found="both" if source else "neither",
-        )
+        problem = "rollouts come from one place"
+        expected = "SOURCE, or --study with --run and --step"
+        raise UsageError(problem, expected=expected, found="both" if source else "neither")
     if source is not None:
         if run_id is not None or step is not None:
             raise UsageError(

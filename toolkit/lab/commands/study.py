@@ -70,6 +70,7 @@ def run_study(
     from toolkit.lab.play.matrix import specify_registered
     from toolkit.lab.probing.design import registered_probe
     from toolkit.lab.task_pools import STUDY_POOLS, pool_digests
+    from toolkit.prereg.verification import seconds_to_settle
 
     home = find_home()
     registration = _registration(name, home)
@@ -89,7 +90,9 @@ def run_study(
         )
         _report_check(registered.name, specifications, tables, as_json=as_json)
         return
-    _wait_for_freeze(registration)
+    if left := seconds_to_settle(registration, datetime.now(UTC)):
+        remark(f"the freeze is only just over: waiting {left:.0f} s before the first launch")
+        time.sleep(left)
     into = home.registers if into is None and selection.is_everything else into
     probe = registered_probe(registration, specifications) if selection.is_everything else None
     workplace = _workplace(home, registration.name, folder)
@@ -229,15 +232,6 @@ def _registration(name: str, home: Home) -> Registration:
     return load_registration(home.registration_folder(name))
 
 
-def _wait_for_freeze(registration: Registration) -> None:
-    from toolkit.prereg.verification import seconds_to_settle
-
-    left = seconds_to_settle(registration, datetime.now(UTC))
-    if left:
-        remark(f"the freeze is only just over: waiting {left:.0f} s before the first launch")
-        time.sleep(left)
-
-
 def _workplace(home: Home, name: str, folder: Path | None) -> Workplace:
     from toolkit.lab.play.workplace import Workplace
 
@@ -319,11 +313,7 @@ def _report_check(
         "runs": names,
         "tables": list(tables),
     }
-    tell(
-        document,
-        f"{name}: {runs} what is registered ({', '.join(tables)})",
-        as_json=as_json,
-    )
+    tell(document, f"{name}: {runs} what is registered ({', '.join(tables)})", as_json=as_json)
 
 
 def _report(document: documents.StudyRunDocument, *, as_json: bool) -> None:

@@ -262,12 +262,10 @@ def _read_scores(path: Path) -> tuple[Any, Any]:
         matrix = np.asarray(document["scores"], dtype=float)
         return document["outcomes"], matrix @ matrix.T
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DamagedError(
-            "the file does not hold a group's outcomes and scores",
-            expected='{"outcomes": [0 or 1, …], "scores": [[number, …], …]}, a row a rollout',
-            found=f"{type(error).__name__}: {error}"[:200],
-            where=path,
-        ) from None
+        problem = "the file does not hold a group's outcomes and scores"
+        expected = '{"outcomes": [0 or 1, …], "scores": [[number, …], …]}, a row a rollout'
+        found = f"{type(error).__name__}: {error}"[:200]
+        raise DamagedError(problem, expected=expected, found=found, where=path) from None
 
 
 def _checked(estimator: Any, *arguments: Any) -> Any:

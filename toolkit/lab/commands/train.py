@@ -14,7 +14,7 @@ from toolkit.cli.power import Finite
 from toolkit.errors import UsageError
 from toolkit.lab import plan as planning
 from toolkit.lab.commands.options import folder_option, offer_recipes, selection_option
-from toolkit.lab.play.reporting import TRACKERS, check_trackers
+from toolkit.lab.play.language_model_run import TRACKERS, check_trackers
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
@@ -114,11 +114,9 @@ def train(
     if tried and (dry_run or folder):
         raise UsageError("--try keeps nothing, and plans nothing", remedy="leave --dry-run and --folder out")
     if world and not dry_run:
-        raise UsageError(
-            f"no language model is trained in {world} here",
-            expected="--dry-run, for the plan",
-            remedy="train with your own loop, and let toolkit.noise.trainers give each group its schedule",
-        )
+        problem = f"no language model is trained in {world} here"
+        remedy = "train with your own loop, and let toolkit.noise.trainers give each group its schedule"
+        raise UsageError(problem, expected="--dry-run, for the plan", remedy=remedy)
     study = study or (measured.registration if measured and (dry_run or tried) and not world else None)
     book = _book(
         study or (WORLDS_ASKED_BY if world else None), home, draft_will_do=dry_run or tried is not None
@@ -192,11 +190,9 @@ def _book(name: str | None, home: Home, *, draft_will_do: bool) -> RuleBook:
     from toolkit.rules.rulebook import load_rulebook, rulebook_of
 
     if name is None:
-        raise UsageError(
-            "say whose runs are meant",
-            expected=f"--study {' or '.join(home.registration_names())}",
-            remedy="a study of your own begins with `toolkit new-study`",
-        )
+        problem = "say whose runs are meant"
+        remedy = "a study of your own begins with `toolkit new-study`"
+        raise UsageError(problem, expected=f"--study {' or '.join(home.registration_names())}", remedy=remedy)
     folder = home.registration_folder(name)
     if draft_will_do and is_draft(folder):
         remark(f"{name} is a draft; before a run of it: toolkit freeze {name}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from toolkit.cli.options import argument, group, json_option, option
-from toolkit.cli.output import print_json, say_line, stepped
+from toolkit.cli.output import stepped, tell
 from toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,23 +42,20 @@ def check(
       toolkit world check bfcl
       toolkit world check bfcl --changes 10000 --json
     """
-    from toolkit.lab.worlds.bfcl.parity import check_parity, steps_of
+    from toolkit.lab.worlds.bfcl.world import check_parity, steps_of
 
     if name not in NAMES:
         raise UsageError(f"there is no foreign world {name!r}", expected=", ".join(NAMES))
     with stepped("comparing verdicts", steps_of(changes)) as say:
         found = check_parity(changes, say)
-    if as_json:
-        document: ParityDocument = {
-            "world": name,
-            "verdict": "verified",
-            "answers": found.answers,
-            "changed": found.changed,
-            "passing": found.passing,
-        }
-        print_json(document)
-        return
-    for category, number in found.answers.items():
-        say_line(f"{category:14}  {number} of {number} answers pass here and there")
+    document = cast("ParityDocument", {"world": name, "verdict": "verified", **found._asdict()})
     same = f"{found.changed} of {found.changed} get one verdict here and there"
-    say_line(f"{'changed turns':14}  {same}; {found.passing} pass")
+    tell(
+        document,
+        *(
+            f"{of:14}  {number} of {number} answers pass here and there"
+            for of, number in found.answers.items()
+        ),
+        f"{'changed turns':14}  {same}; {found.passing} pass",
+        as_json=as_json,
+    )

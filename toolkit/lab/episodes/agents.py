@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from toolkit.lab.backoffice.tools import TOOLS
 from toolkit.lab.episodes.brief import read_prompt
 from toolkit.lab.episodes.desk import Agent, Answer, MakeCall
-from toolkit.lab.episodes.workflow import Abandoned, workflow
+from toolkit.lab.episodes.workflow import Abandoned, look_after, workflow
 from toolkit.lab.tasks.task import Call
 
 ATTEMPTS = 8
@@ -115,13 +115,7 @@ class _Careful:
 
     def _was_applied(self, write: Call) -> bool:
         """Read whether a write of unknown fate was applied: then the revision has moved on."""
-        order_id, customer_id = write.arguments.get("order_id"), write.arguments.get("customer_id")
-        look = (
-            Call("get_customer", {"customer_id": customer_id})
-            if customer_id
-            else Call("get_order", {"order_id": order_id})
-        )
-        answer = self._current(look)
+        answer = self._current(look_after(write))
         if answer is None or answer["revision"] == self._revision:
             return False
         self._revision = answer["revision"]

@@ -12,8 +12,7 @@ What happens to a call, in this order, whose numbers the code repeats:
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias, cast
 
-from toolkit.lab.backoffice.parameters import read_arguments, shown
-from toolkit.lab.backoffice.refusal import Refusal
+from toolkit.lab.backoffice.parameters import Refusal, read_arguments, shown
 from toolkit.lab.backoffice.tools import TOOLS, Tool, execute
 from toolkit.lab.backoffice.world import untouched
 from toolkit.lab.tasks.task import Task

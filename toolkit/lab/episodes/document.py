@@ -1,11 +1,4 @@
-"""An episode as a JSON document, and playing it again from there: the same calls must meet the same answers.
-
-Steps of `replay`, whose numbers the code repeats:
-
-1. The document names a task of this generator, a regime and a schedule seed.
-2. Each call is made again; its answer, event key, draw and fault must be those of the document.
-3. The outcome must be that of the document.
-"""
+"""An episode as a JSON document; played again from there, the same calls must meet the same answers."""
 
 from __future__ import annotations
 
@@ -85,12 +78,12 @@ def _has_json(value: Any) -> bool:
 
 def replay(document: Mapping[str, Any]) -> Episode:
     """Play an episode again and return it."""
-    desk = _desk(document)  # 1
+    desk = _desk(document)
     calls = document.get("calls")
     if calls is None:
         raise IncompleteError("the episode's calls were not kept", remedy="record it with its calls")
     try:
-        for number, recorded in enumerate(calls):  # 2
+        for number, recorded in enumerate(calls):
             if not recorded["verbatim"]:
                 raise IncompleteError(
                     f"call {number} cannot be made again: JSON has no word for what the agent sent",
@@ -99,7 +92,7 @@ def replay(document: Mapping[str, Any]) -> Episode:
             desk.call(recorded["tool"], recorded["arguments"])
             made = call_document(desk.trace[-1], desk.schedule) if desk.trace else None
             _same(f"call {number}", recorded, made or {})
-        episode = close(desk)  # 3
+        episode = close(desk)
         _same("the outcome", {**document, "calls": None}, {**episode_document(episode), "calls": None})
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise _not_an_episode(error) from None
@@ -116,12 +109,9 @@ def _desk(document: Mapping[str, Any]) -> Desk:
     except (UsageError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise _not_an_episode(error) from None
     if recorded != task_sha256(task):
-        raise DamagedError(
-            f"task {task.task_id} is not the one that the episode was played on",
-            expected=recorded,
-            found=task_sha256(task),
-            remedy="use the version of this package that recorded the episode",
-        )
+        problem = f"task {task.task_id} is not the one that the episode was played on"
+        remedy = "use the version of this package that recorded the episode"
+        raise DamagedError(problem, expected=recorded, found=task_sha256(task), remedy=remedy)
     return desk
 
 
@@ -145,8 +135,6 @@ def _text(document: Mapping[str, Any], name: str) -> str:
 
 
 def _not_an_episode(error: Exception) -> DamagedError:
-    return DamagedError(
-        "this is not the document of an episode",
-        expected="what `toolkit episode play --json` prints",
-        found=f"{type(error).__name__}: {error}"[:EXCERPT],
-    )
+    problem = "this is not the document of an episode"
+    expected = "what `toolkit episode play --json` prints"
+    return DamagedError(problem, expected=expected, found=f"{type(error).__name__}: {error}"[:EXCERPT])

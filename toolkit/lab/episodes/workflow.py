@@ -158,6 +158,13 @@ def _look(order_id: str) -> Generator[Call, Answer, Answer]:
     return order
 
 
+def look_after(write: Call) -> Call:
+    """Return the read that shows whether a write was applied: of its customer, or else of its order."""
+    if customer_id := write.arguments.get("customer_id"):
+        return Call("get_customer", {"customer_id": customer_id})
+    return Call("get_order", {"order_id": write.arguments.get("order_id")})
+
+
 def _search(line: Answer) -> Generator[Call, Answer, str]:
     answer = yield Call("check_inventory", {"product_id": line["product_id"]})
     stock = _field(answer["product"], "stock")

@@ -48,11 +48,8 @@ def _imported() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise IncompleteError(
-            "the executor ray needs the package ray",
-            found=error,
-            remedy="pip install 'paired-rollouts-toolkit[ray]', or use --executor local",
-        ) from None
+        remedy = "pip install 'paired-rollouts-toolkit[ray]', or use --executor local"
+        raise IncompleteError("the executor ray needs the package ray", found=error, remedy=remedy) from None
     return ray
 
 
@@ -62,20 +59,13 @@ def _check_answers(address: str) -> None:
         return
     host, _, port = address.rpartition(":")
     if not host or "/" in host or not port.isdecimal():
-        raise UsageError(
-            "this is no address of a Ray cluster",
-            expected="HOST:PORT as `ray start` prints it, or auto; on a machine of the cluster",
-            found=address,
-        )
+        expected = "HOST:PORT as `ray start` prints it, or auto; on a machine of the cluster"
+        raise UsageError("this is no address of a Ray cluster", expected=expected, found=address)
     try:
         socket.create_connection((host.strip("[]"), int(port)), PATIENCE_S).close()
     except (OSError, OverflowError, UnicodeError) as error:
-        raise IncompleteError(
-            "no Ray cluster answers",
-            found=error,
-            where=address,
-            remedy="give what `ray start --head` printed, or no --address: Ray is started here",
-        ) from None
+        remedy = "give what `ray start --head` printed, or no --address: Ray is started here"
+        raise IncompleteError("no Ray cluster answers", found=error, where=address, remedy=remedy) from None
 
 
 def _connect(ray: Any, address: str | None, processors: int | None) -> None:
@@ -266,13 +256,10 @@ class RayTasks(Places[J, A]):
 
 def _do(perform: Callable[[J], A], job: J, version: str) -> A | ToolkitError:
     if toolkit.__version__ != version:
-        return UsageError(
-            "a machine of the Ray cluster has another version of this package",
-            expected=version,
-            found=toolkit.__version__,
-            where=socket.gethostname(),
-            remedy="install the same version on every machine: another one may leave other bytes",
-        )
+        problem = "a machine of the Ray cluster has another version of this package"
+        found = toolkit.__version__
+        remedy = "install the same version on every machine: another one may leave other bytes"
+        return UsageError(problem, expected=version, found=found, where=socket.gethostname(), remedy=remedy)
     try:
         return attempt(perform, job)
     except ToolkitError as error:

@@ -61,11 +61,9 @@ def attempt(perform: Callable[[J], A], job: J) -> A:
     except Exception as error:
         # A defect of what performs is told like any other failure: every job but this one may still be sound.
         line = traceback.extract_tb(error.__traceback__)[-1]
-        raise DamagedError(
-            f"{job.subject} could not be played",
-            found=f"{type(error).__name__}: {error}",
-            where=f"{job}: {line.filename}, line {line.lineno}",
-        ) from error
+        problem = f"{job.subject} could not be played"
+        where = f"{job}: {line.filename}, line {line.lineno}"
+        raise DamagedError(problem, found=f"{type(error).__name__}: {error}", where=where) from error
 
 
 class Here(Places[J, A]):

@@ -51,14 +51,6 @@ def calls_of_text(text: str) -> tuple[Call, ...]:
     return tuple(found)
 
 
-def calls_of_json(cell: str) -> tuple[Call, ...]:
-    """Return the calls in a cell of JSON."""
-    document = json.loads(cell)
-    if not isinstance(document, list):
-        raise ValueError("no list")  # noqa: TRY004 - of the cell, not of a type
-    return tuple(_calls(document))
-
-
 def _calls(documents: list[object]) -> Iterator[Call]:
     for document in documents:
         said = document if isinstance(document, dict) else {}
@@ -133,7 +125,9 @@ def agreement(questions: Asked) -> Agreement:
     generator = np.random.default_rng(_SEED)
     for groups in questions.values():
         sizes = [len(answers) for answers in groups.values()]
-        codes, answers = _coded([answer for own in groups.values() for answer in own])
+        given = [answer for own in groups.values() for answer in own]
+        _, numbers, counts = np.unique(given, return_inverse=True, return_counts=True)
+        codes, answers = numbers.astype(np.int32), counts.tolist()
         inside = sum(comb(size, 2) for size in sizes)
         alike = int(_alike(codes[None], sizes, answers)[0])
         pairs, agreeing = pairs + inside, agreeing + alike
@@ -144,11 +138,6 @@ def agreement(questions: Asked) -> Agreement:
     as_much = int((shuffled >= informative_agreeing).sum())
     p = (1 + as_much) / (1 + PERMUTATIONS) if informative else None
     return Agreement(pairs, agreeing, informative, informative_agreeing, by_chance, p)
-
-
-def _coded(answers: list[str]) -> tuple[npt.NDArray[np.int32], list[int]]:
-    _, codes, counts = np.unique(answers, return_inverse=True, return_counts=True)
-    return codes.astype(np.int32), counts.tolist()
 
 
 def _shuffled(
@@ -480,7 +469,10 @@ def _calls_in(cell: object, column: str) -> tuple[Call, ...]:
     if column not in _CALLS:
         return calls_of_text(str(cell))
     try:
-        return calls_of_json(str(cell))
+        document = json.loads(str(cell))
+        if not isinstance(document, list):
+            raise ValueError("no list")  # noqa: TRY004, TRY301 - of the cell, not of a type
+        return tuple(_calls(document))
     except (ValueError, RecursionError) as error:
         problem = f"a cell of column {column!r} is no list of calls"
         expected = '[{"tool", "arguments", "answer"}] as JSON'

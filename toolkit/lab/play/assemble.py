@@ -1,10 +1,4 @@
-"""From complete runs to a study's registers.
-
-1. Every run is complete, and consists of the files that it was complete with.
-2. The files that runs left are taken as they are: one a run and table.
-3. What all runs share is gathered: runs, launches, schedules, summaries, the tasks of their pools.
-4. Everything is written, checked against the schema, and named by the manifest, which is written last.
-"""
+"""From complete runs to a study's registers."""
 
 import io
 import json
@@ -51,16 +45,16 @@ def assemble(
 
     runs = sorted(map(workplace.run, specifications), key=lambda run: run.specification.run_id)
     progress("checking the runs' files")
-    for run in runs:  # 1
+    for run in runs:
         run.check_launched()
         run.check_complete()
     files: dict[str, dict[str, bytes]] = {}
-    for run in runs:  # 2
+    for run in runs:
         for name in segments.names_of(run.specification):
             content = read_bytes(run.folder / f"{name}.parquet", LARGEST_ROWS)
             files.setdefault(name, {})[f"{name}/{run.specification.run_id}.parquet"] = content
     lacking = {run.specification.run_id: _shortcomings(run) for run in runs}
-    shared = _derived(runs, lacking) | {  # 3
+    shared = _derived(runs, lacking) | {
         "launches": [row for run in runs for row in _launches(run)],
         "schedules": schedules([*files["episodes"].values(), *files["luck_share"].values()]),
     }
@@ -101,7 +95,7 @@ def seal(
         documents = repository_documents(
             card, files, registration=registration, rows=rows, standing=standing, findings=findings
         )
-    return writer.write_study(  # 4
+    return writer.write_study(
         folder,
         study=study,
         evidence="rows",
@@ -120,26 +114,20 @@ def seal_decided(
     *,
     open_case: Callable[..., Case],
 ) -> manifest.Manifest:
-    """Write a study's registers with what is decided on them.
-
-    1. What is there is nothing, or an earlier build of the study.
-    2. The registers are written elsewhere, and what binds them is decided on them.
-    3. The decisions and the card join them.
-    4. They take the place of what was there, all at once.
-    """
+    """Write a study's registers with what is decided on them."""
     study = registration.name
-    writer.check_place(folder, study, [*chain.from_iterable(assembly.files.values()), CARD])  # 1
+    writer.check_place(folder, study, [*chain.from_iterable(assembly.files.values()), CARD])
     source = read_text(card) if card.is_file() else None
     make_folder(folder.parent)
     with hold(folder.parent, f".{folder.name}.lock", "study's registers"):
         with tempfile.TemporaryDirectory() as scratch:
-            seal(Path(scratch) / study, study, named, assembly)  # 2
+            seal(Path(scratch) / study, study, named, assembly)
             case = open_case(open_study(Path(scratch) / study), registration)
             decisions = case.binding
             found = card_text(read_findings(card.parent, [case], holding_alone=True), study)
         rows = engine.decision_rows(decisions, engine.inputs_sha256(case.study))
-        decided = {**assembly.files, **writer.rows_files({row_tables.DECISIONS.name: rows})}  # 3
-        return seal(  # 4
+        decided = {**assembly.files, **writer.rows_files({row_tables.DECISIONS.name: rows})}
+        return seal(
             folder,
             study,
             named,

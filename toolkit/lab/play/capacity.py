@@ -49,13 +49,10 @@ def check_capacity(run: Specification, coordinates: int | None = None) -> None:
             )
     size = (coordinates or 0) * BYTES_EACH + HEADER
     if size > LARGEST_ROWS:
-        raise UsageError(
-            f"the adapter of {run.run_id} is too large to be read",
-            expected=f"{LARGEST_ROWS} bytes at most",
-            found=f"{size} bytes: {coordinates} numbers",
-            where=where,
-            remedy="a smaller lora.rank",
-        )
+        problem = f"the adapter of {run.run_id} is too large to be read"
+        expected = f"{LARGEST_ROWS} bytes at most"
+        found = f"{size} bytes: {coordinates} numbers"
+        raise UsageError(problem, expected=expected, found=found, where=where, remedy="a smaller lora.rank")
 
 
 def largest(run: Specification, coordinates: int | None = None) -> Iterator[Most]:

@@ -1,31 +1,29 @@
-"""A language model's run, from its recipe to the files that every run leaves.
-
-1. What lies there already is checked; a run that was cut off goes on from its newest checkpoint whose segment
-   was written.
-2. The untrained policy is evaluated: the first segment.
-3. The trainer trains. At each checkpoint, once the trainer has saved it, the policy is evaluated, and the
-   segment is written: it names the digests of everything that going on from there needs.
-4. The run's rows are concluded, and it is complete.
-"""
+"""A language model's run, from its recipe to the files that every run leaves."""
 
 import base64
 import hashlib
 import json
 import math
+import os
 import shutil
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
+from time import monotonic
+from typing import Any
 
 from toolkit import errors, files
 from toolkit.canonical import canonical
+from toolkit.errors import IncompleteError, UsageError
 from toolkit.lab.evaluation import diagnostic, language_model, play
 from toolkit.lab.executors.executor import Say
 from toolkit.lab.play import capacity, conclusion, segments
-from toolkit.lab.play.reporting import Pace, report, stopping
 from toolkit.lab.play.rows import ADAPTER
 from toolkit.lab.play.workplace import Launch, RunFolder, Workplace, peak_memory_mb
 from toolkit.lab.tasks import pools
@@ -41,6 +39,82 @@ from toolkit.lab.training.language_model.session import Moments, Session, open_s
 from toolkit.lab.training.recipe import accumulation, recipe_of
 from toolkit.registers.arrow import Row
 from toolkit.specification import LanguageModelSpecification
+
+TRACKERS = ("tensorboard", "wandb", "trackio")
+"""What can be told; each is the name of its package, too."""
+FOLDER = "reports"
+
+
+def check_trackers(names: Sequence[str]) -> None:
+    """Check that trackers can be told anything."""
+    missing = [name for name in names if find_spec(name) is None]
+    if missing:
+        problem = "a tracker's package is not installed"
+        expected = ", ".join(names)
+        remedy = f"pip install {' '.join(missing)}; or leave --report-to out: the run keeps its own rows"
+        raise UsageError(problem, expected=expected, found=f"without {', '.join(missing)}", remedy=remedy)
+
+
+def report(trainer: Any, names: Sequence[str], folder: Path) -> None:
+    """Have trackers told what a trainer logs of each step."""
+    if not names:
+        return
+    check_trackers(names)
+    from transformers.integrations import get_reporting_integration_callbacks
+
+    places = {name: str(folder / FOLDER / name) for name in TRACKERS}
+    os.environ |= {"TENSORBOARD_LOGGING_DIR": places["tensorboard"], "WANDB_DIR": places["wandb"]}
+    os.environ |= {"TRACKIO_DIR": places["trackio"]}
+    os.environ.setdefault("WANDB_MODE", "offline")
+    for name in names:
+        Path(places[name]).mkdir(parents=True, exist_ok=True)
+    trainer.args.run_name = trainer.args.run_name or folder.name
+    for callback in get_reporting_integration_callbacks(list(names)):
+        trainer.add_callback(callback)
+
+
+PAUSE_S = 60.0
+"""Seconds between two words on how far a step has come: a step of the paper's runs took some minutes."""
+
+
+class _Told(KeyboardInterrupt):
+    """The process was told to end; nothing that catches errors catches it."""
+
+
+@contextmanager
+def stopping(where: Callable[[], str], remedy: Callable[[], str]) -> Iterator[None]:
+    """Answer SIGTERM, as schedulers send it, with an error that says where work was and what goes on."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def told(number: int, _: object) -> None:
+        raise _Told(signal.Signals(number).name)
+
+    before = signal.signal(signal.SIGTERM, told)
+    try:
+        yield
+    except _Told as stop:
+        raise IncompleteError("told to stop", found=stop, where=where(), remedy=remedy()) from None
+    finally:
+        signal.signal(signal.SIGTERM, before if before is not None else signal.SIG_DFL)
+
+
+@dataclass
+class Pace:
+    """Says how far something has come, and not oftener than now and then."""
+
+    say: Callable[[str], None]  # told
+    pause_s: float = PAUSE_S  # seconds between two words
+    _last: float = field(default_factory=monotonic)
+
+    def __call__(self, text: str) -> None:
+        """Say it, or leave it out."""
+        now = monotonic()
+        if now - self._last >= self.pause_s:
+            self._last = now
+            self.say(text)
+
 
 CARRIED = 4_000_000
 """Largest adapter, in bytes, that a row of `adapters` holds."""
@@ -69,7 +143,7 @@ def train_run(
     course = _Course(run, specification, say)
     with held, stopping(course.place, course.way_on):
         with _first_one_first(cpu=cpu):
-            run.check_begun()  # 1
+            run.check_begun()
             if run.is_complete:
                 return False
             _check_processes(run, specification)
@@ -88,12 +162,12 @@ def train_run(
         if not course.digests:
             session.save(run.folder / UNTRAINED)
             course.stepped(0)
-            course.saved(0)  # 2
+            course.saved(0)
         if course.at < specification.steps:
-            session.train(run.folder / f"checkpoint-{course.at}" if course.at else None)  # 3
+            session.train(run.folder / f"checkpoint-{course.at}" if course.at else None)
         session.trainer.accelerator.wait_for_everyone()
         if session.is_main:
-            course.conclude()  # 4
+            course.conclude()
     return True
 
 

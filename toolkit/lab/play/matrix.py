@@ -95,10 +95,6 @@ class Selection:
         """Whether nothing was left out."""
         return not (self.tiers or self.rules or self.runs)
 
-    def takes_run(self, run_id: str) -> bool:
-        """Whether a run of such a line is meant."""
-        return not self.runs or any(fnmatchcase(run_id, pattern) for pattern in self.runs)
-
 
 EVERYTHING = Selection()
 
@@ -109,12 +105,9 @@ def specify(
     """Return the selected runs of a matrix, in its order; lines without a regime cannot be played here."""
     playable = [cell for cell in plan.cells if cell.regime]
     if not playable:
-        raise IncompleteError(
-            f"no line of the matrix of {registration[0]!r} names the regime that its runs train under",
-            expected="a line with `regime`",
-            where="matrix",
-            remedy="name a registration whose runs are played by this toolkit",
-        )
+        problem = f"no line of the matrix of {registration[0]!r} names the regime that its runs train under"
+        remedy = "name a registration whose runs are played by this toolkit"
+        raise IncompleteError(problem, expected="a line with `regime`", where="matrix", remedy=remedy)
     _check_known("tier", map(str, selection.tiers), {str(cell.tier) for cell in playable})
     _check_known("rule", selection.rules, {name for cell in playable for name in cell.serves})
     # What enters no decision, like a pilot, is played where its tier is asked for.
@@ -133,7 +126,8 @@ def specify(
                 or "a tier and a rule with runs in common",
                 remedy=did_you_mean(pattern, [run.run_id for run in candidates]),
             )
-    chosen = tuple(run for run in candidates if selection.takes_run(run.run_id))
+    meant = selection.runs or ("*",)
+    chosen = tuple(run for run in candidates if any(fnmatchcase(run.run_id, pattern) for pattern in meant))
     if not chosen:
         raise UsageError("no run is in every part of the selection", remedy="leave one of its parts out")
     return chosen
@@ -214,22 +208,16 @@ def check_agreement(recipe: Recipe, specification: Specification, where: str) ->
     for name, field in BOTH.items():
         registered = getattr(specification, field)
         if settings[name] != registered:
-            raise UsageError(
-                f"the recipe's {name} is not what is registered",
-                expected=f"{registered}, for {specification.run_id} of {specification.study}",
-                found=settings[name],
-                where=where,
-                remedy=f"leave --set {name} out, or register a study with these sizes",
-            )
+            problem = f"the recipe's {name} is not what is registered"
+            expected = f"{registered}, for {specification.run_id} of {specification.study}"
+            remedy = f"leave --set {name} out, or register a study with these sizes"
+            raise UsageError(problem, expected=expected, found=settings[name], where=where, remedy=remedy)
 
 
 def _disagreeing(name: str, registered: object, found: object, cell: Cell) -> RuleError:
-    return RuleError(
-        f"a line of the matrix and the registered recipe do not agree on {name}",
-        expected=registered,
-        found=found or "nothing",
-        where=f"matrix, {cell.condition}",
-    )
+    problem = f"a line of the matrix and the registered recipe do not agree on {name}"
+    where = f"matrix, {cell.condition}"
+    return RuleError(problem, expected=registered, found=found or "nothing", where=where)
 
 
 def _diagnosed(cell: Cell, arm: str, seed: int, steps: int) -> tuple[int, ...]:
@@ -306,22 +294,17 @@ def _check_fixed(cell: Cell, groups: int, rollouts: int) -> None:
     }
     for name, value in given.items():
         if cell.fixed.get(name, value) != value:
-            raise RuleError(
-                f"a line of the matrix fixes {name} to another value than its runs will have",
-                expected=_said(value),
-                found=_said(cell.fixed[name]),
-                where=f"matrix, {cell.condition} {cell.regime}",
-            )
+            problem = f"a line of the matrix fixes {name} to another value than its runs will have"
+            where = f"matrix, {cell.condition} {cell.regime}"
+            raise RuleError(problem, expected=_said(value), found=_said(cell.fixed[name]), where=where)
 
 
 def _whole(cell: Cell, name: str) -> int:
     value = cell.fixed.get(name)
     if not isinstance(value, Fraction) or value.denominator != 1 or value < 1:
-        raise RuleError(
-            f"a line of the matrix does not fix {name} to a whole number",
-            found=None if value is None else _said(value),
-            where=f"matrix, {cell.condition}",
-        )
+        problem = f"a line of the matrix does not fix {name} to a whole number"
+        found = None if value is None else _said(value)
+        raise RuleError(problem, found=found, where=f"matrix, {cell.condition}")
     return int(value)
 
 
@@ -332,8 +315,5 @@ def _said(value: Fixed) -> str:
 def _check_known(what: str, names: Iterable[str], known: set[str]) -> None:
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise UsageError(
-            f"no run that can be played belongs to {what} {', '.join(unknown)}",
-            expected=", ".join(sorted(known)),
-            remedy=did_you_mean(unknown[0], known),
-        )
+        problem = f"no run that can be played belongs to {what} {', '.join(unknown)}"
+        raise UsageError(problem, expected=", ".join(sorted(known)), remedy=did_you_mean(unknown[0], known))

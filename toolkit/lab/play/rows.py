@@ -77,11 +77,9 @@ def specification_of(study: Study, run_id: str) -> Specification:
         document: dict[str, Any] = json.loads(run_row(study, run_id)["specification"] or "")
         return read_specification(document)
     except (TypeError, ValueError, KeyError) as error:
-        raise DamagedError(
-            f"the specification of {run_id} is not one of this package's",
-            found=f"{type(error).__name__}: {error}"[:200],
-            where=study.folder,
-        ) from None
+        problem = f"the specification of {run_id} is not one of this package's"
+        found = f"{type(error).__name__}: {error}"[:200]
+        raise DamagedError(problem, found=found, where=study.folder) from None
 
 
 def read_adapter(row: arrow.Row, run_id: str) -> bytes:
@@ -90,24 +88,19 @@ def read_adapter(row: arrow.Row, run_id: str) -> bytes:
     if row["run_id"] != run_id:
         raise DamagedError("the adapter belongs to another run", expected=run_id, found=row["run_id"])
     if row["adapter"] is None:
-        raise IncompleteError(
-            "the adapter is too large for its row, and is not here",
-            expected=f"a safetensors file with SHA-256 {row['sha256']}",
-            where=where,
-            remedy="probe where the run was trained, with its folder: toolkit study run",
-        )
+        problem = "the adapter is too large for its row, and is not here"
+        expected = f"a safetensors file with SHA-256 {row['sha256']}"
+        remedy = "probe where the run was trained, with its folder: toolkit study run"
+        raise IncompleteError(problem, expected=expected, where=where, remedy=remedy)
     try:
         raw = base64.b64decode(row["adapter"], validate=True)
     except ValueError as error:
         raise DamagedError("the adapter is no base64", found=error, where=where) from None
     digest = hashlib.sha256(raw).hexdigest()
     if digest != row["sha256"]:
-        raise DamagedError(
-            "the adapter is not the one that was written",
-            expected=f"SHA-256 {row['sha256']}",
-            found=f"SHA-256 {digest}",
-            where=where,
-        )
+        problem = "the adapter is not the one that was written"
+        expected = f"SHA-256 {row['sha256']}"
+        raise DamagedError(problem, expected=expected, found=f"SHA-256 {digest}", where=where)
     return raw
 
 
@@ -163,13 +156,10 @@ def check_registered(specification: Specification, checkpoints: Sequence[Row], w
         )
     found = checkpoints_sha256((row["step"], row["sha256"]) for row in checkpoints)
     if found != specification.checkpoints["sha256"]:
-        raise DamagedError(
-            f"the checkpoints are not those that {specification.run_id} was registered to evaluate",
-            expected=f"SHA-256 {specification.checkpoints['sha256']}",
-            found=f"SHA-256 {found}",
-            where=where,
-            remedy="restore the study's checkpoints",
-        )
+        problem = f"the checkpoints are not those that {specification.run_id} was registered to evaluate"
+        expected = f"SHA-256 {specification.checkpoints['sha256']}"
+        remedy = "restore the study's checkpoints"
+        raise DamagedError(problem, expected=expected, found=f"SHA-256 {found}", where=where, remedy=remedy)
 
 
 def check_copies(study: Study, specification: Specification) -> None:
@@ -210,11 +200,9 @@ def _given(
 
 def _check_held(specification: Specification, study: Study, run: str) -> None:
     if not study.has_rows(CHECKPOINTS, run):
-        raise IncompleteError(
-            f"{specification.run_id} evaluates checkpoints that are not here",
-            expected=f"{CHECKPOINTS} of run {run}",
-            found=f"study {study.name!r} without them",
-            where=study.folder,
-        )
+        problem = f"{specification.run_id} evaluates checkpoints that are not here"
+        expected = f"{CHECKPOINTS} of run {run}"
+        found = f"study {study.name!r} without them"
+        raise IncompleteError(problem, expected=expected, found=found, where=study.folder)
     held = to_rows(study.run_columns(CHECKPOINTS, run, ("step", "sha256")))
     check_registered(specification, held, f"{study.folder}, {CHECKPOINTS} of {run}")

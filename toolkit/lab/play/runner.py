@@ -1,11 +1,4 @@
-"""Playing runs: those of a matrix side by side, the segments of a run one after the other.
-
-1. What lies there already is checked: complete runs are kept, others go on from their newest checkpoint.
-2. The runs with most left to play are begun first, one a place; a place stays with its run to its end.
-3. Every segment is written down as soon as it was played; then the run's rows, and last that it is complete.
-
-What a run leaves depends on its specification alone: not on the places, nor on where it was cut off.
-"""
+"""Playing runs: those of a matrix side by side, the segments of a run one after the other."""
 
 from __future__ import annotations
 
@@ -30,10 +23,19 @@ Play: TypeAlias = "Callable[[Specification, int, Row | None], segments.Segment]"
 
 
 @dataclass(frozen=True)
-class PlayJob:
+class _OfRun:
+    specification: Specification  # the run
+
+    @property
+    def subject(self) -> str:
+        """What the job is about."""
+        return self.specification.run_id
+
+
+@dataclass(frozen=True)
+class PlayJob(_OfRun):
     """Play a segment."""
 
-    specification: Specification  # the run
     number: int  # position of the segment
     end: int  # step at which it ends
     before: str  # SHA-256 of the file of the segment before; empty for the first
@@ -41,26 +43,15 @@ class PlayJob:
     # evaluated
     checkpoint: Row | None
 
-    @property
-    def subject(self) -> str:
-        """What the job is about."""
-        return self.specification.run_id
-
     def __str__(self) -> str:
         return f"{self.subject}, segment to step {self.end}"
 
 
 @dataclass(frozen=True)
-class ConcludeJob:
+class ConcludeJob(_OfRun):
     """Turn a run that was played into registers."""
 
-    specification: Specification  # the run
     segments: tuple[bytes, ...] = field(repr=False)  # the bytes of its segments' files, in order
-
-    @property
-    def subject(self) -> str:
-        """What the job is about."""
-        return self.specification.run_id
 
     def __str__(self) -> str:
         return f"{self.subject}, its rows"
@@ -140,7 +131,7 @@ def play_runs(
 ) -> PlayedRuns:
     """Play runs to their end, from wherever they were left."""
     folders = [workplace.run(specification) for specification in specifications]
-    for folder in folders:  # 1
+    for folder in folders:
         folder.check_begun()
     kept = tuple(folder.specification.run_id for folder in folders if folder.is_complete)
     begun = [(folder, folder.resume(executor.say)) for folder in folders if not folder.is_complete]
@@ -153,10 +144,10 @@ def play_runs(
         executor.watch(total - sum(course.left for course in courses), total, doing)
 
     tell("what is there was checked")
-    work = deque(sorted(courses, key=lambda course: -course.left))  # 2
+    work = deque(sorted(courses, key=lambda course: -course.left))
     performed = partial(perform, play=play or segments.play_segment)
     for course, answer in executor.each_step(work, _Course.next_job, performed):
-        if not course.take(answer):  # 3
+        if not course.take(answer):
             work.appendleft(course)
         tell(course.folder.specification.run_id)
     return PlayedRuns(kept, tuple(course.folder.specification.run_id for course in courses))

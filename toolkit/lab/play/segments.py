@@ -26,7 +26,7 @@ from toolkit.lab.evaluation import diagnostic, play, sets
 from toolkit.lab.policies.loglinear import Policy, layout, untrained
 from toolkit.lab.task_pools import specified
 from toolkit.lab.training import checkpoint, grpo
-from toolkit.lab.training.optimizer import Weights, start
+from toolkit.lab.training.checkpoint import Weights, start
 from toolkit.lab.worlds.world import check_world
 from toolkit.registers import arrow, schema
 from toolkit.specification import Specification
@@ -44,20 +44,14 @@ Segment: TypeAlias = "dict[str, list[Any]]"
 def play_segment(specification: Specification, end: int, before: Any) -> Segment:
     """Play one segment.
 
-    1. Take up the weights of the checkpoint before.
-    2. Train up to the segment's end; diagnose the luck share at the steps that are registered for it.
-    3. Evaluate the policy at the end, on the final sets too where training ends.
-
     Where nothing is trained, the checkpoint that is handed over is the one that is evaluated.
     """
     make_tasks(tuple(sorted(specification.pools.items())), specification.world)
     if not specification.trains and (before is None or before["step"] != end):
-        raise errors.DamagedError(
-            f"{specification.run_id} trains nothing, and was not handed what it evaluates",
-            expected=f"the checkpoint at step {end}",
-            found=before and before["step"],
-        )
-    if before is None:  # 1
+        problem = f"{specification.run_id} trains nothing, and was not handed what it evaluates"
+        expected = f"the checkpoint at step {end}"
+        raise errors.DamagedError(problem, expected=expected, found=before and before["step"])
+    if before is None:
         weights = start(untrained(specification.surface_tokens))
     else:
         size = layout(specification.surface_tokens).size
@@ -66,12 +60,12 @@ def play_segment(specification: Specification, end: int, before: Any) -> Segment
         "groups": [],
         "luck_share": _diagnosed(specification, weights) if before is None else [],
     }
-    while weights.step < end:  # 2
+    while weights.step < end:
         weights, groups = grpo.train_step(specification, weights)
         segment["groups"] += groups
         segment["luck_share"] += _diagnosed(specification, weights)
     policy, sampling = Policy(weights.parameters, specification.surface_tokens), evaluated_with(specification)
-    segment["episodes"] = [  # 3
+    segment["episodes"] = [
         row
         for evaluation in sets_of(specification, end)
         for row in play.evaluate(policy, evaluation, specification.run_id, end, sampling)
@@ -167,12 +161,10 @@ def encode(place: Link, segment: Segment) -> bytes:
     states = [name for name in LEFT_BY if name in segment]
     names = [*LEFT_BY[states[0]], states[0]] if states else []
     if {*segment} != {*names} or len(segment[states[0]]) != 1:
-        raise errors.DamagedError(
-            "a segment is not rows of the tables that a run leaves, with one checkpoint",
-            expected=" or ".join(", ".join((*others, state)) for state, others in LEFT_BY.items()),
-            found=", ".join(f"{name}: {len(rows)}" for name, rows in segment.items()),
-            where=place.run_id,
-        )
+        problem = "a segment is not rows of the tables that a run leaves, with one checkpoint"
+        expected = " or ".join(", ".join((*others, state)) for state, others in LEFT_BY.items())
+        found = ", ".join(f"{name}: {len(rows)}" for name, rows in segment.items())
+        raise errors.DamagedError(problem, expected=expected, found=found, where=place.run_id)
     (state,) = segment[states[0]]
     _check_checkpoint(place, state, place.run_id)
     try:
@@ -232,12 +224,10 @@ def _columnar(name: str, rows: Sequence[arrow.Row]) -> dict[str, object]:
     columns = [c.name for c in table.columns if not c.optional or c.name in mentioned]
     for row in rows:
         if set(row) != set(columns):
-            raise errors.DamagedError(
-                f"a row of {name} does not have the schema's columns",
-                expected=sorted(set(columns) - set(row)) or "nothing more",
-                found=sorted(set(row) - set(columns)) or "columns missing",
-                where=name,
-            )
+            problem = f"a row of {name} does not have the schema's columns"
+            expected = sorted(set(columns) - set(row)) or "nothing more"
+            found = sorted(set(row) - set(columns)) or "columns missing"
+            raise errors.DamagedError(problem, expected=expected, found=found, where=name)
     return {"columns": columns, "rows": [[row[column] for column in columns] for row in rows]}
 
 
@@ -245,12 +235,10 @@ def _parts(raw: bytes, where: object) -> tuple[dict[str, Any], arrow.Row, bytes]
     payload = files.unsealed(raw)
     if payload is None:
         digest, _, rest = raw.partition(b"\n")
-        raise BrokenSegmentError(
-            "a segment is not as it was written: cut short, or changed",
-            expected=f"SHA-256 {digest[:64].decode(errors='replace')}",
-            found=f"SHA-256 {hashlib.sha256(rest).hexdigest()}",
-            where=where,
-        )
+        problem = "a segment is not as it was written: cut short, or changed"
+        expected = f"SHA-256 {digest[:64].decode(errors='replace')}"
+        found = f"SHA-256 {hashlib.sha256(rest).hexdigest()}"
+        raise BrokenSegmentError(problem, expected=expected, found=found, where=where)
     header, state, compressed = payload.split(b"\n", 2)
     return json.loads(header), json.loads(state), compressed
 
@@ -258,18 +246,12 @@ def _parts(raw: bytes, where: object) -> tuple[dict[str, Any], arrow.Row, bytes]
 def _check_checkpoint(place: Link, row: arrow.Row, where: object) -> None:
     own = (row.get("run_id"), row.get("step"))
     if own != (place.run_id, place.end):
-        raise errors.DamagedError(
-            "a checkpoint belongs to another run or step",
-            expected=f"{place.run_id} at step {place.end}",
-            found=f"{own[0]} at step {own[1]}",
-            where=where,
-        )
+        problem = "a checkpoint belongs to another run or step"
+        expected = f"{place.run_id} at step {place.end}"
+        raise errors.DamagedError(problem, expected=expected, found=f"{own[0]} at step {own[1]}", where=where)
     sha256 = checkpoint.checkpoint_sha256 if "parameters" in row else checkpoint.adapter_sha256
     digest = sha256(row)
     if digest != row["sha256"]:
-        raise errors.DamagedError(
-            "a checkpoint's state is not the one that it names",
-            expected=f"SHA-256 {row['sha256']}",
-            found=f"SHA-256 {digest}",
-            where=where,
-        )
+        problem = "a checkpoint's state is not the one that it names"
+        expected = f"SHA-256 {row['sha256']}"
+        raise errors.DamagedError(problem, expected=expected, found=f"SHA-256 {digest}", where=where)

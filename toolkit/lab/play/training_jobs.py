@@ -15,9 +15,9 @@ from toolkit.lab.executors.executor import HERE, Executor, Say
 from toolkit.lab.executors.folder import go_on
 from toolkit.lab.play import language_model_run, matrix
 from toolkit.lab.play.capacity import check_capacity
-from toolkit.lab.play.reporting import Pace
+from toolkit.lab.play.language_model_run import Pace
 from toolkit.lab.play.workplace import PlayedRuns, Workplace
-from toolkit.lab.policies.language_model import kernels
+from toolkit.lab.policies.language_model import loading
 from toolkit.lab.policies.language_model.loading import FOR_PROCESSORS, installed, model_path
 from toolkit.lab.policies.language_model.opening import model_commit
 from toolkit.lab.training.devices import ANEW, launched_together, visible_gpus
@@ -101,12 +101,7 @@ def train_runs(jobs: Sequence[TrainJob], executor: Executor = HERE) -> PlayedRun
 def train(job: TrainJob, say: Say = lambda _: None) -> bool:
     """Do a job; return whether there was anything to do."""
     return language_model_run.train_run(
-        job.specification,
-        model_path(job.model),
-        job.folder,
-        cpu=job.cpu,
-        report_to=job.report_to,
-        say=say,
+        job.specification, model_path(job.model), job.folder, cpu=job.cpu, report_to=job.report_to, say=say
     )
 
 
@@ -130,12 +125,10 @@ def check_model(specification: LanguageModelSpecification, model: str) -> None:
     """Check that a model is the one that a run was specified to start from."""
     commit = model_commit(model_path(model), recipe_of(specification).revision or None)
     if commit != specification.model_commit:
-        raise UsageError(
-            f"{specification.run_id} starts from another model",
-            expected=f"{recipe_of(specification).model} at {specification.model_commit}",
-            found=f"{model} at {commit}",
-            remedy="take the model that is registered, or register a study of this one",
-        )
+        problem = f"{specification.run_id} starts from another model"
+        expected = f"{recipe_of(specification).model} at {specification.model_commit}"
+        remedy = "take the model that is registered, or register a study of this one"
+        raise UsageError(problem, expected=expected, found=f"{model} at {commit}", remedy=remedy)
 
 
 def check_stack(recipe: Recipe, *, cpu: bool, say: Say, has_gpu: bool) -> None:
@@ -148,18 +141,16 @@ def check_stack(recipe: Recipe, *, cpu: bool, say: Say, has_gpu: bool) -> None:
             found=f"engine.kind = {kind!r}, and --cpu",
             remedy="without a GPU: --cpu --set engine.kind=transformers",
         )
-    has_kernels = not cpu and kernels.DISTRIBUTION in recipe.packages
-    needed = (*PACKAGES, *["vllm"] * (kind == "vllm"), *[kernels.DISTRIBUTION] * has_kernels)
+    has_kernels = not cpu and loading.DISTRIBUTION in recipe.packages
+    needed = (*PACKAGES, *["vllm"] * (kind == "vllm"), *[loading.DISTRIBUTION] * has_kernels)
     versions = {name: installed(name) for name in needed}
     missing = [name for name, found in versions.items() if found is None]
     if missing:
         extra = "gpu" if has_kernels else EXTRAS[kind]
-        raise UsageError(
-            "training a language model needs packages that are not installed",
-            expected=", ".join(needed),
-            found=f"without {', '.join(missing)}",
-            remedy=f'pip install "paired-rollouts-toolkit[{extra}]"; for the plan alone: --dry-run',
-        )
+        problem = "training a language model needs packages that are not installed"
+        expected = ", ".join(needed)
+        remedy = f'pip install "paired-rollouts-toolkit[{extra}]"; for the plan alone: --dry-run'
+        raise UsageError(problem, expected=expected, found=f"without {', '.join(missing)}", remedy=remedy)
     for name, found in versions.items():
         pinned = recipe.packages.get(name)
         if pinned and found and found.partition("+")[0] != pinned:
@@ -172,7 +163,7 @@ def check_stack(recipe: Recipe, *, cpu: bool, say: Say, has_gpu: bool) -> None:
             "--cpu --set engine.kind=transformers",
         )
     if has_kernels and visible_gpus():  # without one here, whoever trains finds out
-        kernels.check_importable(f"recipe {recipe.name}")
+        loading.check_importable(f"recipe {recipe.name}")
 
 
 def goes_without_gpu(engine: str) -> bool:

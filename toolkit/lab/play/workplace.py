@@ -152,11 +152,9 @@ class RunFolder:
         path = self.folder / SPECIFICATION
         if not path.is_file():
             if self.played:
-                raise errors.DamagedError(
-                    f"{self.specification.run_id} has segments and no specification",
-                    where=path,
-                    remedy="restore the file, or move the folder away: the run will be played again",
-                )
+                problem = f"{self.specification.run_id} has segments and no specification"
+                remedy = "restore the file, or move the folder away: the run will be played again"
+                raise errors.DamagedError(problem, where=path, remedy=remedy)
             return
         launched, wanted = folders.read_document(path, RESTORE), self.specification.document()
         differing = sorted(name for name in {*launched, *wanted} if launched.get(name) != wanted.get(name))
@@ -189,19 +187,15 @@ class RunFolder:
     def check_complete(self) -> Mapping[str, str]:
         """Check that a complete run consists of the files that it was complete with."""
         if not self.is_complete:
-            raise errors.IncompleteError(
-                f"{self.specification.run_id} is not complete",
-                found=f"{self.played} of {len(self.segments)} segments",
-                where=self.folder,
-                remedy=f"play it: toolkit study run {self.specification.study}",
-            )
+            problem = f"{self.specification.run_id} is not complete"
+            found = f"{self.played} of {len(self.segments)} segments"
+            remedy = f"play it: toolkit study run {self.specification.study}"
+            raise errors.IncompleteError(problem, found=found, where=self.folder, remedy=remedy)
         digests = folders.read_document(self.folder / COMPLETE, RESTORE).get("files")
         if not isinstance(digests, dict) or not digests:
-            raise errors.DamagedError(
-                f"{COMPLETE} names no files",
-                where=self.folder / COMPLETE,
-                remedy="remove it: the run goes on from its segments",
-            )
+            problem = f"{COMPLETE} names no files"
+            remedy = "remove it: the run goes on from its segments"
+            raise errors.DamagedError(problem, where=self.folder / COMPLETE, remedy=remedy)
         for name, digest in digests.items():
             if files.file_sha256(self.folder / name) != digest:
                 refuse_converted(name, self.folder / name, digest, errors.DamagedError, self.folder / name)
@@ -346,12 +340,10 @@ class Workplace:
         shortcomings = {each.run_id: list(self.run(each).shortcomings()) for each in specifications}
         lacking = {run: reasons for run, reasons in shortcomings.items() if reasons}
         if lacking and not with_incomplete:
-            raise errors.IncompleteError(
-                "the evidence of a run is not what is registered, and it does not count",
-                found="; ".join(f"{run}: {reasons[0]}" for run, reasons in lacking.items()),
-                where=self.folder,
-                remedy="`toolkit study status` says everything; --with-incomplete writes registers anyway",
-            )
+            problem = "the evidence of a run is not what is registered, and it does not count"
+            found = "; ".join(f"{run}: {reasons[0]}" for run, reasons in lacking.items())
+            remedy = "`toolkit study status` says everything; --with-incomplete writes registers anyway"
+            raise errors.IncompleteError(problem, found=found, where=self.folder, remedy=remedy)
         return lacking
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from toolkit.lab.backoffice.tools import TOOLS
 from toolkit.lab.episodes.brief import read_prompt
 from toolkit.lab.episodes.desk import MakeCall
-from toolkit.lab.episodes.workflow import Abandoned, Knowledge, Steps, errand_steps
+from toolkit.lab.episodes.workflow import Abandoned, Knowledge, Steps, errand_steps, look_after
 from toolkit.lab.policies.loglinear import ACTIONS, REPEATS, Action, Choice, Kind, Policy, Situation
 from toolkit.lab.tasks.task import BUDGET_BASE, BUDGET_PER_WRITE, Call
 from toolkit.seeds import decision_seed, surface_seed, units
@@ -187,13 +187,7 @@ class Rollout:
 
     def _was_applied(self, write: Call) -> bool:
         """Look whether a write of unknown fate was applied: then the revision has moved on."""
-        customer_id, order_id = write.arguments.get("customer_id"), write.arguments.get("order_id")
-        look = (
-            Call("get_customer", {"customer_id": customer_id})
-            if customer_id
-            else Call("get_order", {"order_id": order_id})
-        )
-        answer = self._make(look)
+        answer = self._make(look_after(write))
         if "error" in answer or answer["revision"] <= self._revision:
             return False
         self._revision = answer["revision"]

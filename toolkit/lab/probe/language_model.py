@@ -1,10 +1,4 @@
-"""Probing one checkpoint of a language model: its rollouts are sampled, scored, and gathered as evidence.
-
-1. The first rollout of both sets identifies the coordinates, which have to be the same, and those of other
-   checkpoints where these are known.
-2. Task by task, the rollouts are scored and their scores spooled (`toolkit.lab.probe.evidence`).
-3. At the end the adapter is hashed again: one adapter gave all scores.
-"""
+"""Probing one checkpoint of a language model: its rollouts are sampled, scored, and gathered as evidence."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,8 +16,7 @@ from toolkit.lab.policies.language_model.chat import Chat
 from toolkit.lab.policies.language_model.conversation import Conversation, TurnTaker, hold, opening
 from toolkit.lab.policies.language_model.lockstep import DeskPartner, speak
 from toolkit.lab.probe.design import ALL, OUTCOME, TRANSITION, Design, Listed, RolloutSet
-from toolkit.lab.probe.evidence import GramEvidence, check_designs, missing_tasks, spooled
-from toolkit.lab.probe.gram import MISMATCHED
+from toolkit.lab.probe.evidence import MISMATCHED, GramEvidence, check_designs, missing_tasks, spooled
 from toolkit.lab.probe.lora import Scorer, log_probabilities
 from toolkit.lab.probe.recorded import Recorded, Transcript, check_number
 from toolkit.lab.tasks.pools import load_task
@@ -153,7 +146,7 @@ def probe_language_model(
         first = next(tasks, None)
         if first is None:
             raise missing_tasks(rollouts.noise, rollouts.tasks, 0)
-        coordinates = scorer.identify(first.transcripts[0])  # 1
+        coordinates = scorer.identify(first.transcripts[0])
         check_same_coordinates(expected, coordinates.names_sha256, f"{rollouts.noise} noise")
         expected = coordinates.names_sha256
         with spooled(
@@ -166,11 +159,11 @@ def probe_language_model(
             groups=groups if rollouts.noise == TRANSITION else None,
             steps=design.steps,
         ) as spool:
-            for task in chain([first], tasks):  # 2
+            for task in chain([first], tasks):
                 scores = scorer.scores(task.transcripts, batch)
                 spool.add(np.array(task.rewards, float), np.array(task.weights, float), task.tokens, scores)
             by_noise[rollouts.noise] = spool.evidence()
-    scorer.finish()  # 3
+    scorer.finish()
     return by_noise
 
 

@@ -85,17 +85,13 @@ class Adapter:
         self.modules = tuple((names[id(m.weight)], m) for m in linears if id(m.weight) in names)
         held = {name for name, _ in self.modules}
         if not held:
-            raise UsageError(
-                "no weight of the model's LoRA adapter is trainable",
-                found=f"{len(linears)} of them",
-                remedy="load the adapter with is_trainable=True",
-            )
+            problem = "no weight of the model's LoRA adapter is trainable"
+            found = f"{len(linears)} of them"
+            raise UsageError(problem, found=found, remedy="load the adapter with is_trainable=True")
         if strange := next((name for name in trainable if name not in held), None):
-            raise UsageError(
-                "something is trainable that is not the weight of a linear LoRA module",
-                found=strange,
-                remedy="freeze it, or use LoRA without biases, magnitudes (DoRA) and saved modules",
-            )
+            problem = "something is trainable that is not the weight of a linear LoRA module"
+            remedy = "freeze it, or use LoRA without biases, magnitudes (DoRA) and saved modules"
+            raise UsageError(problem, found=strange, remedy=remedy)
         self.tensors = {name: tensor for name, tensor in trainable.items() if name in held}
         self.sha256 = self._sha256()
         self._sums = self._checksums()
@@ -107,11 +103,9 @@ class Adapter:
         trainable = {name: tensor for name, tensor in self._model.named_parameters() if tensor.requires_grad}
         for name in [*self.tensors, *trainable]:
             if self.tensors.get(name) is not trainable.get(name):
-                raise VerificationError(
-                    "the adapter is not the one that the scorer was made with",
-                    where=name,
-                    remedy="score with one adapter at a time, and make a new scorer for another",
-                )
+                problem = "the adapter is not the one that the scorer was made with"
+                remedy = "score with one adapter at a time, and make a new scorer for another"
+                raise VerificationError(problem, where=name, remedy=remedy)
         for name, before, after in zip(self.tensors, self._sums, self._checksums(), strict=True):
             if before != after:
                 raise VerificationError(
@@ -137,12 +131,9 @@ class Adapter:
         """Return the adapter's SHA-256, computed again from its values."""
         sha256 = self._sha256()
         if sha256 != self.sha256:
-            raise VerificationError(
-                "the adapter changed while scores were computed",
-                expected=self.sha256,
-                found=sha256,
-                remedy=f"train nothing while scores are computed; {LOOK}",
-            )
+            problem = "the adapter changed while scores were computed"
+            remedy = f"train nothing while scores are computed; {LOOK}"
+            raise VerificationError(problem, expected=self.sha256, found=sha256, remedy=remedy)
         return sha256
 
     def everything(self) -> Coordinates:
@@ -338,11 +329,9 @@ class Scorer:
             raise UsageError("the temperature divides the logits", found=temperature, remedy=remedy)
         for name, module in model.named_modules():
             if getattr(module, "gradient_checkpointing", False) is True:
-                raise UsageError(
-                    "the model checkpoints its gradients, which runs modules and their hooks twice",
-                    where=name or type(model).__name__,
-                    remedy="call model.gradient_checkpointing_disable()",
-                )
+                problem = "the model checkpoints its gradients, which runs modules and their hooks twice"
+                where = name or type(model).__name__
+                raise UsageError(problem, where=where, remedy="call model.gradient_checkpointing_disable()")
         check_evaluation_mode(model, UsageError)
         self.adapter = Adapter(model)
         self.temperature = temperature

@@ -68,12 +68,9 @@ def probed_runs(plan: ProbePlan, specifications: Iterable[Specification]) -> tup
     runs = [run for run in specifications if run.tier in plan.tiers]
     unknown = set(plan.runs) - {run.run_id for run in runs}
     if unknown:
-        raise RuleError(
-            "the probe names a run that its tiers do not have",
-            expected=", ".join(run.run_id for run in runs),
-            found=", ".join(sorted(unknown)),
-            where=SECTION,
-        )
+        problem = "the probe names a run that its tiers do not have"
+        expected = ", ".join(run.run_id for run in runs)
+        raise RuleError(problem, expected=expected, found=", ".join(sorted(unknown)), where=SECTION)
     return tuple(run for run in runs if not plan.runs or run.run_id in plan.runs)
 
 
@@ -113,12 +110,10 @@ def registered_design(registration: Registration, book: RuleBook) -> Design | No
 
 
 def _sizes_differ(per_step: Collection[int], registration: Registration) -> IncompleteError:
-    return IncompleteError(
-        "the runs to be probed do not share the size of a training step",
-        expected="one number of rollouts a step",
-        found=", ".join(map(str, sorted(per_step))) or "no run",
-        where=registration.folder,
-    )
+    problem = "the runs to be probed do not share the size of a training step"
+    expected = "one number of rollouts a step"
+    found = ", ".join(map(str, sorted(per_step))) or "no run"
+    return IncompleteError(problem, expected=expected, found=found, where=registration.folder)
 
 
 def is_measured_by(design: Design, study: Study) -> bool:
@@ -150,19 +145,15 @@ def _check_probed(runs: Sequence[Specification], steps: Sequence[int], registrat
                     remedy="register such a recipe, or engine.kind = transformers; or leave [probe] out",
                 )
         if not run.keeps_checkpoints:
-            raise IncompleteError(
-                f"the probe is registered for {run.run_id}, whose checkpoints are not kept",
-                where=registration.folder,
-                remedy="leave `registers` out of its line of the matrix",
-            )
+            problem = f"the probe is registered for {run.run_id}, whose checkpoints are not kept"
+            remedy = "leave `registers` out of its line of the matrix"
+            raise IncompleteError(problem, where=registration.folder, remedy=remedy)
         lacking = sorted(set(steps) - {step for step in run.ends if step})
         if lacking:
-            raise IncompleteError(
-                f"the probe is registered at steps at which {run.run_id} has no checkpoint",
-                expected=", ".join(str(step) for step in run.ends if step),
-                found=", ".join(map(str, lacking)),
-                where=registration.folder,
-            )
+            problem = f"the probe is registered at steps at which {run.run_id} has no checkpoint"
+            expected = ", ".join(str(step) for step in run.ends if step)
+            found = ", ".join(map(str, lacking))
+            raise IncompleteError(problem, expected=expected, found=found, where=registration.folder)
     policies = {
         (recipe_of(run).sha256(), run.model_commit) if isinstance(run, LanguageModelSpecification) else None
         for run in runs
@@ -181,10 +172,8 @@ def required_probe(registration: Registration, specifications: Iterable[Specific
     """Return the registered probe."""
     probe = registered_probe(registration, specifications)
     if probe is None:
-        raise IncompleteError(
-            f"registration {registration.name!r} registers no probe",
-            expected="a table [probe] in its rules or in an amendment",
-            where=registration.folder,
-            remedy="register one before it is measured: toolkit amend --template",
-        )
+        problem = f"registration {registration.name!r} registers no probe"
+        expected = "a table [probe] in its rules or in an amendment"
+        remedy = "register one before it is measured: toolkit amend --template"
+        raise IncompleteError(problem, expected=expected, where=registration.folder, remedy=remedy)
     return probe

@@ -112,18 +112,12 @@ def _jobs(
 ) -> list[DriftJob]:
     regime, size, surface_tokens = kind
     if regime not in REGIMES:
-        raise UsageError(
-            f"there is no regime {regime!r}",
-            expected=", ".join(REGIMES),
-            remedy=did_you_mean(regime, REGIMES),
-        )
+        problem = f"there is no regime {regime!r}"
+        raise UsageError(problem, expected=", ".join(REGIMES), remedy=did_you_mean(regime, REGIMES))
     weights = untrained(surface_tokens) if parameters is None else tuple(parameters)
     if len(weights) != (expected := len(untrained(surface_tokens))):
-        raise UsageError(
-            f"the policy has no {surface_tokens} surface tokens",
-            expected=f"{expected} parameters",
-            found=len(weights),
-        )
+        problem = f"the policy has no {surface_tokens} surface tokens"
+        raise UsageError(problem, expected=f"{expected} parameters", found=len(weights))
     many = max(1, ROLLOUTS // (2 * size))
     return [
         DriftJob(weights, regime, size, surface_tokens, seed, start, min(start + many, groups))
@@ -135,19 +129,13 @@ def checkpoint_parameters(study: Study, run_id: str, step: int) -> tuple[tuple[f
     """Return the policy of a run's checkpoint, and the settings that the run trains with."""
     runs = [row["run_id"] for row in study.rows("runs")]
     if run_id not in runs:
-        raise UsageError(
-            f"study {study.name} has no run {run_id!r}",
-            expected=", ".join(sorted(runs)),
-            remedy=did_you_mean(run_id, runs),
-        )
+        problem = f"study {study.name} has no run {run_id!r}"
+        raise UsageError(problem, expected=", ".join(sorted(runs)), remedy=did_you_mean(run_id, runs))
     run = specification_of(study, run_id)
     if isinstance(run, LanguageModelSpecification):
-        raise UsageError(
-            "a language model's groups are not played here",
-            found=run_id,
-            where=study.name,
-            remedy="give its rollouts to `toolkit probe advise`, in a folder",
-        )
+        problem = "a language model's groups are not played here"
+        remedy = "give its rollouts to `toolkit probe advise`, in a folder"
+        raise UsageError(problem, found=run_id, where=study.name, remedy=remedy)
     rows = {int(row["step"]): row for row in rows_of_run(study, run.checkpoint_table, run_id)}
     if step not in rows:
         raise UsageError(

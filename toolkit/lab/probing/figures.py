@@ -4,6 +4,8 @@ import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
@@ -11,15 +13,17 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from toolkit.decisions.measure import Tables
-from toolkit.errors import IncompleteError
+from toolkit.errors import IncompleteError, UsageError, VerificationError
 from toolkit.estimators import debiased_between_share, noise_within_share
 from toolkit.lab.play.rows import table_of_run
 from toolkit.lab.probe import figures as rows_of
 from toolkit.lab.probe import moments
+from toolkit.lab.probe.checkpoint import ScoredPolicy, checkpoint_row
 from toolkit.lab.probe.design import (
     ALL,
     DERIVED,
     DESIGNS,
+    DRIFT,
     EVIDENCE,
     OUTCOME,
     Design,
@@ -28,9 +32,15 @@ from toolkit.lab.probe.design import (
     read_groups,
 )
 from toolkit.lab.probe.evidence import GramEvidence, Place, read_evidence
-from toolkit.lab.probe.figures import estimate, figure_rows
+from toolkit.lab.probe.figures import check_identities, estimate, figure_rows, tied
+from toolkit.lab.probing import run
+from toolkit.lab.probing.design import CHECKPOINTS, RegisteredProbe
+from toolkit.registers import arrow
 from toolkit.registers.arrow import Row
+from toolkit.registers.row_tables import BASE
 from toolkit.registers.study import Study
+from toolkit.registers.validation import compare
+from toolkit.specification import LanguageModelSpecification
 
 A = TypeVar("A")
 
@@ -72,12 +82,9 @@ def each_place(
     def of_trajectory(trajectory: str) -> list[tuple[Place, A]]:
         found, places = _rows_by_place(table_of_run(study, EVIDENCE, trajectory)), by_trajectory[trajectory]
         if absent := next((place for place in places if place not in found), None):
-            raise IncompleteError(
-                "a checkpoint has no evidence",
-                expected=absent,
-                where=study.folder / EVIDENCE,
-                remedy="measure again: toolkit probe run",
-            )
+            problem = "a checkpoint has no evidence"
+            remedy = "measure again: toolkit probe run"
+            raise IncompleteError(problem, expected=absent, where=study.folder / EVIDENCE, remedy=remedy)
         return [(place, of_place(place, _by_noise(found[place], design))) for place in places]
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
@@ -126,12 +133,9 @@ def _values(column: Any) -> list[Any]:
 def check_evidence(study: Study) -> None:
     """Check that a study ships the evidence of its probe."""
     if not study.has(EVIDENCE):
-        raise IncompleteError(
-            f"study {study.name!r} ships no evidence of its probe, so that nothing can be computed anew",
-            expected=EVIDENCE,
-            where=study.folder,
-            remedy="ask a study that ships its evidence: --study embedded",
-        )
+        problem = f"study {study.name!r} ships no evidence of its probe, so that nothing can be computed anew"
+        remedy = "ask a study that ships its evidence: --study embedded"
+        raise IncompleteError(problem, expected=EVIDENCE, where=study.folder, remedy=remedy)
 
 
 CLEAN = "probe_clean_tasks"
@@ -221,8 +225,104 @@ def _plain(row: Mapping[str, Any], size: ProbeSize | None, clean: int) -> Iterat
 
 
 def _figure(name: str, value: float) -> Row:
-    return {
-        "figure": name,
-        "value": value,
-        **dict.fromkeys((*rows_of.RESAMPLED, "pure_noise", "debiased")),
+    return {"figure": name, "value": value, **dict.fromkeys((*rows_of.RESAMPLED, "pure_noise", "debiased"))}
+
+
+SUMMARY = "probe"
+FIGURES = "probe_intervals"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a study's probe says."""
+
+    checkpoints: tuple[Row, ...]  # rows of `probe_checkpoints`, the untrained policy first
+    figures: Mapping[Place, list[arrow.Row]]  # place → its rows of `probe_intervals`
+    summaries: Mapping[Place, list[arrow.Row]]  # place → its rows of `probe`
+    # Place → its rows of `probe_drift`; none where the study has no such table
+    drifts: Mapping[Place, list[arrow.Row]]
+    has_evidence: bool  # whether the study ships the evidence
+
+
+def report(study: Study, trajectory: str = "*", scored: str | None = None) -> Report:
+    """Read what a study's probe says."""
+    if not study.has(SUMMARY):
+        remedy = "measure it: toolkit probe run, where the registration registers one"
+        raise IncompleteError(f"study {study.name!r} has no probe", where=study.folder, remedy=remedy)
+    known = study.rows("probe_checkpoints")
+    meant = [
+        row
+        for row in sorted(known, key=_order)
+        if fnmatchcase(row["trajectory"], trajectory) and scored in (None, row["scored"])
+    ]
+    if not meant:
+        problem = "no checkpoint of the probe is meant"
+        expected = ", ".join(sorted({f"{row['trajectory']} ({row['scored']})" for row in known}))
+        raise UsageError(problem, expected=expected, found=f"{trajectory} ({scored or 'any'})")
+    has_evidence = study.has(FIGURES)
+    figures = study.rows(FIGURES) if has_evidence else published_figures(study)
+    drifts = study.rows(DRIFT) if study.has(DRIFT) else []
+    tables = (by_place(figures), by_place(study.rows(SUMMARY)), by_place(drifts))
+    return Report(tuple(meant), *tables, has_evidence)
+
+
+def recompute(
+    study: Study, meant: Sequence[Row], probe: RegisteredProbe, progress: Callable[[str], None]
+) -> tuple[int, float]:
+    """Compute every figure of checkpoints anew from the evidence, and compare it with the stored one."""
+    check_evidence(study)
+    design = probe.design
+    jobs = {
+        (job.trajectory, row["step"]): (job, row)
+        for job in run.registered_jobs(study, probe)
+        for row in job.checkpoints
     }
+    stored = {name: by_place(study.rows(name)) for name in (*DERIVED, CHECKPOINTS)}
+    expected = {Place(*at, scored) for at in jobs for scored in design.scored}
+    measured = {
+        name: by_place(arrow.to_rows(study.columns(name, Place._fields)))
+        for name in (EVIDENCE, DRIFT)
+        if study.has(name)
+    }
+    for name, places in {**stored, **measured}.items():
+        if set(places) != expected:
+            raise VerificationError(
+                f"{name} is not on the registered checkpoints",
+                expected=f"{len(expected)} places",
+                found=", ".join(map(str, sorted(set(places) ^ expected)[:3])),
+                where=study.folder,
+                remedy="measure again: toolkit probe run",
+            )
+    run.check_coordinates([row for rows in stored[CHECKPOINTS].values() for row in rows], study.folder)
+    indices = study.rows("probe_indices")
+    compare("probe_indices", index_rows(design), indices)
+    compared, worst = len(indices), 0.0
+    groups = read_groups(indices, design.transition)
+    rows_of = {place_of(row): row for row in meant}
+
+    def of_place(
+        place: Place, evidence: Mapping[str, GramEvidence]
+    ) -> tuple[dict[str, list[arrow.Row]], float]:
+        policy = _policy(*jobs[place.trajectory, place.step], rows_of[place])
+        described = [checkpoint_row(place, evidence, design, policy)]
+        estimated = estimate(evidence, design, groups)
+        residual = check_identities(tied(estimated, design), str(place))
+        return figure_rows(place, estimated, design) | {CHECKPOINTS: described}, residual
+
+    for place, (derived, residual) in each_place(study, design, rows_of, of_place):
+        progress(str(place))
+        worst = max(worst, residual)
+        for name, rows in derived.items():
+            compare(name, rows, stored[name][place])
+            compared += len(rows)
+    return compared, worst
+
+
+def _policy(job: run.ProbeJob, checkpoint: arrow.Row, stored: Row) -> ScoredPolicy:
+    if isinstance(job.run, LanguageModelSpecification):
+        return run.scored_model(checkpoint, job.run.run_id, stored)
+    return run.scored_policy(job, checkpoint, stored["scored"])
+
+
+def _order(row: Row) -> tuple[bool, bool, str, int]:
+    return (row["scored"] != ALL, row["trajectory"] != BASE, row["trajectory"], row["step"])

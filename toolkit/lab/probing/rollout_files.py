@@ -96,12 +96,8 @@ def _with_gram(
         raise _unfitting(array, f"({rows}, {rows}) of rollouts, or ({number}, {number}) of groups", path)
     apart, most = np.abs(array - array.T).max(), 1e-6 * np.abs(np.diagonal(array)).max()
     if apart > most:
-        raise DamagedError(
-            "inner products are not symmetric",
-            expected=f"{most:.3g} apart at most",
-            found=f"{apart:.3g}",
-            where=path,
-        )
+        problem = "inner products are not symmetric"
+        raise DamagedError(problem, expected=f"{most:.3g} apart at most", found=f"{apart:.3g}", where=path)
     # Single precision leaves more asymmetry than rounding in double precision does.
     gram = (array + array.T) / 2
     if array.shape == (rows, rows):
@@ -120,23 +116,17 @@ def _table_in(folder: Path) -> Path:
     names = ", ".join(path.name for path in found)
     if found:
         raise UsageError("there are several tables of rollouts", expected="one", found=names, where=folder)
-    raise IncompleteError(
-        "there is no table of rollouts",
-        expected=f"one of {', '.join(TABLES)}",
-        where=folder,
-        remedy="write a row a rollout: design, task, group, reward",
-    )
+    problem = "there is no table of rollouts"
+    remedy = "write a row a rollout: design, task, group, reward"
+    raise IncompleteError(problem, expected=f"one of {', '.join(TABLES)}", where=folder, remedy=remedy)
 
 
 def _grouped(table: Any, path: Path) -> _Groups:
     absent = [name for name in COLUMNS if name not in table.columns]
     if absent:
-        raise IncompleteError(
-            f"the table has no column {', '.join(absent)}",
-            expected=", ".join(COLUMNS),
-            found=", ".join(map(str, table.columns[1:])),
-            where=path,
-        )
+        problem = f"the table has no column {', '.join(absent)}"
+        found = ", ".join(map(str, table.columns[1:]))
+        raise IncompleteError(problem, expected=", ".join(COLUMNS), found=found, where=path)
     designs, tasks, names, given = (table[name].to_list() for name in COLUMNS)
     rewards = [_reward(value, at, path) for at, value in enumerate(given, 1)]
     members: dict[tuple[str, str], list[int]] = {}
@@ -163,11 +153,8 @@ def _grouped(table: Any, path: Path) -> _Groups:
             remedy="leave out groups that are not whole",
         )
     if len(members) > MOST_GROUPS:
-        raise UsageError(
-            "there are more groups than are compared here",
-            expected=f"{MOST_GROUPS} at most",
-            found=len(members),
-        )
+        problem = "there are more groups than are compared here"
+        raise UsageError(problem, expected=f"{MOST_GROUPS} at most", found=len(members))
     numbers = {task: at for at, task in enumerate(sorted(set(task_of.values())))}
     rows = np.array(list(members.values()))
     return _Groups(
@@ -198,12 +185,9 @@ def _check_designs(task_of: dict[tuple[str, str], str], path: Path) -> None:
                 remedy="play them, or leave these tasks out",
             )
     if len(tasks["paired"]) < 2:  # noqa: PLR2004 - to resample
-        raise IncompleteError(
-            "one task says nothing of others",
-            expected="two tasks at least; 64 are often enough",
-            found=len(tasks["paired"]),
-            where=path,
-        )
+        problem = "one task says nothing of others"
+        expected = "two tasks at least; 64 are often enough"
+        raise IncompleteError(problem, expected=expected, found=len(tasks["paired"]), where=path)
 
 
 _HOW = {"paired": "one noise schedule for all rollouts of a group", "independent": "a schedule each"}
@@ -253,20 +237,14 @@ def _read_array(path: Path) -> Array:
         raise DamagedError("the file holds not one array", expected=1, found=len(arrays), where=path)
     array = arrays[0]
     if array.ndim != 2 or not array.size or array.dtype.kind not in "fiu":  # noqa: PLR2004 - a table
-        raise DamagedError(
-            "the array is no table of numbers",
-            expected="two axes, real numbers",
-            found=f"{array.dtype} {array.shape}",
-            where=path,
-        )
+        problem = "the array is no table of numbers"
+        expected = "two axes, real numbers"
+        raise DamagedError(problem, expected=expected, found=f"{array.dtype} {array.shape}", where=path)
     if array.size > MOST_NUMBERS:
-        raise UsageError(
-            "the array is larger than is worked on at once",
-            expected=f"{MOST_NUMBERS:,} numbers at most",
-            found=f"{array.size:,}",
-            where=path,
-            remedy="give inner products (gram), or the vectors on fewer coordinates",
-        )
+        problem = "the array is larger than is worked on at once"
+        expected = f"{MOST_NUMBERS:,} numbers at most"
+        remedy = "give inner products (gram), or the vectors on fewer coordinates"
+        raise UsageError(problem, expected=expected, found=f"{array.size:,}", where=path, remedy=remedy)
     whole = np.asarray(array, dtype=float)
     if not np.isfinite(whole).all():
         row, column = (int(at[0]) for at in np.nonzero(~np.isfinite(whole)))

@@ -1,24 +1,9 @@
 """The registered probe of a study: the registered checkpoints of its runs, and the untrained policy once.
 
-1. The checkpoints are those of the study's registers, or of runs that were just played.
-2. Each trajectory is a job: what was probed before, whole and by the same design, is kept, and every other is
-   written down as soon as it was probed.
-3. The tables of all of them join the study's other registers, which are sealed anew; or they are compared
-   with what is registered.
-
 A trajectory leaves two files, its evidence as Parquet, all else as JSON:
 
 c2-paired-s0.parquet     rows of `probe_gram`, as they go into the register
 c2-paired-s0.json        written last: what was probed, the SHA-256 of the evidence, the derived rows
-
-The rollouts of a language model are sampled, and scored in its adapter's coordinates:
-
-a. The base model is found by the name that the recipe gives it, and has to be the registered one.
-b. Checkpoint by checkpoint, the adapter takes the place of the one before, and is compared with its row.
-c. The rollouts of both sets are sampled by the engine that the recipe names, and scored by transformers.
-   Where both are one, importance weights are 1. vLLM gets the policy from TRL, as in training, and is
-   compared with it; importance weights are the ratios that the recipe's loss asks for.
-d. All checkpoints have the same coordinates.
 """
 
 import hashlib
@@ -213,16 +198,16 @@ def probe_model_trajectory(job: ProbeJob, run: LanguageModelSpecification) -> di
     trajectory = Trajectory(job)
     outcome, transition = job.design.sets
     names: str | None = None
-    check_model(run, recipe_of(run).model)  # a
+    check_model(run, recipe_of(run).model)
     speaker = _opened(run)
     with _as_in_training(), tempfile.TemporaryDirectory() as scratch:
         for row in job.checkpoints:
             raw = read_adapter(row, run.run_id)
-            put_adapter(speaker.model, raw, f"{run.run_id} at step {row['step']}")  # b
+            put_adapter(speaker.model, raw, f"{run.run_id} at step {row['step']}")
             if speaker.sampler is not None:
                 speaker.sampler.synchronize()
             scorer = lora.Scorer(speaker.model, speaker.temperature)
-            evidence = language_model.probe_language_model(  # c
+            evidence = language_model.probe_language_model(
                 scorer,
                 job.design,
                 language_model.record_tasks(speaker, outcome, trajectory.sampling, row["step"]),
@@ -230,7 +215,7 @@ def probe_model_trajectory(job: ProbeJob, run: LanguageModelSpecification) -> di
                 trajectory.groups,
                 folder=Path(scratch),
                 batch=BATCH,
-                names_sha256=names,  # d
+                names_sha256=names,
             )
             names, size = scorer.coordinates.names_sha256, scorer.coordinates.size
             policy = checkpoint.ScoredPolicy(row["sha256"], fingerprint(raw), names, size)
@@ -364,7 +349,7 @@ class MeasuredProbe:
     kept: tuple[str, ...]  # trajectories that had been probed before
 
     def added_to(self, assembly: assemble.Assembly) -> assemble.Assembly:
-        """Return a study's registers together with the probe's (step 3)."""
+        """Return a study's registers together with the probe's."""
         evidence = {f"{EVIDENCE}/{name}.parquet": raw for name, raw in self.evidence.items()}
         derived = writer.rows_files({**self.rows, INDICES: index_rows(self.design)})
         return replace(
@@ -386,11 +371,9 @@ class MeasuredProbe:
         tables = {name: table for name, table in self.tables().items() if name != DRIFT or study.has(DRIFT)}
         for name, table in tables.items():
             if not study.has(name):
-                raise IncompleteError(
-                    f"study {study.name!r} has no {name}",
-                    where=study.folder,
-                    remedy=f"measure it: toolkit probe run {study.name}",
-                )
+                problem = f"study {study.name!r} has no {name}"
+                remedy = f"measure it: toolkit probe run {study.name}"
+                raise IncompleteError(problem, where=study.folder, remedy=remedy)
             registered = arrow.row_sha256(study.arrow(name))
             measured = arrow.row_sha256(arrow.to_arrow(schema.TABLES[name], arrow.to_rows(table)))
             if measured != registered:
@@ -420,12 +403,10 @@ def probe_jobs(
         rows = sorted(checkpoints.get(run.run_id, ()), key=lambda row: int(row["step"]))
         expected = list(run.ends)
         if [row["step"] for row in rows] != expected:
-            raise IncompleteError(
-                f"{run.run_id} does not have its registered checkpoints",
-                expected=", ".join(map(str, expected)),
-                found=", ".join(str(row["step"]) for row in rows) or "none",
-                remedy=f"play it: toolkit study run {run.study}",
-            )
+            problem = f"{run.run_id} does not have its registered checkpoints"
+            found = ", ".join(str(row["step"]) for row in rows) or "none"
+            remedy = f"play it: toolkit study run {run.study}"
+            raise IncompleteError(problem, expected=", ".join(map(str, expected)), found=found, remedy=remedy)
         is_model = isinstance(run, LanguageModelSpecification)
         base = started.setdefault(run.seed if is_model else None, rows[0])
         if rows[0]["sha256"] != base["sha256"]:
@@ -452,7 +433,7 @@ def perform(job: ProbeJob) -> dict[str, bytes]:
 
 
 def probe_all(folder: Path, jobs: Sequence[ProbeJob], executor: Executor = HERE) -> MeasuredProbe:
-    """Probe trajectories, those left over first; what was stopped goes on with the same call (step 2)."""
+    """Probe trajectories, those left over first; what was stopped goes on with the same call."""
 
     def keep(job: ProbeJob, contents: Mapping[str, bytes]) -> tuple[dict[str, Any], bytes]:
         for file, content in contents.items():
@@ -534,7 +515,7 @@ def sealed_with_probe(
     card: Path,
     open_case: Callable[..., Case],
 ) -> manifest.Manifest:
-    """Write a study's registers with its probe, decided anew (step 2)."""
+    """Write a study's registers with its probe, decided anew."""
     replaced = {*TABLES_OF_PROBE, row_tables.DECISIONS.name}
     files = {
         name: {

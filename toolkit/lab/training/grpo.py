@@ -21,7 +21,7 @@ from math import sqrt
 from toolkit.estimators.advantages import EPSILON
 from toolkit.lab.policies.agent import Rollout, weighted_scores
 from toolkit.lab.policies.loglinear import Policy
-from toolkit.lab.training.optimizer import Weights, ascend
+from toolkit.lab.training.checkpoint import Weights, ascend
 from toolkit.lab.training.rows import POOL, RESAMPLED, GroupPlan, draws_at
 from toolkit.lab.worlds.world import AnyEpisode, play
 from toolkit.noise.regimes import REGIMES

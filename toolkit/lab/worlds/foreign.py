@@ -143,7 +143,11 @@ class ForeignDesk:
         if self.ended is not None:
             return error("episode_over", "the episode has ended; nothing was done")
         if tool == "finish":
-            return self._finish()
+            # 3.
+            self._grade()
+            if self.request == len(self.task.requests):
+                self.ended = "finished"
+            return {"finished": True}
         if self.calls >= self.task.budget:
             self.ended = "budget_exceeded"
             return error("budget_exceeded", f"the budget of {self.task.budget} calls is spent")
@@ -172,13 +176,6 @@ class ForeignDesk:
         for write in self._writes[:-1]:
             state.call(*write)
         return {"revision": max(len(self._writes) - 1, 0), "result": state.call(tool, arguments)}
-
-    def _finish(self) -> Answer:
-        # 3.
-        self._grade()
-        if self.request == len(self.task.requests):
-            self.ended = "finished"
-        return {"finished": True}
 
     def _grade(self) -> None:
         made, self._begun = self.calls - self._begun, self.calls

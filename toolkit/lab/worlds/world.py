@@ -12,15 +12,7 @@ from toolkit.lab.episodes.desk import Answer, MakeCall
 from toolkit.lab.episodes.episode import Episode
 from toolkit.lab.episodes.episode import play as play_at_home
 from toolkit.lab.episodes.workflow import Steps
-from toolkit.lab.policies.agent import (
-    AMBIGUOUS,
-    ERRORS,
-    INDIRECT,
-    PLAIN,
-    SHORT_WAIT,
-    EndedError,
-    Rollout,
-)
+from toolkit.lab.policies.agent import AMBIGUOUS, ERRORS, INDIRECT, PLAIN, SHORT_WAIT, EndedError, Rollout
 from toolkit.lab.policies.loglinear import Kind, Policy
 from toolkit.lab.tasks.pools import load_task
 from toolkit.lab.tasks.task import Call
@@ -131,10 +123,10 @@ def _parts(value: Any) -> list[Any]:
 
 
 WORLDS = {
-    **dict.fromkeys(("bfcl_turns", "bfcl_scenarios"), ("bfcl.world", "Bfcl", "bfcl.parity")),
-    "tau2_retail": ("tau2", "Retail", "tau2"),
+    **dict.fromkeys(("bfcl_turns", "bfcl_scenarios"), ("bfcl.world", "Bfcl")),
+    "tau2_retail": ("tau2", "Retail"),
 }
-"""Foreign world → its module here, its class, and the module whose `check` is the gate before it."""
+"""Foreign world → its module here, whose `check` is the gate before it, and its class."""
 
 AnyEpisode = Episode | ForeignEpisode
 
@@ -142,14 +134,14 @@ AnyEpisode = Episode | ForeignEpisode
 @lru_cache
 def open_world(name: str) -> ForeignWorld:
     """Return a foreign world by its name, a key of `WORLDS`."""
-    module, made, _ = WORLDS[name]
+    module, made = WORLDS[name]
     world: ForeignWorld = getattr(import_module(f"toolkit.lab.worlds.{module}"), made)()
     return world
 
 
 def check_world(name: str) -> None:
     """Hold the grading of a foreign world against its own project's."""
-    import_module(f"toolkit.lab.worlds.{WORLDS[name][2]}").check()
+    import_module(f"toolkit.lab.worlds.{WORLDS[name][0]}").check()
 
 
 def worlds_of(study: Study) -> list[str]:

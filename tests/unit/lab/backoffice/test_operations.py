@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.unit.lab.backoffice.world import HOME, LAMP, RECORDS, RUG, order, world
+from toolkit.lab.backoffice.parameters import Refusal
 from toolkit.lab.backoffice.records import Address, Order, Product, Shipment, Stock, Ticket
-from toolkit.lab.backoffice.refusal import Refusal
 from toolkit.lab.backoffice.tools import TOOLS, execute
 from toolkit.lab.backoffice.world import World, build_base, snapshot, untouched
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.lab.backoffice.parameters import Parameter, read_arguments
-from toolkit.lab.backoffice.refusal import CODES, Refusal
+from toolkit.lab.backoffice.parameters import CODES, Parameter, Refusal, read_arguments
 from toolkit.lab.backoffice.tools import TOOLS
 
 POSTAL_CODE = Parameter("postal_code", "string", "", max_length=20)

@@ -7,8 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from toolkit.lab.backoffice.parameters import Parameter, read_arguments
-from toolkit.lab.backoffice.refusal import CODES, Refusal
+from toolkit.lab.backoffice.parameters import CODES, Parameter, Refusal, read_arguments
 from toolkit.lab.backoffice.schemas import (
     answer_schema,
     error_schema,

@@ -84,7 +84,7 @@ def check(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     def checked(recipe: Recipe, packages: Mapping[str, str], *, gpu: bool, cpu: bool = False) -> list[str]:
         remarks: list[str] = []
         monkeypatch.setattr(training_jobs, "installed", packages.get)
-        monkeypatch.setattr(training_jobs.kernels, "check_importable", lambda _: None)
+        monkeypatch.setattr(training_jobs.loading, "check_importable", lambda _: None)
         training_jobs.check_stack(recipe, cpu=cpu, say=remarks.append, has_gpu=gpu)
         return remarks
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.lab.episodes.play import CUSTOMER, OTHER, PAID, cancel, code, desk, meeting, only, read
-from toolkit.lab.backoffice.refusal import CODES
+from toolkit.lab.backoffice.parameters import CODES
 from toolkit.lab.episodes.desk import Desk
 from toolkit.lab.episodes.episode import close
 from toolkit.noise.draws import Schedule

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.unit.lab.probe.designs import draw
 from toolkit.errors import DamagedError, UsageError
-from toolkit.lab.probe.gram import SMALLEST_WIDTH, blocks, default_width, gram
+from toolkit.lab.probe.evidence import SMALLEST_WIDTH, blocks, default_width, gram
 
 
 def plain(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -18,7 +18,6 @@ from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.estimators import drift_interval
 from toolkit.estimators.coordinates import TaskSums
 from toolkit.lab.probe import evidence as spooling
-from toolkit.lab.probe import gram as products
 from toolkit.lab.probe.design import (
     ALL,
     COMPARED,
@@ -69,8 +68,8 @@ def simulated(rollouts: RolloutSet, coordinates: int) -> Scored:
 
 @pytest.mark.parametrize("rollouts", ONE.sets, ids=[OUTCOME, TRANSITION])
 def test_evidence_through_files_is_that_of_memory(tmp_path, rollouts, monkeypatch) -> None:
-    monkeypatch.setattr(products, "SMALLEST_WIDTH", 64)
-    monkeypatch.setattr(products, "BLOCK_ENTRIES", 2048)
+    monkeypatch.setattr(spooling, "SMALLEST_WIDTH", 64)
+    monkeypatch.setattr(spooling, "BLOCK_ENTRIES", 2048)
     scored = simulated(rollouts, 2001)
     given = {"flip_rate": FLIP_RATE, "groups": groups(rollouts), "steps": TWO_STEPS}
     expected = gather(rollouts.noise, scored, {ALL: slice(0, 2001)}, [ALL], **given)[ALL]

@@ -17,8 +17,7 @@ from toolkit.lab.play.rows import rows_of_run
 from toolkit.lab.play.segments import play_segment
 from toolkit.lab.tasks.pools import load_task
 from toolkit.lab.training.rows import MOST_DRAWS
-from toolkit.lab.verification.audit import audit, check_playable, is_playable
-from toolkit.lab.verification.replay import Replayer
+from toolkit.lab.verification.replay import Replayer, audit, check_playable, is_playable
 from toolkit.registers.arrow import Row, to_arrow
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study, verify_study

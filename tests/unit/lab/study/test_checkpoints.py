@@ -22,9 +22,8 @@ from toolkit.lab.play.runner import play_runs
 from toolkit.lab.play.segments import play_segment
 from toolkit.lab.play.workplace import Workplace
 from toolkit.lab.task_pools import summarize
-from toolkit.lab.verification.audit import audit
 from toolkit.lab.verification.comparison import play_again
-from toolkit.lab.verification.replay import Replayer
+from toolkit.lab.verification.replay import Replayer, audit
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import Study, open_study
 from toolkit.specification import Specification

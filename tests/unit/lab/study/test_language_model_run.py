@@ -19,7 +19,7 @@ import pytest
 from tests.conftest import CHECKOUT, SMALL_MODEL, snapshot
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.lab.play import language_model_run
-from toolkit.lab.play.reporting import Pace
+from toolkit.lab.play.language_model_run import Pace
 from toolkit.lab.play.segments import rows_of
 from toolkit.lab.play.workplace import Workplace
 

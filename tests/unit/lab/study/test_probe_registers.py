@@ -13,8 +13,8 @@ from tests.unit.lab.study.changed import Changed
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.lab.play.rows import rows_of_run
 from toolkit.lab.probe.evidence import Place
-from toolkit.lab.probing import design, figures, report, run
-from toolkit.lab.verification.audit import ProbeReplayer, audit
+from toolkit.lab.probing import design, figures, run
+from toolkit.lab.verification.replay import ProbeReplayer, audit
 from toolkit.prereg.evidence import amendment_anchor, anchor
 from toolkit.prereg.registration import Registration, load_registration
 from toolkit.registers.arrow import Row
@@ -61,8 +61,8 @@ def test_the_untrained_policy_probed_again_is_what_is_registered(embedded, probe
 
 
 def test_figures_computed_from_the_evidence_alone_are_those_stored(embedded, probe) -> None:
-    meant = [row for row in report.report(embedded, RUN).checkpoints if row["step"] in (20, 100)]
-    compared, residual = report.recompute(embedded, meant, probe, lambda _: None)
+    meant = [row for row in figures.report(embedded, RUN).checkpoints if row["step"] in (20, 100)]
+    compared, residual = figures.recompute(embedded, meant, probe, lambda _: None)
     assert compared == 2 * 16 * 64 + len(meant) * (1 + 4 + 64 + 16 + 31)
     assert residual < 1e-12
 
@@ -108,9 +108,9 @@ def rows(embedded: Study) -> dict[str, list[Row]]:
 def test_what_does_not_follow_from_evidence_and_design_is_named(embedded, rows, probe) -> None:
     def refused(table: str, study: Any, by: design.RegisteredProbe) -> None:
         with pytest.raises(DamagedError, match=rf"{table}\.\w+ is not what follows from"):
-            report.recompute(study, meant, by, lambda _: None)
+            figures.recompute(study, meant, by, lambda _: None)
 
-    meant = report.report(embedded, "base").checkpoints
+    meant = figures.report(embedded, "base").checkpoints
     for table in ("probe_checkpoints", "probe_intervals"):
         stored = rows[table]
         at = next(at for at, row in enumerate(stored) if row["trajectory"] == "base")
@@ -122,7 +122,7 @@ def test_what_does_not_follow_from_evidence_and_design_is_named(embedded, rows, 
     others = [row for row in rows["probe_drift"] if row["trajectory"] != RUN]
     fewer: Any = Changed(embedded, {**rows, "probe_drift": others})
     with pytest.raises(VerificationError, match="probe_drift is not on the registered checkpoints"):
-        report.recompute(fewer, meant, probe, lambda _: None)
+        figures.recompute(fewer, meant, probe, lambda _: None)
 
 
 def test_the_probe_s_seeds_hold_the_amendment_s_tokens(registration, probe, tmp_path) -> None:

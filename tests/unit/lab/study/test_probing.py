@@ -14,8 +14,7 @@ from toolkit.lab.play.assemble import Assembly
 from toolkit.lab.policies.loglinear import untrained
 from toolkit.lab.probing.run import ProbeJob, probe_all, probe_jobs
 from toolkit.lab.task_pools import summarize
-from toolkit.lab.training.checkpoint import checkpoint_row
-from toolkit.lab.training.optimizer import Weights
+from toolkit.lab.training.checkpoint import Weights, checkpoint_row
 from toolkit.registers.arrow import Row, to_arrow
 from toolkit.registers.row_tables import TABLES_OF_PROBE
 from toolkit.registers.schema import TABLES

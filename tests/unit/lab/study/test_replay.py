@@ -16,8 +16,7 @@ from tests.tampering.measure import copy_of
 from toolkit.errors import DamagedError, UsageError, VerificationError
 from toolkit.lab.play.rows import rows_of_run
 from toolkit.lab.training.checkpoint import checkpoint_row, read_checkpoint
-from toolkit.lab.verification.audit import audit
-from toolkit.lab.verification.replay import Replayer
+from toolkit.lab.verification.replay import Replayer, audit
 from toolkit.places import HOME_VARIABLE
 from toolkit.registers.arrow import parquet_bytes, to_arrow
 from toolkit.registers.manifest import FileEntry

@@ -20,8 +20,8 @@ from tests.unit.stack import require_tensorboard, require_trainer
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.lab.executors import executor as executor_module
 from toolkit.lab.executors.executor import HERE, Executor
-from toolkit.lab.play import language_model_run, reporting, training_jobs
-from toolkit.lab.play.reporting import Pace, stopping
+from toolkit.lab.play import language_model_run, training_jobs
+from toolkit.lab.play.language_model_run import TRACKERS, Pace, stopping
 from toolkit.lab.play.training_jobs import Trial, TriedStep, shortened
 from toolkit.lab.play.workplace import Workplace
 from toolkit.lab.training import devices
@@ -50,7 +50,7 @@ def test_each_run_is_trained_on_a_gpu_where_there_is_one(run, monkeypatch, tmp_p
     monkeypatch.setattr(Executor, "each_step", each_step)
     monkeypatch.setattr(executor_module, "visible_gpus", lambda: gpus)
     monkeypatch.setattr(training_jobs, "check_model", lambda *_: None)
-    monkeypatch.setattr(training_jobs.kernels, "check_importable", lambda _: None)
+    monkeypatch.setattr(training_jobs.loading, "check_importable", lambda _: None)
     monkeypatch.setattr(training_jobs, "installed", recipe_of(run).packages.get)
     training_jobs.train_models(Workplace(tmp_path), [run], HERE)
     assert sent == [expected]
@@ -79,11 +79,11 @@ def trackers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_tracker_that_is_not_installed_is_refused_with_the_way_to_it(toolkit, monkeypatch) -> None:
-    monkeypatch.setattr(reporting, "find_spec", lambda name: None if name == "wandb" else object())
+    monkeypatch.setattr(language_model_run, "find_spec", lambda name: None if name == "wandb" else object())
     with pytest.raises(UsageError, match="not installed") as raised:
-        reporting.check_trackers(["tensorboard", "wandb"])
+        language_model_run.check_trackers(["tensorboard", "wandb"])
     assert (raised.value.found, "pip install wandb" in str(raised.value.remedy)) == ("without wandb", True)
-    reporting.check_trackers(["tensorboard", "trackio"])
+    language_model_run.check_trackers(["tensorboard", "trackio"])
     toolkit("train", "--recipe", "small", "--report-to", "paper").refused(2, "--report-to")
 
 
@@ -94,18 +94,18 @@ def test_each_tracker_has_the_trainer_s_own_callback_and_a_place_in_the_run_s_fo
     require_trainer()
     from transformers import integrations
 
-    monkeypatch.setattr(reporting, "find_spec", lambda _: object())
+    monkeypatch.setattr(language_model_run, "find_spec", lambda _: object())
     added: list[object] = []
     trainer = SimpleNamespace(args=SimpleNamespace(run_name=None), add_callback=added.append)
-    reporting.report(trainer, (), tmp_path / "none")
+    language_model_run.report(trainer, (), tmp_path / "none")
     assert (added, list(tmp_path.iterdir())) == ([], [])
     for name in ("c2-paired-s0", "c2-paired-s1"):
-        reporting.report(trainer, reporting.TRACKERS, tmp_path / name)
+        language_model_run.report(trainer, TRACKERS, tmp_path / name)
         places = {path.name: str(path) for path in (tmp_path / name / "reports").iterdir()}
-        assert set(places) == set(reporting.TRACKERS)
+        assert set(places) == set(TRACKERS)
         variables = ("TENSORBOARD_LOGGING_DIR", "WANDB_DIR", "TRACKIO_DIR")
-        assert [os.environ[each] for each in variables] == [places[each] for each in reporting.TRACKERS]
-    assert added[:3] == integrations.get_reporting_integration_callbacks(list(reporting.TRACKERS))
+        assert [os.environ[each] for each in variables] == [places[each] for each in TRACKERS]
+    assert added[:3] == integrations.get_reporting_integration_callbacks(list(TRACKERS))
     assert os.environ["WANDB_MODE"] == "offline"
     assert trainer.args.run_name == "c2-paired-s0"
 

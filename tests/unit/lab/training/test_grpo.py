@@ -16,9 +16,8 @@ from toolkit.estimators import mean_centred, standardized
 from toolkit.lab.policies.agent import score
 from toolkit.lab.policies.loglinear import Policy, layout, untrained
 from toolkit.lab.tasks.pools import load_task
-from toolkit.lab.training.checkpoint import checkpoint_row, read_checkpoint
+from toolkit.lab.training.checkpoint import Weights, ascend, checkpoint_row, read_checkpoint, start
 from toolkit.lab.training.grpo import advantages_of, play_rollout, train_step
-from toolkit.lab.training.optimizer import Weights, ascend, start
 from toolkit.lab.training.rows import draws_at, groups_at
 from toolkit.specification import Specification
 

@@ -1,11 +1,4 @@
-"""Conversations: episodes that a language model plays, many at once, one turn of each after the other.
-
-1. A conversation starts with what an agent may know: the instructions, the tools and the task's prompt.
-2. An engine gives one turn of every conversation that goes on.
-3. Every call that was attempted meets the desk, which charges it whether or not there is such a tool; its
-   answer goes back as JSON. What follows a call that ended the episode is not made.
-4. A turn without calls ends its conversation; so does the desk, and so does the limit of turns.
-"""
+"""Conversations: episodes that a language model plays, many at once, one turn of each after the other."""
 
 import json
 from collections.abc import Sequence
@@ -92,7 +85,7 @@ def converse(
     if isinstance(engine, Player):
         return engine.play(plays, max_turns=max_turns, traced=traced)
     desks = [Desk(play.task, play.regime, play.schedule_seed, traced=traced) for play in plays]
-    talks = [Conversation(opening(play.task.prompt), play.seed) for play in plays]  # 1
+    talks = [Conversation(opening(play.task.prompt), play.seed) for play in plays]
     hold(engine, talks, desks, max_turns=max_turns)
     return [close(desk) for desk in desks]
 
@@ -101,8 +94,8 @@ def hold(engine: TurnTaker, talks: Sequence[Conversation], desks: Sequence[Desk]
     """Hold conversations at their desks to their ends."""
     going = list(range(len(talks)))
     while going:
-        turns = engine.turns([talks[at] for at in going])  # 2
-        going = [  # 3, 4
+        turns = engine.turns([talks[at] for at in going])
+        going = [
             at
             for at, turn in zip(going, turns, strict=True)
             if take_turn(talks[at], desks[at], turn) and talks[at].turns < max_turns

@@ -1,9 +1,4 @@
-"""Whole conversations with a model in this process, token by token side by side.
-
-1. The openings are read, padded on the left, where a mask leaves the padding out.
-2. A conversation whose turn ended is asked what follows: tokens to read, or nothing, when it is over.
-3. Conversations that are over leave the batch when they are half of it.
-"""
+"""Whole conversations with a model in this process, token by token side by side."""
 
 from __future__ import annotations
 
@@ -181,7 +176,7 @@ class _Row:
         return token
 
     def say(self, token: int) -> int:
-        """Take a token that was sampled, and what follows it where it ends a turn (2)."""
+        """Take a token that was sampled, and what follows it where it ends a turn."""
         self.turn.append(token)
         self._add(token, chosen=True)
         room = self._most - len(self.spoken.tokens)
@@ -250,7 +245,7 @@ def _hold(model: Any, rows: list[_Row], end: int, temperature: float) -> None:
     positions = (mask.cumsum(-1) - 1).clamp(min=0)
     cache = None
     while True:
-        out = model(  # 1
+        out = model(
             input_ids=tokens,
             attention_mask=mask,
             position_ids=positions,
@@ -270,7 +265,7 @@ def _hold(model: Any, rows: list[_Row], end: int, temperature: float) -> None:
         tokens = torch.tensor(following, device=device)[:, None]
         positions = positions[:, -1:] + 1
         mask = torch.cat([mask, mask.new_ones((len(rows), 1))], dim=-1)
-        if 2 * len(left) <= len(rows):  # 3
+        if 2 * len(left) <= len(rows):
             kept = torch.tensor(left, device=device)
             rows = [rows[at] for at in left]
             tokens, positions, mask = tokens[kept], positions[kept], mask[kept]

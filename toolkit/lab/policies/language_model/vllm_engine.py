@@ -18,7 +18,7 @@ from toolkit.lab.policies.language_model.conversation import (
     opening,
 )
 from toolkit.lab.policies.language_model.loading import loading
-from toolkit.lab.policies.language_model.options import UNTOLD, EngineOptions
+from toolkit.lab.policies.language_model.opening import UNTOLD, EngineOptions
 from toolkit.lab.tasks.pools import load_task
 from toolkit.seeds import turn_seed
 
@@ -109,10 +109,7 @@ def generate(llm: Any, prompts: Sequence[list[int]], params: Sequence[Any], adap
 
 
 def open_llm(
-    model: str,
-    revision: str | None = None,
-    adapter: str | None = None,
-    options: EngineOptions = UNTOLD,
+    model: str, revision: str | None = None, adapter: str | None = None, options: EngineOptions = UNTOLD
 ) -> Any:
     """Return a `vllm.LLM` with a model's weights."""
     check_installed()

@@ -224,13 +224,12 @@ _OF_TWO_ENGINES = {
 def step_figures(logs: Mapping[str, float]) -> dict[str, float | None]:
     """Return a step's columns of `steps`; importance weights only where there are any."""
     names = _ALWAYS | {column: name for column, name in _OF_TWO_ENGINES.items() if name in logs}
-    return {column: _finite(logs.get(name)) for column, name in names.items()}
+    found = {column: logs.get(name) for column, name in names.items()}
+    return {
+        name: None if value is None or not math.isfinite(value) else value for name, value in found.items()
+    }
 
 
 def step_seconds(logs: Mapping[str, float]) -> tuple[float, float]:
     """Return how long a step took, and how much of that went to playing its rollouts."""
     return round(logs[STEP_TIME], 3), round(logs[GENERATION_TIME], 3)
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

@@ -8,10 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from toolkit.errors import EXCERPT, IncompleteError, UsageError
-from toolkit.lab.policies.language_model import kernels
 from toolkit.lab.policies.language_model.chat import Chat
 from toolkit.lab.policies.language_model.conversation import Player, TurnTaker
-from toolkit.lab.policies.language_model.loading import installed, load_chat, loading, own_class
+from toolkit.lab.policies.language_model.loading import (
+    DISTRIBUTION,
+    check_kernels,
+    installed,
+    kernels_of,
+    kernels_text,
+    load_chat,
+    loading,
+    own_class,
+)
 from toolkit.lab.policies.language_model.lockstep import BATCH, LocalEngine
 from toolkit.lab.training.devices import connected_processes, launched_together
 from toolkit.lab.training.language_model.groups import Example, Record, examples
@@ -82,7 +90,7 @@ class Session:
     @property
     def kernels(self) -> str | None:
         """What computes linear attention, as `launches` has it; None where there is none."""
-        return kernels.kernels_text(kernels.kernels_of(self.trainer.model))
+        return kernels_text(kernels_of(self.trainer.model))
 
     def train(self, checkpoint: Path | None) -> None:
         """Train to the end, from a checkpoint or from the start."""
@@ -170,8 +178,8 @@ def open_session(
         torch.set_num_threads(1)
     with _explained():
         loaded = load_base(model, recipe, cpu=cpu)
-        if not cpu and kernels.DISTRIBUTION in recipe.packages:
-            kernels.check_kernels(loaded, f"recipe {recipe.name}")
+        if not cpu and DISTRIBUTION in recipe.packages:
+            check_kernels(loaded, f"recipe {recipe.name}")
         limit = int(loaded.config.get_text_config().max_position_embeddings)
         _check_context(chat, rows, min(limit, recipe.sampling.context))
         # Newer trainers do it themselves, with the seed that they are given.
@@ -218,12 +226,10 @@ def _check_context(chat: Chat, rows: Sequence[Example], context: int) -> None:
     longest = max((row["prompt"] for row in rows), key=lambda prompt: len(str(prompt)))
     length = len(chat.opening(longest))
     if length >= context:
-        raise UsageError(
-            "the context is too small for the tasks and their tools",
-            expected=f"more than {length} tokens",
-            found=f"{context} tokens",
-            remedy="a larger sampling.context, or a model with a longer context",
-        )
+        problem = "the context is too small for the tasks and their tools"
+        expected = f"more than {length} tokens"
+        remedy = "a larger sampling.context, or a model with a longer context"
+        raise UsageError(problem, expected=expected, found=f"{context} tokens", remedy=remedy)
 
 
 @contextmanager
@@ -243,11 +249,8 @@ def _explained() -> Iterator[None]:
     except Exception as error:
         if type(error).__name__ != "EngineDeadError":  # of vLLM, which need not be here
             raise
-        raise IncompleteError(
-            "the vLLM engine died",
-            found=_first_line(error),
-            remedy="see its own messages above; the same command goes on from the newest checkpoint",
-        ) from error
+        remedy = "see its own messages above; the same command goes on from the newest checkpoint"
+        raise IncompleteError("the vLLM engine died", found=_first_line(error), remedy=remedy) from error
 
 
 def _first_line(error: Exception) -> str:
@@ -287,7 +290,7 @@ def checkpoint_callback(moments: Moments) -> Any:
     return Told()
 
 
-PACKAGES = ("torch", "triton", "transformers", "trl", "peft", "accelerate", "vllm", kernels.DISTRIBUTION)
+PACKAGES = ("torch", "triton", "transformers", "trl", "peft", "accelerate", "vllm", DISTRIBUTION)
 
 
 def stack() -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import CHECKOUT
 from tests.unit.stack import require_stack
 from toolkit.errors import UsageError
-from toolkit.lab.policies.language_model.kernels import (
+from toolkit.lab.policies.language_model.loading import (
     check_importable,
     check_kernels,
     kernels_of,
@@ -24,7 +24,7 @@ CHILD = """
 import json
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen3_5ForCausalLM, Qwen3_5TextConfig
 from toolkit.errors import UsageError
-from toolkit.lab.policies.language_model import kernels
+from toolkit.lab.policies.language_model import loading
 
 sizes = dict(vocab_size=8, hidden_size=8, intermediate_size=8, num_hidden_layers=2, num_attention_heads=1)
 heads = dict(num_key_value_heads=1, head_dim=8, linear_num_key_heads=1, linear_num_value_heads=1)
@@ -32,8 +32,8 @@ linear = dict(linear_key_head_dim=8, linear_value_head_dim=8)
 layers = dict(layer_types=["linear_attention", "full_attention"])
 hybrid = Qwen3_5ForCausalLM(Qwen3_5TextConfig(**sizes, **heads, **linear, **layers))
 dense = LlamaForCausalLM(LlamaConfig(**sizes))
-said = {"hybrid": kernels.kernels_of(hybrid), "dense": kernels.kernels_of(dense)}
-checks = {"import": kernels.check_importable, "model": lambda where: kernels.check_kernels(hybrid, where)}
+said = {"hybrid": loading.kernels_of(hybrid), "dense": loading.kernels_of(dense)}
+checks = {"import": loading.check_importable, "model": lambda where: loading.check_kernels(hybrid, where)}
 for name, check in checks.items():
     try:
         check("recipe x")

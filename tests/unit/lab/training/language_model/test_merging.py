@@ -12,7 +12,7 @@ from tests.unit.lab.training.language_model.small_model import specified, tiny_m
 from tests.unit.lab.training.language_model.trained import opened
 from toolkit.lab.training.language_model.session import restore_base
 
-SYNCS = 100
+SYNCS = 20
 
 
 def adapted(tokenizer: Any) -> Any:
@@ -60,7 +60,7 @@ def changed(before: dict[str, Any], after: dict[str, Any]) -> tuple[int, int]:
     )
 
 
-def test_a_hundred_synchronizations_leave_no_trace_in_the_base(tokenizer: Any) -> None:
+def test_many_synchronizations_leave_no_trace_in_the_base(tokenizer: Any) -> None:
     """Without the restoration a part of the weights of this very model has drifted."""
     plain, model = adapted(tokenizer), adapted(tokenizer)
     restore_base(model)

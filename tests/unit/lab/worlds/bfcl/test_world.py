@@ -16,7 +16,7 @@ from toolkit.lab.policies.loglinear import ACTIONS, Action, Choice, Kind, Policy
 from toolkit.lab.tasks.pools import FOREIGN
 from toolkit.lab.tasks.task import Call
 from toolkit.lab.worlds import foreign
-from toolkit.lab.worlds.bfcl import parity
+from toolkit.lab.worlds.bfcl import world as bfcl
 from toolkit.lab.worlds.bfcl.world import DECLARED, PACKAGE, Bfcl, BfclState, backends, read_call, scenarios
 from toolkit.lab.worlds.world import foreign_rows, play
 from toolkit.noise.regimes import REGIMES
@@ -161,7 +161,7 @@ def test_what_earlier_turns_were_told_counts_as_shown() -> None:
 @pytest.fixture
 def tenth(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have every tenth scenario of a category compared."""
-    monkeypatch.setattr(parity, "scenarios", lambda category: scenarios(category)[::10])
+    monkeypatch.setattr(bfcl, "scenarios", lambda category: scenarios(category)[::10])
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def tenth(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_answer_passes_and_changed_turns_get_one_verdict(request, answers, changed) -> None:
     if answers == 20:
         request.getfixturevalue("tenth")
-    found = parity.check_parity(changed)
+    found = bfcl.check_parity(changed)
     assert found.answers == dict.fromkeys(("base", "miss_func", "miss_param", "long_context"), answers)
     assert found.changed == changed
     # A check that always passes, or always fails, would compare nothing.
@@ -189,9 +189,9 @@ def test_every_answer_passes_and_changed_turns_get_one_verdict(request, answers,
     ids=["everything passes", "answers are not compared", "states are not compared"],
 )
 def test_another_grading_is_noticed(grade: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parity.Truth, "fulfilled", grade)
+    monkeypatch.setattr(bfcl.Truth, "fulfilled", grade)
     with pytest.raises(VerificationError, match="does not grade as the official checker does"):
-        parity.check_parity(100)
+        bfcl.check_parity(100)
 
 
 @pytest.mark.usefixtures("tenth")
