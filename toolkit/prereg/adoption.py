@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from toolkit.documents.registrations import PlacingOutcome
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError, VerificationError
 from toolkit.files import file_sha256, read_bytes, replacing, write_bytes
 from toolkit.line_ends import CAUSE, is_converted, is_converted_file
@@ -26,14 +27,12 @@ from toolkit.prereg.registration import Registration
 from toolkit.prereg.token.der import MAX_BYTES
 from toolkit.prereg.verification import TIME, Check, Reader, Verification, verify_registration
 
-if TYPE_CHECKING:
-    from toolkit.documents.registrations import PlacingOutcome
-
-
 MAX_CERTIFICATES = 1 << 20
 MAX_NOTE = 64 << 10
 # Files, document, spans, tokens, authorities, times; what is left compares with runs and with later files.
 NEEDED = (1, 2, 3, 4, 5, 6)
+RESTATEMENT = 3
+_REFUSED: dict[str, type[ToolkitError]] = {"failed": VerificationError, "missing": IncompleteError}
 ADOPTED: Final = "adopted"
 UNCHANGED: Final = "unchanged"
 
@@ -188,39 +187,26 @@ def _verified(registration: Registration, contents: dict[str, bytes], reader: Re
                 read_blocks(path, CERTIFICATE)
         verification = verify_registration(folder, reader)
     for check in verification.checks:
-        if check.step in NEEDED:
-            _passed(check)
+        kind = _REFUSED.get(check.outcome)
+        if kind and check.step in NEEDED and (check.outcome, check.step) != ("missing", RESTATEMENT):
+            raise kind(
+                f"the evidence does not pass step {check.step}, {check.name}",
+                found=check.detail,
+                remedy="nothing was put in place; toolkit verify-prereg says what each step asks for",
+            )
     return verification
 
 
-def _passed(check: Check) -> None:
-    kind: type[ToolkitError] | None = None
-    if check.outcome == "failed":
-        kind = VerificationError
-    elif check.outcome == "missing" and check.step != 3:  # noqa: PLR2004 - the restatement
-        kind = IncompleteError
-    if kind is not None:
-        raise kind(
-            f"the evidence does not pass step {check.step}, {check.name}",
-            found=check.detail,
-            remedy="nothing was put in place; toolkit verify-prereg says what each step asks for",
-        )
-
-
 def _pools(places: Checkout, checkout: Folder) -> Pools:
-    differences: list[str] = []
-    absent: list[str] = []
-    compared = 0
-    for source, path, digest in _pool_hashes(places, checkout):
-        if digest is None:
-            absent.append(f"{source} of {path}")
-            continue
-        compared += 1
-        if digest != places.pools[path]:
+    hashes = list(_pool_hashes(places, checkout))
+    differences = []
+    for source, path, digest in hashes:
+        if digest not in {None, places.pools[path]}:
             converted = is_converted_file(checkout.root / path, places.pools[path])
             found = CAUSE if converted else f"expected SHA-256 {places.pools[path]}, found {digest}"
             differences.append(f"{source} of {path}: {found}")
-    return Pools(compared, tuple(differences), tuple(absent))
+    absent = tuple(f"{source} of {path}" for source, path, digest in hashes if digest is None)
+    return Pools(len(hashes) - len(absent), tuple(differences), absent)
 
 
 def _pool_hashes(places: Checkout, checkout: Folder) -> Iterator[tuple[str, str, object]]:

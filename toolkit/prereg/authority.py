@@ -17,17 +17,8 @@ from typing import Protocol
 from toolkit.deadline import within
 from toolkit.errors import IncompleteError, UsageError, VerificationError
 from toolkit.files import write_bytes
+from toolkit.prereg import evidence
 from toolkit.prereg.chain import begin
-from toolkit.prereg.evidence import (
-    CERTIFICATE,
-    Judged,
-    Subject,
-    find_pinned,
-    judge,
-    places,
-    read_blocks,
-    write_certificates,
-)
 from toolkit.prereg.record import EVIDENCE, Trusted
 from toolkit.prereg.token.der import MAX_BYTES
 from toolkit.prereg.token.verdict import VERIFIED, TokenVerdict
@@ -204,11 +195,11 @@ class Source(Protocol):
 
 def timestamp(
     folder: Path, prefix: str, document: bytes, sources: Sequence[Source], say: Say
-) -> tuple[dict[str, bytes], tuple[Judged, ...]]:
+) -> tuple[dict[str, bytes], tuple[evidence.Judged, ...]]:
     """Obtain a token from each of several authorities."""
     pending = begin(folder, document)
     session = _Session(pending, prefix, document, say)
-    judged: list[Judged] = []
+    judged: list[evidence.Judged] = []
     failures: list[IncompleteError] = []
     for source in sources:
         try:
@@ -229,12 +220,12 @@ class _Session:
     document: bytes
     say: Say
 
-    def token_of(self, source: Source) -> Judged:
+    def token_of(self, source: Source) -> evidence.Judged:
         """Return the verified token of one authority: the one that waits, else a new one."""
         authority = source.trusted
         if source.certificates:
             path = self.pending / EVIDENCE / f"{self.prefix}.{authority.slug}.pem"
-            write_bytes(path, write_certificates(source.certificates))
+            write_bytes(path, evidence.write_certificates(source.certificates))
         kept = self._judged(authority)
         if kept.is_verified and datetime.now(UTC) - kept.latest < KEPT_FOR:
             self.say(f"{authority.name}: kept the token obtained before")
@@ -245,7 +236,7 @@ class _Session:
         )
         return self._read_twice(self._judged(authority))
 
-    def _read_twice(self, judged: Judged) -> Judged:
+    def _read_twice(self, judged: evidence.Judged) -> evidence.Judged:
         """Have another decoder read the time, too."""
         read = second_reading((self.pending / judged.place).read_bytes())
         stated = judged.verdict.gen_time
@@ -257,12 +248,12 @@ class _Session:
             )
         return judged
 
-    def _judged(self, authority: Trusted) -> Judged:
-        subject = Subject(self.pending, self.document)
-        return judge(subject, authority, *places(self.prefix, authority), datetime.now(UTC))
+    def _judged(self, authority: Trusted) -> evidence.Judged:
+        subject = evidence.Subject(self.pending, self.document)
+        return evidence.judge(subject, authority, *evidence.places(self.prefix, authority), datetime.now(UTC))
 
     def _verify(self, authority: Trusted, reply: Reply) -> TokenVerdict:
-        token, request = (self.pending / name for name in places(self.prefix, authority))
+        token, request = (self.pending / name for name in evidence.places(self.prefix, authority))
         write_bytes(request, reply.request)
         write_bytes(token, reply.response)
         verdict = self._judged(authority).verdict
@@ -283,7 +274,7 @@ def online(
     timeout_s: float,
 ) -> tuple[Source, ...]:
     """Return the authorities to ask over HTTP."""
-    given = [der for path in roots for der in read_blocks(path, CERTIFICATE)]
+    given = [der for path in roots for der in evidence.read_blocks(path, evidence.CERTIFICATE)]
     chosen = [_known(address, (*named, *known)) for address in addresses]
     chosen = chosen or list(named) or [authority for authority in known if authority.name in DEFAULT]
     if len({authority.operator for authority in chosen}) < 2:  # noqa: PLR2004 - two say more than one
@@ -293,7 +284,7 @@ def online(
             remedy="--authority URL, once each",
         )
     return tuple(
-        Online(authority, find_pinned(authority.roots, given), timeout_s)
+        Online(authority, evidence.find_pinned(authority.roots, given), timeout_s)
         for authority in dict.fromkeys(chosen)
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import subprocess
 import tempfile
@@ -11,10 +10,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from asn1crypto import pem
 
+from toolkit.documents.verification import TokenDocument, TokenVerdictDocument
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError
 from toolkit.files import file_sha256, read_bytes, read_up_to
 from toolkit.prereg.record import EVIDENCE, Trusted
@@ -24,10 +24,6 @@ from toolkit.prereg.token.der import MAX_BYTES, OID, parse
 from toolkit.prereg.token.timestamp import embedded_certificates, granted_token, read_timestamp
 from toolkit.prereg.token.verdict import INCOMPLETE, NOT_VERIFIED, VERIFIED, Refused, TokenVerdict
 from toolkit.prereg.token.verify import Material, verify_token
-
-if TYPE_CHECKING:
-    from toolkit.documents.verification import TokenDocument, TokenVerdictDocument
-
 
 UNSTATED_ACCURACY = timedelta(seconds=60)
 """What an authority that states no accuracy is taken to be off at most, where an order in time is decided."""
@@ -75,8 +71,6 @@ class Judged:
 
 def token_document(verdict: TokenVerdict) -> TokenVerdictDocument:
     """Return a verdict on a token as it is printed with `--json`."""
-    from toolkit.documents.verification import TokenVerdictDocument
-
     names = TokenVerdictDocument.__annotations__
     return cast("TokenVerdictDocument", {name: getattr(verdict, name) for name in names})
 
@@ -132,7 +126,9 @@ def judge(
         return Judged(authority, token_place, _incomplete(_rootless(authority, certificates)))
     if with_openssl:
         verdict = second_opinion(raw, material, verdict)
-    return Judged(authority, token_place, _short(verdict, crls))
+    # A registration keeps the lists of all authorities together: notes on those of others say nothing.
+    notes = tuple(note for note in verdict.notes if "issued none of the chain" not in note)
+    return Judged(authority, token_place, replace(verdict, notes=notes))
 
 
 def shared_keys(tokens: Iterable[Judged]) -> tuple[str, ...]:
@@ -170,14 +166,6 @@ def _blocks(folder: Path, endings: tuple[str, ...], kind: str) -> Iterable[bytes
 
 def _incomplete(message: str) -> TokenVerdict:
     return TokenVerdict(INCOMPLETE, None, "evidence", message)
-
-
-def _short(verdict: TokenVerdict, crls: tuple[bytes, ...]) -> TokenVerdict:
-    """Drop notes on lists of other authorities: a registration keeps those of all of them together."""
-    if not crls:
-        return verdict
-    kept = tuple(note for note in verdict.notes if "issued none of the chain" not in note)
-    return replace(verdict, notes=kept)
 
 
 def anchor(registration: Registration) -> str:
@@ -261,9 +249,9 @@ def write_certificates(certificates: Iterable[bytes]) -> bytes:
 def find_pinned(fingerprints: Iterable[str], at_hand: Iterable[bytes]) -> tuple[bytes, ...]:
     """Return the certificates with pinned fingerprints: of those at hand, else of this system's list."""
     wanted = set(fingerprints)
-    certificates = {hashlib.sha256(der).hexdigest(): der for der in at_hand}
+    certificates = {sha256(der).hexdigest(): der for der in at_hand}
     if not wanted <= set(certificates):
-        certificates |= {hashlib.sha256(der).hexdigest(): der for der in _system_roots()}
+        certificates |= {sha256(der).hexdigest(): der for der in _system_roots()}
     return tuple(certificates[sha256] for sha256 in sorted(wanted & set(certificates)))
 
 

@@ -19,8 +19,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from toolkit.documents.verification import OwnStanding
 from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.files import read_bytes, write_all
 from toolkit.prereg import record
@@ -41,25 +41,9 @@ from toolkit.prereg.chain import (
 from toolkit.prereg.demonstration import ADDRESS
 from toolkit.prereg.evidence import Judged, places
 from toolkit.prereg.git import clean_commit
-from toolkit.prereg.record import (
-    AMENDMENTS,
-    DEVIATIONS,
-    EVIDENCE,
-    FROZEN,
-    RECORD,
-    TRUST,
-    Amendment,
-    Deviation,
-    Trusted,
-    parse_trust,
-    write_trust,
-)
+from toolkit.prereg.record import AMENDMENTS, DEVIATIONS, EVIDENCE, FROZEN, RECORD, TRUST, Trusted
 from toolkit.prereg.registration import ADDED_TRUST, PROTOCOL, RULES, Registration, load_registration
 from toolkit.prereg.verification import agreement, independence
-
-if TYPE_CHECKING:
-    from toolkit.documents.verification import OwnStanding
-
 
 PREFIX = "freeze"
 _NAME = re.compile(r"\w[\w./-]*", re.ASCII)
@@ -255,7 +239,7 @@ def _record(
 def _trust_file(draft: Draft, trusted: tuple[Trusted, ...], standing: str) -> bytes:
     """Return the trust file: the draft's own where it has one, else one that names whom we ask."""
     own = draft.contents.get(TRUST)
-    authorities = parse_trust(_decoded(own, TRUST), TRUST) if own is not None else ()
+    authorities = record.parse_trust(_decoded(own, TRUST), TRUST) if own is not None else ()
     if own is not None and standing == record.PUBLIC and set(authorities) == set(trusted):
         return own
     if any(authority.address != ADDRESS for authority in authorities):
@@ -266,7 +250,7 @@ def _trust_file(draft: Draft, trusted: tuple[Trusted, ...], standing: str) -> by
             where=TRUST,
             remedy="ask those, or remove the file",
         )
-    return write_trust(trusted, "The authorities that were to timestamp this.").encode()
+    return record.write_trust(trusted, "The authorities that were to timestamp this.").encode()
 
 
 def _names(folder: Path) -> list[str]:
@@ -321,12 +305,12 @@ class Added:
 
 def read_addition(
     registration: Registration, path: Path, *, after_runs: bool = False
-) -> tuple[Amendment | Deviation, bytes]:
+) -> tuple[record.Amendment | record.Deviation, bytes]:
     """Read a file that is to be added (step 1)."""
     content = read_bytes(path, LARGEST_FROZEN)
     if after_runs:
         content = _with_after_runs(content)
-    entry: Amendment | Deviation
+    entry: record.Amendment | record.Deviation
     try:
         head = tomllib.loads(content.decode())
         if "amendment" in head:
@@ -355,7 +339,7 @@ def _with_after_runs(content: bytes) -> bytes:
 
 def add(
     registration: Registration,
-    entry: Amendment | Deviation,
+    entry: record.Amendment | record.Deviation,
     content: bytes,
     sources: Sequence[Source],
     known: Sequence[Trusted],
@@ -369,7 +353,7 @@ def add(
         fresh = load_registration(folder)
         _check_entry(fresh, entry)
         check(fresh)  # 2
-        name = f"{AMENDMENTS if isinstance(entry, Amendment) else DEVIATIONS}/{entry.id}.toml"
+        name = f"{AMENDMENTS if isinstance(entry, record.Amendment) else DEVIATIONS}/{entry.id}.toml"
         trusted = tuple(source.trusted for source in sources)
         check_slugs(trusted)
         files = {**_added_trust(fresh, entry, trusted), name: content}
@@ -390,17 +374,17 @@ def add(
 
 
 def _added_trust(
-    registration: Registration, entry: Amendment | Deviation, trusted: tuple[Trusted, ...]
+    registration: Registration, entry: record.Amendment | record.Deviation, trusted: tuple[Trusted, ...]
 ) -> dict[str, bytes]:
     """Return the trust file of an entry whose authorities are not those of the freeze."""
     frozen = {(authority.name, authority.roots) for authority in registration.trust_in()}
     if registration.record.is_restated or {(a.name, a.roots) for a in trusted} == frozen:
         return {}
-    text = write_trust(trusted, f"The authorities that were to timestamp {entry.id}.")
+    text = record.write_trust(trusted, f"The authorities that were to timestamp {entry.id}.")
     return {f"{ADDED_TRUST}/{entry.id}.toml": text.encode()}
 
 
-def _check_entry(registration: Registration, entry: Amendment | Deviation) -> None:
+def _check_entry(registration: Registration, entry: record.Amendment | record.Deviation) -> None:
     # As file names that some systems do not tell apart; the freeze's own evidence has a name, too.
     taken = {PREFIX, *(added.id.casefold() for added in registration.entries if added.id)}
     if not _IDENTIFIER.fullmatch(entry.id) or entry.id.casefold() in taken:
@@ -412,12 +396,12 @@ def _check_entry(registration: Registration, entry: Amendment | Deviation) -> No
     if not entry.seen:
         raise UsageError(f"{entry.id} does not say what had been seen", expected="a text `seen`")
     today = datetime.now(UTC).date()
-    if isinstance(entry, Amendment) and abs(entry.dated - today) > _A_DAY:
+    if isinstance(entry, record.Amendment) and abs(entry.dated - today) > _A_DAY:
         raise UsageError(
             f"{entry.id} is dated {entry.dated}, and an amendment is dated the day on which it is recorded",
             expected=f'dated = "{today}"',
         )
-    if isinstance(entry, Deviation) and (entry.dated is None or entry.dated > today + _A_DAY):
+    if isinstance(entry, record.Deviation) and (entry.dated is None or entry.dated > today + _A_DAY):
         raise UsageError(
             f"{entry.id} does not say when it happened", expected="a day up to today", found=entry.dated
         )

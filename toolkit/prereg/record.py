@@ -10,13 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
+from toolkit.documents.verification import OwnStanding
 from toolkit.errors import DamagedError
 from toolkit.files import read_text
-
-if TYPE_CHECKING:
-    from toolkit.documents.verification import OwnStanding
 
 SHIPPED = Path(__file__).parent
 RECORD = "record.toml"
@@ -72,8 +70,7 @@ class FreezeRecord:
     freeze_commit: str  # the commit that it was frozen at, or nothing
     source: str  # where the evidence comes from
     authorities: tuple[Authority, ...]  # who timestamped it
-    # Where a checkout of its authors' repository keeps it and its evidence, if it is said
-    checkout: Checkout | None = None
+    checkout: Checkout | None = None  # where a checkout of its authors' repository keeps it, if it is said
 
     @property
     def is_restated(self) -> bool:
@@ -86,14 +83,18 @@ def read_record(content: bytes) -> FreezeRecord:
     document = tomllib.loads(content.decode())
     record = FreezeRecord(
         standing=cast("OwnStanding", text(document["standing"])),
-        document=text(document["document"]),
-        document_sha256=text(document["document_sha256"]),
-        document_place=text(document["document_place"]),
         frozen_at=utc(document["frozen_at"]),
         freeze_commit=document.get("freeze_commit", ""),
-        source=text(document["source"]),
-        authorities=tuple(_authority(entry) for entry in document["authorities"]),
+        authorities=tuple(
+            Authority(
+                recorded_time=utc(entry["recorded_time"]),
+                request_place=entry.get("request_place", ""),
+                **_texts_of(entry, "name", "address", "token_place"),
+            )
+            for entry in document["authorities"]
+        ),
         checkout=_checkout(document["checkout"]) if "checkout" in document else None,
+        **_texts_of(document, "document", "document_sha256", "document_place", "source"),
     )
     if record.standing not in STANDINGS:
         raise ValueError(f"standing {record.standing!r} is none of {', '.join(STANDINGS)}")
@@ -130,15 +131,10 @@ _STATED = tuple(f.name for f in fields(FreezeRecord) if f.name not in {"authorit
 
 def _checkout(entry: dict[str, Any]) -> Checkout:
     checkout = Checkout(
-        document=text(entry["document"]),
-        digest=text(entry["digest"]),
-        freeze=text(entry["freeze"]),
-        request=text(entry["request"]),
         certificates=texts(entry["certificates"]),
         tokens={text(name): text(path) for name, path in entry["tokens"].items()},
-        manifest=text(entry["manifest"]),
         pools={text(path): text(sha256) for path, sha256 in entry["pools"].items()},
-        runs=text(entry["runs"]),
+        **_texts_of(entry, "document", "digest", "freeze", "request", "manifest", "runs"),
     )
     paths = (checkout.document, checkout.digest, checkout.freeze, checkout.request, checkout.manifest)
     for path in (*paths, checkout.runs, *checkout.certificates, *checkout.tokens.values(), *checkout.pools):
@@ -147,23 +143,10 @@ def _checkout(entry: dict[str, Any]) -> Checkout:
     return checkout
 
 
-def _authority(entry: dict[str, Any]) -> Authority:
-    return Authority(
-        text(entry["name"]),
-        text(entry["address"]),
-        utc(entry["recorded_time"]),
-        text(entry["token_place"]),
-        entry.get("request_place", ""),
-    )
-
-
-def _toml(value: str | datetime) -> str:
-    """Return a value as TOML; JSON's escapes are TOML's."""
-    return (
-        f"{value:%Y-%m-%dT%H:%M:%SZ}"
-        if isinstance(value, datetime)
-        else json.dumps(value, ensure_ascii=False)
-    )
+def _toml(value: str | tuple[str, ...] | datetime) -> str:
+    """Return a value as TOML; JSON's escapes and lists are TOML's."""
+    is_time = isinstance(value, datetime)
+    return f"{value:%Y-%m-%dT%H:%M:%SZ}" if is_time else json.dumps(value, ensure_ascii=False)
 
 
 @dataclass(frozen=True)
@@ -183,9 +166,7 @@ class Amendment:
     file: str  # its file, relative to the registration
     sha256: str  # of that file
     rules: str  # its text
-    # Whether it says of itself that it was made after runs: it binds nothing then, and what it says is
-    # exploratory
-    after_runs: bool = False
+    after_runs: bool = False  # whether it says that it was made after runs: it binds nothing then
 
 
 @dataclass(frozen=True)
@@ -208,9 +189,6 @@ def read_amendment(name: str, content: bytes) -> Amendment:
     return Amendment(
         id=_identifier(head, name),
         dated=date.fromisoformat(head["dated"]),
-        title=text(head["title"]),
-        seen=text(head["seen"]),
-        reason=text(head["reason"]),
         changes=texts(head["changes"]),
         replaces=texts(head.get("replaces", [])),
         restates=texts(head.get("restates", [])),
@@ -220,6 +198,7 @@ def read_amendment(name: str, content: bytes) -> Amendment:
         sha256=hashlib.sha256(content).hexdigest(),
         rules=source,
         after_runs=_flag(head.get(AFTER_RUNS, False)),
+        **_texts_of(head, "title", "seen", "reason"),
     )
 
 
@@ -229,11 +208,9 @@ def read_deviation(name: str, content: bytes) -> Deviation:
     deviation = Deviation(
         id=_identifier(entry, name),
         dated=date.fromisoformat(entry["dated"]) if "dated" in entry else None,
-        kind=text(entry["kind"]),
-        title=text(entry["title"]),
-        text=text(entry["text"]),
         seen=text(entry["seen"]) if "seen" in entry else "",
         concerns=texts(entry["concerns"]),
+        **_texts_of(entry, "kind", "title", "text"),
     )
     if deviation.kind not in KINDS:
         raise ValueError(f"kind {deviation.kind!r} is none of {', '.join(KINDS)}")
@@ -258,6 +235,10 @@ def text(value: object) -> str:
     if value.startswith(UNFILLED):
         raise ValueError(f"{value!r} was left as in the template")
     return value
+
+
+def _texts_of(table: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: text(table[name]) for name in names}
 
 
 def texts(values: object) -> tuple[str, ...]:
@@ -342,20 +323,11 @@ def parse_trust(text: str, where: Path | str) -> tuple[Trusted, ...]:
 
 def write_trust(authorities: Iterable[Trusted], comment: str) -> str:
     """Return a trust file."""
-    parts = [f"# {comment}\n"]
+    lines = [f"# {comment}"]
     for authority in authorities:
-        parts.append(
-            "\n[[authorities]]\n"
-            f'name = "{authority.name}"\n'
-            f'operator = "{authority.operator}"\n'
-            f'address = "{authority.address}"\n'
-            f"roots = {_listed(authority.roots)}\n"
-        )
-        if authority.policies:
-            parts.append(f"policies = {_listed(authority.policies)}\n")
-        if authority.certificates:
-            parts.append(f'certificates = "{authority.certificates}"\n')
-    return "".join(parts)
+        stated = ((f.name, getattr(authority, f.name)) for f in fields(authority) if f.name != "slug")
+        lines += ["", "[[authorities]]", *(f"{name} = {_toml(value)}" for name, value in stated if value)]
+    return "\n".join(lines) + "\n"
 
 
 def operator_of(root_sha256: str, known: Iterable[Trusted]) -> str | None:
@@ -391,7 +363,3 @@ def _text(value: object) -> str:
     if not isinstance(value, str) or not value.isprintable() or not value or '"' in value or "\\" in value:
         raise TypeError(f"expected plain text, found {value!r}")
     return value
-
-
-def _listed(values: Iterable[str]) -> str:
-    return "[" + ", ".join(f'"{value}"' for value in values) + "]"

@@ -11,18 +11,7 @@ from toolkit.files import file_sha256, read_up_to
 from toolkit.line_ends import refuse_converted
 from toolkit.prereg import record
 from toolkit.prereg.chain import CHAIN, LARGEST_FROZEN, Entry, is_left_over, promised, read_chain, read_listed
-from toolkit.prereg.record import (
-    EVIDENCE,
-    FROZEN,
-    RECORD,
-    TRUST,
-    Amendment,
-    Deviation,
-    FreezeRecord,
-    Trusted,
-    parse_trust,
-    text,
-)
+from toolkit.prereg.record import EVIDENCE, FROZEN, RECORD, TRUST, Amendment, Deviation, FreezeRecord, Trusted
 from toolkit.prereg.spans import UNRESTATED, Unrestated, read_unrestated
 
 RULES = "rules.toml"
@@ -49,14 +38,12 @@ class Registration:
     protocol: str  # the protocol's text
     rules: str  # the frozen rules, as TOML text
     record: FreezeRecord  # the freeze
-    # The authorities that it names, by trust file: its own, and those of demonstrated entries
-    trust: Mapping[str, tuple[Trusted, ...]]
+    trust: Mapping[str, tuple[Trusted, ...]]  # authorities by trust file: its own, and those of later entries
     entries: tuple[Entry, ...]  # what was added after the freeze, the record itself included, in order
     amendments: tuple[Amendment, ...]  # in the order in which they were recorded
     deviations: tuple[Deviation, ...]  # likewise
     exceptions: tuple[DisclosedException, ...]  # runs disclosed in the frozen rules
-    # The sentences of the document that no rule restates; None where no list names them
-    unrestated: Unrestated | None = None
+    unrestated: Unrestated | None = None  # sentences that no rule restates; None where no list names them
 
     def __repr__(self) -> str:
         added = f"amendments: {len(self.amendments)}, deviations: {len(self.deviations)}"
@@ -106,14 +93,14 @@ def load_registration(folder: Path) -> Registration:
         head = tomllib.loads(rules)
         registration = Registration(
             folder=folder,
-            name=text(head["name"]),
-            title=text(head["title"]),
+            name=record.text(head["name"]),
+            title=record.text(head["title"]),
             sha256=digest,
             protocol=frozen[PROTOCOL].decode(),
             rules=rules,
             record=record.read_record(later[RECORD]),
             trust={
-                name: parse_trust(raw.decode(), name)
+                name: record.parse_trust(raw.decode(), name)
                 for name, raw in {**frozen, **later}.items()
                 if name == TRUST or name.startswith(f"{ADDED_TRUST}/")
             },
@@ -121,7 +108,8 @@ def load_registration(folder: Path) -> Registration:
             amendments=tuple(record.read_amendment(*each) for each in _under(record.AMENDMENTS, later)),
             deviations=tuple(record.read_deviation(*each) for each in _under(record.DEVIATIONS, later)),
             exceptions=tuple(
-                DisclosedException(text(e["run"]), text(e["reason"])) for e in head.get("exceptions", [])
+                DisclosedException(record.text(e["run"]), record.text(e["reason"]))
+                for e in head.get("exceptions", [])
             ),
             unrestated=read_unrestated(frozen[UNRESTATED].decode()) if UNRESTATED in frozen else None,
         )

@@ -8,8 +8,11 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from toolkit.documents import verification as documents
+from toolkit.documents.standing import StandingDocument, StandingName, Verdict
+from toolkit.documents.verification import CheckDocument, Order, Outcome, OwnStanding
 from toolkit.errors import DamagedError, IncompleteError, RuleError, ToolkitError, VerificationError
 from toolkit.files import read_bytes
 from toolkit.line_ends import CAUSE, REMEDY, is_converted_file
@@ -27,12 +30,6 @@ from toolkit.prereg.record import (
 )
 from toolkit.prereg.registration import RULES, Registration, load_registration
 from toolkit.prereg.spans import differences, spans_told
-
-if TYPE_CHECKING:
-    from toolkit.documents import verification as documents
-    from toolkit.documents.standing import StandingDocument, StandingName, Verdict
-    from toolkit.documents.verification import CheckDocument, Order, Outcome, OwnStanding
-
 
 TOKENS = 4
 """The step that looks at each token."""
@@ -64,8 +61,7 @@ class Reader:
     known: Sequence[Trusted]  # the authorities that the reader trusts
     at: datetime  # when it is judged, UTC
     with_openssl: bool = False  # whether OpenSSL is asked about each token, too
-    # The restatements that the reader accepts, by the last link of their chain
-    restatements: frozenset[str] = frozenset()
+    restatements: frozenset[str] = frozenset()  # those that the reader accepts, by the last link of a chain
 
 
 def independence(tokens: Sequence[Judged], trust: Sequence[Trusted]) -> Check:
@@ -479,21 +475,18 @@ def _amendments(registration: Registration, order: Chronology) -> Check:
     step = partial(Check, 9, "amendments before runs")
     told = "; ".join(f"{a.id} of {a.dated} ({a.seen})" for a in registration.amendments) or "none"
     told = f"study {order.study}: {told}"
-    if order.late_amendments:
-        late = ", ".join(order.late_amendments)
+    if late := ", ".join(order.at(_LATE)):
         return step("failed", f"{late} made after the first run, and binding nothing; {told}")
-    if order.unplaced_amendments:
-        absent = ", ".join(order.unplaced_amendments)
+    if absent := ", ".join(order.at(_UNPLACED)):
         return step("missing", f"not known whether before the runs, and binding nothing: {absent}\n{told}")
-    if order.declared_amendments:
-        names = ", ".join(order.declared_amendments)
+    if names := ", ".join(order.at(_DECLARED)):
         told = f"{names}: made after runs, as it says itself: its rules are exploratory; {told}"
-    placed = {*order.freeze.entries, *order.declared_amendments}
+    placed = {*order.freeze.entries, *order.at(_DECLARED)}
     if any(amendment.id not in placed for amendment in registration.amendments):
         return step("unproven", f"by the days in the author's record; {told}")
-    if order.anchored_amendments:
+    if anchored := ", ".join(order.at(_ANCHORED)):
         told = (
-            f"{', '.join(order.anchored_amendments)} made after the first run, on data of its own: their "
+            f"{anchored} made after the first run, on data of its own: their "
             "seeds hold its tokens, by the study's word (toolkit probe run --check shows it); that nobody "
             f"had looked at the same policies with other seeds is the author's word; {told}"
         )
@@ -528,9 +521,7 @@ ORDER: tuple[StandingName, ...] = (FAILED, INCOMPLETE, DEMONSTRATION, PUBLIC)
 class Standing:
     """What a registration's verdicts stand on."""
 
-    # `public` or `demonstration` where every step of its verification passed; `incomplete` where an input
-    # is missing; `failed` where a step failed
-    name: StandingName
+    name: StandingName  # `public` or `demonstration`: every step passed; else `incomplete` or `failed`
     failed_steps: tuple[str, ...] = ()  # names of the steps that failed
     missing: tuple[str, ...] = ()  # what is missing, each in a line
 
@@ -618,11 +609,9 @@ class Freeze:
 
     by: datetime  # the latest moment that any authority's time can mean
     has_tokens: bool  # whether verified tokens say so; otherwise it is what the author's record says
-    # Likewise for each amendment whose tokens are verified, by its id
-    entries: Mapping[str, datetime] = field(default_factory=dict)
+    entries: Mapping[str, datetime] = field(default_factory=dict)  # amendment → likewise, by verified tokens
     is_demonstration: bool = False  # whether these tokens are of authorities made for the occasion
-    # Amendments of a restatement that have no token, and for whose days somebody stands
-    vouched: frozenset[str] = frozenset()
+    vouched: frozenset[str] = frozenset()  # amendments without a token for whose days somebody stands
 
     @property
     def source(self) -> str:
@@ -645,21 +634,19 @@ class Chronology:
     disclosed_exceptions: tuple[str, ...]  # runs launched before it that the frozen document names
     undisclosed: tuple[str, ...]  # runs launched before it that it does not name
     unknown: tuple[str, ...]  # runs without a launch time, or with one that has not come yet
-    # Amendments made after the first of `runs_after` was launched that do not say so: by the time of
-    # their tokens or, where the registration has none, by the day that they name
-    late_amendments: tuple[str, ...]
-    # Amendments made after it, too, on data of their own whose seeds hold the amendment's tokens
-    anchored_amendments: tuple[str, ...] = ()
-    # Amendments of which a token is missing, or that cannot be ordered because the launch of a run is not
-    # known
-    unplaced_amendments: tuple[str, ...] = ()
-    # Amendments that say of themselves that they were made after runs
-    declared_amendments: tuple[str, ...] = ()
+    # Amendment → where it lies to the first of `runs_after`: `early`; `late` by token or day, and not saying
+    # so; `anchored`, late on own data whose seeds hold its tokens; `unplaced`, without a token, or where a
+    # launch is not known; `declared`, which says of itself that it was made after runs
+    places: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def unbinding(self) -> frozenset[str]:
         """The amendments that nothing shows to have been made before the runs: they bind nothing."""
-        return frozenset((*self.late_amendments, *self.unplaced_amendments, *self.declared_amendments))
+        return frozenset((*self.at(_LATE), *self.at(_UNPLACED), *self.at(_DECLARED)))
+
+    def at(self, place: str) -> tuple[str, ...]:
+        """Return the amendments that lie there."""
+        return tuple(name for name, at in self.places.items() if at == place)
 
 
 def chronology(
@@ -688,7 +675,7 @@ def chronology(
     # A document that excepts every run there is was frozen after all of them.
     is_late = bool(undisclosed) or not (after or incomplete)
     first = min(after.values() or before, default=None)
-    by_place = _places(registration, study, freeze, first, is_known=not unknown)
+    launch = None if unknown else first
     return Chronology(
         study=study.study,
         verdict="run_before_freeze" if is_late else "incomplete" if incomplete else "runs_after_freeze",
@@ -697,31 +684,16 @@ def chronology(
         disclosed_exceptions=tuple(excepted),
         undisclosed=tuple(undisclosed),
         unknown=tuple(unknown),
-        late_amendments=by_place[_LATE],
-        anchored_amendments=by_place[_ANCHORED],
-        unplaced_amendments=by_place[_UNPLACED],
-        declared_amendments=by_place[_DECLARED],
+        places={
+            amendment.id: _EARLY
+            if first is None and not unknown and not amendment.after_runs
+            else _place(amendment, study, freeze, launch)
+            for amendment in registration.amendments
+        },
     )
 
 
 _EARLY, _LATE, _ANCHORED, _UNPLACED, _DECLARED = "early", "late", "anchored", "unplaced", "declared"
-
-
-def _places(
-    registration: Registration, study: StudyRuns, freeze: Freeze, first: datetime | None, *, is_known: bool
-) -> dict[str, tuple[str, ...]]:
-    """Return the amendments by where they lie to the first launch; there may be none, or one not known."""
-    launch = first if is_known else None
-    places = {
-        amendment.id: _EARLY
-        if first is None and is_known and not amendment.after_runs
-        else _place(amendment, study, freeze, launch)
-        for amendment in registration.amendments
-    }
-    return {
-        place: tuple(name for name, at in places.items() if at == place)
-        for place in (_LATE, _ANCHORED, _UNPLACED, _DECLARED)
-    }
 
 
 def _place(amendment: Amendment, study: StudyRuns, freeze: Freeze, first: datetime | None) -> str:

@@ -30,8 +30,7 @@ class TokenVerdict:
     failed_check: str | None  # its name
     message: str  # what was found there, or that all checks hold
     gen_time: datetime | None = None  # the time the authority states, UTC
-    # How far off the authority says that it may be; None where it does not say
-    accuracy_seconds: float | None = None
+    accuracy_seconds: float | None = None  # how far off it says that it may be; None where it does not
     serial: str | None = None  # the token's serial number
     policy: str | None = None  # object identifier of the authority's policy
     imprint_algorithm: str | None = None  # hash of the document

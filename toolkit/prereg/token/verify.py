@@ -35,8 +35,7 @@ class Material:
     """What a token is judged by."""
 
     document: bytes | None = None  # the document's bytes
-    # Its hash, algorithm and bytes, where the document itself is not at hand
-    digest: tuple[str, bytes] | None = None
+    digest: tuple[str, bytes] | None = None  # algorithm and hash, where the document itself is not at hand
     roots: tuple[bytes, ...] = ()  # pinned certificates, DER: the only ones that are trusted
     untrusted: tuple[bytes, ...] = ()  # certificates that may stand between, DER
     signer: bytes | None = None  # the signing certificate, DER, where it was archived apart from the token
@@ -84,7 +83,15 @@ def _examine(raw: bytes, material: Material, at: datetime, record: _Record) -> N
 
     record.step = 4
     timestamp = read_timestamp(token)
-    _learn(timestamp, record)
+    record.notes += timestamp.notes
+    record.facts |= {
+        "gen_time": timestamp.gen_time,
+        "accuracy_seconds": None if timestamp.accuracy is None else timestamp.accuracy.total_seconds(),
+        "serial": str(timestamp.serial),
+        "policy": timestamp.policy,
+        "imprint_algorithm": timestamp.imprint_algorithm,
+        "imprint": timestamp.imprint.hex(),
+    }
 
     record.step = 5
     check_imprint(timestamp.imprint_algorithm, timestamp.imprint, material.document, material.digest)
@@ -127,20 +134,13 @@ def _examine(raw: bytes, material: Material, at: datetime, record: _Record) -> N
     record.notes += _check_time(timestamp, at)
 
     record.step = 15
-    record.facts["revocation"], revocation_notes = _revocation(path, material, timestamp.gen_time, at)
-    record.notes += revocation_notes
+    record.facts["revocation"] = NOT_CHECKED
+    if material.crls:
+        from .revocation import check_revocation
 
-
-def _learn(timestamp: Timestamp, record: _Record) -> None:
-    record.notes += timestamp.notes
-    record.facts |= {
-        "gen_time": timestamp.gen_time,
-        "accuracy_seconds": None if timestamp.accuracy is None else timestamp.accuracy.total_seconds(),
-        "serial": str(timestamp.serial),
-        "policy": timestamp.policy,
-        "imprint_algorithm": timestamp.imprint_algorithm,
-        "imprint": timestamp.imprint.hex(),
-    }
+        known, further = check_revocation(path, material.crls, timestamp.gen_time, at)
+        record.facts["revocation"] = known
+        record.notes += further
 
 
 def _distinct(certificates: tuple[bytes, ...]) -> tuple[Certificate, ...]:
@@ -197,16 +197,6 @@ def _path(
         # RFC 3161, section 2.4.1: who embeds certificates embeds the signer's. This may have been it.
         raise Refused("it embeds a certificate that nobody can vouch for in place of its signer's")
     return path, notes
-
-
-def _revocation(
-    path: tuple[Certificate, ...], material: Material, gen_time: datetime, at: datetime
-) -> tuple[str, list[str]]:
-    if not material.crls:
-        return NOT_CHECKED, []
-    from .revocation import check_revocation
-
-    return check_revocation(path, material.crls, gen_time, at)
 
 
 def _check_authority(timestamp: Timestamp, signer: Certificate, policies: tuple[str, ...]) -> None:
