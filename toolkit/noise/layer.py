@@ -76,7 +76,10 @@ def lose_field(tool: Tool, whole: Any, draw: Draw) -> Any:
     if not fields:
         return whole
     lost = fields[int(draw.magnitude * len(fields))]
-    left = [_without(record, lost) for record in records]
+    left = [
+        {name: value for name, value in record.items() if name != lost} if type(record) is dict else record
+        for record in records
+    ]
     return _with(tool, whole, left if type(shown) is list else left[0])
 
 
@@ -100,10 +103,6 @@ def _with(tool: Tool, whole: Any, shown: Any) -> Any:
 def _placed(whole: Any, path: str, shown: Any) -> Any:
     name, _, rest = path.partition(".")
     return {**whole, name: _placed(whole[name], rest, shown) if rest else shown}
-
-
-def _without(record: Any, lost: str) -> Any:
-    return {name: value for name, value in record.items() if name != lost} if type(record) is dict else record
 
 
 CODES: Mapping[Fault, str] = {

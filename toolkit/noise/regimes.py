@@ -93,8 +93,7 @@ class Regime:
     fault_rate: float = 0.0  # p, the probability of a fault per eligible call
     mixture: Mixture | None = None  # of which types; None where there are no random faults
     flip_rate: float = 0.0  # q, the probability that a success is graded a failure
-    # Whether the first attempt of every write request fails transiently, and nothing else
-    challenge: bool = False
+    challenge: bool = False  # whether the first attempt of every write fails transiently, and nothing else
 
     @property
     def ceiling(self) -> float:

@@ -31,23 +31,16 @@ class Tool:
     """One tool, as noise sees it."""
 
     name: str  # its name
-    # A `list` is a read that answers with items; `control` tools touch no record and meet no fault
-    kind: Kind
-    # The argument that names the record a call is about; None where free text would, or nothing
-    resource: str | None = None
-    # Name of the answer's record or list of items, a path of names with dots between; None where the
-    # whole answer is it
-    shows: str | None = None
-    # Fields of that record, one of which may be lost; none where any that an answer has may be
-    fields: tuple[str, ...] = ()
-    # The argument with which a cut list is continued; None where only asking again shows the rest
-    offset: str | None = None
+    kind: Kind  # a `list` is a read that answers with items; `control` tools meet no fault
+    resource: str | None = None  # the argument that names the record a call is about, if one does
+    shows: str | None = None  # dotted name of the answer's record or items; None for the whole answer
+    fields: tuple[str, ...] = ()  # fields of that record, one of which may be lost; none for any
+    offset: str | None = None  # the argument with which a cut list is continued, if there is one
     repeatable: bool = False  # whether a write that is carried out twice leaves what it leaves once
     # How the state before the last write is seen: on a `snapshot`, as the `recorded` answer to the same
     # call before that write, or `never`: then no read of the tool is stale
     stale: Stale = "snapshot"
-    # Types that a call of it may meet, in the order of `APPLIES`
-    faults: tuple[Fault, ...] = field(init=False, repr=False, compare=False)
+    faults: tuple[Fault, ...] = field(init=False, repr=False, compare=False)  # that it may meet
 
     def __post_init__(self) -> None:
         never = "stale_read" if self.stale == "never" else None

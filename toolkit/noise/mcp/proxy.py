@@ -21,17 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 from toolkit.canonical import canonical
 from toolkit.errors import IncompleteError, ToolkitError, UsageError
 from toolkit.noise.declaration import WAIT, Declaration
-from toolkit.noise.mcp.lines import (
-    cancelled_by_signals,
-    check_installed,
-    checked,
-    line_of,
-    pump,
-    refusal,
-    run_on_stdio,
-    stdin,
-    write,
-)
+from toolkit.noise.mcp import lines
 from toolkit.noise.mcp.proposal import check_wait, confirmed, from_server
 from toolkit.noise.mcp.record import Recorder, entry, finish, noisy_session, result_of
 from toolkit.noise.mcp.server import GRACE_S, INTERNAL, MOST_PAGES, Server, info_of, page_of
@@ -84,7 +74,7 @@ def serve(noise: Noise, command: Sequence[str]) -> None:
         proxy = Proxy(noise, command, out)
         why = "stopped"
         try:
-            with anyio.CancelScope() as scope, cancelled_by_signals(scope, stopped):
+            with anyio.CancelScope() as scope, lines.cancelled_by_signals(scope, stopped):
                 await proxy.run()
                 why = "the client left"
         except ToolkitError as error:
@@ -93,8 +83,8 @@ def serve(noise: Noise, command: Sequence[str]) -> None:
         finally:
             proxy.close(why)
 
-    check_installed("mcp_types.jsonrpc")
-    run_on_stdio(stand)
+    lines.check_installed("mcp_types.jsonrpc")
+    lines.run_on_stdio(stand)
 
 
 class Proxy:
@@ -103,7 +93,7 @@ class Proxy:
     def __init__(self, noise: Noise, command: Sequence[str], out: TextIO) -> None:
         self._noise = noise
         self._out = out
-        self._server = Server(command, noise.timeout, lambda line, _: write(out, line))
+        self._server = Server(command, noise.timeout, lambda line, _: lines.write(out, line))
         self._session: Session | None = None
         self._recorder: Recorder | None = None
         self._info: dict[str, Any] = {}
@@ -116,7 +106,7 @@ class Proxy:
     async def run(self) -> None:
         """Serve until the client has left and everything is answered."""
         events = self._server.events
-        pump(stdin, lambda line: events.put_nowait(partial(self._heard, line)))
+        lines.pump(lines.stdin, lambda line: events.put_nowait(partial(self._heard, line)))
         try:
             while not self._is_over:
                 (await events.get())()
@@ -163,9 +153,9 @@ class Proxy:
         if not line.strip():
             return
         # 1.
-        message = checked(line)
+        message = lines.checked(line)
         if isinstance(message, dict):
-            write(self._out, message)
+            lines.write(self._out, message)
         elif isinstance(message, JSONRPCRequest):
             self._asked(_Asked(line, message))
         elif not isinstance(message, JSONRPCNotification) or self._noted(message):
@@ -183,21 +173,21 @@ class Proxy:
             self._server.ask(line, message.id, special.get(message.method, self._passed))
 
     def _passed(self, line: bytes, _: Json) -> None:
-        write(self._out, line)
+        lines.write(self._out, line)
 
     def _greeted(self, line: bytes, message: Json) -> None:
         self._info = info_of(message)
-        write(self._out, line)
+        lines.write(self._out, line)
 
     def _tools_listed(self, line: bytes, message: Json) -> None:
         # 2.
         tools, cursor = page_of(message)
         check_wait(tools)
         if "result" not in message:
-            write(self._out, line)
+            lines.write(self._out, line)
             return
         listed = [self._shown(tool) for tool in tools] + ([WAIT_TOOL] if cursor is None else [])
-        write(self._out, {**message, "result": {**message["result"], "tools": listed}})
+        lines.write(self._out, {**message, "result": {**message["result"], "tools": listed}})
 
     def _shown(self, tool: Json) -> Json:
         """Return a tool without the promise of its answers' form, which a fault breaks."""
@@ -219,7 +209,7 @@ class Proxy:
         kept = {name: value for name, value in meta.items() if name != "progressToken"}
         params = ({"_meta": kept} if kept else {}) | ({} if cursor is None else {"cursor": cursor})
         sent = {"jsonrpc": "2.0", "id": OWN_LIST, "method": "tools/list", "params": params}
-        self._server.ask(line_of(sent), OWN_LIST, self._learnt)
+        self._server.ask(lines.line_of(sent), OWN_LIST, self._learnt)
 
     def _learnt(self, _: bytes, message: Json) -> None:
         if "error" in message:
@@ -251,7 +241,8 @@ class Proxy:
         # 4.
         line, message = asked
         name, arguments = _sent(message.params)
-        if name == WAIT and not _is_wait(arguments):
+        seconds = arguments.get("seconds", 1)
+        if name == WAIT and not (type(seconds) is int and 0 <= seconds <= LONGEST_WAIT):
             self._refuse(message.id, INVALID_PARAMS, f"seconds is a whole number from 0 to {LONGEST_WAIT}")
             return
         begun = session.begin(name, arguments)
@@ -272,11 +263,11 @@ class Proxy:
 
     def _give(self, identifier: Any, shown: Json, whole: Json | None, line: bytes | None = None) -> None:
         if self._recorder is not None and self._session is not None:
-            self._recorder.call(entry(self._session, shown, whole))
+            self._recorder.write(entry(self._session, shown, whole))
         if line is not None and shown is whole:
-            write(self._out, line)
+            lines.write(self._out, line)
         elif identifier is not None:
-            write(self._out, {"jsonrpc": "2.0", "id": identifier, **shown})
+            lines.write(self._out, {"jsonrpc": "2.0", "id": identifier, **shown})
 
     def _noted(self, message: JSONRPCNotification) -> bool:
         """Say whether the server is to be told; forget a request that the client no longer waits for."""
@@ -296,7 +287,7 @@ class Proxy:
         return True
 
     def _refuse(self, identifier: Any, code: int, why: str) -> None:
-        write(self._out, refusal(identifier, code, why))
+        lines.write(self._out, lines.refusal(identifier, code, why))
 
 
 def _is_call(params: Json | None) -> bool:
@@ -313,11 +304,6 @@ def _sent(params: Json | None) -> tuple[Any, Any]:
     sent = params or {}
     arguments = sent.get("arguments")
     return sent.get("name"), {} if arguments is None else arguments
-
-
-def _is_wait(arguments: Json) -> bool:
-    seconds = arguments.get("seconds", 1)
-    return type(seconds) is int and 0 <= seconds <= LONGEST_WAIT
 
 
 def _check_declared(declaration: Declaration, tools: Sequence[Json]) -> None:

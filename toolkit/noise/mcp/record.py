@@ -5,7 +5,7 @@ call. A proxy that is killed leaves no last line, and at most half of the line t
 """
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -132,18 +132,15 @@ class Recorder:
         declared = session.declaration
         header = {"format": FORMAT, "toolkit": toolkit.__version__, "regime": session.regime.name}
         header |= {"schedule": session.schedule.seed, "declaration_sha256": declared.sha256}
-        self._write({**header, "declaration": declared.document(), "proposed": proposed, "server": server})
-
-    def call(self, line: Json) -> None:
-        """Add a call."""
-        self._write(line)
+        self.write({**header, "declaration": declared.document(), "proposed": proposed, "server": server})
 
     def close(self, why: str) -> None:
         """Add the last line, which says how the episode ended."""
         with self._stream:
-            self._write(_end(self._session, why))
+            self.write(_end(self._session, why))
 
-    def _write(self, line: Json) -> None:
+    def write(self, line: Json) -> None:
+        """Add a line."""
         self._stream.write(json.dumps(line).encode() + b"\n")
         self._stream.flush()
 
@@ -241,27 +238,24 @@ def verify(record: Record) -> Session:
 
 async def play_again(record: Record, command: Sequence[str], patience: float) -> list[Difference]:
     """Make the calls of a record again, on a fresh server under the same noise, and return what differs."""
-    session = record.session()
-    server = Server(command, patience)
+    session, server = record.session(), Server(command, patience)
+    found: list[Difference] = []
     try:
         await server.greet()
-        return [found async for found in _differences(record, session, server)]
+        for number, line in enumerate(record.calls):
+            begun = _begun(record, number + 2, session, line)
+            if isinstance(begun, Begun):
+                sent = {"name": line["tool"], "arguments": line["arguments"]}
+                message = await server.request("tools/call", sent)
+                response: Json = {name: message[name] for name in ("result", "error") if name in message}
+                shown = finish(session, begun, response)
+            else:
+                shown = {"result": result_of(begun)}
+            if read_by_agent(shown) != read_by_agent(line["answer"]):
+                found.append(Difference(number, line["tool"], line["answer"], shown))
     finally:
         server.stop()
-
-
-async def _differences(record: Record, session: Session, server: Server) -> AsyncIterator[Difference]:
-    for number, line in enumerate(record.calls):
-        begun = _begun(record, number + 2, session, line)
-        if isinstance(begun, Begun):
-            sent = {"name": line["tool"], "arguments": line["arguments"]}
-            message = await server.request("tools/call", sent)
-            response: Json = {name: message[name] for name in ("result", "error") if name in message}
-            shown = finish(session, begun, response)
-        else:
-            shown = {"result": result_of(begun)}
-        if read_by_agent(shown) != read_by_agent(line["answer"]):
-            yield Difference(number, line["tool"], line["answer"], shown)
+    return found
 
 
 def _begun(record: Record, number: int, session: Session, line: Json) -> Begun | Json:

@@ -59,7 +59,7 @@ def record(tmp_path: Path) -> Path:
         begun = session.begin(name, sent)
         whole = answered(name, number) if isinstance(begun, Begun) else None
         shown = {"result": result_of(begun)} if whole is None else finish(session, begun, whole)  # type: ignore[arg-type]
-        recorder.call(entry(session, shown, whole))
+        recorder.write(entry(session, shown, whole))
     recorder.close("the client left")
     return path
 
