@@ -75,8 +75,7 @@ class Outline:
     name: str  # its name
     columns: dict[str, str]  # column of the registers → column of the table
     constants: dict[str, str]  # column of the registers → the value of all rows
-    # Column of the registers → word of the table → word of the registers, where they differ
-    values: dict[str, dict[str, str]]
+    values: dict[str, dict[str, str]]  # column → word of the table → another word of the registers
     conditions: tuple[str, ...]  # conditions, arms, pools, regimes: its words
     arms: tuple[str, ...]
     pools: tuple[str, ...]
@@ -85,14 +84,10 @@ class Outline:
     steps: tuple[int, ...]
     tasks: int  # tasks of an evaluation
     schedules: int  # episodes of an evaluation on each task
-    # Columns of the table that are none of the registers', as far as their names say
-    unused: tuple[str, ...] = ()
-    # Lowest and highest score, where an episode has more than a success: whole numbers around those of
-    # the log
-    scores: tuple[int, int] | None = None
+    unused: tuple[str, ...] = ()  # columns of the table that are none of the registers', by their names
+    scores: tuple[int, int] | None = None  # whole numbers around the scores of the log, where it has scores
     attributes: Mapping[str, str] = field(default_factory=dict)  # attribute of a task → column of the table
-    # Attribute of a task → its words, each with how many tasks say it
-    words_of_attributes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    words_of_attributes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # → word → tasks
     is_of_log: bool = False  # whether it was read off a log, and not made up
 
 
@@ -235,7 +230,12 @@ def _arms(log: Log, columns: Mapping[str, str]) -> dict[str, str]:
     ]
     # What says the arm and the seed in one, such as a run's name, says no arm.
     seed = [columns["seed"]] if "seed" in columns else []
-    told = [name for name in told if not any(_is_both(log.table, name, other, seed) for other in told)]
+    sizes = {name: log.table[name].n_unique() for name in told}
+    told = [
+        name
+        for name in told
+        if not any(sizes[arm] < sizes[name] and _same(log.table, [name], [arm, *seed]) for arm in told)
+    ]
     if len(told) > 1:
         raise UsageError(
             "the runs of the log differ in more than one column",
@@ -249,10 +249,6 @@ def _arms(log: Log, columns: Mapping[str, str]) -> dict[str, str]:
 def _same(table: pl.DataFrame, one: list[str], other: list[str]) -> bool:
     both = table.select({*one, *other}).n_unique()
     return both == table.select(one).n_unique() == table.select(other).n_unique()
-
-
-def _is_both(table: pl.DataFrame, name: str, arm: str, seed: list[str]) -> bool:
-    return table[arm].n_unique() < table[name].n_unique() and _same(table, [name], [arm, *seed])
 
 
 def _choose_outcome(table: pl.DataFrame, columns: dict[str, str], given: Mapping[str, str]) -> None:

@@ -51,8 +51,7 @@ FAR_OFF, CHANCE_ERRORS = 0.02, 3
 class Components:
     """What of a study enters a simulation."""
 
-    # Endpoint → mean outcome of the second arm at each step that the endpoint reads
-    success: dict[str, tuple[float, ...]]
+    success: dict[str, tuple[float, ...]]  # endpoint → mean outcome of the second arm at each of its steps
     observed: tuple[float, ...]  # the seeds' differences on the rule's estimate
     sampling_variance: float  # variance that the episodes alone would give a seed's difference
     seed_sd: float  # standard deviation of the seeds' effects beyond that, at least zero
@@ -66,8 +65,7 @@ class Power:
 
     design: simulation.Design  # what was assumed
     passed: int  # studies that the rule passed
-    # Studies whose registered interval held the true effect; None where the rule has none
-    covered: int | None
+    covered: int | None  # studies whose registered interval held the true effect; None where there is none
     excluded_zero: int | None  # studies whose interval excluded zero
     wrong_sign: int | None  # those of them whose estimate had the wrong sign; None where the effect is zero
     mean_estimate_passed: float | None  # mean estimate of the studies that passed; None where none did

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from toolkit.decisions.decision import Decision
 from toolkit.decisions.engine import Engine
@@ -20,6 +19,7 @@ from toolkit.drafting.power import Power, fit, simulate
 from toolkit.errors import IncompleteError, RuleError, UsageError
 from toolkit.prereg.record import UNFILLED
 from toolkit.registers.importing.mapping import TableMapping
+from toolkit.registers.importing.source import Log
 from toolkit.registers.importing.tables import files_of, tables_of, write_imported
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import Study, open_study
@@ -27,9 +27,6 @@ from toolkit.rules.endpoints import Endpoint
 from toolkit.rules.rulebook import RuleBook, load_rulebook
 from toolkit.rules.values import Missing
 from toolkit.verification.decidable import check_decidable
-
-if TYPE_CHECKING:
-    from toolkit.registers.importing.source import Log
 
 DECIDES_NOTHING = "rehearsed on a pilot: it decides nothing"
 NO_DRAFT = "0" * 64
@@ -44,8 +41,7 @@ class Rehearsal:
     book: RuleBook  # the draft's rules, fitted to the pilot
     engine: Engine  # what decides them
     decisions: tuple[Decision, ...]  # on the pilot; none of them counts
-    # Rule → what it would see in studies of the registered size, or why that cannot be simulated
-    powers: Mapping[str, tuple[Power, ...] | str]
+    powers: Mapping[str, tuple[Power, ...] | str]  # rule → what it would see at registered size, or why not
     problems: tuple[str, ...]  # what would make the registration undecidable, or keeps it from being frozen
     fitted: tuple[str, ...]  # what of the draft was fitted to the pilot, in words
 

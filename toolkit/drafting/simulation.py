@@ -88,9 +88,7 @@ class Design:
     simulations: int  # simulated studies
     rng_seed: int  # explicit seed
     resamples: int | None = None  # resamples of the interval; None for the registered number
-    # How many times less the episodes of two arms alike make their difference vary than samples of each
-    # arm's own would; above 1 where the arms share their samples
-    variance_ratio: float = 1.0
+    variance_ratio: float = 1.0  # how much less arms' differences vary where they share samples; else 1
 
 
 def simulated_endpoints(book: RuleBook, rule: Rule) -> list[Endpoint]:

@@ -166,8 +166,7 @@ class _Told:
     study: Study  # the study
     ends: dict[str, datetime]  # when each run ended
     otherwise: datetime  # what dates a run of which nobody recorded it
-    # The version of this package that played each run; nothing of those that others played
-    versions: dict[str, str]
+    versions: dict[str, str]  # run → version of this package that played it; nothing of others' runs
     prompts: dict[tuple[str, int], tuple[str, str]]  # prompt and expected end of each task, by pool and index
 
     def path(self, record: Document) -> str:
@@ -190,7 +189,9 @@ class _Told:
             "source_metadata": {
                 "source_name": self.study.name,
                 "source_type": "documentation" if self.study.is_summary else "evaluation_run",
-                "source_organization_name": self._organization,
+                "source_organization_name": self.study.origin.repository.split("/")[0]
+                if self.study.origin
+                else UNKNOWN,
                 # Of a model that somebody brought, nobody said whose it is.
                 "evaluator_relationship": "first_party" if model.is_own else "other",
                 "additional_details": {
@@ -222,10 +223,6 @@ class _Told:
         ends = [self.ends[run] for run in model.run_ids if run in self.ends]
         launched = [at for run in model.runs if (at := run.get("launched_at"))]
         return max(ends or launched or [self.otherwise])
-
-    @property
-    def _organization(self) -> str:
-        return self.study.origin.repository.split("/")[0] if self.study.origin else UNKNOWN
 
     def _library(self, model: Model) -> Document:
         played = self.versions.get(model.run_ids[0])

@@ -156,8 +156,7 @@ class Endpoint:
     high: Fraction
     tasks: int = 0  # tasks, schedules: size of the evaluation set; 0 where none was registered
     schedules: int = 0
-    # What the tasks are that it is measured on; on all of them where it is empty
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str] = field(default_factory=dict)  # of the tasks that it is on; empty for all
     most_missing: Fraction = Fraction(0)  # share of an evaluation's episodes that may be without an outcome
     spans: tuple[str, ...] = ()
 

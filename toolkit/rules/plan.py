@@ -75,9 +75,7 @@ class Plan:
 
     roles: tuple[str, ...]  # of the runs that enter decisions
     cells: tuple[Cell, ...]  # the lines of the matrix
-    # Settings that language models are trained with, as the trainer reads them; none for runs of another
-    # policy, and for those that are trained elsewhere
-    recipe: Mapping[str, Any] = field(default_factory=dict)
+    recipe: Mapping[str, Any] = field(default_factory=dict)  # settings of language models' training
 
     def cell(self, condition: str, scale_rewards: str, arm: str, seed: int) -> Cell | None:
         """Return the cell that a run belongs to, or None where it was not registered."""

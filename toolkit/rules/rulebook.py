@@ -157,13 +157,15 @@ def check_units(
     4. No formula and no test adds, subtracts or compares values of different units.
     """
     for endpoint in endpoints.values():
-        _check_unit(endpoint)  # 1
+        _check_unit(endpoint, unit_of(endpoint))  # 1
         _check_range(endpoint)  # 2
     units = {name: unit_of(endpoint) for name, endpoint in endpoints.items()}
     waiting = dict(statistics)
     while waiting:  # those first of which others are made
         ready = {name: s for name, s in waiting.items() if not waiting.keys() & set(names_in(s.expression))}
-        units |= {name: _unit_of_statistic(statistic, units) for name, statistic in ready.items()}  # 3
+        for name, statistic in ready.items():
+            test = _Test(units, f"statistics.{name}")
+            units[name] = _check_unit(statistic, test.unit(statistic.expression) or Unit())  # 3
         waiting = {name: s for name, s in waiting.items() if name not in ready}
     units |= {name: units[interval.endpoint] for name, interval in intervals.items()}
     for rule in rules:
@@ -189,38 +191,23 @@ def unit_of(endpoint: Endpoint) -> Unit:
     return above.times(below, -1)
 
 
-def _unit_of_statistic(statistic: Statistic, units: Mapping[str, Unit]) -> Unit:
-    """Return the unit of a formula whose names have units; it has to be the declared one."""
-    where = f"statistics.{statistic.id}"
-    unit = _Test(units, where).unit(statistic.expression) or Unit()
-    if statistic.unit != str(unit):
-        raise RuleError(
-            "a statistic has another unit than its formula",
-            expected=str(unit),
-            found=statistic.unit,
-            where=where,
-            remedy="declare the unit of the formula; a quotient of equal units is a ratio",
+def _check_unit(declared: Endpoint | Statistic, measured: Unit) -> Unit:
+    """Check that a declared unit is that of what is measured, or of a formula; return it."""
+    name, unit, is_formula = declared.id, declared.unit, isinstance(declared, Statistic)
+    where = f"{'statistics' if is_formula else 'endpoints'}.{name}"
+    if unit != str(measured):
+        said = (
+            ("a statistic", "its formula", "the formula; a quotient of equal units is a ratio")
+            if is_formula
+            else ("an endpoint", "what it measures", "its outcome; rates are fractions, never percentages")
         )
-    _check_points(statistic, where)
-    return unit
-
-
-def _check_unit(endpoint: Endpoint) -> None:
-    where = f"endpoints.{endpoint.id}"
-    measured = str(unit_of(endpoint))
-    if endpoint.unit != measured:
         raise RuleError(
-            "an endpoint has another unit than what it measures",
-            expected=measured,
-            found=endpoint.unit,
+            f"{said[0]} has another unit than {said[1]}",
+            expected=str(measured),
+            found=unit,
             where=where,
-            remedy="declare the unit of its outcome; rates are fractions, never percentages",
+            remedy=f"declare the unit of {said[2]}",
         )
-    _check_points(endpoint, where)
-
-
-def _check_points(declared: Endpoint | Statistic, where: str) -> None:
-    name, unit = declared.id, declared.unit
     if name.endswith(POINTS_SUFFIX) != (unit == POINTS):
         raise RuleError(
             f"percentage points, and they alone, are named with {POINTS_SUFFIX}",
@@ -228,6 +215,7 @@ def _check_points(declared: Endpoint | Statistic, where: str) -> None:
             found=f"{name} in {unit}",
             where=where,
         )
+    return measured
 
 
 def _check_range(endpoint: Endpoint) -> None:
@@ -381,8 +369,7 @@ class RuleBook:
     changes: dict[str, Change]  # rule id → what amendments did to it
     probe: ProbePlan | None = None  # the gradient probe, where one is registered
     terms: Terms = OF_TOOLKIT  # the words that the registration speaks
-    # Of the frozen document that the rules restate, by name; none where they are themselves frozen
-    spans: Mapping[str, Span] = field(default_factory=dict)
+    spans: Mapping[str, Span] = field(default_factory=dict)  # of the document that the rules restate, by name
     statistics: dict[str, Statistic] = field(default_factory=dict)
     pictures: dict[str, Picture] = field(default_factory=dict)
     tests: dict[str, Significance] = field(default_factory=dict)
@@ -469,12 +456,6 @@ def rulebook_of(registration: Registration) -> RuleBook:
     return _parsed(registration.rules, tuple(amendment.rules for amendment in registration.amendments))
 
 
-@lru_cache
-def _parsed(rules: str, amendments: tuple[str, ...]) -> RuleBook:
-    """Return the rules of some texts; who verifies, decides and specifies runs asks for the same ones."""
-    return load_rulebook(rules, amendments)
-
-
 def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
     """Parse frozen rules and apply amendments."""
     content = _toml(rules, "rules.toml")
@@ -528,6 +509,10 @@ def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
         _check_spans(content, spans, whole=False)
     _check(book)
     return book
+
+
+# Who verifies, decides and specifies runs asks for the same ones.
+_parsed = lru_cache(load_rulebook)
 
 
 def _read(section: Section, key: str, read: Callable[..., T], *more: object) -> dict[str, T]:

@@ -434,9 +434,7 @@ class Change:
     """What amendments did to a rule."""
 
     amendment: str  # id of the last one that names it
-    # What that one does: `replaces`; `restates` where the rule is unchanged and reads what the amendment
-    # changed; `adds` where there was no such rule
-    relation: str
+    relation: str  # what that one does: `replaces`, `restates` (and reads what it changed) or `adds`
     first: Rule  # the rule as it was first written: as frozen, or as added
     added_by: str = ""  # id of the amendment that added it; empty where it was frozen
 

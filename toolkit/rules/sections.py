@@ -63,14 +63,12 @@ class Key:
     name: str  # as written
     form: Form  # what it holds; of several tables with keys of their own, one
     meaning: str  # one line, with its unit
-    # None where the key is required; `OPTIONAL` where it is not, and what is absent is empty
-    default: str | None = None
+    default: str | None = None  # None of a required key; `OPTIONAL` where what is absent is empty
     # What it may say, or the members of its list may, with what each means where that is told; anything
     # where there are none
     choices: Collection[Any] = ()
     least: int | None = None  # the smallest number that it may say
-    # Another key, and its values with which this one is there; `OPTIONAL` stands for absent
-    only: tuple[str, tuple[str, ...]] | None = None
+    only: tuple[str, tuple[str, ...]] | None = None  # another key, and its values with which this is there
 
     @property
     def value(self) -> Value:
@@ -119,11 +117,6 @@ class Section:
     """A TOML table being read key by key.
 
     Its reader asks for every key that is declared, and for no other: a `LookupError` says otherwise.
-
-    Args:
-        content: the table.
-        where: its name, for messages.
-        keys: what it may have.
     """
 
     def __init__(self, content: object, where: str, keys: Keys) -> None:

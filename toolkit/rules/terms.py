@@ -41,15 +41,10 @@ MISSING = keys(
 class Terms:
     """What the values of some columns can be."""
 
-    # Column → its words; the columns left out have the toolkit's
-    words: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    # How rewards are scaled where an endpoint does not say it; empty where no run of the registered
-    # matrix says how, because the study has no such thing
-    scaling: str = SCALED
-    # The lowest and the highest score of an episode, where the study has scores
-    scores: tuple[Fraction, Fraction] | None = None
-    # What becomes of episodes without an outcome; None where every one has its own
-    missing: MissingData | None = None
+    words: dict[str, tuple[str, ...]] = field(default_factory=dict)  # column → words, where not the toolkit's
+    scaling: str = SCALED  # of rewards, where an endpoint does not say it; empty where no run says any
+    scores: tuple[Fraction, Fraction] | None = None  # lowest and highest of an episode, if there are any
+    missing: MissingData | None = None  # of episodes without an outcome; None where every one has its own
     attributes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # attribute of a task → its words
 
     @property
@@ -137,8 +132,7 @@ class EvaluationSet:
     tasks: int  # tasks, schedules: its size; 0 where none was registered
     schedules: int
     spans: tuple[str, ...] = ()  # names of the spans of a frozen document that it restates
-    # What its tasks are, where it is not of all tasks of the rows
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str] = field(default_factory=dict)  # of its tasks, where it is not of all
 
     @property
     def expect(self) -> dict[str, int]:

@@ -37,7 +37,7 @@ from toolkit.rules import rulebook
 from toolkit.rules.endpoints import Endpoint, Rate
 from toolkit.rules.plan import Cell, run_name
 from toolkit.rules.rulebook import RuleBook
-from toolkit.rules.values import Missing, Scalar, Series, Truth
+from toolkit.rules.values import Missing, Series
 from toolkit.verification.summaries import TARGETS
 
 LEARNING = ((0.3, 0.6), (0.1, 1.0), (0.7, 0.2))
@@ -140,8 +140,8 @@ def _undecided(book: RuleBook, study: SimulatedStudy, read: Collection[str] | No
         *((f"endpoints.{name}", partial(engine.value, name)) for name in book.endpoints),
         *((f"statistics.{name}", partial(engine.value, name)) for name in book.statistics),
         *((f"intervals.{name}", partial(engine.interval, name)) for name in book.intervals),
-        *((f"tests.{name}", partial(_p, engine, name)) for name in book.tests),
-        *((f"rules.{name}", partial(_holds, engine, name)) for name in book.rules),
+        *((f"tests.{name}", lambda name=name: engine.test(name).p) for name in book.tests),
+        *((f"rules.{name}", lambda name=name: engine.decide(name).holds) for name in book.rules),
     ]
     if read is not None:
         asked = [(name, value) for name, value in asked if name.partition(".")[2] in read]
@@ -151,14 +151,6 @@ def _undecided(book: RuleBook, study: SimulatedStudy, read: Collection[str] | No
         if reasons:
             found[name] = "; ".join(reasons[:MOST_SAID])
     return found
-
-
-def _p(engine: Engine, test: str) -> Scalar:
-    return engine.test(test).p
-
-
-def _holds(engine: Engine, rule: str) -> Truth:
-    return engine.decide(rule).holds
 
 
 def _reasons(value: Callable[[], object]) -> tuple[str, ...]:
@@ -347,7 +339,9 @@ class SimulatedStudy:
         else:
             for run, step in product(self._runs, steps):
                 if _is_read(run.row, endpoint) and _is_left(run.expected, endpoint, step):
-                    yield {**_sized(run.expected, endpoint), **_cell_of(run.row), **step}
+                    is_counted = run.expected and endpoint.register == "groups_summary"
+                    sizes = {"groups": run.expected.groups} if run.expected and is_counted else {}
+                    yield {**sizes, **_cell_of(run.row), **step}
 
     def _is_probed(self, endpoint: Endpoint, trajectory: str, step: int) -> bool:
         """Return whether a checkpoint is probed; of runs that are played elsewhere every one may be."""
@@ -467,11 +461,6 @@ def _is_left(run: ExpectedRun | None, endpoint: Endpoint, step: Row) -> bool:
             return fits and where.get("target", "true_success") in TARGETS and step.get("step") in steps
         case _:
             return False
-
-
-def _sized(run: ExpectedRun | None, endpoint: Endpoint) -> Row:
-    """Return what a run's specification says of a row's sizes."""
-    return {"groups": run.groups} if run and endpoint.register == "groups_summary" else {}
 
 
 def _fill(row: Row, endpoint: Endpoint) -> None:

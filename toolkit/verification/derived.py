@@ -37,11 +37,7 @@ _SOURCES = frozenset(source for table in TABLES.values() for source in table.fol
 class DerivedRegisters:
     """A study as it is decided: its summaries are held against the rows that they follow from.
 
-    Args:
-        study: the study.
-        registration: the one that decides it; None where it belongs to none.
-        book: its rules.
-        is_checked: whether `check_whole` holds them beside, and is waited for: nothing is derived here.
+    Where `is_checked`, `check_whole` holds them beside, and is waited for: nothing is derived here.
     """
 
     def __init__(
@@ -159,16 +155,13 @@ class DerivedRegisters:
         counted, tables = self._counted(run), self._tables(run, _SHORTLY)
         if specification is None or self._registered is None:
             return {"run_id": run, "episodes": summaries.episodes(counted, tables)}
-        mixed = self._is_mixed(run)
+        # Launches with different versions of the code: it does not count.
+        launches = self.rows("launches") if self.has("launches") else ()
+        mixed = len({row["code_version"] for row in launches if row["run_id"] == run}) > 1
         return self._registered.row(self._study, specification, counted, tables, is_mixed=mixed)
 
     def _counted(self, run: str) -> CountedRun | None:
         return self._study.counted(run) if self._study.has_rows("episodes", run) else None
-
-    def _is_mixed(self, run: str) -> bool:
-        """Whether a run's launches had different versions of the code, for which it does not count."""
-        launches = self.rows("launches") if self.has("launches") else ()
-        return len({row["code_version"] for row in launches if row["run_id"] == run}) > 1
 
     def _tables(self, run: str, columns: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         """Return columns of a run's rows of some tables, as far as it has any."""

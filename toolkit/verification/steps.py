@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toolkit.decisions.case import Case
+from toolkit.decisions.measure import Registers
+from toolkit.documents.standing import Verdict
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.prereg.verification import FAILED, Standing
 from toolkit.registers import published
@@ -18,12 +21,6 @@ from toolkit.rooms import Audited, RegisteredRuns, is_played_here, laboratory
 from toolkit.seeds import evaluation_seed
 from toolkit.verification.derived import DerivedRegisters, runs_of
 from toolkit.verification.summaries import SUMMARIES
-
-if TYPE_CHECKING:
-    from toolkit.decisions.case import Case
-    from toolkit.decisions.measure import Registers
-    from toolkit.documents.standing import Verdict
-
 
 SCHEDULE = ("pool", "task", "schedule", "schedule_seed")
 PROBED = "probe_checkpoints"
