@@ -92,13 +92,9 @@ class Table:
     columns: tuple[Column, ...]  # in storage order
     key: tuple[str, ...]  # the columns that identify a row; rows are sorted by them
     parents: tuple[Parent, ...] = ()  # what its rows refer to
-    # (total, parts): columns of a row that add up, where none of them is null
-    sums: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    # The tables that every row of it follows from, where a study holds more than summaries
-    follows: tuple[str, ...] = ()
-    # Whether it holds what programs read and nobody looks at, as weights do: it stays with the registers,
-    # and no site carries it
-    is_blob: bool = False
+    sums: tuple[tuple[str, tuple[str, ...]], ...] = ()  # (total, parts): they add up, where none is null
+    follows: tuple[str, ...] = ()  # tables whose rows every row of it follows from, where a study has rows
+    is_blob: bool = False  # whether only programs read it, such as weights: no site carries it
 
     def __hash__(self) -> int:
         """Return a hash that takes no walk through every column, to keep by a table what follows from it."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import duckdb
 
 from toolkit.errors import DamagedError
 from toolkit.registers.manifest import Manifest
 from toolkit.registers.query import MEMORY
 from toolkit.registers.study import Study, literals
-
-if TYPE_CHECKING:
-    import duckdb
 
 EXAMPLES = 3
 """Rows of each sort that are shown of a table."""
@@ -31,8 +30,7 @@ class Said:
 class StudyDifference:
     """What differs between two studies."""
 
-    # Study, evidence, versions, words, registration and amendments, where they differ
-    facts: tuple[Said, ...]
+    facts: tuple[Said, ...]  # study, evidence, versions, words, registration, amendments, where they differ
     documents: tuple[Said, ...]  # files that belong to no table and differ
     tables: tuple[TableDifference, ...]  # tables that differ
     same_tables: tuple[str, ...]  # names of the tables whose rows are the same
@@ -99,8 +97,7 @@ class Changed:
     """A row that both studies have, and that is not the same in both."""
 
     key: Values  # column → value
-    # Column → (value in the first study, value in the second), where they differ
-    values: dict[str, tuple[Any, Any]]
+    values: dict[str, tuple[Any, Any]]  # column → values in the first and the second study, where they differ
 
 
 @dataclass(frozen=True)
@@ -108,14 +105,12 @@ class TableDifference:
     """What differs between the rows of a table in two studies."""
 
     table: str  # its name
-    # How many rows the first and the second study have; None for a study without the table
-    rows: tuple[int | None, int | None]
+    rows: tuple[int | None, int | None]  # how many the first and second study have; None without the table
     key: tuple[str, ...]  # the columns that identify a row
     added: int | None = None  # keys that the second study alone has
     removed: int | None = None  # keys that the first one alone has
     changed: int | None = None  # keys that both have with other values
-    # Column → number of rows, among those with the same key, in which it differs
-    columns: dict[str, int] | None = None
+    columns: dict[str, int] | None = None  # column → in how many rows with the same key it differs
     first_columns: tuple[str, ...] = ()  # columns that the first study alone has
     second_columns: tuple[str, ...] = ()  # columns that the second study alone has
     added_examples: tuple[Values, ...] = ()  # some of the keys, in their order
@@ -129,8 +124,6 @@ def diff_table(first: Study, second: Study, name: str, examples: int) -> TableDi
     rows = tuple(study.manifest.tables[name].rows if study.has(name) else None for study in (first, second))
     if not (first.has(name) and second.has(name)):
         return TableDifference(name, (rows[0], rows[1]), key)
-    import duckdb
-
     with tempfile.TemporaryDirectory() as scratch, duckdb.connect() as connection:
         for setting in (f"memory_limit = '{MEMORY}'", f"temp_directory = '{scratch}'", "TimeZone = 'UTC'"):
             connection.execute(f"SET {setting}")

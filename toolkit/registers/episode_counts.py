@@ -56,8 +56,7 @@ class CountedRun:
     """The episodes of one run."""
 
     run: str  # its name
-    # Its rows of `evaluations`: phase, pool, regime, step, and counts
-    evaluations: tuple[dict[str, Any], ...]
+    evaluations: tuple[dict[str, Any], ...]  # its rows of `evaluations`: place and counts
     # Column of `episodes` → its values, as arrays; words as their positions in a list of words
     columns: Mapping[str, Any]
     stretches: Mapping[Place, slice]  # evaluation → its rows, from the first to before the last
@@ -285,37 +284,29 @@ def _of_tasks(summary: Callable[[Sequence[int], Sequence[int]], object]) -> _Cou
     return count
 
 
+_ADDED = {
+    "successes": "true_success",
+    "observed_successes": "observed_reward",
+    **{name: name for name in ("score", "missing", "calls", "tokens", "cost")},
+}
+"""Columns of `evaluations` that are sums over episodes → the columns of `episodes` that are added up."""
 _COUNTING: dict[str, _Count] = {
     "episodes": lambda columns, _, starts: np.diff(np.append(starts, len(columns["task"]))).tolist(),
-    "successes": _added_up("true_success"),
-    "score": _added_up("score"),
-    "missing": _added_up("missing"),
-    "observed_successes": _added_up("observed_reward"),
+    **{name: _added_up(column) for name, column in _ADDED.items()},
     "flipped": lambda columns, _, starts: _sum(columns["true_success"] & ~columns["observed_reward"], starts),
     "exposed": lambda columns, _, starts: _sum(_exposed(columns), starts),
     "recovered": _recovered,
     "finished": _ended("finished"),
     "budget_exceeded": _ended("budget_exceeded"),
-    "calls": _added_up("calls"),
-    "tokens": _added_up("tokens"),
-    "cost": _added_up("cost"),
     "tasks": _of_tasks(lambda tasks, _: len(tasks)),
     "episodes_per_task": _of_tasks(lambda _, times: max(times)),
     "task_set": _of_tasks(lambda tasks, _: task_set_sha256(tasks)),
 }
 _NEEDED = {
-    "successes": ("true_success",),
-    "score": ("score",),
-    "missing": ("missing",),
-    "observed_successes": ("observed_reward",),
+    **{name: (column,) for name, column in _ADDED.items()},
     "flipped": ("observed_reward",),
-    "exposed": FAULTS,
-    "recovered": FAULTS,
-    "finished": ("ended",),
-    "budget_exceeded": ("ended",),
-    "calls": ("calls",),
-    "tokens": ("tokens",),
-    "cost": ("cost",),
+    **dict.fromkeys(("exposed", "recovered"), FAULTS),
+    **dict.fromkeys(("finished", "budget_exceeded"), ("ended",)),
 }
 FOLLOWING = frozenset({*_COUNTING, "excluded"})
 """Columns of `evaluations` that follow from episodes, where these say them."""

@@ -67,14 +67,11 @@ class Manifest:
     """The content of MANIFEST.json without its seal."""
 
     study: str  # name of the study
-    # `rows` where the study's own rows are here, `summary` where only published figures are, `tasks`
-    # where there are no runs, but the tasks that studies run on
-    evidence: str
+    evidence: str  # `rows`; `summary` where only published figures are here; `tasks` where no runs are
     schema_version: str  # version of the schema
     code_version: str  # version of this package that wrote the registers
     registration: RegistrationRef  # the registration the study belongs to
-    # The study's own words by column; empty where it uses those of the toolkit
-    words: dict[str, tuple[str, ...]]
+    words: dict[str, tuple[str, ...]]  # the study's own words by column; empty where it uses the toolkit's
     tables: dict[str, TableEntry]  # by name
     files: dict[str, FileEntry]  # by path relative to the manifest
 

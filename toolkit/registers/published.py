@@ -45,8 +45,7 @@ class Source:
 
     folder: Path  # where they were read
     content: dict[str, bytes]  # file name → bytes
-    # Name without suffix → its rows, every value as the text that stands there
-    records: dict[str, list[Record]]
+    records: dict[str, list[Record]]  # name without suffix → its rows, every value as its text
 
 
 def read_source(folder: Path) -> Source:

@@ -15,17 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from toolkit.deadline import within
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.files import writing
+from toolkit.registers import manifest as manifests
 from toolkit.registers.hub import client as hub
 from toolkit.registers.hub.client import Reference
 from toolkit.registers.hub.transfer import list_register, read_file
-from toolkit.registers.manifest import (
-    LARGEST_MANIFEST,
-    MANIFEST_NAME,
-    Manifest,
-    Origin,
-    check_known,
-    parse_manifest,
-)
+from toolkit.registers.manifest import LARGEST_MANIFEST, MANIFEST_NAME, Manifest, Origin
 from toolkit.registers.study import Study, create_view, literals
 
 if TYPE_CHECKING:
@@ -144,8 +138,8 @@ def open_remote(reference: Reference, *, say: Callable[[str], None] = lambda _: 
         )
     listing = list_register(origin)
     where = f"{origin.pinned}/{MANIFEST_NAME}"
-    manifest = parse_manifest(read_file(origin, MANIFEST_NAME, listing, LARGEST_MANIFEST), where)
-    check_known(manifest, where)
+    manifest = manifests.parse_manifest(read_file(origin, MANIFEST_NAME, listing, LARGEST_MANIFEST), where)
+    manifests.check_known(manifest, where)
     for name in (file for table in manifest.tables.values() for file in table.files):
         stated, entry = listing.get(name), manifest.files[name]
         if stated is None:

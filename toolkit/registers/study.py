@@ -10,16 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError, did_you_mean
+from toolkit.registers import manifest as manifests
 from toolkit.registers.arrow import Row, check_columns, open_parquet, read_parquet, row_sha256, shape, to_rows
 from toolkit.registers.columns import Table
-from toolkit.registers.manifest import (
-    Manifest,
-    Origin,
-    check_file,
-    check_known,
-    check_nothing_else,
-    read_manifest,
-)
 from toolkit.registers.row_tables import EPISODES
 from toolkit.registers.schema import TABLES
 from toolkit.registers.validation import check_rows, check_table
@@ -38,16 +31,11 @@ class Study:
 
     Every read checks the file's SHA-256 against the manifest first: no figure comes from a damaged file. A
     file is hashed once, and again only where it was touched since.
-
-    Args:
-        folder: absolute path of the repository.
-        manifest: its manifest.
-        origin: where on the Hub it came from; None for a local study.
     """
 
-    folder: Path
-    manifest: Manifest
-    origin: Origin | None = None
+    folder: Path  # absolute path of the repository
+    manifest: manifests.Manifest
+    origin: manifests.Origin | None = None  # where on the Hub it came from; None for a local study
     _arrow: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     _proven: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False, compare=False)
     _kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -109,7 +97,7 @@ class Study:
     def prove(self, file: str) -> None:
         """Check a file against the manifest by hashing it now, and remember that it was checked."""
         before = _touched(self.folder / file)
-        check_file(self.folder, file, self.manifest.files[file])
+        manifests.check_file(self.folder, file, self.manifest.files[file])
         self._proven[file] = before
 
     def arrow(self, table: str) -> pa.Table:
@@ -269,10 +257,10 @@ def _check_same(what: str, expected: object, found: object, where: Path) -> None
         )
 
 
-def open_study(folder: Path, origin: Origin | None = None) -> Study:
+def open_study(folder: Path, origin: manifests.Origin | None = None) -> Study:
     """Open a study's folder."""
-    manifest = read_manifest(folder)
-    check_known(manifest, folder / "MANIFEST.json")
+    manifest = manifests.read_manifest(folder)
+    manifests.check_known(manifest, folder / "MANIFEST.json")
     return Study(folder, manifest, origin)
 
 
@@ -300,7 +288,7 @@ def check_files(study: Study) -> None:
     """Check that every file is the one that the manifest names, and that no other file lies beside them."""
     for name in study.manifest.files:
         study.prove(name)
-    check_nothing_else(study.folder, study.manifest)
+    manifests.check_nothing_else(study.folder, study.manifest)
 
 
 def check_tables(study: Study, progress: Callable[[str], None] = lambda _: None) -> dict[str, int]:

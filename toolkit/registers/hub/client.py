@@ -245,15 +245,11 @@ def _refused(error: Exception, where: str, failed: str) -> ToolkitError:
 
     pages = "the repository's page lists its branches, tags and commits"
     absent = "there is no such dataset repository, or it is private"
+    other = f"check the name; for a private one {LOG_IN}"
     meanings: tuple[tuple[type[Exception], type[IncompleteError], str, str], ...] = (
         (errors.GatedRepoError, RefusedError, "the repository is gated", f"ask for access; {LOG_IN}"),
         (errors.RevisionNotFoundError, NoRevisionError, "the repository has no such revision", pages),
-        (
-            errors.RepositoryNotFoundError,
-            NoRepositoryError,
-            absent,
-            f"check the name; for a private one {LOG_IN}",
-        ),
+        (errors.RepositoryNotFoundError, NoRepositoryError, absent, other),
         (errors.EntryNotFoundError, NoFileError, "the Hub does not have a file", AGAIN),
     )
     for kind, made, problem, remedy in meanings:

@@ -22,19 +22,11 @@ from typing import Any
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError, VerificationError
 from toolkit.files import LARGEST_ROWS, file_sha256, in_turn, read_bytes, read_text, replacing
 from toolkit.line_ends import refuse_converted
+from toolkit.registers import manifest as manifests
 from toolkit.registers.cards import CARD
 from toolkit.registers.hub import client as hub
 from toolkit.registers.hub.client import NoFileError, Reference, Stated, list_files, too_much
-from toolkit.registers.manifest import (
-    LARGEST_MANIFEST,
-    MANIFEST_NAME,
-    Manifest,
-    Origin,
-    check_file,
-    check_nothing_else,
-    parse_manifest,
-    read_manifest,
-)
+from toolkit.registers.manifest import LARGEST_MANIFEST, MANIFEST_NAME, Manifest, Origin, read_manifest
 from toolkit.registers.study import Study, open_study, verify_study
 
 LARGEST_LOG = LARGEST_ROWS
@@ -302,7 +294,7 @@ def _checked(folder: Path, origin: Origin, listing: Listing | None) -> Study:
     for name in study.manifest.files:
         check_held(folder, name)
         study.prove(name)
-    check_nothing_else(folder, study.manifest)
+    manifests.check_nothing_else(folder, study.manifest)
     return study
 
 
@@ -386,7 +378,7 @@ def _lost(folder: Path, study: Study) -> str | None:
         if name == MANIFEST_NAME or (is_folder and not is_hidden):
             continue
         try:
-            check_file(folder, name, manifest.files[name])
+            manifests.check_file(folder, name, manifest.files[name])
         except (ToolkitError, KeyError):
             return name
     return None
@@ -531,8 +523,15 @@ def push(
             commit = hub.checked_commit(hub.info_of(repository).sha, repository)
         commit = _commit(study, plan, commit)
     checked = _check_pushed(study, repository, commit)
-    if tag is not None:
-        _tag(study, repository, tag, commit)
+    tagged = _tagged_commit(repository, tag) if tag else None
+    if tag and not tagged:
+        message = f"{study.name}: logical SHA-256 {study.manifest.logical_sha256}"
+        with hub.telling(repository, "the tag"):
+            hub.client().create_tag(
+                repository, tag=tag, tag_message=message, revision=commit, repo_type="dataset"
+            )
+    elif tag and tagged and tagged != commit:
+        raise _tag_taken(repository, tag, tagged, commit)
     return dataclasses.replace(plan, commit=commit, tag=tag, files=checked)
 
 
@@ -615,7 +614,7 @@ def _read_remote(repository: str) -> Remote | None:
     manifest = None
     if files:
         raw = read_file(_at(repository, head), MANIFEST_NAME, files, LARGEST_MANIFEST)
-        manifest = parse_manifest(raw, f"{repository}@{head}/{MANIFEST_NAME}")
+        manifest = manifests.parse_manifest(raw, f"{repository}@{head}/{MANIFEST_NAME}")
     return Remote(head, files, manifest, is_private=info.private is True)
 
 
@@ -691,19 +690,6 @@ def _check_pushed(study: Study, repository: str, commit: str) -> int:
             remedy="do not cite this commit; push again",
         )
     return len(stated)
-
-
-def _tag(study: Study, repository: str, tag: str, commit: str) -> None:
-    """Give the commit its tag; a tag that is there already is not moved."""
-    tagged = _tagged_commit(repository, tag)
-    if tagged is None:
-        message = f"{study.name}: logical SHA-256 {study.manifest.logical_sha256}"
-        with hub.telling(repository, "the tag"):
-            hub.client().create_tag(
-                repository, tag=tag, tag_message=message, revision=commit, repo_type="dataset"
-            )
-    elif tagged != commit:
-        raise _tag_taken(repository, tag, tagged, commit)
 
 
 def _tag_taken(repository: str, tag: str, tagged: str, wanted: str | None) -> VerificationError:

@@ -37,8 +37,7 @@ class TableMapping:
     registration: str  # name of the registration that it belongs to
     columns: dict[str, str]  # column of the registers → column of the table
     constants: dict[str, str]  # column of the registers → what it is in every row
-    # Column of the registers, or attribute → word of the table → word of the registers
-    values: dict[str, dict[str, str]]
+    values: dict[str, dict[str, str]]  # column or attribute → word of the table → word of the registers
     text: str  # the mapping as it was read
     attributes: dict[str, str] = field(default_factory=dict)  # attribute of a task → column of the table
 
@@ -95,15 +94,17 @@ def _check(mapping: TableMapping) -> None:
             found=", ".join(unknown),
             remedy="`toolkit registers schema runs episodes` says what each column means",
         )
-    both = sorted(set(mapping.attributes) & set(TARGETS))
-    if both:
-        raise DamagedError("an attribute of tasks has the name of a column", found=", ".join(both))
-    twice = sorted(set(mapping.columns) & set(mapping.constants))
-    if twice:
-        raise DamagedError("a column is mapped, and is a constant too", found=", ".join(twice))
     absent = [name for name in REQUIRED if name not in mapping.targets]
     if not set(OUTCOMES) & set(mapping.targets):
         absent.append(OUTCOMES[0])
+    wrong = (
+        ("an attribute of tasks has the name of a column", set(mapping.attributes) & set(TARGETS)),
+        ("a column is mapped, and is a constant too", set(mapping.columns) & set(mapping.constants)),
+        ("the mapping translates a column that is not mapped", set(mapping.values) - set(mapping.read)),
+    )
+    for problem, names in wrong:
+        if names:
+            raise DamagedError(problem, found=", ".join(sorted(names)))
     if absent:
         raise DamagedError(
             "the mapping leaves out what registers need",
@@ -111,9 +112,6 @@ def _check(mapping: TableMapping) -> None:
             found=f"no {', no '.join(absent)}",
             remedy="name the table's column under [columns], or the one value of all rows under [constants]",
         )
-    idle = sorted(set(mapping.values) - set(mapping.read))
-    if idle:
-        raise DamagedError("the mapping translates a column that is not mapped", found=", ".join(idle))
 
 
 def _name(document: dict[str, Any], key: str) -> str:

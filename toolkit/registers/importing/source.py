@@ -44,13 +44,6 @@ def kind_of(path: Path) -> str | None:
 
 def read_source(path: Path, left_out: set[str] | None = None) -> pl.DataFrame:
     """Return a table with the number of each row beside it; every cell of a text file is text, or null."""
-    readers: dict[str, Callable[[], pl.DataFrame]] = {
-        ".csv": lambda: _delimited(path, ","),
-        ".tsv": lambda: _delimited(path, "\t"),
-        ".jsonl": lambda: _json_lines(path, left_out),
-        ".ndjson": lambda: _json_lines(path, left_out),
-        ".parquet": lambda: _parquet(path),
-    }
     kind = kind_of(path)
     if kind is None:
         raise UsageError(
@@ -58,9 +51,12 @@ def read_source(path: Path, left_out: set[str] | None = None) -> pl.DataFrame:
         )
     read_up_to(path, 1)  # a missing file, a folder and a pipe each have their own message
     try:
-        if kind != ".parquet":
-            _check_lines(path, {".csv": b",", ".tsv": b"\t"}.get(kind))
-        table = readers[kind]()
+        if kind == ".parquet":
+            table = _parquet(path)
+        else:
+            separator = {".csv": ",", ".tsv": "\t"}.get(kind)
+            _check_lines(path, separator.encode() if separator else None)
+            table = _delimited(path, separator) if separator else _json_lines(path, left_out)
         if left_out is not None:
             nested = [name for name, kind in table.schema.items() if kind.is_nested()]
             left_out.update(nested)
@@ -238,7 +234,10 @@ def converted(table: pl.DataFrame, column: Column, source: str, words: Mapping[s
             found=cells.dtype,
             expected="text, numbers, truth values or times",
         )
-    values = _each_once(cells, partial(_translated, words=words, kind=column.type)).alias(column.name)
+    values = _each_once(
+        cells,
+        lambda some: _cast(some.cast(pl.String, strict=False).replace(words) if words else some, column.type),
+    ).alias(column.name)
     lost = values.is_null() & cells.is_not_null()
     if lost.any():
         raise refused(table, lost, column, source, EXPECTED[column.type])
@@ -261,10 +260,6 @@ def _each_once(cells: pl.Series, convert: Callable[[pl.Series], pl.Series]) -> p
     encoded = cells.to_arrow().dictionary_encode()
     texts, places = pl.Series(encoded.dictionary, dtype=pl.String), pl.Series(encoded.indices)
     return convert(texts).gather(places)
-
-
-def _translated(cells: pl.Series, words: Mapping[str, str], kind: Type) -> pl.Series:
-    return _cast(cells.cast(pl.String, strict=False).replace(words) if words else cells, kind)
 
 
 def as_words(cells: pl.Series) -> pl.Series:
@@ -337,12 +332,10 @@ class Log:
     # register's column means (`task`, `schedule` from 0, `seed`, `step`, `true_success`, `score`,
     # `launched_at`, `prompt`), and a name of its own otherwise.
     table: pl.DataFrame
-    # Columns that say something of a whole run, such as its model: arms are looked for among them
-    of_run: tuple[str, ...] = ()
+    of_run: tuple[str, ...] = ()  # columns on a whole run, such as its model: arms are looked for among them
     left_out: tuple[str, ...] = ()  # what the log says of its episodes or runs and no column has, in words
     files: tuple[Path, ...] = ()  # what was read, in order
-    # Whether rows are steps of a run, and an empty outcome says that it was not measured there
-    is_history: bool = False
+    is_history: bool = False  # whether rows are steps of a run, and an empty outcome was not measured there
 
     def measured(self, columns: Mapping[str, str]) -> pl.DataFrame:
         """Return the rows of the log; of a history those at which the outcome was measured."""

@@ -111,12 +111,12 @@ def part(content: Mapping[str, Any], name: str) -> dict[str, Any]:
     return dict(found or {})
 
 
-def flat(content: Mapping[str, Any], prefix: str, left_out: set[str]) -> dict[str, Cell]:
+def flat(content: Mapping[str, Any], left_out: set[str], prefix: str = "") -> dict[str, Cell]:
     """Return the values of a nested document by their dotted names."""
     cells: dict[str, Cell] = {}
     for name, value in content.items():
         if isinstance(value, Mapping):
-            cells |= flat(value, f"{prefix}{name}.", left_out)
+            cells |= flat(value, left_out, f"{prefix}{name}.")
         elif value is None or isinstance(value, str | int | float):
             cells[f"{prefix}{name}"] = value
         elif value:
@@ -319,8 +319,7 @@ class Run:
 
     folder: Path  # its folder, or the one file that it has
     table: pl.DataFrame  # its rows
-    # Dotted name, as `config.seed` → value, as text
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)  # dotted name, as `config.seed` → text
     files: tuple[Path, ...] = ()  # what was read
     name: str | None = None  # what it is called, where that is not the name of its folder
 

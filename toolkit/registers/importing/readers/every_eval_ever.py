@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +49,12 @@ class _Record:
     samples: Path | None
 
 
-def _records(path: Path) -> list[Path]:
-    return files_below(path, _is_record)
-
-
 def _is_record(file: Path) -> bool:
     start = beginning(file) if file.suffix in {".json", ".jsonl"} else b""
     return all(mark in start for mark in _MARKS) and (file.suffix == ".json" or b'"sample_id"' in start)
+
+
+_records = partial(files_below, fits=_is_record)
 
 
 def _read(paths: list[Path]) -> Log:
@@ -189,11 +189,9 @@ def _run(record: _Record, key: str, result: object, left_out: set[str]) -> dict[
     told["launched_at"] = common.moment(launched)
     lists: set[str] = set()
     for part in ("generation_config", "metric_config", "source_data"):
-        told |= common.flat({part: common.part(entry, part)}, "", lists)
+        told |= common.flat({part: common.part(entry, part)}, lists)
     told |= common.flat(
-        {name: content[name] for name in content if name not in {"schema_version", "evaluation_id"}},
-        "",
-        lists,
+        {name: content[name] for name in content if name not in {"schema_version", "evaluation_id"}}, lists
     )
     seeds = [told[name] for name in told if name.rpartition(".")[2] == "seed"]
     left_out |= lists

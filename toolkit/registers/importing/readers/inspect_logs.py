@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -54,12 +55,11 @@ class _Read:
     left_out: set[str] = field(default_factory=set)
 
 
-def _files(path: Path) -> list[Path]:
-    return files_below(path, _is_log)
-
-
 def _is_log(file: Path) -> bool:
     return file.suffix == ".eval" or (file.suffix == ".json" and bool(_START.match(beginning(file))))
+
+
+_files = partial(files_below, fits=_is_log)
 
 
 def _read(paths: list[Path]) -> Log:
@@ -171,13 +171,13 @@ def _run(log: _Read) -> dict[str, common.Cell]:
     told["seed"] = settings.pop("seed", None)
     dumped = spec.model_dump(mode="json", exclude_none=True)
     for name in ("task_args", "model_args", "solver_args", "model_roles"):
-        told |= common.flat({name: dumped.pop(name, None) or {}}, "", log.left_out)
+        told |= common.flat({name: dumped.pop(name, None) or {}}, log.left_out)
     told["solver"] = " + ".join(step.solver for step in plan.steps)
     for step in plan.steps:
-        told |= common.flat({"solver": {step.solver: step.params}}, "", log.left_out)
-    told |= common.flat({"generate": settings}, "", log.left_out)
+        told |= common.flat({"solver": {step.solver: step.params}}, log.left_out)
+    told |= common.flat({"generate": settings}, log.left_out)
     told["tags"] = ", ".join(log.header.tags or spec.tags or ()) or None
-    told |= common.flat({"run_metadata": dumped.pop("metadata", None) or {}}, "", log.left_out)
+    told |= common.flat({"run_metadata": dumped.pop("metadata", None) or {}}, log.left_out)
     told["status"] = log.header.status
     told["invalidated"] = log.header.invalidated or None
     told["launched_at"] = _launched(log)
@@ -187,7 +187,7 @@ def _run(log: _Read) -> dict[str, common.Cell]:
     for name in ("task_args_passed", "solver_args_passed"):
         dumped.pop(name, None)
     others: set[str] = set()
-    told |= {name: value for name, value in common.flat(dumped, "", others).items() if name not in _NO_RUN}
+    told |= {name: value for name, value in common.flat(dumped, others).items() if name not in _NO_RUN}
     log.left_out |= others - set(_NO_RUN)
     return told
 
@@ -252,7 +252,7 @@ def _sample(log: _Read, summary: Any) -> dict[str, common.Cell]:
         row[name] = _whole(log, name, getattr(summary, name, None))
     if summary.choices:
         log.left_out.add("choices")
-    told = common.flat({"metadata": summary.metadata}, "", log.left_out)
+    told = common.flat({"metadata": summary.metadata}, log.left_out)
     return row | {name: _whole(log, name, value) for name, value in told.items()}
 
 

@@ -150,8 +150,8 @@ def _run(one: _Samples, results: Mapping[str, Any], left_out: set[str]) -> dict[
         arguments = _arguments(config.pop("model_args", None))
         model = results.get("model_name") or arguments.get("pretrained") or config.get("model")
         told: dict[str, common.Cell] = {FILE: one.name, "pool": one.task, "model": model}
-        told |= common.flat({"model_args": arguments}, "", lists)
-        told |= common.flat({"gen_kwargs": _arguments(config.pop("gen_kwargs", None))}, "", lists)
+        told |= common.flat({"model_args": arguments}, lists)
+        told |= common.flat({"gen_kwargs": _arguments(config.pop("gen_kwargs", None))}, lists)
         told["num_fewshot"] = common.part(results, "n-shot").get(one.task)
         told |= {name: results.get(name) for name in _ARMS[1:]}
         told["seed"] = config.pop("random_seed", None)
@@ -160,9 +160,9 @@ def _run(one: _Samples, results: Mapping[str, Any], left_out: set[str]) -> dict[
         of_task = common.part(common.part(results, "configs"), one.task)
         described = {"version": common.part(results, "versions").get(one.task)} | of_task
         described.pop("metadata", None)  # the model's arguments once more, and the file's place
-        told |= common.flat({"config": config, "task": described}, "", lists)
+        told |= common.flat({"config": config, "task": described}, lists)
         better = common.part(common.part(results, "higher_is_better"), one.task)
-        told |= common.flat({"higher_is_better": better}, "", lists)
+        told |= common.flat({"higher_is_better": better}, lists)
         others = ("lm_eval_version", "transformers_version", "git_hash", "model_source")
         told |= {name: results.get(name) for name in others}
         left_out |= lists

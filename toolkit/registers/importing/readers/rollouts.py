@@ -7,6 +7,7 @@ import pickletools
 import re
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -16,21 +17,8 @@ import polars as pl
 
 from toolkit.errors import DamagedError
 from toolkit.files import read_text
-from toolkit.registers.importing.readers.common import (
-    Reader,
-    Run,
-    check_cells,
-    check_within,
-    files_below,
-    first_object,
-    flattened,
-    joined,
-    named,
-    numbered,
-    reading,
-    set_apart,
-    with_outcome,
-)
+from toolkit.registers.importing.readers import common
+from toolkit.registers.importing.readers.common import Reader, Run, files_below, flattened, reading
 from toolkit.registers.importing.source import FILE, LARGEST_TABLE, ROW, Log, bounded, read_source
 
 # TRL writes the completions of the batch that it generated last, each time that it logs: with `logging_steps`
@@ -39,12 +27,8 @@ from toolkit.registers.importing.source import FILE, LARGEST_TABLE, ROW, Log, bo
 ARGUMENTS = "training_args.bin"
 STATE = "trainer_state.json"
 NEEDED = ("step", "prompt", "completion")
-_is_completions = named(r"completions_\d+\.parquet")
+_completions = partial(files_below, fits=common.named(r"completions_\d+\.parquet"))
 _REWARD = re.compile(r"(?:eval_)?rewards/(.+)/mean")
-
-
-def _completions(path: Path) -> list[Path]:
-    return files_below(path, _is_completions)
 
 
 def _read_trl(paths: list[Path]) -> Log:
@@ -56,10 +40,10 @@ def _read_trl(paths: list[Path]) -> Log:
     """
     files = [file for path in paths for file in _completions(path)]
     for path in paths:
-        check_within(path, _completions(path))
+        common.check_within(path, _completions(path))
     left_out: dict[str, None] = {}
     runs = [_run(folder, list(own), left_out) for folder, own in groupby(files, _folder)]
-    return joined(TRL.name, runs, left_out)
+    return common.joined(TRL.name, runs, left_out)
 
 
 def _folder(file: Path) -> Path:
@@ -69,11 +53,11 @@ def _folder(file: Path) -> Path:
 
 def _run(folder: Path, files: list[Path], left_out: dict[str, None]) -> Run:
     told = [file for file in (_newest(folder, ARGUMENTS), _newest(folder, STATE)) if file]
-    check_within(folder, told)
+    common.check_within(folder, told)
     arguments = next((attributes(file) for file in told if file.name == ARGUMENTS), None)
     rewards = next((_rewards(file) for file in told if file.name == STATE), None)
     nested: set[str] = set()
-    table = numbered(pl.concat(_batches(files, nested, left_out), how="diagonal_relaxed"))
+    table = common.numbered(pl.concat(_batches(files, nested, left_out), how="diagonal_relaxed"))
     settings_left: set[str] = set()
     settings = {
         f"config.{name}": value for name, value in flattened(arguments or {}, settings_left, folder).items()
@@ -106,7 +90,7 @@ def _batches(files: list[Path], nested: set[str], left_out: dict[str, None]) -> 
         batches.append(batch)
         before = rollouts
         rows += batch.height
-        check_cells(rows, batch.width)
+        common.check_cells(rows, batch.width)
     return batches
 
 
@@ -145,7 +129,7 @@ def _scored(table: pl.DataFrame, arguments: dict[str, Any] | None, rewards: list
         pl.sum_horizontal(given, ignore_nulls=True)
     )
     values = table.select(total.alias("score"))["score"]
-    return set_apart(table, ["score"]).with_columns(values)
+    return common.set_apart(table, ["score"]).with_columns(values)
 
 
 LARGEST = 2**20
@@ -254,14 +238,14 @@ TRL = Reader(
 # verl dumps what `trainer.rollout_data_dir` and `trainer.validation_data_dir` name.
 
 POOL = "pool"
-_is_dump = named(r"\d+\.jsonl")
+_is_dump = common.named(r"\d+\.jsonl")
 _KIND = re.compile(r"train|rollout|val|eval|test|generation|dump", re.IGNORECASE)
 
 
 def _dumps(path: Path) -> list[Path]:
     """Return the dumps of steps; none where the first is of something else."""
     files = files_below(path, _is_dump)
-    is_verl = files and first_object(files[0]).keys() >= {"input", "output", "score", "step"}
+    is_verl = files and common.first_object(files[0]).keys() >= {"input", "output", "score", "step"}
     return files if is_verl else []
 
 
@@ -277,16 +261,16 @@ def _read_verl(paths: list[Path]) -> Log:
     left_out: set[str] = set()
     for path in paths:
         files = _dumps(path)
-        check_within(path, files)
+        common.check_within(path, files)
         files.sort(key=lambda file: (file.parent, int(file.stem)))
         for folder, own in groupby(files, attrgetter("parent")):
             steps = list(own)
             table = _steps(steps, left_out)
             is_kind = _KIND.search(folder.name) is not None
             if is_kind:
-                table = set_apart(table, [POOL]).with_columns(pl.lit(folder.name).alias(POOL))
+                table = common.set_apart(table, [POOL]).with_columns(pl.lit(folder.name).alias(POOL))
             runs.append(Run(folder.parent if is_kind else folder, table, files=tuple(steps)))
-    return joined(VERL.name, runs, sorted(left_out))
+    return common.joined(VERL.name, runs, sorted(left_out))
 
 
 def _steps(files: list[Path], left_out: set[str]) -> pl.DataFrame:
@@ -296,9 +280,9 @@ def _steps(files: list[Path], left_out: set[str]) -> pl.DataFrame:
     for file in files:
         step = read_source(file, left_out).drop(ROW)
         rows += step.height
-        check_cells(rows, step.width)
-        steps.append(set_apart(step, ["prompt"]).rename({"input": "prompt"}))
-    return numbered(pl.concat(steps, how="diagonal_relaxed"))
+        common.check_cells(rows, step.width)
+        steps.append(common.set_apart(step, ["prompt"]).rename({"input": "prompt"}))
+    return common.numbered(pl.concat(steps, how="diagonal_relaxed"))
 
 
 VERL = Reader(
@@ -317,12 +301,11 @@ _OF_SLOTS = {"schedule_seeds": "schedule_seed", "true_outcomes": "outcome", "obs
 _OF_GROUPS = ("design", "regime", "seed", "step", "task", "repeat", "exposed", "zero_variance", "spurious")
 
 
-def _records(path: Path) -> list[Path]:
-    return files_below(path, _is_record)
-
-
 def _is_record(file: Path) -> bool:
-    return file.suffix == ".jsonl" and {*_OF_GROUPS, *_OF_SLOTS} <= first_object(file).keys()
+    return file.suffix == ".jsonl" and {*_OF_GROUPS, *_OF_SLOTS} <= common.first_object(file).keys()
+
+
+_records = partial(files_below, fits=_is_record)
 
 
 def _read_groups(paths: list[Path]) -> Log:
@@ -343,7 +326,7 @@ def _read_groups(paths: list[Path]) -> Log:
             where=", ".join(twice[FILE].unique().sort()),
             remedy="`toolkit pairing verify` says which line it is",
         )
-    table = with_outcome(table, "outcome").drop("outcome")
+    table = common.with_outcome(table, "outcome").drop("outcome")
     rewards = table["observed"]
     if rewards.is_in([0.0, 1.0]).all():
         table = table.with_columns(rewards.cast(pl.Boolean).alias("observed_reward")).drop("observed")

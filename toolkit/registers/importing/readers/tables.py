@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +18,15 @@ import yaml
 
 from toolkit.errors import DamagedError
 from toolkit.files import read_bytes, read_text, read_up_to
+from toolkit.registers.importing.readers import common
 from toolkit.registers.importing.readers.common import (
     HISTORY,
     TASK,
     Reader,
     Run,
-    check_cells,
-    check_within,
     files_below,
-    first_object,
     flattened,
-    joined,
-    named,
     reading,
-    set_apart,
-    with_constants,
 )
 from toolkit.registers.importing.source import (
     FILE,
@@ -44,9 +39,7 @@ from toolkit.registers.importing.source import (
     read_source,
 )
 
-
-def _tables(path: Path) -> list[Path]:
-    return files_below(path, kind_of)
+_tables = partial(files_below, fits=kind_of)
 
 
 def _read_tables(paths: list[Path]) -> Log:
@@ -110,7 +103,7 @@ def _header(file: Path) -> list[str]:
         if kind == ".parquet":
             return list(pq.read_schema(file).names)
         if kind in {".jsonl", ".ndjson"}:
-            return list(first_object(file))
+            return list(common.first_object(file))
         line = read_up_to(file, _FIRST).decode("utf-8-sig", errors="replace").splitlines()[:1]
         return next(csv.reader(line, delimiter="\t" if kind == ".tsv" else ","), [])
     except (OSError, ValueError, csv.Error, DamagedError):
@@ -144,25 +137,25 @@ def _read_histories(paths: list[Path]) -> Log:
     runs: list[Run] = []
     for path in paths:
         files = _tables(path)
-        check_within(path, files)
+        common.check_within(path, files)
         for file in files:
             table = read_source(file, nested).drop(ROW)
             table = table.with_columns(pl.col(pl.String).replace("", None))  # W&B exports gaps as ""
             runs += _chart(file, table) if _is_chart(table.columns) else [_history(file, table, left_out)]
     if any(_has_twice(run.table) for run in runs):
         return _read_tables(paths)
-    return replace(joined(HISTORIES.name, runs, (*sorted(nested), *left_out)), is_history=True)
+    return replace(common.joined(HISTORIES.name, runs, (*sorted(nested), *left_out)), is_history=True)
 
 
 def _history(file: Path, table: pl.DataFrame, left_out: dict[str, None]) -> Run:
     plain = {_plain(name): name for name in reversed(table.columns)}
     step = plain[next(name for name in STEPS if name in plain)]
     if step != "step":
-        table = set_apart(table, ["step"]).rename({step: "step"})
+        table = common.set_apart(table, ["step"]).rename({step: "step"})
     run = _beside(file.parent)
     if not run.files:
         stem = file.with_name(file.name.partition(".")[0])
-        return Run(stem, with_constants(table, {TASK: HISTORY}), files=(file,))
+        return Run(stem, common.with_constants(table, {TASK: HISTORY}), files=(file,))
     unlisted: set[str] = set()
     settings = {f"config.{name}": value for name, value in flattened(run.config, unlisted, file).items()}
     left_out |= dict.fromkeys(f"config.{name}" for name in sorted(unlisted))
@@ -186,7 +179,7 @@ def _beside(folder: Path) -> _Beside:
         file = next((one for one in (folder / name, folder / "files" / name) if one.is_file()), None)
         if file is None:
             continue
-        check_within(folder, [file])
+        common.check_within(folder, [file])
         document = _document(file)
         run.files.append(file)
         if name == CONFIG:
@@ -222,7 +215,7 @@ def _with_summary(table: pl.DataFrame, run: _Beside, left_out: dict[str, None]) 
     }
     summary = {f"summary.{name}": value for name, value in flattened(own, unlisted, run.files[0]).items()}
     left_out |= dict.fromkeys(f"summary.{name}" for name in sorted(unlisted))
-    return with_constants(table, {TASK: HISTORY, "launched_at": run.launched_at, **summary})
+    return common.with_constants(table, {TASK: HISTORY, "launched_at": run.launched_at, **summary})
 
 
 def _chart(file: Path, table: pl.DataFrame) -> list[Run]:
@@ -235,7 +228,7 @@ def _chart(file: Path, table: pl.DataFrame) -> list[Run]:
     for run, columns in metrics.items():
         own = table.select(pl.col(_CHART_STEP).alias("step"), *columns).rename(columns)
         own = own.filter(pl.any_horizontal(pl.col(name).is_not_null() for name in columns.values()))
-        runs.append(Run(file, with_constants(own, {TASK: HISTORY}), files=(file,), name=run))
+        runs.append(Run(file, common.with_constants(own, {TASK: HISTORY}), files=(file,), name=run))
     return runs
 
 
@@ -255,7 +248,7 @@ HISTORIES = Reader(
 # Datasets of Hugging Face: folders of `save_to_disk`, and repositories of Parquet or JSON lines in shards.
 
 SPLIT = "split"
-_is_shard = named(r"(?:(.+)-)?\d{5}-of-\d{5}\.(?:parquet|jsonl|csv)")
+_is_shard = common.named(r"(?:(.+)-)?\d{5}-of-\d{5}\.(?:parquet|jsonl|csv)")
 _INFO, _STATE = "dataset_info.json", "state.json"
 
 
@@ -280,7 +273,7 @@ def _read_datasets(paths: list[Path]) -> Log:
         for state in _saved(path):
             folder = state.parent
             shards, split = _state(state)
-            check_within(path, shards)
+            common.check_within(path, shards)
             is_split = (folder.parent / "dataset_dict.json").is_file()
             table = _together([_arrow(shard, left_out) for shard in shards])
             told = folder.name if is_split else split
@@ -290,20 +283,20 @@ def _read_datasets(paths: list[Path]) -> Log:
             match = _is_shard(shard)
             groups.setdefault((shard.parent, match[1] if match else None), []).append(shard)
         for (folder, split), shards in groups.items():
-            check_within(path, shards)
+            common.check_within(path, shards)
             table = _together([read_source(shard, left_out).drop(ROW) for shard in shards])
             runs.append(
                 _dataset_run(folder.parent if folder.name == "data" else folder, table, split, shards)
             )
-    return joined(DATASETS.name, runs, sorted(left_out))
+    return common.joined(DATASETS.name, runs, sorted(left_out))
 
 
 def _dataset_run(folder: Path, table: pl.DataFrame, split: str | None, files: list[Path]) -> Run:
-    return Run(folder, with_constants(table, {SPLIT: split}) if split else table, files=tuple(files))
+    return Run(folder, common.with_constants(table, {SPLIT: split}) if split else table, files=tuple(files))
 
 
 def _together(shards: list[pl.DataFrame]) -> pl.DataFrame:
-    check_cells(sum(shard.height for shard in shards), max(shard.width for shard in shards))
+    common.check_cells(sum(shard.height for shard in shards), max(shard.width for shard in shards))
     return pl.concat(shards, how="diagonal_relaxed")
 
 
@@ -332,7 +325,7 @@ def _arrow(file: Path, left_out: set[str]) -> pl.DataFrame:
             size, rows = size + batch.nbytes, rows + batch.num_rows
             if size > LARGEST_TABLE or len(plain) > MOST_COLUMNS:
                 raise ValueError(f"more than {LARGEST_TABLE} bytes or {MOST_COLUMNS} columns")
-            check_cells(rows, len(plain))
+            common.check_cells(rows, len(plain))
             batches.append(batch.select(plain))
         table = pl.from_arrow(pa.Table.from_batches(batches, pa.schema(map(stream.schema.field, plain))))
     if not isinstance(table, pl.DataFrame):
