@@ -448,9 +448,9 @@ def verify_token(
     """
     from toolkit.files import read_bytes, read_up_to
     from toolkit.prereg.evidence import CERTIFICATE, REVOCATION_LIST, read_blocks
+    from toolkit.prereg.token.binding import read_request
     from toolkit.prereg.token.certificate import read_certificate
     from toolkit.prereg.token.der import MAX_BYTES
-    from toolkit.prereg.token.request import read_request
     from toolkit.prereg.token.verify import Material
     from toolkit.prereg.token.verify import verify_token as verify
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from .attributes import check_attributes, check_certificate_id, check_further_ids, signed_bytes
+from . import binding
 from .certificate import Certificate, directory_name, first_line, read_certificate, same_name
 from .der import ISSUER_AND_SERIAL, SEQUENCE, Node, check_der, check_form
 from .path import build_path, check_unused
-from .request import check_imprint, check_request
 from .signature import check_signature
 from .timestamp import Timestamp, granted_token, read_timestamp
 from .verdict import INCOMPLETE, NOT_CHECKED, NOT_VERIFIED, VERIFIED, Refused, TokenVerdict, Verdict
@@ -94,11 +93,11 @@ def _examine(raw: bytes, material: Material, at: datetime, record: _Record) -> N
     }
 
     record.step = 5
-    check_imprint(timestamp.imprint_algorithm, timestamp.imprint, material.document, material.digest)
+    binding.check_imprint(timestamp.imprint_algorithm, timestamp.imprint, material.document, material.digest)
 
     record.step = 6
     if material.request is not None:
-        check_request(material.request, timestamp)
+        binding.check_request(material.request, timestamp)
 
     record.step = 7
     embedded = _distinct(timestamp.certificates)
@@ -106,15 +105,15 @@ def _examine(raw: bytes, material: Material, at: datetime, record: _Record) -> N
     record.facts["signer"] = signer.name
 
     record.step = 8
-    record.notes += check_certificate_id(timestamp, signer)
+    record.notes += binding.check_certificate_id(timestamp, signer)
 
     record.step = 9
-    check_attributes(timestamp)
+    binding.check_attributes(timestamp)
 
     record.step = 10
     scheme, digest = timestamp.signature_algorithm, timestamp.digest_algorithm
     record.facts["signature_algorithm"] = check_signature(
-        signer.key, scheme, timestamp.signature, signed_bytes(timestamp), digest
+        signer.key, scheme, timestamp.signature, binding.signed_bytes(timestamp), digest
     )
 
     record.step = 11
@@ -123,7 +122,7 @@ def _examine(raw: bytes, material: Material, at: datetime, record: _Record) -> N
     record.step = 12
     path, path_notes = _path(signer, embedded, material, timestamp.gen_time)
     record.notes += path_notes
-    check_further_ids(timestamp, path)
+    binding.check_further_ids(timestamp, path)
     record.facts["root"], record.facts["root_sha256"] = path[-1].name, path[-1].sha256
     record.facts["key_sha256"] = tuple(certificate.key_sha256 for certificate in path)
 
