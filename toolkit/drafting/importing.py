@@ -25,11 +25,12 @@ from toolkit.findings import card_text, read_findings
 from toolkit.prereg.registration import Registration
 from toolkit.registers import row_tables, writer
 from toolkit.registers.arrow import Row
+from toolkit.registers.cards import repository_documents
 from toolkit.registers.columns import MissingData
 from toolkit.registers.importing.mapping import TableMapping, read_mapping
 from toolkit.registers.importing.reading import read_log
 from toolkit.registers.importing.source import ROW, Log
-from toolkit.registers.importing.tables import counted, files_of, rows_of, write_imported
+from toolkit.registers.importing.tables import counted, files_of, rows_of
 from toolkit.registers.manifest import MANIFEST_NAME, Manifest, RegistrationRef
 from toolkit.registers.study import Study, open_study
 from toolkit.rules import rulebook
@@ -92,6 +93,7 @@ def import_study(
     made = files_of(tables, book.terms.words)
     tables = {name: table for name, table in tables.items() if name != row_tables.EPISODES.name}
     amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
+    belongs_to = RegistrationRef(registration.name, registration.sha256, amendments)
     documents = {
         MAPPING: mapping.text.encode(),
         ORIGIN: origin,
@@ -99,15 +101,15 @@ def import_study(
     }
 
     write = partial(
-        write_imported,
+        writer.write_study,
         study=mapping.study,
-        registration=RegistrationRef(registration.name, registration.sha256, amendments),
+        evidence="rows",
+        registration=belongs_to,
         words=book.terms.words,
-        documents=documents,
     )
     with tempfile.TemporaryDirectory() as scratch:
         progress("writing registers")
-        proven = write(Path(scratch) / mapping.study, made)  # 3
+        proven = write(Path(scratch) / mapping.study, files=made, documents=documents)  # 3
         progress("deciding")
         study = open_study(Path(scratch) / mapping.study)
         case = wanted.open_case(study, registration)  # 4
@@ -117,16 +119,18 @@ def import_study(
         found = card_text(read_findings(wanted.card.parent, [case], holding_alone=True), mapping.study)
     progress("writing registers")
     documents |= _versions(folder, made, decided, reason)
-    manifest = write(
-        folder,
-        made | writer.rows_files({row_tables.DECISIONS.name: decided}),
-        card=card,
-        runs=tables["runs"].to_dicts(),
-        outcomes=[row | {"title": made.title} for row, made in zip(decided, decisions, strict=True)],
+    outcomes = [row | {"title": made.title} for row, made in zip(decided, decisions, strict=True)]
+    whole = made | writer.rows_files({row_tables.DECISIONS.name: decided})
+    described = repository_documents(
+        card,
+        whole,
+        registration=belongs_to,
+        rows={"runs": tables["runs"].to_dicts(), "decisions": outcomes},
+        words=book.terms.words,
         standing=str(case.standing),
         findings=found,
-        proven=proven,
     )
+    manifest = write(folder, files=whole, documents=documents | described, proven=proven)
     verdicts = {decision.rule: decision.verdict for decision in decisions}
     return Imported(manifest, verdicts, *compared, _said(log, mapping, tables, book.terms.missing))
 

@@ -20,9 +20,10 @@ from toolkit.errors import IncompleteError, RuleError, UsageError
 from toolkit.prereg.record import UNFILLED
 from toolkit.registers.importing.mapping import TableMapping
 from toolkit.registers.importing.source import Log
-from toolkit.registers.importing.tables import files_of, tables_of, write_imported
+from toolkit.registers.importing.tables import files_of, tables_of
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import Study, open_study
+from toolkit.registers.writer import write_study
 from toolkit.rules.endpoints import Endpoint
 from toolkit.rules.rulebook import RuleBook, load_rulebook
 from toolkit.rules.values import Missing
@@ -69,10 +70,11 @@ def rehearse(
     declared = book.terms.scores, book.terms.missing, book.terms.attributes  # 2
     tables = tables_of(log.table, mapping, *declared)
     words = {name: tuple(tables[of][name].unique().sort().to_list()) for name, of in _SAID_IN.items()}
-    write_imported(
+    write_study(
         folder,
-        files_of(tables, words),
         study=mapping.study,
+        evidence="rows",
+        files=files_of(tables, words),
         registration=RegistrationRef(mapping.registration, NO_DRAFT, {}),
         words=words,
         documents={},

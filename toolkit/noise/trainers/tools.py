@@ -109,15 +109,13 @@ class Noisy:
     def _called(self, name: str, arguments: dict[str, Any], run: Callable[[Any], Any]) -> Any:
         known = self.session.declaration.tools[name]
         if known.kind == "write":
-            return self.session.call(name, arguments, self._writing(run))
+
+            def written() -> Any:
+                before = copy.deepcopy(self._target) if self._snapshots else self._target
+                answer = run(self._target)
+                self._before = before
+                return answer
+
+            return self.session.call(name, arguments, written)
         snapshot = (lambda: run(copy.deepcopy(self._before))) if known.stale == "snapshot" else None
         return self.session.call(name, arguments, lambda: run(self._target), snapshot)
-
-    def _writing(self, run: Callable[[Any], Any]) -> Callable[[], Any]:
-        def written() -> Any:
-            before = copy.deepcopy(self._target) if self._snapshots else self._target
-            answer = run(self._target)
-            self._before = before
-            return answer
-
-        return written

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -14,15 +13,13 @@ from polars import selectors
 
 from toolkit.errors import DamagedError
 from toolkit.registers.arrow import Row, parquet_bytes, shape, to_arrow
-from toolkit.registers.cards import repository_documents
 from toolkit.registers.columns import WORDS, Column, MissingData, Table, Type, attributes_text
 from toolkit.registers.episode_counts import OUTCOMES, PLACE, count_run
 from toolkit.registers.importing.mapping import OF_RUNS, OF_TASKS, TARGETS, TableMapping
 from toolkit.registers.importing.source import ROW, as_words, converted, refused
-from toolkit.registers.manifest import Manifest, RegistrationRef
 from toolkit.registers.row_tables import EPISODES, TASK_POOLS
 from toolkit.registers.schema import EVALUATIONS, RUNS, TABLES
-from toolkit.registers.writer import table_files, write_study
+from toolkit.registers.writer import table_files
 
 _TASK_NAME = Column("task", "Name of a task in the table.", Type.STRING)
 _RUN_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
@@ -202,46 +199,6 @@ def frame(table: Table, rows: Sequence[Row]) -> pl.DataFrame:
 
 
 LISTED_WORDS = 5
-
-
-def write_imported(
-    folder: Path,
-    files: Mapping[str, Mapping[str, bytes]],
-    *,
-    study: str,
-    registration: RegistrationRef,
-    words: Mapping[str, tuple[str, ...]],
-    documents: Mapping[str, bytes],
-    card: str | None = None,
-    runs: Sequence[Row] = (),
-    outcomes: Sequence[Row] = (),
-    standing: str = "",
-    findings: str = "",
-    proven: Manifest | None = None,
-) -> Manifest:
-    """Write a study's repository: beside its place, and put there once it is whole and verified."""
-    described = {}
-    if card is not None:
-        rows = {"runs": runs, "decisions": outcomes}
-        described = repository_documents(
-            card,
-            files,
-            registration=registration,
-            rows=rows,
-            words=words,
-            standing=standing,
-            findings=findings,
-        )
-    return write_study(
-        folder,
-        study=study,
-        evidence="rows",
-        registration=registration,
-        files=files,
-        documents={**documents, **described},
-        words=words,
-        proven=proven,
-    )
 
 
 def files_of(

@@ -13,13 +13,15 @@ import pytest
 
 from tests.described import SOURCE
 from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.registers.cards import repository_documents
 from toolkit.registers.columns import Column, Type
 from toolkit.registers.importing import source as module
 from toolkit.registers.importing.mapping import parse_mapping, read_mapping
 from toolkit.registers.importing.source import ROW, converted, read_source
-from toolkit.registers.importing.tables import files_of, tables_of, write_imported
+from toolkit.registers.importing.tables import files_of, tables_of
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import Study, open_study, verify_study
+from toolkit.registers.writer import write_study
 
 MAPPING = """\
 language = 1
@@ -76,15 +78,17 @@ def with_column(ours: str, theirs: str) -> str:
 
 
 def written(folder: Path, made: dict[str, pl.DataFrame], words: dict[str, tuple[str, ...]]) -> Study:
-    write_imported(
+    files, runs = files_of(made, words), made["runs"].to_dicts()
+    card = repository_documents(SOURCE, files, registration=REF, rows={"runs": runs}, words=words)
+    documents = {"source/x.txt": b"x", **card}
+    write_study(
         folder,
-        files_of(made, words),
-        runs=made["runs"].to_dicts(),
         study="mine",
+        evidence="rows",
         registration=REF,
+        files=files,
+        documents=documents,
         words=words,
-        card=SOURCE,
-        documents={"source/x.txt": b"x"},
     )
     return open_study(folder)
 

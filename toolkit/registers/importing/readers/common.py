@@ -426,17 +426,16 @@ def flattened(document: object, left_out: set[str], where: Path) -> dict[str, st
                 visit(inner, f"{name}.{key}" if name else str(key), depth + 1)
         elif isinstance(value, bool):
             found[name] = str(value).lower()
-        elif isinstance(value, int | float) or (isinstance(value, str) and _is_text(value)):
+        elif isinstance(value, int | float) or (
+            # Half of a pair is no text.
+            isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value)
+        ):
             found[name] = str(value)
         elif value is not None:
             left_out.add(name)
 
     visit(document, "", 0)
     return found
-
-
-def _is_text(value: str) -> bool:
-    return not any("\ud800" <= letter <= "\udfff" for letter in value)  # half of a pair is no text
 
 
 def check_within(folder: Path, files: Iterable[Path]) -> None:
