@@ -94,11 +94,7 @@ def import_study(
     tables = {name: table for name, table in tables.items() if name != row_tables.EPISODES.name}
     amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
     belongs_to = RegistrationRef(registration.name, registration.sha256, amendments)
-    documents = {
-        MAPPING: mapping.text.encode(),
-        ORIGIN: origin,
-        **_registered(registration),
-    }
+    documents = {MAPPING: mapping.text.encode(), ORIGIN: origin, **_registered(registration)}
 
     write = partial(
         writer.write_study,

@@ -434,10 +434,7 @@ def _mapping(outline: Outline) -> str:
         told = "# Attribute of a task, as [attributes] of the rules declares it = column of the table."
         values = f"\n{told}\n[attributes]\n{_pairs(outline.attributes)}{values}"
     return _template("mapping").format(
-        name=outline.name,
-        columns=_pairs(outline.columns),
-        constants=_pairs(outline.constants),
-        values=values,
+        name=outline.name, columns=_pairs(outline.columns), constants=_pairs(outline.constants), values=values
     )
 
 

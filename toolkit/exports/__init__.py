@@ -2,8 +2,5 @@
 
 EVERY_EVAL_EVER = "every-eval-ever"
 IN_TOTO = "in-toto"
-FORMATS: dict[str, tuple[str, ...]] = {
-    EVERY_EVAL_EVER: ("runs", "episodes", "date"),
-    IN_TOTO: ("rules",),
-}
+FORMATS: dict[str, tuple[str, ...]] = {EVERY_EVAL_EVER: ("runs", "episodes", "date"), IN_TOTO: ("rules",)}
 """Each format, and what can be chosen of it: names of `formats.Wanted`."""

@@ -6,13 +6,7 @@ from typing import Literal
 Kind = Literal["read", "list", "write", "control"]
 Stale = Literal["snapshot", "recorded", "never"]
 Fault = Literal[
-    "transient",
-    "rate_limit",
-    "outage",
-    "stale_read",
-    "truncation",
-    "timeout_after_commit",
-    "field_dropout",
+    "transient", "rate_limit", "outage", "stale_read", "truncation", "timeout_after_commit", "field_dropout"
 ]
 
 ANY_RESOURCE = "*"

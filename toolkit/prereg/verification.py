@@ -291,9 +291,7 @@ def open_checked(folder: Path) -> tuple[Registration | None, Check]:
 
 
 def verify_registration(
-    folder: Path,
-    reader: Reader,
-    studies: Callable[[Registration], Sequence[StudyRuns]] = lambda _: (),
+    folder: Path, reader: Reader, studies: Callable[[Registration], Sequence[StudyRuns]] = lambda _: ()
 ) -> Verification:
     """Examine a registration.
 
@@ -527,11 +525,7 @@ class Standing:
 
     def as_dict(self) -> StandingDocument:
         """Return the standing as decisions state it."""
-        return {
-            "standing": self.name,
-            "failed_steps": list(self.failed_steps),
-            "missing": list(self.missing),
-        }
+        return {"standing": self.name, "failed_steps": list(self.failed_steps), "missing": list(self.missing)}
 
     def __str__(self) -> str:
         """The standing in words."""

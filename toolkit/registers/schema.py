@@ -89,8 +89,7 @@ EVALUATIONS = c.Table(
             _episodes("successes", "Episodes with true success."),
             c.real("score", "Scores of the episodes, added up and rounded once.", unit="score"),
             _episodes(
-                "missing",
-                "Episodes without an outcome of their own, that count as the registration says.",
+                "missing", "Episodes without an outcome of their own, that count as the registration says."
             ),
             _episodes(
                 "excluded", "Episodes left out, as the registration says, because their task lacks one."

@@ -23,11 +23,7 @@ PROBE = "probe"
 
 
 def open_case(
-    study: Study,
-    registration: Registration,
-    trust_files: Sequence[Path] = (),
-    *,
-    is_checked: bool = False,
+    study: Study, registration: Registration, trust_files: Sequence[Path] = (), *, is_checked: bool = False
 ) -> case.Case:
     """Put a study and its registration together, verified: only what came before the runs binds them.
 

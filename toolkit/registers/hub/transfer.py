@@ -198,11 +198,7 @@ def read_file(origin: Origin, name: str, listing: Listing, most: int) -> bytes:
 
 
 def pull(
-    reference: Reference,
-    *,
-    offline: bool = False,
-    accept_moved: bool = False,
-    say: Say = lambda _: None,
+    reference: Reference, *, offline: bool = False, accept_moved: bool = False, say: Say = lambda _: None
 ) -> Study:
     """Return a study of the Hub, every file of it checked against the manifest.
 

@@ -15,10 +15,7 @@ from toolkit.registers.row_tables import EPISODES, TASK_POOLS
 from toolkit.registers.schema import RUNS
 
 LANGUAGE = 1
-REQUIRED = (
-    *("condition", "arm", "seed", "role", "status"),
-    *("phase", "pool", "regime", "step", "task"),
-)
+REQUIRED = (*("condition", "arm", "seed", "role", "status"), *("phase", "pool", "regime", "step", "task"))
 """What a mapping has to say; run names and schedules follow from the rest where it does not say them."""
 
 COMPUTED = ("episodes", "run_id", "missing", "excluded")
