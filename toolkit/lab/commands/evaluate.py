@@ -140,7 +140,8 @@ def evaluate(
     from toolkit.lab.evaluating import OWN, SHARED, Asked, figures, luck_shares
     from toolkit.lab.executors.executor import Executor
     from toolkit.lab.policies.language_model.endpoint import server_url
-    from toolkit.lab.policies.language_model.opening import Opening, read_options
+    from toolkit.lab.policies.language_model.opening import Opening
+    from toolkit.lab.policies.language_model.options import read_options
 
     kind = _engine(engine, model, url)
     opening = Opening(

@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 from toolkit.canonical import canonical
 from toolkit.errors import RuleError, ToolkitError, UsageError, did_you_mean
 from toolkit.files import read_text
-from toolkit.lab.policies.language_model.opening import DTYPES, EngineOptions
+from toolkit.lab.policies.language_model.options import DTYPES, EngineOptions
 from toolkit.specification import LanguageModelSpecification, Specification
 
 AUTO = "auto"

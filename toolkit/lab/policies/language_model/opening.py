@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,73 +24,7 @@ from toolkit.lab.policies.language_model.conversation import (
 )
 from toolkit.lab.policies.language_model.endpoint import CONCURRENCY, TIMEOUT_S, TURN_TOKENS, Endpoint, Server
 from toolkit.lab.policies.language_model.loading import installed, load_chat, load_model, model_path
-
-DTYPES = ("bfloat16", "float16", "float32")
-"""Number formats of weights and sums."""
-
-
-@dataclass(frozen=True)
-class EngineOptions:
-    """Options of an engine; None leaves one to the engine."""
-
-    gpu_memory: float | None = None  # vLLM's share of the GPU's memory
-    max_length: int | None = None  # most tokens of a conversation, its opening included
-    dtype: str | None = None  # one of `DTYPES`; that of the model's files if left out
-    tensor_parallel: int | None = None  # GPUs that vLLM divides the model among
-    conversations: int | None = None  # most conversations side by side
-
-    def deciding(self) -> dict[str, Any]:
-        """Return those that decide turns, as far as they are given."""
-        given = {name: getattr(self, name) for name in ("max_length", "dtype", "conversations")}
-        return {name: value for name, value in given.items() if value is not None}
-
-    def for_vllm(self) -> dict[str, Any]:
-        """Return those that are given as `vllm.LLM` calls them."""
-        return {VLLM[name]: value for name, value in asdict(self).items() if value is not None}
-
-
-UNTOLD = EngineOptions()
-"""Everything left to the engine."""
-VLLM = {
-    "gpu_memory": "gpu_memory_utilization",
-    "max_length": "max_model_len",
-    "dtype": "dtype",
-    "tensor_parallel": "tensor_parallel_size",
-    "conversations": "max_num_seqs",
-}
-HEEDED = {"vllm": tuple(VLLM), "transformers": ("max_length", "dtype", "conversations")}
-"""Engine → the options that it heeds; another engine heeds none."""
-
-
-def read_options(texts: Sequence[str], engine: str) -> EngineOptions:
-    """Return options that are given as texts."""
-    given: dict[str, Any] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or name not in VLLM:
-            raise UsageError(
-                f"there is no engine option {name!r}" if equals else "an engine option is KEY=VALUE",
-                expected=", ".join(f"{key}=VALUE" for key in VLLM),
-                found=text,
-            )
-        if name not in HEEDED.get(engine, ()):
-            problem = f"the engine {engine} has no use for --engine-option {name}"
-            remedy = "leave it out, or name the engine that it is for with --engine"
-            raise UsageError(problem, expected=", ".join(HEEDED.get(engine, ())) or None, remedy=remedy)
-        kind, allows, expected = _ALLOWED.get(name, (int, lambda n: n >= 1, "a whole number, 1 or more"))
-        try:
-            given[name] = kind(value)
-        except ValueError:
-            given[name] = None
-        if given[name] is None or not allows(given[name]):
-            raise UsageError(f"{name} is out of its range", expected=expected, found=value)
-    return EngineOptions(**given)
-
-
-_ALLOWED: dict[str, tuple[type, Callable[[Any], bool], str]] = {
-    "gpu_memory": (float, lambda share: 0 < share < 1, "a share, above 0 and below 1"),
-    "dtype": (str, lambda text: text in DTYPES, ", ".join(DTYPES)),
-}
+from toolkit.lab.policies.language_model.options import UNTOLD, EngineOptions
 
 
 class _NextCall(Exception):  # noqa: N818 - a signal to whoever plays the agent, not an error
@@ -196,9 +130,11 @@ def open_engine(opening: Opening) -> TurnTaker | Player:
 
 def identify(opening: Opening) -> dict[str, Any]:
     """Return what decides an engine's turns, as JSON values; where it runs and how fast does not enter."""
+    is_folder = opening.engine in LIBRARIES and Path(opening.model).is_dir()
     identity = {
         "engine": opening.engine,
-        "model": _called(opening),
+        # Of a folder its name, wherever it lies.
+        "model": Path(opening.model).resolve().name if is_folder else opening.model,
         "temperature": opening.temperature,
         "max_tokens": opening.max_tokens or (TURN_TOKENS if opening.engine == "endpoint" else MAX_TOKENS),
         "chat_options": dict(opening.chat_options),
@@ -224,12 +160,6 @@ def _agent(name: str) -> str:
     if name not in AGENTS:
         raise UsageError(f"there is no scripted agent {name!r}", expected=", ".join(AGENTS))
     return name
-
-
-def _called(opening: Opening) -> str:
-    """Return what a model is called: of a folder its name, wherever it lies."""
-    folder = Path(opening.model)
-    return folder.resolve().name if opening.engine in LIBRARIES and folder.is_dir() else opening.model
 
 
 def model_commit(model: str, revision: str | None) -> str:

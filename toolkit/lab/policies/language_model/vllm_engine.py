@@ -18,7 +18,7 @@ from toolkit.lab.policies.language_model.conversation import (
     opening,
 )
 from toolkit.lab.policies.language_model.loading import loading
-from toolkit.lab.policies.language_model.opening import UNTOLD, EngineOptions
+from toolkit.lab.policies.language_model.options import UNTOLD, EngineOptions
 from toolkit.lab.tasks.pools import load_task
 from toolkit.seeds import turn_seed
 

@@ -13,14 +13,13 @@ from toolkit.lab.episodes.episode import play
 from toolkit.lab.policies.language_model import lockstep, opening
 from toolkit.lab.policies.language_model.conversation import Play, converse
 from toolkit.lab.policies.language_model.opening import (
-    EngineOptions,
     Opening,
     ScriptedEngine,
     identify,
     next_turn,
     open_engine,
-    read_options,
 )
+from toolkit.lab.policies.language_model.options import EngineOptions, read_options
 from toolkit.lab.tasks.pools import load_task
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import evaluation_seed

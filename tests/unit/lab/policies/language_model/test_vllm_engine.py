@@ -23,7 +23,8 @@ from toolkit.lab.episodes.agents import reference
 from toolkit.lab.episodes.episode import play
 from toolkit.lab.policies.language_model.conversation import Conversation, Play, Turn, converse, opening
 from toolkit.lab.policies.language_model.loading import model_path
-from toolkit.lab.policies.language_model.opening import EngineOptions, next_turn, read_options
+from toolkit.lab.policies.language_model.opening import next_turn
+from toolkit.lab.policies.language_model.options import EngineOptions, read_options
 from toolkit.lab.policies.language_model.vllm_engine import (
     CONVERSATIONS,
     READ,
