@@ -73,6 +73,13 @@ def test_a_registration_is_verified_before_there_is_any_study(toolkit: Toolkit, 
     assert (result.code, "small: verified" in result.out) == (0, True), result.err
 
 
+def test_freeze_prints_one_json_document(toolkit: Toolkit, asking_them: tuple[str, ...], place: Path) -> None:
+    found = toolkit("freeze", "small", *asking_them, "--json").json()
+    assert (found["registration"], found["standing"]) == ("small", "public")
+    assert found["sha256"] == load_registration(place).sha256
+    assert [one["verdict"] for one in found["authorities"]] == ["verified", "verified"]
+
+
 def test_a_dry_run_asks_nobody_and_writes_nothing(toolkit, asking_them, place, servers) -> None:
     before, asked = snapshot(place), len(servers[0].requests)
     result = toolkit("freeze", "small", "--dry-run", *asking_them)

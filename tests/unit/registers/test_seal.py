@@ -62,14 +62,6 @@ def test_rows_are_the_same_through_arrow_polars_and_duckdb(name: str, request: p
             assert (answer.columns, answer.rows) == (table.column_names, tuple(rows))
 
 
-def test_datasets_loads_every_configuration_alike(sealed: Study, tmp_path: Path) -> None:
-    import datasets
-
-    for table in sealed.tables:
-        loaded = datasets.load_dataset(str(sealed.folder), table.name, split="train", cache_dir=str(tmp_path))
-        assert loaded.to_list() == sealed.rows(table.name)
-
-
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
     """Return the names of a study's files, laid into the test's folder and not yet sealed."""
@@ -249,15 +241,6 @@ def test_building_gives_the_shipped_bytes(home: Home, published: Study, tmp_path
     check_published(SOURCE, home.registers / "published", CARD, published.manifest.registration)
 
 
-def test_building_over_a_broken_build_gives_the_same_bytes(tmp_path: Path) -> None:
-    build_published(SOURCE, tmp_path, CARD, REF)
-    whole = snapshot(tmp_path)
-    (tmp_path / "MANIFEST.json").unlink()
-    (tmp_path / "runs" / "train-00000-of-00001.parquet").write_bytes(b"half")
-    build_published(SOURCE, tmp_path, CARD, REF)
-    assert snapshot(tmp_path) == whole
-
-
 def test_a_build_that_is_cut_off_leaves_what_was_there(tmp_path, monkeypatch) -> None:
     build_published(SOURCE, tmp_path, CARD, REF)
     before, real, done = snapshot(tmp_path), Path.replace, []
@@ -272,17 +255,6 @@ def test_a_build_that_is_cut_off_leaves_what_was_there(tmp_path, monkeypatch) ->
     with pytest.raises(KeyboardInterrupt):
         build_published(SOURCE, tmp_path, CARD, REF)
     assert snapshot(tmp_path) == before
-
-
-def test_the_registration_named_is_the_one_shipped(published: Study) -> None:
-    from toolkit.prereg.registration import load_registration
-
-    registration = load_registration(CHECKOUT / "prereg" / "paired-rollouts")
-    amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
-    assert published.manifest.registration == RegistrationRef(
-        registration.name, registration.sha256, amendments
-    )
-    assert list(amendments) == ["A1"]
 
 
 def test_per_task_probe_rows_add_up_to_the_summaries(published: Study) -> None:
