@@ -36,9 +36,7 @@ def test_the_script_measures_a_part_in_a_process_of_its_own(monkeypatch, capsys)
 
 def test_without_cuda_nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     require_stack()
-    import torch
-
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert "there is no CUDA device here" in str(run(monkeypatch))
 
 

@@ -500,12 +500,6 @@ def test_anything_else_is_refused(text: str) -> None:
         parse_reference(text)
 
 
-@pytest.mark.parametrize("text", LONG, ids=lambda text: f"{text[:24]}, {len(text)} characters")
-def test_a_reference_that_is_too_long_is_wrong_usage_everywhere(text: str) -> None:
-    for command in (("registers", "verify"), ("sql", "FROM runs"), ("decide", "--all")):
-        assert run(*command, "--study", text).code == 2, command
-
-
 @given(st.text())
 def test_no_text_breaks_the_parser(text: str) -> None:
     try:
