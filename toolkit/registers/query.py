@@ -10,13 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
-
-import duckdb
-import pyarrow as pa
-import pyarrow.dataset as ds
-import pyarrow.fs
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit.deadline import within
 from toolkit.errors import DamagedError, IncompleteError, UsageError
@@ -27,6 +21,10 @@ from toolkit.registers.hub.client import Reference
 from toolkit.registers.hub.transfer import list_register, read_file
 from toolkit.registers.manifest import LARGEST_MANIFEST, MANIFEST_NAME, Manifest, Origin
 from toolkit.registers.study import Study, create_view, literals
+
+if TYPE_CHECKING:
+    import duckdb
+
 
 T = TypeVar("T")
 
@@ -66,6 +64,9 @@ class RemoteStudy:
                 raise failure
 
     def _dataset(self, names: Sequence[str], files: Any) -> Any:
+        import pyarrow.dataset as ds
+        import pyarrow.parquet as pq
+
         doing = "reading the study in place"
         # One file says what the columns are: all of them have those of the table.
         schema = hub.ask(self.place, doing, lambda: pq.read_schema(names[0], filesystem=files))
@@ -75,6 +76,8 @@ class RemoteStudy:
 
     def _filesystem(self) -> Any:
         """Return the files of the commit as a file system of Arrow's, which reads nothing ahead."""
+        import pyarrow as pa
+        import pyarrow.fs
         from huggingface_hub import HfFileSystem
 
         files = HfFileSystem(endpoint=hub.endpoint(), skip_instance_cache=True)
@@ -212,6 +215,9 @@ class Asking:
         Types are those that DuckDB gives Arrow: decimals, times with their zone and lists stay what they are.
         The sum of whole numbers is a decimal of 38 digits; cast it where something narrower is wanted.
         """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
         if path.exists():
             raise UsageError(
                 "an answer replaces no file", found=path, remedy="give another name, or remove the file"
@@ -233,6 +239,8 @@ class Asking:
     @contextmanager
     def _refusals(self) -> Iterator[None]:
         """Say what DuckDB refuses as an error of this toolkit."""
+        import duckdb
+
         try:
             yield
         except duckdb.OutOfMemoryException as error:
@@ -350,6 +358,8 @@ _CHANGING = ("ENABLE_", "DISABLE_")
 
 def open_sandbox(tables: Mapping[str, Any], where: object) -> duckdb.DuckDBPyConnection:
     """Return a connection with one view a table, locked to what the tables are read from."""
+    import duckdb
+
     connection = duckdb.connect()
     files = {name: literals(source) for name, source in tables.items() if not hasattr(source, "schema")}
     connection.execute(f"SET allowed_paths = [{', '.join(files.values())}]")
@@ -372,6 +382,8 @@ def open_sandbox(tables: Mapping[str, Any], where: object) -> duckdb.DuckDBPyCon
 
 def reading_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
     """Return the one statement of a text, checked to do nothing but read."""
+    import duckdb
+
     statements = connection.extract_statements(sql)
     # EXPLAIN is no reader: EXPLAIN ANALYZE runs whatever it explains.
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
