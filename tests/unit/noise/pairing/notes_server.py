@@ -90,7 +90,7 @@ def serve() -> None:
         elif asked["method"] == "tools/call":
             params = asked["params"]
             answered = {"result": called(params["name"], params.get("arguments") or {})}
-        sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answered}) + "\n")
+        sys.stdout.write(json.dumps({"id": asked["id"], "jsonrpc": "2.0", **answered}) + "\n")
         sys.stdout.flush()
 
 
