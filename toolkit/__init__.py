@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from toolkit import estimators
     from toolkit.api import (
+        Study,
         decide,
         decide_all,
         explain,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
         studies,
         verify,
     )
-    from toolkit.api.study import Study
     from toolkit.decisions.case import Explanation
     from toolkit.decisions.decision import Decision
     from toolkit.errors import (
@@ -74,7 +74,6 @@ if not TYPE_CHECKING:  # a type checker reads the imports above
         "Explanation": "decisions.case",
         "Frozen": "prereg.freeze",
         "Home": "places",
-        "Study": "api.study",
         "Verification": "prereg.verification",
     }
 

@@ -33,8 +33,7 @@ from toolkit.registers.manifest import FileEntry, TableEntry, read_manifest, wri
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study, open_study
 from toolkit.verification import summaries
-from toolkit.verification.derived import DerivedRegisters
-from toolkit.verification.registered import open_case
+from toolkit.verification.registered import DerivedRegisters, open_case
 
 BORN_WITH_THE_FREEZE = (FROZEN, CHAIN, RECORD, TRUST)
 CLOCKS = ("demonstration", "freeze")

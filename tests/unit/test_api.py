@@ -133,7 +133,7 @@ def test_a_table_is_the_same_rows_in_pandas_as_in_polars() -> None:
 @pytest.mark.parametrize(("package", "asked"), [("pandas", "pandas"), ("altair", "plot")])
 def test_a_package_that_is_not_installed_is_named_with_how_to_get_it(monkeypatch, package, asked) -> None:
     found = importlib.util.find_spec
-    monkeypatch.setattr("toolkit.api.study.find_spec", lambda name: None if name == package else found(name))
+    monkeypatch.setattr("toolkit.api.find_spec", lambda name: None if name == package else found(name))
     with pytest.raises(IncompleteError, match=f"{package} is not installed") as refused:
         getattr(toolkit.open_study("published"), asked)("H2a")
     assert "pip install" in str(refused.value.remedy)

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import toolkit
 from toolkit import api
-from toolkit.api.study import Study
+from toolkit.api import Study
 from toolkit.decisions.case import Case
 from toolkit.rules.values import Missing
 

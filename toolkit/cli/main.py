@@ -47,7 +47,7 @@ GROUPS: dict[str, Table] = {
     "Ask": {
         "decide": ("cli.decide", "Execute registered rules on registers"),
         "explain": ("cli.decide", "Show a rule's words, numbers and rows"),
-        "sql": ("cli.sql", "Query registers in SQL"),
+        "sql": ("cli.extract", "Query registers in SQL"),
         "power": ("cli.power", "Simulate how often a rule would pass"),
         "schema": ("cli.registers", "Print the schema of an output, of rules or of tables"),
     },
@@ -56,7 +56,7 @@ GROUPS: dict[str, Table] = {
         "verify": ("cli.verify", "Verify a registration, study, token or export"),
         "verify-prereg": ("cli.verify", "Verify registrations, tokens and chronology"),
         "verify-token": ("cli.verify", "Verify a timestamp token, offline"),
-        "adopt": ("cli.adopt", "Take the evidence of a freeze from its authors"),
+        "adopt": ("cli.freeze", "Take the evidence of a freeze from its authors"),
     },
     "Register": {
         "new-study": ("cli.new_study", "Draft a study from a table of episodes"),
@@ -65,7 +65,7 @@ GROUPS: dict[str, Table] = {
         "amend": ("cli.freeze", "Amend a frozen registration"),
         "deviate": ("cli.freeze", "Record a deviation or disclosure"),
         "registers": ("cli.registers", "List, import, compare and share registers"),
-        "export": ("cli.export", "Write a study in another project's format"),
+        "export": ("cli.extract", "Write a study in another project's format"),
     },
     "Run": {
         "study": ("lab.commands.study", "Play the registered runs, and see how far they are"),

@@ -145,7 +145,7 @@ class _Reproduced:
         """Return what was reproduced in five lines, by what each is about."""
         played = sum(sum(done.sampled.values()) for done in self.audits.values())
         left = f"; not those of {', '.join(self.unplayed)}" if self.unplayed else ""
-        paper = [made for made in self.decisions if made.study == api.study.PUBLISHED]
+        paper = [made for made in self.decisions if made.study == api.PUBLISHED]
         studies = len({made.study for made in self.decisions})
         again = f"{played} random rows of {len(self.audits)} studies came out as recorded (seed {self.seed})"
         return {
@@ -240,7 +240,7 @@ def _decided(cases: Sequence[Case], say: Say, *, quiet: bool) -> list[Decision]:
         with _doing(f"verdicts of {case.study.name}", at, len(cases)):
             made = case.decide_all()
         decisions += made
-        if case.study.name != api.study.PUBLISHED:
+        if case.study.name != api.PUBLISHED:
             say(f"  {case.study.name}: {_counted(made)}")
         elif not quiet:
             print_decisions(made)

@@ -258,8 +258,6 @@ def _registration(thing: Thing, options: Options) -> Iterator[tuple[str, str, st
 
 def _token(thing: Thing, options: Options) -> Iterator[tuple[str, str, str]]:
     """Yield the one step of a token, which is fifteen checks."""
-    from datetime import UTC, datetime
-
     from toolkit.files import read_bytes, read_up_to
     from toolkit.prereg.evidence import CERTIFICATE, read_blocks
     from toolkit.prereg.token.der import MAX_BYTES
@@ -447,6 +445,7 @@ def verify_token(
       toolkit verify-token token.tst --document protocol.md --root root.pem --json
     """
     from toolkit.files import read_bytes, read_up_to
+    from toolkit.prereg import evidence
     from toolkit.prereg.evidence import CERTIFICATE, REVOCATION_LIST, read_blocks
     from toolkit.prereg.token.binding import read_request
     from toolkit.prereg.token.certificate import read_certificate
@@ -481,13 +480,9 @@ def verify_token(
         if verify(raw, again, _moment(at)).verdict == "verified":
             verdict = replace(verdict, notes=(*verdict.notes, f"{document}: {CAUSE}"))
     if with_openssl:
-        from toolkit.prereg.evidence import second_opinion
-
-        verdict = second_opinion(raw, material, verdict)
+        verdict = evidence.second_opinion(raw, material, verdict)
     if as_json:
-        from toolkit.prereg.evidence import token_document
-
-        output.print_json(token_document(verdict))
+        output.print_json(evidence.token_document(verdict))
     else:
         _print_token(token, verdict)
     context.exit({"verified": 0, "not_verified": 1}.get(verdict.verdict, 3))

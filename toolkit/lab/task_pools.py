@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolkit.api.study import open_registers
+from toolkit.api import open_registers
 from toolkit.canonical import canonical, document_sha256
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.lab.tasks.pools import POOLS, digests_sha256, pool_sha256, tasks

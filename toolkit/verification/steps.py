@@ -19,7 +19,7 @@ from toolkit.registers.study import Study, check_files, check_tables
 from toolkit.registers.validation import compare
 from toolkit.rooms import Audited, RegisteredRuns, is_played_here, laboratory
 from toolkit.seeds import evaluation_seed
-from toolkit.verification.derived import DerivedRegisters, runs_of
+from toolkit.verification.registered import DerivedRegisters, runs_of
 from toolkit.verification.summaries import SUMMARIES
 
 SCHEDULE = ("pool", "task", "schedule", "schedule_seed")

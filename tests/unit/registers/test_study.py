@@ -17,7 +17,7 @@ import toolkit
 from tests.conftest import CHECKOUT
 from tests.row_study import with_column, with_value
 from toolkit import api
-from toolkit.api.study import open_registers
+from toolkit.api import open_registers
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
 from toolkit.files import file_sha256
 from toolkit.places import Home

@@ -12,8 +12,8 @@ from toolkit.errors import DamagedError
 from toolkit.registers.episode_counts import COUNTED, CountedRun
 from toolkit.registers.study import Study
 from toolkit.specification import Specification
-from toolkit.verification import derived
-from toolkit.verification.derived import DerivedRegisters
+from toolkit.verification import registered
+from toolkit.verification.registered import DerivedRegisters
 from toolkit.verification.summaries import SUMMARIES, count_episodes
 
 RUN, OTHER = "c2-paired-s0", "c2-independent-s0"
@@ -35,8 +35,8 @@ def registers(
 ) -> Callable[..., DerivedRegisters]:
     """Return what makes registers of a study, which these runs or others are registered for."""
 
-    def of(study: Any, *registered: Specification) -> DerivedRegisters:
-        monkeypatch.setattr(derived, "runs_of", lambda *_: Specified(registered or runs))
+    def of(study: Any, *mine: Specification) -> DerivedRegisters:
+        monkeypatch.setattr(registered, "runs_of", lambda *_: Specified(mine or runs))
         return DerivedRegisters(study, None, None)
 
     return of

@@ -10,7 +10,7 @@ from toolkit.errors import DamagedError, ToolkitError
 from toolkit.registers.published import check_figures
 from toolkit.registers.study import Study
 from toolkit.specification import Specification
-from toolkit.verification import derived, steps
+from toolkit.verification import registered, steps
 
 RUN = "c2-paired-s0"
 
@@ -28,7 +28,7 @@ def study(runs: tuple[Specification, ...], tmp_path_factory: pytest.TempPathFact
 @pytest.fixture(autouse=True)
 def as_specified(runs: tuple[Specification, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """Have these runs be the registered ones; files and schema are verified in tests of their own."""
-    for module in (derived, steps):
+    for module in (registered, steps):
         monkeypatch.setattr(module, "runs_of", lambda *_: Specified(runs))
     monkeypatch.setattr(steps, "check_files", lambda _: None)
     monkeypatch.setattr(steps, "check_tables", lambda study, _: {"runs": len(study.rows("runs"))})

@@ -22,8 +22,8 @@ from toolkit.registers.arrow import Row, to_arrow
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study, verify_study
 from toolkit.specification import Specification
-from toolkit.verification import derived
-from toolkit.verification.derived import DerivedRegisters
+from toolkit.verification import registered
+from toolkit.verification.registered import DerivedRegisters
 from toolkit.verification.summaries import SUMMARIES, count_episodes
 
 CELLS: dict[str, dict[str, Any]] = {
@@ -57,7 +57,7 @@ def study(few: int, tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 @pytest.fixture
 def registers(study: Study, monkeypatch: pytest.MonkeyPatch) -> Callable[..., DerivedRegisters]:
-    monkeypatch.setattr(derived, "runs_of", lambda *_: Specified(RUNS))
+    monkeypatch.setattr(registered, "runs_of", lambda *_: Specified(RUNS))
     return lambda changed=study: DerivedRegisters(changed, None, None)
 
 

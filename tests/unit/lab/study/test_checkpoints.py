@@ -27,7 +27,7 @@ from toolkit.lab.verification.replay import Replayer, audit
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import Study, open_study
 from toolkit.specification import Specification
-from toolkit.verification import derived, steps
+from toolkit.verification import registered, steps
 
 ARMS = ("paired", "independent")
 REFERENCE = RegistrationRef("small", "f" * 64, {})
@@ -81,7 +81,7 @@ def check(
     runs: tuple[Specification, ...], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[Any], dict[str, int]]]:
     """Return what verifies a study whole, these runs being the registered ones."""
-    for module in (derived, steps):
+    for module in (registered, steps):
         monkeypatch.setattr(module, "runs_of", lambda *_: Specified(runs))
     monkeypatch.setattr(steps, "check_files", lambda _: None)
     monkeypatch.setattr(steps, "check_tables", lambda study, _: {"runs": len(study.rows("runs"))})
