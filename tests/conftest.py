@@ -77,7 +77,7 @@ class Result:
 def run(*arguments: object, columns: int | None = WIDE) -> Result:
     """Run the `toolkit` command in this process; an exception it lets through fails the test.
 
-    What is said is tested on lines that nothing breaks; `tests/unit/cli/test_widths.py` has narrow ones. None
+    What is said is tested on lines that nothing breaks; `tests/unit/cli/test_layout.py` has narrow ones. None
     for `columns`: nobody says how many there are.
     """
     out, err, argv = io.StringIO(), io.StringIO(), sys.argv

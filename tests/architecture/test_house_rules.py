@@ -1,14 +1,18 @@
-"""The house rules that a machine can check."""
+"""The house rules that a machine can check, the budgets of lines, and the lanes of `.ci/run`."""
 
 import ast
+import importlib.util
 import os
 import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from graphlib import TopologicalSorter
 from pathlib import Path
+from types import ModuleType
 
 import grimp
 import pytest
@@ -187,3 +191,82 @@ def test_deciding_on_published_figures_loads_the_core_alone_and_not_much_of_it()
     rooms, core = rooms_and_core(CHECKOUT, "decide", "H2a", "--study", "published")
     assert rooms == []
     assert len(core) <= MOST_MODULES
+
+
+BUDGETS = tomllib.loads(Path(__file__).with_name("budgets.toml").read_text("utf-8"))
+
+
+def lines_by_room(top: str) -> Counter[str]:
+    """Return the raw lines of Python in each folder of a top folder, and of the files beside these."""
+    count: Counter[str] = Counter()
+    for path in sorted((CHECKOUT / top).rglob("*.py")):
+        room, *rest = path.relative_to(CHECKOUT / top).parts
+        count[room if rest else "files"] += len(path.read_bytes().splitlines())
+    return count
+
+
+@pytest.mark.parametrize("top", BUDGETS)
+def test_every_room_keeps_within_its_budget(top: str) -> None:
+    """A room that needs more lines raises its budget here, in a change that says what they buy."""
+    lines, budgets = lines_by_room(top), BUDGETS[top]
+    over = {
+        room: f"{n} lines, {budgets.get(room, 0)} budgeted"
+        for room, n in lines.items()
+        if n > budgets.get(room, 0)
+    }
+    assert over == {}
+    assert sorted(set(budgets) - set(lines)) == [], "no such room"
+
+
+@pytest.fixture(scope="module")
+def lanes() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("lanes", CHECKOUT / ".ci" / "lanes.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_make_test_all_runs_every_lane(lanes: ModuleType) -> None:
+    makefile = (CHECKOUT / "Makefile").read_text("utf-8").replace("\\\n", " ")
+    (whole,) = re.findall(r"^test-all: (.*)$", makefile, re.MULTILINE)
+    assert whole.split() == list(lanes.LANES)
+
+
+def test_what_a_lane_guards_is_there(lanes: ModuleType) -> None:
+    prefixes = {prefix for paths in lanes.LANES.values() for prefix in paths}
+    assert [prefix for prefix in sorted(prefixes) if not list(CHECKOUT.glob(f"{prefix}*"))] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "lane"),
+    [
+        ("toolkit/registers/writer.py", "slow-core other-majors"),
+        ("toolkit/noise/mcp/proxy.py", "slow-lab openenv verifiers mcp-servers"),
+        ("toolkit/site/page.py", "slow-site"),
+        ("toolkit/lab/training/language_model/trainer.py", "slow-lab newest-train vllm"),
+        ("CHANGELOG.md", ""),
+    ],
+)
+def test_a_change_chooses_its_lanes(lanes: ModuleType, name: str, lane: str) -> None:
+    assert " ".join(lane for lane, why in lanes.chosen(["LICENSE", name]).items() if why == name) == lane
+
+
+def test_everything_runs_where_the_last_whole_test_is_old_unknown_or_of_other_dependencies(
+    lanes: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = (CHECKOUT / "pyproject.toml").read_text("utf-8")
+    other = here.replace('"rich>=', '"rich>')
+    now = datetime.now(UTC)
+    said = {"cat-file": "commit\n", "diff": "", "ls-files": "", "show": here}
+    monkeypatch.setattr(lanes, "git", lambda word, *_: said[word])
+    tested = {"commit": "c" * 40, "date": now.isoformat()}
+    assert lanes.why_whole(tested) == ""
+    assert "more than 2 days ago" in lanes.why_whole(
+        {**tested, "date": (now - timedelta(days=3)).isoformat()}
+    )
+    said["show"] = other
+    assert lanes.why_whole(tested) == "a dependency changed: pyproject.toml"
+    said["diff"] = "requirements-dev.lock\n"
+    assert lanes.why_whole(tested) == "a dependency changed: requirements-dev.lock"
+    said["cat-file"] = ""
+    assert "not in this clone" in lanes.why_whole(tested)

@@ -9,7 +9,7 @@ import pytest
 
 from tests import own_study
 from tests.own_study import EXAMPLES, asked, counted, decided, readme, shell
-from tests.unit.cli.any_log import MOST_COMMANDS, MOST_SECONDS, journey
+from tests.unit.cli.test_any_log import MOST_COMMANDS, MOST_SECONDS, journey
 from tests.unit.stack import require_inspect, require_lm_eval
 from toolkit.places import HOME_VARIABLE
 

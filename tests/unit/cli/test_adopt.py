@@ -85,11 +85,7 @@ def test_a_whole_checkout_is_adopted_and_then_verifies(place, document) -> None:
     done = adopt(place, "--json")
     said = done.json()
     assert (done.code, said["outcome"]) == (0, "adopted"), done.err
-    assert (said["pools"]["compared"], said["pools"]["differences"], said["pools"]["not_compared"]) == (
-        8,
-        [],
-        [],
-    )
+    assert said["pools"] == {"compared": 8, "differences": [], "not_compared": []}
     assert (said["figures"]["runs"], said["figures"]["differences"]) == (15, [])
     told = " ".join((CHECKOUT / "GUIDE.md").read_text(encoding="utf-8").split())
     assert f"{said['figures']['compared']:,} figures" in told
@@ -163,29 +159,20 @@ def _edit(name: str, old: bytes, new: bytes):
     return edited
 
 
-def _another_document(root: Path) -> None:
-    request = make_request(bytes(32))
-    put(root, f"{FREEZE}/prereg_freetsa.tsr", Authority("A", at=stamped("FreeTSA")).recipe(request).make())
+def _token(house: str, *, late: bool = False, of: bytes | None = None):
+    """Have the first token be of an authority, an hour late, or over another digest."""
+
+    def stamp(root: Path) -> None:
+        request = (root / f"{FREEZE}/prereg.tsq").read_bytes() if of is None else make_request(of)
+        at = stamped("FreeTSA") + timedelta(hours=late)
+        put(root, f"{FREEZE}/prereg_freetsa.tsr", Authority(house, at=at).recipe(request).make())
+
+    return stamp
 
 
 def _another_nonce(root: Path) -> None:
-    put(
-        root, f"{FREEZE}/prereg.tsq", make_request(bytes.fromhex(fingerprint((root / DOCUMENT).read_bytes())))
-    )
-
-
-def _of_another_house(root: Path) -> None:
-    request = (root / f"{FREEZE}/prereg.tsq").read_bytes()
-    put(root, f"{FREEZE}/prereg_freetsa.tsr", Authority("B", at=stamped("FreeTSA")).recipe(request).make())
-
-
-def _at_another_time(root: Path) -> None:
-    request = (root / f"{FREEZE}/prereg.tsq").read_bytes()
-    put(
-        root,
-        f"{FREEZE}/prereg_freetsa.tsr",
-        Authority("A", at=stamped("FreeTSA") + timedelta(hours=1)).recipe(request).make(),
-    )
+    digest = bytes.fromhex(fingerprint((root / DOCUMENT).read_bytes()))
+    put(root, f"{FREEZE}/prereg.tsq", make_request(digest))
 
 
 def _link(name: str, target: str):
@@ -236,15 +223,15 @@ REFUSED = {
         4,
         "is not JSON",
     ),
-    "a token over another document": (_another_document, 1, "token is for another document"),
+    "a token over another document": (_token("A", of=bytes(32)), 1, "token is for another document"),
     "a token missing": (
         _without(f"{FREEZE}/prereg_digicert.tsr"),
         3,
         "the checkout has no registers/freeze/v1/prereg_digicert.tsr",
     ),
     "a token that is none": (_with(f"{FREEZE}/prereg_digicert.tsr", b"<html>"), 1, "not a DER token"),
-    "a token of the other authority": (_of_another_house, 1, "step 4, token of FreeTSA"),
-    "a token of another time": (_at_another_time, 1, "the record says 2026-09-08T12:34:39Z"),
+    "a token of the other authority": (_token("B"), 1, "step 4, token of FreeTSA"),
+    "a token of another time": (_token("A", late=True), 1, "the record says 2026-09-08T12:34:39Z"),
     "the request's nonce wrong": (_another_nonce, 1, "reply does not answer this request (nonce differs)"),
     "the request missing": (_without(f"{FREEZE}/prereg.tsq"), 3, "no registers/freeze/v1/prereg.tsq"),
     "certificates that are none": (_with(f"{FREEZE}/freetsa_cacert.pem", b"no"), 4, "holds no certificate"),

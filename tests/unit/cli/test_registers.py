@@ -1,13 +1,102 @@
-"""`toolkit registers` and `toolkit sql` on a study of rows."""
+"""`toolkit registers`: what differs between studies, and what is told of a study of rows."""
 
 import hashlib
 import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from tests import row_study
 from tests.conftest import Toolkit
+from toolkit.registers.manifest import write_manifest
 from toolkit.registers.study import Study, open_study
+
+
+def sealed(folder: Path, parts: dict[str, list[pa.Table]]) -> Study:
+    row_study.seal(folder, row_study.lay(folder, parts))
+    return open_study(folder)
+
+
+@pytest.fixture(scope="module")
+def parts() -> dict[str, list[pa.Table]]:
+    return row_study.tables(row_study.run_ids(2))
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory, parts: dict[str, list[pa.Table]]) -> Study:
+    return sealed(tmp_path_factory.mktemp("first"), parts)
+
+
+@pytest.fixture(scope="module")
+def second(tmp_path_factory: pytest.TempPathFactory, parts: dict[str, list[pa.Table]]) -> Study:
+    """Return the study with a call more in an episode, an episode less, and no checkpoints."""
+    rows = parts["episodes"][1]
+    calls = pc.add(rows["calls"], pa.array([1] + [0] * (rows.num_rows - 1), pa.int16()))
+    changed = rows.set_column(rows.schema.get_field_index("calls"), rows.schema.field("calls"), calls)
+    edited = {**parts, "episodes": [parts["episodes"][0], changed.slice(0, rows.num_rows - 1)]}
+    del edited["checkpoints"]
+    return sealed(tmp_path_factory.mktemp("second"), edited)
+
+
+def test_a_study_does_not_differ_from_itself(toolkit: Toolkit, first: Study) -> None:
+    result = toolkit("registers", "diff", first.folder, first.folder, "--fail-on-difference")
+    assert result.code == 0
+    assert result.out.startswith("nothing differs\n")
+
+
+def test_rows_columns_and_tables_that_differ_are_named(toolkit: Toolkit, first: Study, second: Study) -> None:
+    document = toolkit("registers", "diff", first.folder, second.folder, "--json").json()
+    assert document["differs"] is True
+    assert document["facts"] == []
+    assert [said["what"] for said in document["documents"]] == ["README.md"]
+    assert document["same_tables"] == ["runs", "groups"]
+    episodes, checkpoints = document["tables"]
+    assert episodes["rows"] == [128, 127]
+    assert (episodes["added"], episodes["removed"], episodes["changed"]) == (0, 1, 1)
+    assert episodes["columns"] == {"calls": 1}
+    (changed,) = episodes["changed_examples"]
+    mine, theirs = changed["values"]["calls"]
+    assert theirs == mine + 1
+    assert list(changed["key"]) == ["run_id", "phase", "pool", "regime", "step", "task", "schedule"]
+    assert changed["key"]["run_id"] == "c2-paired-s001"
+    assert (checkpoints["table"], checkpoints["rows"]) == ("checkpoints", [4, None])
+    command = ("registers", "diff", second.folder, first.folder, "--examples", 0, "--fail-on-difference")
+    other_way = toolkit(*command, "--json")
+    episodes = other_way.json()["tables"][0]
+    assert (other_way.code, episodes["added"], episodes["removed"]) == (1, 1, 0)
+    assert episodes["changed_examples"] == []
+
+
+def test_people_read_the_same(toolkit: Toolkit, first: Study, second: Study) -> None:
+    result = toolkit("registers", "diff", first.folder, second.folder)
+    shown = result.out
+    assert result.code == 0
+    assert "episodes: 128 -> 127 rows: 0 added, 1 removed, 1 changed" in shown
+    assert "changed: calls in 1" in shown
+    assert "checkpoints: only in A, 4 rows" in shown
+    assert "the same rows: runs, groups" in shown
+
+
+def test_registration_and_versions_of_two_studies_are_compared(toolkit: Toolkit) -> None:
+    document = toolkit("registers", "diff", "published", "embedded", "--examples", 1, "--json").json()
+    said = {fact["what"]: (fact["first"], fact["second"]) for fact in document["facts"]}
+    assert said["registration's name"] == ("paired-rollouts", "embedded")
+    assert said["evidence"] == ("summary", "rows")
+
+
+def test_a_row_hash_that_other_rows_claim_is_not_believed(toolkit, first, second, tmp_path) -> None:
+    forged = tmp_path / "forged"
+    shutil.copytree(second.folder, forged)
+    tables = {
+        name: replace(entry, row_sha256=first.sha256(name)) if first.has(name) else entry
+        for name, entry in second.manifest.tables.items()
+    }
+    write_manifest(forged, replace(second.manifest, tables=tables))
+    toolkit("registers", "diff", first.folder, forged).refused(4, "the row hash of")
 
 
 @pytest.fixture(scope="module")

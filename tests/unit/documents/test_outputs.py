@@ -80,13 +80,13 @@ ELSEWHERE = {
     "registers import": "tests/unit/drafting/test_importing.py",
     "registers pull": "tests/hub/test_pull.py",
     "registers push": "tests/hub/test_pull.py",
-    "rehearse": "tests/unit/cli/test_rehearse.py",
+    "rehearse": "tests/unit/cli/test_power.py",
     "reproduce": "tests/unit/cli/test_commands.py",
     "site build": "tests/unit/site/test_commands.py",
     "site check": "tests/unit/site/test_commands.py",
     "site serve": "tests/unit/site/test_commands.py",
     "study run": "tests/unit/lab/commands/test_study.py",
-    "verify-token": "tests/unit/cli/test_verify_token.py",
+    "verify-token": "tests/unit/cli/test_verify.py",
     "world check": "tests/unit/lab/worlds/bfcl/test_world.py",
 }
 """Commands that need more than the checkout, or longer, and the tests in which they print their document."""

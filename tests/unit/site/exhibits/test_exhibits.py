@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.conftest import CHECKOUT
-from tests.unit.cli.any_log import journey
+from tests.unit.cli.test_any_log import journey
 from tests.unit.site.reading import rendered
 from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError
