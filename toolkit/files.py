@@ -95,12 +95,9 @@ def writing(path: Path) -> Iterator[Path]:
         yield beside
         beside.replace(path)
     except OSError as error:
-        raise IncompleteError(
-            f"{path.name} cannot be written", found=error.strerror or error, where=path.parent
-        ) from None
+        raise _unwritable(path.name, error, path.parent) from None
     finally:
-        with contextlib.suppress(OSError):
-            beside.unlink()
+        _remove(beside)
 
 
 def make_folder(folder: Path) -> None:
@@ -148,13 +145,10 @@ def write_all(folder: Path, contents: Mapping[str, bytes], first: Path | None = 
         for beside, path in staged.items():
             beside.replace(path)
     except OSError as error:
-        raise IncompleteError(
-            f"{folder.name} cannot be written", found=error.strerror or error, where=error.filename or folder
-        ) from None
+        raise _unwritable(folder.name, error, error.filename or folder) from None
     finally:
         for beside in staged:
-            with contextlib.suppress(OSError):
-                beside.unlink()
+            _remove(beside)
 
 
 @contextlib.contextmanager
@@ -177,9 +171,7 @@ def replacing(folder: Path) -> Iterator[Path]:
     except OSError as error:
         if old.exists() and not folder.exists():
             old.rename(folder)
-        raise IncompleteError(
-            f"{folder.name} cannot be written", found=error.strerror or error, where=error.filename or folder
-        ) from None
+        raise _unwritable(folder.name, error, error.filename or folder) from None
     finally:
         shutil.rmtree(new, ignore_errors=True)
 
@@ -199,15 +191,10 @@ def write_durably(path: Path, content: bytes) -> None:
         finally:
             os.close(names)
     except OSError as error:
-        raise IncompleteError(
-            f"{path.name} cannot be written",
-            found=error.strerror or error,
-            where=path.parent,
-            remedy="make room on the disk or the folder writable, and give the same command again",
-        ) from None
+        remedy = "make room on the disk or the folder writable, and give the same command again"
+        raise _unwritable(path.name, error, path.parent, remedy) from None
     finally:
-        with contextlib.suppress(OSError):
-            beside.unlink()
+        _remove(beside)
 
 
 @contextlib.contextmanager
@@ -260,9 +247,7 @@ def in_turn(path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         stream = path.open("ab")
     except OSError as error:
-        raise IncompleteError(
-            f"{path.name} cannot be written", found=error.strerror or error, where=path.parent
-        ) from None
+        raise _unwritable(path.name, error, path.parent) from None
     with stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX)
@@ -289,6 +274,16 @@ def is_held(folder: Path, name: str) -> bool:
 
 def _beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.part")
+
+
+def _remove(beside: Path) -> None:
+    with contextlib.suppress(OSError):
+        beside.unlink()
+
+
+def _unwritable(name: str, error: OSError, where: object, remedy: str | None = None) -> IncompleteError:
+    found = error.strerror or error
+    return IncompleteError(f"{name} cannot be written", found=found, where=where, remedy=remedy)
 
 
 def _check_regular(path: Path) -> None:

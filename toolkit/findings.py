@@ -44,15 +44,13 @@ class Finding:
     at: tuple[str, ...]  # the places that show it, of `PLACES`
     is_exploratory: bool  # whether no rule bears it that was registered before the runs
 
+    def refused(self, problem: str, *, expected: str, found: object) -> DamagedError:
+        """Return the error for what does not fit it."""
+        return DamagedError(problem, expected=expected, found=f"{found}, in {self.text!r}", where=FILE)
+
 
 def read_findings(cards: Path, cases: Sequence[Case], *, holding_alone: bool = False) -> tuple[Finding, ...]:
-    """Read what was found, and fill in its numbers; nothing where the project says nothing.
-
-    1. A finding of a study that is not here is left out.
-    2. Its verdicts are held against what its rules reach.
-    3. Its placeholders are filled: `{rule.estimate:+.4f}`, as well `level`, `low`, `high` or a criterion of
-       the rule; `{name:.2f}`, a column of its query, or an endpoint or statistic of the registration.
-    """
+    """Read what was found of the studies here, held against their verdicts, its numbers filled in."""
     path = cards / FILE
     if not path.is_file():
         return ()
@@ -67,9 +65,9 @@ def read_findings(cards: Path, cases: Sequence[Case], *, holding_alone: bool = F
         ) from None
     by_study = {case.study.name: case for case in cases}
     found = []
-    for entry in (entry for entry in entries if entry.study in by_study):
+    for entry, verdicts in ((entry, said) for entry, said in entries if entry.study in by_study):
         try:
-            found.append(_found(entry, by_study[entry.study]))
+            found.append(_found(entry, verdicts, by_study[entry.study]))
         except DamagedError:
             if not holding_alone:
                 raise
@@ -92,43 +90,28 @@ def _borne(finding: Finding) -> str:
     return f"({'; '.join([*told, *([rules] if finding.rules else [])])})"
 
 
-@dataclass(frozen=True)
-class _Entry:
-    study: str
-    text: str
-    verdicts: Mapping[str, str]
-    query: str
-    at: tuple[str, ...]
-
-    def refused(self, problem: str, *, expected: str, found: object) -> DamagedError:
-        return DamagedError(problem, expected=expected, found=f"{found}, in {self.text!r}", where=FILE)
-
-
-def _entry(entry: Mapping[str, Any]) -> _Entry:
+def _entry(entry: Mapping[str, Any]) -> tuple[Finding, dict[str, str]]:
+    """Return a finding, its numbers not filled in yet, and the verdict that it says of each rule."""
     unknown = set(entry) - {"study", "text", "verdicts", "query", "at"}
-    made = _Entry(
-        str(entry["study"]),
-        " ".join(entry["text"].split()),
-        dict(entry.get("verdicts", {})),
-        str(entry.get("query", "")).strip(),
-        tuple(entry["at"]),
-    )
+    study, text = str(entry["study"]), " ".join(entry["text"].split())
+    verdicts, query = dict(entry.get("verdicts", {})), str(entry.get("query", "")).strip()
+    made = Finding(study, text, tuple(verdicts), query, tuple(entry["at"]), is_exploratory=not verdicts)
     if unknown or not made.at or not set(made.at) <= set(PLACES):
-        raise ValueError(f"keys {sorted(unknown)}, places {made.at}, in {made.text!r}")
-    if not made.verdicts and not made.query:
-        raise ValueError(f"neither verdicts nor a query, in {made.text!r}")
-    return made
+        raise ValueError(f"keys {sorted(unknown)}, places {made.at}, in {text!r}")
+    if not verdicts and not query:
+        raise ValueError(f"neither verdicts nor a query, in {text!r}")
+    return made, verdicts
 
 
-def _found(entry: _Entry, case: Case) -> Finding:
-    decisions = {rule: _reached(entry, case, rule) for rule in entry.verdicts}  # 2
+def _found(entry: Finding, verdicts: Mapping[str, str], case: Case) -> Finding:
+    decisions = {rule: _reached(entry, case, rule, verdicts[rule]) for rule in verdicts}
     value = partial(_value, case, decisions, _asked(entry, case))
     exploratory = not decisions or any(decision.is_exploratory for decision in decisions.values())
-    text = "".join(_filled(entry, value))  # 3
-    return Finding(entry.study, text, tuple(decisions), entry.query, entry.at, exploratory)
+    text = "".join(_filled(entry, value))
+    return replace(entry, text=text, is_exploratory=exploratory)
 
 
-def _reached(entry: _Entry, case: Case, rule: str) -> Decision:
+def _reached(entry: Finding, case: Case, rule: str, said: str) -> Decision:
     """Return the decision on a rule, whose verdict is the one that a finding says."""
     if rule not in case.book.rules:
         raise entry.refused(
@@ -137,16 +120,16 @@ def _reached(entry: _Entry, case: Case, rule: str) -> Decision:
             found=rule,
         )
     decision = case.decide(rule)
-    if decision.verdict != entry.verdicts[rule]:
+    if decision.verdict != said:
         raise entry.refused(
             "a finding says another verdict than the rule reaches",
             expected=f"{entry.study}/{rule} {decision.verdict}",
-            found=entry.verdicts[rule],
+            found=said,
         )
     return decision
 
 
-def _asked(entry: _Entry, case: Case) -> dict[str, Any]:
+def _asked(entry: Finding, case: Case) -> dict[str, Any]:
     """Return what the query of a finding gives, by column."""
     if not entry.query:
         return {}
@@ -159,7 +142,7 @@ def _asked(entry: _Entry, case: Case) -> dict[str, Any]:
     return dict(zip(answer.columns, answer.rows[0], strict=True))
 
 
-def _filled(entry: _Entry, value: Callable[[str], Any]) -> Iterator[str]:
+def _filled(entry: Finding, value: Callable[[str], Any]) -> Iterator[str]:
     """Yield the parts of a text with its numbers filled in."""
     for words, name, form, _ in Formatter().parse(entry.text):
         typed = _NUMBER.search(words)
@@ -170,7 +153,7 @@ def _filled(entry: _Entry, value: Callable[[str], Any]) -> Iterator[str]:
             yield _printed(entry, name, form or "", value(name))
 
 
-def _printed(entry: _Entry, name: str, form: str, number: Any) -> str:
+def _printed(entry: Finding, name: str, form: str, number: Any) -> str:
     if number is None:
         raise entry.refused(
             "nothing fills a finding's placeholder",

@@ -20,15 +20,10 @@ GET_STUDIES = (
 
 @dataclass(frozen=True)
 class Home:
-    """A folder that holds `registers/` and `prereg/`: a checkout, a reader's own project, or what shipped.
+    """A folder that holds `registers/` and `prereg/`: a checkout, a reader's own project, or what shipped."""
 
-    Args:
-        root: absolute path of the folder.
-        is_shipped: whether it is the copy that came with the package: read, never written.
-    """
-
-    root: Path
-    is_shipped: bool = False
+    root: Path  # absolute
+    is_shipped: bool = False  # whether it is the copy that came with the package: read, never written
 
     @property
     def registers(self) -> Path:

@@ -1,9 +1,4 @@
-"""What the core asks of the rooms that are built on it, and does not import: the laboratory and the site.
-
-The laboratory is what the entry point `lab` of the group `toolkit.evidence` names. Only studies whose matrix
-names the regimes that their runs train under need it: it specifies such runs, derives what follows from their
-rows, and plays rows again. Deciding on published figures, or on somebody's own table, loads nothing of it.
-"""
+"""What the core asks of the laboratory (entry point `lab`) and of the site, without importing them."""
 
 from __future__ import annotations
 

@@ -57,19 +57,13 @@ def sign_step(squared_mean: Array, noise: Array) -> Array:
     )
 
 
-def gradient_step(squared_mean: Array, noise: Array) -> Array:
-    """Expected step of plain gradient ascent for one unit of mean: one."""
-    del squared_mean
-    return np.ones_like(noise)
-
-
 def _over(number: Array, divisor: Array, otherwise: float = 0.0) -> Array:
     return np.divide(number, divisor, out=np.full_like(divisor, otherwise), where=divisor > 0)
 
 
 OPTIMIZERS: dict[str, Callable[[Array, Array], Array]] = {
     "adam": adam_step,
-    "gradient": gradient_step,
+    "gradient": lambda _, noise: np.ones_like(noise),  # of plain ascent, for one unit of mean
     "sign": sign_step,
 }
 
@@ -284,10 +278,7 @@ class _Part:
         along: Array | None,
         towards: Array | None = None,
     ) -> Array:
-        """Return the sum over the coordinates of direction times expected step, shape (...).
-
-        `towards`: the product of direction and mean, where it is known.
-        """
+        """Return Σ direction × expected step, shape (...); `towards`: direction × mean, where it is known."""
         noise = np.maximum(self.variance, 0.0) / groups
         if towards is None:
             towards = self.squared_mean if along is None else along * self.mean

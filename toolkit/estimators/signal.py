@@ -111,10 +111,7 @@ def signal_interval(
 
 
 class _Products:
-    """Inner products added up task by task, for designs that are subsets of the groups.
-
-    Tasks are weighted by how often they count; a task is never multiplied with itself.
-    """
+    """Inner products added up task by task, weighted by how often each counts, for subsets of the groups."""
 
     def __init__(self, gram: ArrayLike, labels: NDArray[np.int64], *designs: NDArray[np.bool_]) -> None:
         k = np.asarray(gram, dtype=float)

@@ -1,8 +1,4 @@
-"""`toolkit adopt`: the evidence of a freeze, from a checkout of its authors' repository.
-
-A checkout is anybody's: what it holds is read with limits, verified as `verify-prereg` will verify it, and
-only then put in its place, all of it or nothing.
-"""
+"""`toolkit adopt`: the evidence of a freeze, from anybody's checkout: read with limits, verified, placed."""
 
 from __future__ import annotations
 
@@ -61,13 +57,7 @@ class Evidence:
 
 
 def examine(registration: Registration, checkout: Folder, reader: Reader, say: Say) -> Evidence:
-    """Find the evidence of a restated document's freeze in a checkout of its authors' repository.
-
-    1. The document has the recorded hash.
-    2. The authors' own records of the freeze say the same: hash, time, commit.
-    3. With document, tokens, request and certificates in place, the registration's steps pass.
-    4. The hashes of the task pools are compared with the recorded ones.
-    """
+    """Find the evidence of a restated document's freeze in a checkout of its authors' repository."""
     places = registration.record.checkout
     if places is None:
         raise UsageError(
@@ -75,13 +65,13 @@ def examine(registration: Registration, checkout: Folder, reader: Reader, say: S
             expected=f"[checkout] in {registration.folder / 'record.toml'}",
         )
     say("comparing the document")
-    document = _document(registration.record, places, checkout)  # 1
-    _records_agree(registration.record, places, checkout)  # 2
+    document = _document(registration.record, places, checkout)
+    _records_agree(registration.record, places, checkout)
     say("verifying the tokens")
     contents = _evidence(registration, places, checkout, document)
-    verification = _verified(registration, contents, reader)  # 3
+    verification = _verified(registration, contents, reader)
     say("comparing the task pools")
-    pools = _pools(places, checkout)  # 4
+    pools = _pools(places, checkout)
     needed = tuple(check for check in verification.checks if check.step in NEEDED)
     return Evidence(registration.folder / EVIDENCE, contents, needed, verification, pools, places.runs)
 

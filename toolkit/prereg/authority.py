@@ -1,9 +1,4 @@
-"""Asking time-stamping authorities over HTTP (RFC 3161, section 3.4): all tokens verify, or nothing counts.
-
-The request carries a nonce and asks for certificates. The reply is kept as it came: decoding and encoding it
-again would change bytes that belong to the evidence. What was obtained waits until all of it is there, and is
-not asked for again.
-"""
+"""Asking time-stamping authorities over HTTP (RFC 3161, section 3.4): all tokens verify, or none counts."""
 
 import hashlib
 import secrets

@@ -1,13 +1,4 @@
-"""Which files a registration has: the list of those that were frozen, and the chain of those added later.
-
-The list is in the format of `sha256sum`: sorted by name, a line each, so that its own SHA-256 names their
-exact bytes. To the chain lines can only be added. What a command has not put in its place yet lies in a
-hidden folder: one that failed, or was killed, goes on from there; a registration is never half frozen.
-
-A line holds a link, a file's SHA-256 and its name. The link is the SHA-256 of the link before, a line end,
-and the rest of the line; the first one follows the digest of the frozen files. Whoever changes, drops or
-reorders a line changes every link after it, and a timestamp over any of them.
-"""
+"""The files of a registration: a list of those that were frozen, as of `sha256sum`, and a chain of later."""
 
 import contextlib
 import hashlib

@@ -1,8 +1,4 @@
-"""Authorities made for the occasion, to show how a freeze works. Their keys are never written anywhere.
-
-Whoever can make them can make them say any time, so their tokens prove nothing to others; everything that
-has to do with them says DEMONSTRATION.
-"""
+"""Authorities made for the occasion, whose keys are written nowhere: their tokens prove nothing to others."""
 
 import hashlib
 import secrets

@@ -169,31 +169,13 @@ def _incomplete(message: str) -> TokenVerdict:
 
 
 def anchor(registration: Registration) -> str:
-    """Return a registration's anchor, in hexadecimal.
-
-    It is what nobody can have known before the authorities answered:
-
-        anchor = SHA-256 of the lines: digest of the frozen files,
-                 SHA-256 of each token, in the record's order
-
-    An author knows the digest as soon as the text is final. A token holds its authority's signature, and
-    cannot be had before it is asked for: what derives from both cannot have been derived before the freeze.
-    Authorities made for the occasion answer to the author alone; theirs is a demonstration of this, too. That
-    nobody knew an anchor before does not say that nobody chose it: an author can ask an authority again, and
-    keep the answer that suits.
-    """
+    """Return a registration's anchor, in hexadecimal, which nobody knew before its authorities answered."""
     tokens = (registration.folder / authority.token_place for authority in registration.record.authorities)
     return _digest([registration.sha256, *map(file_sha256, tokens)])
 
 
 def amendment_anchor(registration: Registration, amendment: str) -> str:
-    """Return the anchor of what an amendment registers, in hexadecimal.
-
-    It is anchored in the amendment likewise:
-
-        anchor = SHA-256 of the lines: anchor of the registration, link of the amendment,
-                 SHA-256 of what each of its authorities signed, in the order of the trust file
-    """
+    """Return the anchor of what an amendment registers, in hexadecimal."""
     entry = next(entry for entry in registration.entries if entry.id == amendment)
     signed = []
     for authority in registration.trust_in(entry):

@@ -13,13 +13,14 @@ from toolkit.prereg.registration import load_registration
 
 _TIMEOUT_S = 60
 _SHA1_DIGITS = 40
+_HEAD = ("rev-parse", "--verify", "--quiet", "HEAD")
 
 
 def clean_commit(folder: Path, contents: Mapping[str, bytes]) -> str:
     """Return the commit that holds a folder's files, byte for byte; nothing without version control."""
-    if shutil.which("git") is None or not _is_in_repository(folder):
+    if not _is_in_repository(folder):
         return ""
-    commit = _git(folder, "rev-parse", "--verify", "--quiet", "HEAD", may_fail=True).strip()
+    commit = _git(folder, *_HEAD, may_fail=True).strip()
     committed = _blobs(folder) if commit else {}
     stated = {name: _blob(raw, committed.get(name, "")) for name, raw in contents.items()}
     changed = [name for name, blob in stated.items() if committed.get(name) != blob]
@@ -37,7 +38,7 @@ def clean_commit(folder: Path, contents: Mapping[str, bytes]) -> str:
 
 def ignored(folder: Path) -> list[str]:
     """Return the files of a folder that would not be committed with it; none without version control."""
-    if shutil.which("git") is None or not _is_in_repository(folder):
+    if not _is_in_repository(folder):
         return []
     names = _git(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", ".")
     return [name for name in names.split("\0") if name and not name.startswith(".")]
@@ -46,9 +47,7 @@ def ignored(folder: Path) -> list[str]:
 def rewritten(folder: Path, kept: Mapping[str, bool]) -> list[str]:
     """Return the files below a folder that are not as in the last commit; none without version control."""
     above = folder.resolve().parent
-    if shutil.which("git") is None or not _is_in_repository(above):
-        return []
-    if not _git(above, "rev-parse", "--verify", "--quiet", "HEAD", may_fail=True):
+    if not (_is_in_repository(above) and _git(above, *_HEAD, may_fail=True)):
         return []
     found = []
     for name, blob in _blobs(above, folder.name).items():
@@ -77,7 +76,8 @@ def _blob(content: bytes, like: str) -> str:
 
 
 def _is_in_repository(folder: Path) -> bool:
-    if not any((parent / ".git").exists() for parent in (folder.resolve(), *folder.resolve().parents)):
+    parents = (folder.resolve(), *folder.resolve().parents)
+    if shutil.which("git") is None or not any((parent / ".git").exists() for parent in parents):
         return False
     return _git(folder, "rev-parse", "--is-inside-work-tree").strip() == "true"
 
@@ -101,13 +101,8 @@ def _git(folder: Path, *arguments: str, may_fail: bool = False) -> str:
 
 
 def check_unchanged(registrations: Path) -> list[str]:
-    """Check the frozen registrations of a folder; drafts may change.
-
-    1. Lists of frozen files are those of the last commit, and chains have only grown since: a registration
-       is neither frozen anew nor made a draft again.
-    2. Files are those of the lists and chains.
-    """
-    changed = rewritten(registrations, {FROZEN: False, CHAIN: True})  # 1
+    """Check that frozen registrations are as in the last commit, chains grown at most; drafts may change."""
+    changed = rewritten(registrations, {FROZEN: False, CHAIN: True})
     if changed:
         raise VerificationError(
             "what is frozen was frozen anew, or taken away",
@@ -120,4 +115,4 @@ def check_unchanged(registrations: Path) -> list[str]:
     there = sorted(registrations.iterdir()) if registrations.is_dir() else []
     folders = [folder for folder in there if folder.is_dir()]
     frozen = [folder for folder in folders if (folder / FROZEN).exists() or (folder / CHAIN).exists()]
-    return [load_registration(folder).name for folder in frozen]  # 2
+    return [load_registration(folder).name for folder in frozen]

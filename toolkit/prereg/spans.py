@@ -1,9 +1,4 @@
-"""Which words of a timestamped document a restatement stands for: lines of it, by number and SHA-256.
-
-Rules that restate a document name its spans, and a list names the sentences that no rule restates. With the
-document at hand, both are checked: a span has the recorded bytes, and every sentence of the sections that the
-list covers is in a span that something names, or in the list. Only reading tells whether they say the same.
-"""
+"""Which words of a timestamped document a restatement stands for: lines of it, by number and SHA-256."""
 
 import re
 import tomllib

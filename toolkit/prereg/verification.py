@@ -194,31 +194,18 @@ PROMISE = (
 
 @dataclass(frozen=True)
 class Verification:
-    """What the steps say together.
+    """What the steps say together."""
 
-    Args:
-        registration: name.
-        verdict: `verified`, `not_verified` or `incomplete`.
-        checks: the steps, in order.
-        standing: `public` or `demonstration`; `unknown` where the files do not hold.
-        is_restated: whether the rules here restate a document that was timestamped elsewhere.
-        document_sha256: hash of the timestamped document, as recorded.
-        existed_by: the time by which all tokens prove that it existed; None unless they do.
-        authorities: the freeze's tokens and what is known of each.
-        recorded: (authority, time) as recorded.
-        chronology: freeze against runs, one a study; empty where no study was given.
-    """
-
-    registration: str
+    registration: str  # name
     verdict: Verdict
-    checks: tuple[Check, ...]
-    standing: OwnStanding = "unknown"
-    is_restated: bool = False
-    document_sha256: str = ""
-    existed_by: datetime | None = None
-    authorities: tuple[Judged, ...] = ()
-    recorded: tuple[tuple[str, datetime], ...] = ()
-    chronology: tuple[Chronology, ...] = ()
+    checks: tuple[Check, ...]  # the steps, in order
+    standing: OwnStanding = "unknown"  # as recorded; `unknown` where the files do not hold
+    is_restated: bool = False  # whether the rules here restate a document that was timestamped elsewhere
+    document_sha256: str = ""  # of the timestamped document, as recorded
+    existed_by: datetime | None = None  # when all tokens prove that it existed; None unless they do
+    authorities: tuple[Judged, ...] = ()  # the freeze's tokens and what is known of each
+    recorded: tuple[tuple[str, datetime], ...] = ()  # authority and time, as recorded
+    chronology: tuple[Chronology, ...] = ()  # freeze against runs, one a study; empty where none was given
 
     @property
     def unbinding(self) -> frozenset[str]:
@@ -273,9 +260,8 @@ class Verification:
         }
 
     def __repr__(self) -> str:
-        steps = (
-            f"{sum(check.outcome == 'passed' for check in self.checks)} of {len(self.checks)} steps passed"
-        )
+        passed = sum(check.outcome == "passed" for check in self.checks)
+        steps = f"{passed} of {len(self.checks)} steps passed"
         return f"<Verification of {self.registration!r}: {self.verdict}, standing {self.standing}, {steps}>"
 
 
@@ -293,19 +279,7 @@ def open_checked(folder: Path) -> tuple[Registration | None, Check]:
 def verify_registration(
     folder: Path, reader: Reader, studies: Callable[[Registration], Sequence[StudyRuns]] = lambda _: ()
 ) -> Verification:
-    """Examine a registration.
-
-    1. Every file is the one whose hash was recorded.
-    2. The timestamped document lies in its place and has the recorded hash.
-    3. The rules that are executed are part of it, or restate it, and somebody stands for that. Where it is at
-       hand, the lines of it that they say they restate have the recorded bytes.
-    4. Each authority's token passes the fifteen checks of `toolkit.prereg.token.verify`.
-    5. There are at least two, of different operators whom the reader knows, with no key in common (check 16).
-    6. Their times lie within a day of each other (check 17).
-    7. The freeze precedes every deciding run that the frozen document does not except by name (check 18).
-    8. What was added later was timestamped likewise, in its order.
-    9. No amendment was made after the first run: one that was could have been made to fit it.
-    """
+    """Examine a registration, step by step: what each asks for is in the README of this folder."""
     registration, first = open_checked(folder)  # 1
     if registration is None:
         verdict: Verdict = "not_verified" if first.outcome == "failed" else "incomplete"
@@ -574,11 +548,9 @@ def _missing(checks: tuple[Check, ...]) -> Iterator[str]:
     absent = [check for check in checks if check.outcome == "missing"]
     lacks_token = any(check.step == TOKENS for check in absent)
     for check in absent:
-        if not (lacks_token and check.step in _ABOUT_ALL_TOKENS):
+        if not (lacks_token and check.step in {TOKENS + 1, TOKENS + 2}):
             yield check.detail.partition("\n")[0].rstrip(".")
 
-
-_ABOUT_ALL_TOKENS = (TOKENS + 1, TOKENS + 2)
 
 SETTLED = timedelta(seconds=10)
 """Longer than the accuracy that time-stamping authorities state: within it, a launch counts as early."""

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import TypedDict, Unpack
 
 from toolkit.errors import DamagedError
 from toolkit.registers.arrow import Row
@@ -26,35 +27,29 @@ _SIZES = (
 )
 
 
+class Facts(TypedDict, total=False):
+    """What a card may say beside its tables."""
+
+    registration: RegistrationRef | None
+    rows: Mapping[str, Sequence[Row]]
+    standing: str
+    findings: str
+
+
 def repository_documents(
     source: str,
     files: Mapping[str, Mapping[str, bytes]],
-    *,
-    registration: RegistrationRef | None = None,
-    rows: Mapping[str, Sequence[Row]] | None = None,
     words: Mapping[str, tuple[str, ...]] | None = None,
-    standing: str = "",
-    findings: str = "",
+    **facts: Unpack[Facts],
 ) -> dict[str, bytes]:
     """Return the documents of a repository by name: its card. `files` are by table and name."""
     configs = [config_of(TABLES[name].with_words(words or {}), parts) for name, parts in files.items()]
-    card = dataset_card(
-        source, configs, registration=registration, rows=rows, standing=standing, findings=findings
-    )
-    return {CARD: card.encode()}
+    return {CARD: dataset_card(source, configs, **facts).encode()}
 
 
-def dataset_card(
-    source: str,
-    configs: Sequence[Config],
-    *,
-    registration: RegistrationRef | None = None,
-    rows: Mapping[str, Sequence[Row]] | None = None,
-    standing: str = "",
-    findings: str = "",
-) -> str:
+def dataset_card(source: str, configs: Sequence[Config], **facts: Unpack[Facts]) -> str:
     """Return a dataset repository's README."""
-    given = rows or {}
+    given, registration = facts.get("rows", {}), facts.get("registration")
     parts = {
         "configs": _configs(configs),
         "dataset_info": _dataset_info(configs),
@@ -68,8 +63,8 @@ def dataset_card(
     if given.get("runs"):
         parts["matrix"] = matrix_text(given["runs"])
     if given.get("decisions"):
-        parts["outcomes"] = outcomes_text(given["decisions"], standing)
-        parts["findings"] = findings or NOTHING_FOUND
+        parts["outcomes"] = outcomes_text(given["decisions"], facts.get("standing", ""))
+        parts["findings"] = facts.get("findings") or NOTHING_FOUND
     return filled(source, parts)
 
 

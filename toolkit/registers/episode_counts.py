@@ -1,8 +1,4 @@
-"""A run's episodes counted, by evaluation and by task, and its training groups.
-
-The rows of a run lie in a file of their own, sorted by key: an evaluation is a stretch of rows, and a task in
-it is one, too.
-"""
+"""A run's episodes counted, by evaluation and by task, and its groups: the rows are sorted by key."""
 
 from __future__ import annotations
 

@@ -24,10 +24,8 @@ MANIFEST_NAME = "MANIFEST.json"
 LARGEST_MANIFEST = 64 * 2**20
 """Bytes of a manifest: of a file it says less than 300, and there are 100,000 at most."""
 EVIDENCE = ("rows", "summary", "tasks")
-UNREGISTERED = "unregistered"
-PUBLISHED_REGISTRATION = "paired-rollouts"
-"""The registration of the study `published`, whose figures were transcribed."""
-"""What the manifest of an evaluation names that no registration registered."""
+UNREGISTERED = "unregistered"  # what an evaluation names that no registration registered
+PUBLISHED_REGISTRATION = "paired-rollouts"  # of the study `published`, whose figures were transcribed
 
 STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 _FILE = re.compile(r"\w[\w.-]*(/[\w-][\w.-]*)*", re.ASCII)
@@ -88,12 +86,7 @@ class Manifest:
 
     @property
     def logical_sha256(self) -> str:
-        """SHA-256 of what the study's rows say: the same wherever and whenever they were made.
-
-        It is that of the canonical JSON of study, evidence, schema version, registration, words and the row
-        hashes of all tables but those that differ by nature from one launch to the next. How Parquet encoded
-        the rows, which version of the code wrote them and what the other files say does not enter.
-        """
+        """SHA-256 of what the study's rows say: files and versions of the code do not enter."""
         tables = {name: entry.row_sha256 for name, entry in self.tables.items() if name not in OF_LAUNCHES}
         return _sha256_of(
             {

@@ -210,11 +210,7 @@ class Asking:
                 yield columns, rows
 
     def write_parquet(self, sql: str, path: Path) -> int:
-        """Write the answer to a query as a Parquet file and return the number of its rows.
-
-        Types are those that DuckDB gives Arrow: decimals, times with their zone and lists stay what they are.
-        The sum of whole numbers is a decimal of 38 digits; cast it where something narrower is wanted.
-        """
+        """Write the answer to a query as a Parquet file of DuckDB's types; return the number of its rows."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from toolkit.registers import columns as c
@@ -11,10 +12,8 @@ FAULTS = (
     *("truncation", "timeout_after_commit", "field_dropout"),
 )
 RECOVERIES = (
-    "retry_after_transient",
-    "wait_after_rate_limit",
-    "reread_after_stale",
-    "paginate_after_truncation",
+    *("retry_after_transient", "wait_after_rate_limit"),
+    *("reread_after_stale", "paginate_after_truncation"),
 )
 ENDINGS = ("finished", "budget_exceeded", "stopped")
 
@@ -24,9 +23,10 @@ def faults_landed(row: Mapping[str, Any]) -> int:
     return sum(row[fault] for fault in FAULTS)
 
 
+_of_run = partial(c.Table, parents=(c.OF_RUN_ALONE,))
 _STEP = c.short("step", "Training step of the policy that played.", unit="steps")
 
-LAUNCHES = c.Table(
+LAUNCHES = _of_run(
     "launches",
     "One row a launch of a run: what differs by nature from one launch to the next, and enters no row hash "
     "of the study.",
@@ -63,7 +63,6 @@ LAUNCHES = c.Table(
         ),
     ),
     key=("run_id", "attempt"),
-    parents=(c.OF_RUN_ALONE,),
 )
 
 OF_LAUNCHES = frozenset({LAUNCHES.name})
@@ -85,7 +84,7 @@ SCHEDULES = c.Table(
 OF_IMPORTS = ("score", "missing", "excluded", "tokens", "cost")
 """Columns of `episodes` that only a study has that was played elsewhere."""
 
-EPISODES = c.Table(
+EPISODES = _of_run(
     "episodes",
     "One row an episode of an evaluation; one file a run.",
     (
@@ -133,10 +132,9 @@ EPISODES = c.Table(
         ),
     ),
     key=("run_id", "phase", "pool", "regime", "step", "task", "schedule"),
-    parents=(c.OF_RUN_ALONE,),
 )
 
-GROUPS = c.Table(
+GROUPS = _of_run(
     "groups",
     "One row a training group: one prompt at one step, in the trainer's order; one file a run.",
     (
@@ -176,10 +174,9 @@ GROUPS = c.Table(
         ),
     ),
     key=("run_id", "step", "position"),
-    parents=(c.OF_RUN_ALONE,),
 )
 
-STEPS = c.Table(
+STEPS = _of_run(
     "steps",
     "One row a training step of a language model: the trainer's own figures; how long it took stands in "
     "`launches`.",
@@ -206,10 +203,9 @@ STEPS = c.Table(
         ),
     ),
     key=("run_id", "step"),
-    parents=(c.OF_RUN_ALONE,),
 )
 
-LUCK_SHARE = c.Table(
+LUCK_SHARE = _of_run(
     "luck_share",
     "One row a task and schedule of a luck-share diagnostic: a row of the 8 × 8 table of rewards.",
     (
@@ -224,10 +220,9 @@ LUCK_SHARE = c.Table(
         c.bits("observed_rewards", "Observed reward of each policy sample."),
     ),
     key=("run_id", "step", "pool", "task", "schedule"),
-    parents=(c.OF_RUN_ALONE,),
 )
 
-CHECKPOINTS = c.Table(
+CHECKPOINTS = _of_run(
     "checkpoints",
     "One row a checkpoint: the policy's parameters and the optimizer's state, bit for bit.",
     (
@@ -239,11 +234,10 @@ CHECKPOINTS = c.Table(
         c.text("sha256", "SHA-256 of the three, as little-endian doubles."),
     ),
     key=("run_id", "step"),
-    parents=(c.OF_RUN_ALONE,),
     is_blob=True,
 )
 
-ADAPTERS = c.Table(
+ADAPTERS = _of_run(
     "adapters",
     "One row a checkpoint of a language model: its LoRA adapter, and what training goes on from.",
     (
@@ -264,7 +258,6 @@ ADAPTERS = c.Table(
         ),
     ),
     key=("run_id", "step"),
-    parents=(c.OF_RUN_ALONE,),
     is_blob=True,
 )
 
@@ -328,16 +321,8 @@ SPLIT_BY = {TASK_POOLS.name: "pool"}
 """Table → the column whose values are its splits; any other table is one split."""
 
 TABLES = (
-    LAUNCHES,
-    SCHEDULES,
-    EPISODES,
-    GROUPS,
-    STEPS,
-    LUCK_SHARE,
-    CHECKPOINTS,
-    ADAPTERS,
-    DECISIONS,
-    TASK_POOLS,
+    *(LAUNCHES, SCHEDULES, EPISODES, GROUPS, STEPS, LUCK_SHARE),
+    *(CHECKPOINTS, ADAPTERS, DECISIONS, TASK_POOLS),
 )
 
 
@@ -376,6 +361,7 @@ _ESTIMATOR = (
 )
 
 OF_CHECKPOINT = c.Parent("probe_checkpoints", ("trajectory", "step", "scored"))
+_of_probe = partial(c.Table, parents=(OF_CHECKPOINT,), follows=("probe_gram",))
 
 
 _DESIGNS = {
@@ -391,7 +377,7 @@ def _by_design(stem: str, meaning: str, unit: str = "score²") -> Iterator[c.Col
         yield c.maybe(column) if design == "stratified" else column
 
 
-PROBE = c.Table(
+PROBE = _of_probe(
     "probe",
     "One row a checkpoint × noise × estimator: covariance traces of the group gradient by design.",
     (
@@ -427,8 +413,6 @@ PROBE = c.Table(
         ),
     ),
     key=("trajectory", "step", "scored", "noise", "estimator"),
-    parents=(OF_CHECKPOINT,),
-    follows=("probe_gram",),
 )
 
 PROBE_CHECKPOINTS = c.Table(
@@ -466,7 +450,7 @@ PROBE_CHECKPOINTS = c.Table(
     follows=("probe_gram",),
 )
 
-PROBE_CLEAN_TASKS = c.Table(
+PROBE_CLEAN_TASKS = _of_probe(
     "probe_clean_tasks",
     "One row a checkpoint × task: both sides of the exact condition on one clean group.",
     (
@@ -482,11 +466,9 @@ PROBE_CLEAN_TASKS = c.Table(
         c.real("condition_right", "R of the group: Σ_i r_i K_ii / G².", unit="score²", low=0),
     ),
     key=("trajectory", "step", "scored", "task_id"),
-    parents=(OF_CHECKPOINT,),
-    follows=("probe_gram",),
 )
 
-PROBE_DIAGNOSTIC_TASKS = c.Table(
+PROBE_DIAGNOSTIC_TASKS = _of_probe(
     "probe_diagnostic_tasks",
     "One row a checkpoint × task: summed squared norms of the MC group gradients under tool faults.",
     (
@@ -499,8 +481,6 @@ PROBE_DIAGNOSTIC_TASKS = c.Table(
         c.real("squared_norms_stratified", "Sum over the task's stratified groups.", unit="score²", low=0),
     ),
     key=("trajectory", "step", "scored", "task_id"),
-    parents=(OF_CHECKPOINT,),
-    follows=("probe_gram",),
 )
 
 _PRODUCTS = (
@@ -556,7 +536,7 @@ PROBE_INDICES = c.Table(
     key=("design", "task", "group"),
 )
 
-PROBE_INTERVALS = c.Table(
+PROBE_INTERVALS = _of_probe(
     "probe_intervals",
     "One row a checkpoint × noise × estimator × figure: how far other tasks would move the figure, and what "
     "stands beside it. Six significant digits.",
@@ -587,8 +567,6 @@ PROBE_INTERVALS = c.Table(
         ),
     ),
     key=("trajectory", "step", "scored", "noise", "estimator", "figure"),
-    parents=(OF_CHECKPOINT,),
-    follows=("probe_gram",),
 )
 
 PROBE_DRIFT = c.Table(

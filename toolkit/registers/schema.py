@@ -1,8 +1,4 @@
-"""The columns of every register: the one place that says so.
-
-The Arrow schema, the `dataset_info` of the cards, the tables of the documentation and the validation all
-derive from here. A change of meaning is a new major version, and its registers are not comparable.
-"""
+"""The columns of every register, from which all else derives. A change of meaning is a new major version."""
 
 from dataclasses import replace
 from functools import partial

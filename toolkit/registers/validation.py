@@ -1,9 +1,4 @@
-"""Do the rows say what the schema allows? Keys, bounds, closed sets, sums, and references between tables.
-
-Whole columns are looked over; the first row that breaks a rule is named. Values of Python become Arrow's only
-where something is wrong: for that, Arrow imports pandas where it is installed, which takes longer than all
-the rest.
-"""
+"""Do the rows say what the schema allows? Keys, bounds, closed sets, sums, and references between tables."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce

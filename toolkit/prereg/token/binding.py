@@ -1,7 +1,4 @@
-"""Is the token for this document, does it answer this request, and which signer and content does it name?
-
-The signed attributes name the signing certificate (RFC 5035), and that they sign this content.
-"""
+"""Is the token for this document and request, and which signer and content does it name (RFC 5035)?"""
 
 import hashlib
 import hmac

@@ -1,9 +1,4 @@
-"""From a signing certificate to a pinned one: every link checked at one moment (RFC 5280, section 6.1).
-
-The moment is the token's own time: what has expired since was good when it signed. Anchors are the pinned
-certificates and no others, whatever a token embeds. A pinned one may be self-signed or not; its own signature
-is not looked at, because it is trusted by its fingerprint.
-"""
+"""From a signing certificate to a pinned one, at the token's own time (RFC 5280, section 6.1)."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime

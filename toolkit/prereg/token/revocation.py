@@ -1,9 +1,4 @@
-"""What archived revocation lists say of a chain (RFC 5280, section 5; RFC 3161, section 4).
-
-A list vouches for a token only if it was issued after it. A certificate that was revoked because it was
-replaced, or because its owner ceased to work or to be who it was, made good tokens until then; any other
-reason, or none, may mean that its key was in other hands before anybody noticed, and spoils all of them.
-"""
+"""What archived revocation lists say of a chain (RFC 5280, section 5; RFC 3161, section 4)."""
 
 from __future__ import annotations
 

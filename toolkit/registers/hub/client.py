@@ -352,11 +352,7 @@ def names_of(repository: str) -> tuple[set[str], set[str]]:
 def resolve(
     reference: Reference, *, offline: bool, accept_moved: bool, say: Callable[[str], None]
 ) -> tuple[Origin, bool]:
-    """Return the commit that a reference means, and whether the Hub can be asked for its files.
-
-    Where the Hub does not answer, what it last said is taken, and this is said. A name that once was a tag
-    and now is another commit is refused: what was decided on it was decided on other bytes.
-    """
+    """Return a reference's commit, and whether the Hub can be asked for files; a moved tag is refused."""
     repository, revision, asked = reference.repository, reference.revision, reference.asked
     offline = offline or is_offline()
     if is_commit(revision):

@@ -1,8 +1,4 @@
-"""Studies and logs to and from the Hub: pulled by commit, checked, moved into place; pushed as one commit.
-
-The Hub's own client downloads into a scratch folder. What it brings is not trusted: every path has to lie in
-that folder, every file is hashed, and only then does a study get its place.
-"""
+"""Studies and logs to and from the Hub, which is not trusted: pulled by commit, hashed, moved into place."""
 
 from __future__ import annotations
 
@@ -200,11 +196,7 @@ def read_file(origin: Origin, name: str, listing: Listing, most: int) -> bytes:
 def pull(
     reference: Reference, *, offline: bool = False, accept_moved: bool = False, say: Say = lambda _: None
 ) -> Study:
-    """Return a study of the Hub, every file of it checked against the manifest.
-
-    A study in its place is checked whole. Where it is not as it has to be, what is whole of it is kept, and
-    the rest is downloaded into a scratch folder, which is checked likewise and moved into place.
-    """
+    """Return a study of the Hub, checked whole; what the cache has whole of it is not downloaded again."""
     origin, is_online = hub.resolve(reference, offline=offline, accept_moved=accept_moved, say=say)
     place = hub.study_folder(origin.repository, origin.commit)
     try:
@@ -324,11 +316,7 @@ def _fetch(origin: Origin, listing: Listing, place: Path, say: Say) -> Study:
 
 
 def check_into(folder: Path, study: Study) -> None:
-    """Check that a folder may be written: it is missing, empty, or a copy that can be had again.
-
-    Such a copy has the manifest of a commit in the cache, and nothing else than that manifest says: rows of
-    one's own, `.git` and notes are in no commit, and would be lost.
-    """
+    """Check that a folder may be written: missing, empty, or the unchanged copy of a commit in the cache."""
     try:
         lost = _lost(folder, study)
     except OSError as error:
@@ -482,11 +470,7 @@ def push(
     check: Callable[[Study], None] = lambda _: None,
     say: Say = lambda _: None,
 ) -> Plan:
-    """Push a study to a dataset repository.
-
-    It is verified, compared with the repository, and sent as one commit on top of what was compared; then
-    what the Hub states of every file is compared with the manifest.
-    """
+    """Send a verified study as one commit on top of what it was compared with; compare what is there then."""
     is_odd = tag is not None and (not _TAG.fullmatch(tag) or tag in {hub.MAIN, "HEAD"})
     if is_odd or (tag is not None and hub.is_commit(tag.lower())):
         raise UsageError(
