@@ -512,21 +512,10 @@ def _built(judged: Callable[[Made], Case], make: Callable[[], Made]) -> Case:
 
 
 GROUPS: tuple[tuple[str, Cases], ...] = (
-    ("form", FORM),
-    ("encoding", ENCODING),
-    ("status", STATUS),
-    ("structure", STRUCTURE),
-    ("imprint", IMPRINT),
-    ("request", REQUEST),
-    ("signer", SIGNER),
-    ("certificate_id", CERTIFICATE_ID),
-    ("signed_attributes", SIGNED_ATTRIBUTES),
-    ("signature", SIGNATURE),
-    ("purpose", PURPOSE),
-    ("chain", CHAIN),
-    ("authority", AUTHORITY),
-    ("time", TIME),
-    ("revocation", REVOCATION),
+    *(("form", FORM), ("encoding", ENCODING), ("status", STATUS), ("structure", STRUCTURE)),
+    *(("imprint", IMPRINT), ("request", REQUEST), ("signer", SIGNER), ("certificate_id", CERTIFICATE_ID)),
+    *(("signed_attributes", SIGNED_ATTRIBUTES), ("signature", SIGNATURE), ("purpose", PURPOSE)),
+    *(("chain", CHAIN), ("authority", AUTHORITY), ("time", TIME), ("revocation", REVOCATION)),
 )
 CHECKS = {check: tuple(cases) for check, cases in GROUPS}
 VALID = (RESPONSES, INFO, SIGNING, CHAINS, KEEPS)

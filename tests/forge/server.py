@@ -81,21 +81,14 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Authority(_Loopback):
-    """An authority that answers with forged tokens, honest but for one fault.
-
-    Args:
-        label: which house it is of; two labels share no key.
-        fault: one of `FAULTS`, what makes another answer of the honest one, or None.
-        at: the time it states; the machine's own where None.
-        pause: seconds between two bytes of a slow answer.
-    """
+    """An authority that answers with forged tokens, honest but for one fault."""
 
     def __init__(
         self,
-        label: str = "A",
-        fault: str | Callable[[Recipe], Recipe] | None = None,
-        at: datetime | None = None,
-        pause: float = 1,
+        label: str = "A",  # which house it is of; two labels share no key
+        fault: str | Callable[[Recipe], Recipe] | None = None,  # of `FAULTS`, or what changes an answer
+        at: datetime | None = None,  # the time it states; the machine's own where None
+        pause: float = 1,  # seconds between two bytes of a slow answer
     ) -> None:
         super().__init__()
         if isinstance(fault, str) and fault not in FAULTS:

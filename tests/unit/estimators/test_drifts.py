@@ -75,17 +75,6 @@ def test_only_products_of_different_tasks_count(gradients: np.ndarray, data: st.
     assert found.mean == pytest.approx(gradients.mean(axis=0), abs=1e-12)
 
 
-def test_groups_of_one_task_share_its_luck() -> None:
-    """Averaged over every way the tasks' effects can fall, μ² has none of the variance between tasks."""
-    effects = np.array([-1.0, 2.0])  # equally likely, mean 1/2, variance 9/4
-    samples = [
-        estimators.coordinate_moments(np.repeat(effects[list(picked)], 3)[:, None], np.repeat([0, 1], 3))
-        for picked in itertools.product(range(2), repeat=2)
-    ]
-    assert np.mean([one.squared_mean for one in samples]) == pytest.approx(0.25, rel=1e-14)
-    assert np.mean([one.variance for one in samples]) == pytest.approx(2.25, rel=1e-14)
-
-
 @given(GRADIENTS)
 def test_two_sums_are_enough(gradients: np.ndarray) -> None:
     found = estimators.moments_of_sums(len(gradients), gradients.sum(axis=0), (gradients**2).sum(axis=0))

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import combinations, permutations, product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -141,48 +141,6 @@ def test_published_reward_contrasts_follow_from_the_counts_of_successes(publishe
             assert of(moments, design).contrast.mean() == expected
 
 
-def tuples(p: float, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return every tuple of actions, its scalar scores a - p, and its probability."""
-    actions = np.array(list(product((0, 1), repeat=size)), dtype=float)
-    chances = np.array([math.prod(p if a else 1 - p for a in row) for row in actions])
-    return actions, actions - p, chances
-
-
-def through_the_probe(
-    p: float, size: int, q: float, *, scaled: bool
-) -> dict[str, tuple[float, float, float]]:
-    """Return design → trace, norm of the mean gradient, variance of a contrast."""
-    actions, scores, chances = tuples(p, size)
-    products = scores[:, :, None] * scores[:, None, :]
-    moments = estimators.outcome_moments(actions, products, q, standardized=scaled)
-    figures = {}
-    for design in ("independent", "paired"):
-        group = getattr(moments, design)
-        # E g differs from tuple to tuple: the pooled mean is that of the means.
-        mean = float(chances @ (group.coefficients * scores).sum(axis=1))
-        figures[design] = (chances @ group.second - mean**2, abs(mean), chances @ group.contrast)
-    return figures
-
-
-@pytest.mark.parametrize(("p", "size", "q"), [(0.5, 8, 0.1), (0.2, 5, 0.3), (0.9, 6, 0.05), (0.4, 4, 0.0)])
-@pytest.mark.parametrize("scaled", [False, True])
-def test_it_is_the_bandit_of_the_other_estimator(p: float, size: int, q: float, scaled: bool) -> None:
-    probed, other = through_the_probe(p, size, q, scaled=scaled), estimators.bandit(p, size, q)
-    trace = other.standardized_trace if scaled else other.mean_centred_trace
-    norm = other.standardized_norm if scaled else other.mean_centred_norm
-    for design, figures in probed.items():
-        expected = [float(getattr(part, design)) for part in (trace, norm, other.contrast_variance)]
-        assert figures == pytest.approx(expected, abs=1e-12)
-
-
-def test_both_sides_of_the_condition_are_the_bandits() -> None:
-    actions, scores, chances = tuples(0.5, 8)
-    sides = estimators.exact_conditions(actions, scores[:, :, None] * scores[:, None, :])
-    other = estimators.bandit(0.5, 8, 0.1)
-    expected = (float(other.clean_norm_squared), float(other.score_spread))
-    assert [chances @ side for side in sides] == pytest.approx(expected, abs=1e-14)
-
-
 def pool(seed: int, tasks: int, rollouts: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return rewards (T, N), scores (T, N, 3) and their Gram matrices."""
     rng = np.random.default_rng(seed)
@@ -226,13 +184,3 @@ def test_moments_are_those_of_explicit_gradients(seed, tasks, size, number, scal
         assert squares == pytest.approx((table**2).mean(axis=0), rel=1e-10, abs=1e-12)
         assert moments.coefficients[task] @ scores[task] == pytest.approx(table.mean(axis=0), abs=1e-12)
         assert moments.contrast[task] == pytest.approx(np.mean(contrasts), abs=1e-14)
-
-
-def test_every_group_of_a_pool_together_has_the_pools_own_moments() -> None:
-    """Over all groups of G of N: twice the sample variance, and c_i = (G-1)/(G(N-1)) (r_i - mean r)."""
-    rewards, _, gram = pool(4, 2, 7)
-    groups = np.array([list(combinations(range(7), 3))] * 2)
-    moments = estimators.regrouped_moments(rewards, gram, groups)
-    assert moments.contrast == pytest.approx(2 * rewards.var(axis=1, ddof=1), abs=1e-14)
-    centred = rewards - rewards.mean(axis=1, keepdims=True)
-    np.testing.assert_allclose(moments.coefficients, centred * 2 / (3 * 6), atol=1e-15)

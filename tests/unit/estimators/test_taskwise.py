@@ -73,12 +73,6 @@ def test_the_jackknife_leaves_out_one_task_after_the_other() -> None:
     assert mine.corrected == pytest.approx(TASKS * whole - (TASKS - 1) * mean, rel=1e-12)
 
 
-def test_a_plug_in_variance_is_corrected_to_the_unbiased_one() -> None:
-    mine = found(resamples=10)["variance"]
-    assert mine.value == pytest.approx(LEFT.var(), rel=1e-11)
-    assert mine.corrected == pytest.approx(LEFT.var(ddof=1), rel=1e-10)
-
-
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_the_jackknifes_interval_is_students_about_the_corrected_figure(level: float) -> None:
     mine, drawn = estimators.task_jackknife(figures, TASKS, level=level), found(resamples=10)

@@ -80,13 +80,6 @@ def test_the_estimate_is_the_mean_over_all_pairs_of_siblings() -> None:
     assert estimators.reward_contrast(groups) == pytest.approx(by_pairs)
 
 
-def test_the_ratio_of_the_designs_is_one_minus_the_luck_share() -> None:
-    split = estimators.luck_share(np.random.default_rng(3).random((8, 8)) < np.linspace(0.1, 0.9, 8)[:, None])
-    variance = estimators.contrast_variance(split.between, split.within)
-    assert split.share is not None
-    assert variance.paired / variance.independent == pytest.approx(1 - split.share)
-
-
 def traces(outcomes: np.ndarray, scores: np.ndarray, q: float) -> tuple[float, float]:
     """Return the mask-induced traces of the paired and the independent design, mask by mask."""
     size = len(outcomes)
@@ -124,14 +117,6 @@ def test_orthogonal_scores_have_their_closed_form(successes: int) -> None:
     assert float(closed.left) == pytest.approx(sides.left, abs=1e-12)
     assert float(closed.right) == pytest.approx(sides.right, abs=1e-12)
     assert closed.pairing_lowers_trace == (successes >= 2)
-
-
-def test_pairing_never_loses_on_an_all_correct_group() -> None:
-    rng = np.random.default_rng(7)
-    scores = rng.normal(size=(8, 20))
-    sides = estimators.exact_condition(np.ones(8), scores @ scores.T)
-    assert sides.left == pytest.approx(0, abs=1e-12)
-    assert sides.pairing_lowers_trace
 
 
 @given(st.integers(0, 2**31), st.integers(1, 4), st.integers(1, 6))

@@ -4,7 +4,6 @@ import hashlib
 import re
 import shutil
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -112,15 +111,6 @@ def test_a_recorded_time_that_no_token_states_is_found(frozen, pair) -> None:
     record.write_text(re.sub(r"(recorded_time =) \S+", r"\1 2020-01-01T00:00:00Z", record.read_text()))
     rehash(frozen)
     assert verify(frozen, *pair).verdict == "not_verified"
-
-
-def test_many_freezes_at_once(tmp_path, pair) -> None:
-    folders = [drafts.write_draft(tmp_path, f"study-{number}") for number in range(4)]
-    patient = [replace(online, timeout_s=60) for online in pair]
-    with ThreadPoolExecutor(4) as pool:
-        made = list(pool.map(lambda folder: freeze_with(folder, *patient), folders))
-    assert len({frozen.sha256 for frozen in made}) == 4
-    assert {verify(folder, *pair).verdict for folder in folders} == {"verified"}
 
 
 def test_of_two_freezes_at_once_one_wins(draft, pair) -> None:
