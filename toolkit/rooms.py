@@ -54,6 +54,15 @@ class Audited:
     derived: dict[str, int]  # table → rows that were drawn and derived again
 
 
+@dataclass(frozen=True)
+class Built:
+    """What a build of the site wrote: all files, and those whose bytes changed."""
+
+    folder: Path
+    files: tuple[str, ...]
+    changed: tuple[str, ...]
+
+
 class RegisteredRuns(Protocol):
     """The runs of a matrix as its registration specifies them."""
 
@@ -153,22 +162,6 @@ class Site(Protocol):
         progress: Callable[[str], None],
     ) -> Built:
         """Write the site of a home."""
-
-
-class Built(Protocol):
-    """A site that was written."""
-
-    @property
-    def folder(self) -> Path:
-        """Where it is."""
-
-    @property
-    def files(self) -> Collection[str]:
-        """Its files."""
-
-    @property
-    def changed(self) -> Sequence[str]:
-        """Those that were not as they are now."""
 
 
 def is_played_here(book: RuleBook) -> bool:

@@ -7,7 +7,6 @@ import re
 import sys
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import distributions
 from importlib.resources import files
 from importlib.util import find_spec
@@ -18,6 +17,7 @@ import toolkit
 from toolkit.errors import IncompleteError, ToolkitError, UsageError
 from toolkit.files import read_bytes, read_text, write_all, write_bytes, write_text
 from toolkit.places import Home
+from toolkit.rooms import Built
 from toolkit.site.checking import MARK
 from toolkit.site.drawings import estimates, pictures
 from toolkit.site.environment import environment, json_text
@@ -28,15 +28,6 @@ from toolkit.site.registers import frozen_file_content, played_files, register_f
 
 PACKAGES = ("jinja2", "markdown_it")
 STYLE = "style.css"
-
-
-@dataclass(frozen=True)
-class Built:
-    """What a build wrote: all files, and those whose bytes changed."""
-
-    folder: Path
-    files: tuple[str, ...]
-    changed: tuple[str, ...]
 
 
 def site_content(material: Material, progress: Callable[[str], None]) -> dict[str, bytes]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from toolkit.errors import ToolkitError
     from toolkit.places import Home
     from toolkit.prereg.verification import Verification
-    from toolkit.site.build import Built
+    from toolkit.rooms import Built
     from toolkit.site.charts.estimates import Estimate
 
 MEAN = "mean"
