@@ -20,10 +20,15 @@ GET_STUDIES = (
 
 @dataclass(frozen=True)
 class Home:
-    """A folder that holds `registers/` and `prereg/`: a checkout, a reader's own project, or what shipped."""
+    """A folder that holds `registers/` and `prereg/`: a checkout, a reader's own project, or what shipped.
 
-    root: Path  # absolute
-    is_shipped: bool = False  # whether it is the copy that came with the package: read, never written
+    Args:
+        root: absolute path of the folder.
+        is_shipped: whether it is the copy that came with the package: read, never written.
+    """
+
+    root: Path
+    is_shipped: bool = False
 
     @property
     def registers(self) -> Path:

@@ -194,18 +194,31 @@ PROMISE = (
 
 @dataclass(frozen=True)
 class Verification:
-    """What the steps say together."""
+    """What the steps say together.
 
-    registration: str  # name
+    Args:
+        registration: name.
+        verdict: `verified`, `not_verified` or `incomplete`.
+        checks: the steps, in order.
+        standing: `public` or `demonstration`; `unknown` where the files do not hold.
+        is_restated: whether the rules here restate a document that was timestamped elsewhere.
+        document_sha256: hash of the timestamped document, as recorded.
+        existed_by: the time by which all tokens prove that it existed; None unless they do.
+        authorities: the freeze's tokens and what is known of each.
+        recorded: (authority, time) as recorded.
+        chronology: freeze against runs, one a study; empty where no study was given.
+    """
+
+    registration: str
     verdict: Verdict
-    checks: tuple[Check, ...]  # the steps, in order
-    standing: OwnStanding = "unknown"  # as recorded; `unknown` where the files do not hold
-    is_restated: bool = False  # whether the rules here restate a document that was timestamped elsewhere
-    document_sha256: str = ""  # of the timestamped document, as recorded
-    existed_by: datetime | None = None  # when all tokens prove that it existed; None unless they do
-    authorities: tuple[Judged, ...] = ()  # the freeze's tokens and what is known of each
-    recorded: tuple[tuple[str, datetime], ...] = ()  # authority and time, as recorded
-    chronology: tuple[Chronology, ...] = ()  # freeze against runs, one a study; empty where none was given
+    checks: tuple[Check, ...]
+    standing: OwnStanding = "unknown"
+    is_restated: bool = False
+    document_sha256: str = ""
+    existed_by: datetime | None = None
+    authorities: tuple[Judged, ...] = ()
+    recorded: tuple[tuple[str, datetime], ...] = ()
+    chronology: tuple[Chronology, ...] = ()
 
     @property
     def unbinding(self) -> frozenset[str]:

@@ -1,13 +1,4 @@
-"""Strict DER, and its elements by name with the very bytes they have.
-
-What a parser would forgive is refused before any parser sees it. Whoever forgives extra bytes, loose
-lengths or an indefinite one accepts two encodings of one token, and bytes in it that nobody signed (ITU-T
-X.690, sections 8.1.3, 10 and 11).
-
-`asn1crypto` reads values well and structures kindly: it passes over surplus fields, takes an explicit tag's
-first child for its only one, and writes some elements anew when asked for their bytes. Whatever is hashed,
-compared or signed is therefore cut from the input here, and every structure is held to its fields.
-"""
+"""Strict DER (ITU-T X.690, sections 8.1.3, 10, 11), and its elements by name with the bytes they have."""
 
 from __future__ import annotations
 

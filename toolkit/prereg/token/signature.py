@@ -1,9 +1,4 @@
-"""Is a signature this key's, made with algorithms that still hold?
-
-One function for tokens, certificates and revocation lists alike. Keys are read from their
-SubjectPublicKeyInfo, because `cryptography` refuses the ones named id-RSASSA-PSS (RFC 4055) as such; they are
-RSA keys, and are used as such, under the parameters that they state.
-"""
+"""Is a signature of a token, certificate or list this key's, by algorithms that still hold (RFC 4055)?"""
 
 from collections.abc import Mapping
 from typing import Any
