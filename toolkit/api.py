@@ -162,12 +162,7 @@ def published_reference(home: Home) -> RegistrationRef:
     return reference(load_registration(home.registration_folder(PUBLISHED_REGISTRATION)))
 
 
-def open_case(
-    study: registers.Study,
-    home: Home | None = None,
-    *,
-    trust_files: Sequence[Path] = (),
-) -> Case:
+def open_case(study: registers.Study, home: Home | None = None, *, trust_files: Sequence[Path] = ()) -> Case:
     """Put a study and its registration together, and verify the registration against the study's runs."""
     from toolkit.verification import registered
 
@@ -384,10 +379,7 @@ def decide(
 
 
 def decide_all(
-    study: Study | str | Path | None = None,
-    home: Home | None = None,
-    *,
-    trust_files: Sequence[Path] = (),
+    study: Study | str | Path | None = None, home: Home | None = None, *, trust_files: Sequence[Path] = ()
 ) -> tuple[Decision, ...]:
     """Execute every rule of a study's registration; the rest as `decide`.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, Self
 
 if TYPE_CHECKING:
-    from toolkit.documents.command_line import ErrorFacts, ExitCode
+    from toolkit.documents.outputs import ErrorFacts, ExitCode
 
 
 EXCERPT = 300

@@ -246,8 +246,7 @@ def test_a_written_command_that_takes_long_runs_and_fits(runs: Callable[..., str
 
 
 @pytest.mark.parametrize(
-    "line",
-    [line for line in RUN if not line.startswith(LONG + RUN_ONCE) and not PRINTS_A_FILE.search(line)],
+    "line", [line for line in RUN if not line.startswith(LONG + RUN_ONCE) and not PRINTS_A_FILE.search(line)]
 )
 def test_80_columns_break_no_word_of_a_written_command(runs: Callable[..., str], line: str) -> None:
     assert not unlike(runs(line), runs(line, WIDE))

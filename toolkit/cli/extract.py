@@ -212,7 +212,5 @@ def export(
         "bytes": total,
     }
     output.tell(
-        document,
-        f"{opened.name}: {len(sizes)} files, {total} bytes, written in {folder}",
-        as_json=as_json,
+        document, f"{opened.name}: {len(sizes)} files, {total} bytes, written in {folder}", as_json=as_json
     )

@@ -316,9 +316,7 @@ def _is_exploratory(home: Home, registration: Registration, amendment: record.Am
 
 
 def _sources(
-    registration: Registration,
-    known: Sequence[record.Trusted],
-    asking: Asking,
+    registration: Registration, known: Sequence[record.Trusted], asking: Asking
 ) -> tuple[authority.Source, ...]:
     from toolkit.prereg.authority import online
     from toolkit.prereg.demonstration import demonstrated

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from toolkit.places import Home
 
     Offer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
-    from toolkit.documents.command_line import CompletionDocument, Shell
+    from toolkit.documents.outputs import CompletionDocument, Shell
 
 FILE = click.Path(path_type=Path)
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -258,9 +258,7 @@ require_option = option(
 
 @command()
 def completion(
-    *,
-    shell: str = argument(type=click.Choice(("bash", "zsh", "fish"))),
-    as_json: bool = json_option,
+    *, shell: str = argument(type=click.Choice(("bash", "zsh", "fish"))), as_json: bool = json_option
 ) -> None:
     """Print the script that has SHELL complete commands, rules, studies and runs.
 

@@ -235,11 +235,7 @@ def _show(done: Imported, folder: Path, outcome: str) -> None:
 
 
 @registers.command("list")
-def list_registers(
-    *,
-    studies: tuple[str, ...] = study_option,
-    as_json: bool = json_option,
-) -> None:
+def list_registers(*, studies: tuple[str, ...] = study_option, as_json: bool = json_option) -> None:
     """List studies and their tables.
 
     \b
@@ -275,9 +271,7 @@ def list_registers(
 
 @registers.command("schema", hidden=True)
 def describe(
-    *,
-    tables: tuple[str, ...] = argument(nargs=-1, shell_complete=offer_tables),
-    as_json: bool = json_option,
+    *, tables: tuple[str, ...] = argument(nargs=-1, shell_complete=offer_tables), as_json: bool = json_option
 ) -> None:
     """Describe the columns of TABLES, or of every table.
 
@@ -329,10 +323,7 @@ def _meaning(column: Column) -> str:
 @registers.command(hidden=True)
 @click.pass_context
 def verify(
-    context: click.Context,
-    *,
-    studies: tuple[str, ...] = study_option,
-    as_json: bool = json_option,
+    context: click.Context, *, studies: tuple[str, ...] = study_option, as_json: bool = json_option
 ) -> None:
     """Verify registers from their bytes to what follows from them.
 
@@ -418,11 +409,7 @@ def build(
         "files": files,
         "outcome": done,
     }
-    output.tell(
-        document,
-        f"{study}: {files} files {done} in {folder}",
-        as_json=as_json,
-    )
+    output.tell(document, f"{study}: {files} files {done} in {folder}", as_json=as_json)
 
 
 def _all_here() -> tuple[str, ...]:
@@ -488,11 +475,7 @@ def card(
         "files": list(documents),
         "outcome": done,
     }
-    output.tell(
-        document,
-        f"{study}: {', '.join(documents)} {done} in {case.study.folder}",
-        as_json=as_json,
-    )
+    output.tell(document, f"{study}: {', '.join(documents)} {done} in {case.study.folder}", as_json=as_json)
 
 
 audit.hidden = True  # an option of `verify`

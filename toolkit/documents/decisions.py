@@ -3,7 +3,7 @@
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 from toolkit.documents.registers import OriginDocument
-from toolkit.documents.standing import StandingDocument
+from toolkit.documents.verification import StandingDocument
 
 Kind = Literal["hypothesis", "prediction", "gate"]
 Evidence = Literal["excludes_zero", "includes_zero", "includes_threshold", "not_estimated"]

@@ -1,17 +1,80 @@
-"""Which document each command prints with `--json`."""
+"""Which document each command prints with `--json`; documents of the site, errors and completion."""
 
-from toolkit.documents import (
-    command_line,
-    decisions,
-    probe,
-    registers,
-    registrations,
-    runs,
-    site,
-    theory,
-    verification,
-    world,
-)
+from typing import Annotated, Literal, TypedDict
+
+from toolkit.documents import decisions, probe, registers, registrations, runs, theory, verification, world
+
+Shell = Literal["bash", "zsh", "fish"]
+ExitCode = Literal[1, 2, 3, 4]
+
+
+class ErrorFacts(TypedDict):
+    """What stopped a command."""
+
+    problem: Annotated[str, "One sentence."]
+    expected: Annotated[str | None, "What should have been there."]
+    found: Annotated[str | None, "What was there."]
+    where: Annotated[str | None, "File, table, column or rule."]
+    remedy: Annotated[str | None, "What the user can do about it."]
+    exit_code: Annotated[
+        ExitCode,
+        "1: a verification failed; 2: wrong usage; 3: an input is missing; 4: damaged or inconsistent data.",
+    ]
+
+
+class ErrorDocument(TypedDict):
+    """The document of a command that failed; a check that ran and found something prints its own."""
+
+    error: ErrorFacts
+
+
+class CompletionDocument(TypedDict):
+    """What has a shell complete commands, rules, studies and runs."""
+
+    shell: Annotated[Shell, "Which shell."]
+    script: Annotated[str, "In the shell's language."]
+
+
+class ZipDocument(TypedDict):
+    """The site as a zip."""
+
+    file: Annotated[str, "Its path."]
+    sha256: Annotated[str, "Of the zip."]
+
+
+class SiteBuildDocument(TypedDict):
+    """The site as it was built."""
+
+    folder: Annotated[str, "Where it lies."]
+    pages: Annotated[int, "Files of the site."]
+    rendered: Annotated[bool, "False where the site was built from the same inputs and is as it was written."]
+    changed: Annotated[list[str], "Files that have other bytes than before."]
+    zip: Annotated[ZipDocument | None, "With --zip."]
+
+
+class FindingDocument(TypedDict):
+    """One thing that is wrong with the site."""
+
+    file: Annotated[str, "Below the site's folder."]
+    kind: Annotated[str, "As `differs`, `absent`, `unexpected`, `broken link`, `over budget`."]
+    what: Annotated[str, "What was found there."]
+
+
+class SiteCheckDocument(TypedDict):
+    """Whether the site is what its registers give, and works as a site."""
+
+    folder: Annotated[str, "Where it lies."]
+    files: Annotated[int, "That the registers give."]
+    identical: Annotated[bool, "Whether it is what the registers give, byte for byte."]
+    findings: list[FindingDocument]
+
+
+class SiteServeDocument(TypedDict):
+    """The site as it is served; printed before the first request."""
+
+    address: Annotated[str, "Where a browser finds it."]
+    folder: Annotated[str, "What is served."]
+
 
 ERROR = "error"
 OUTPUTS: dict[str, object] = {
@@ -46,10 +109,10 @@ OUTPUTS: dict[str, object] = {
     "episode replay": world.ReplayDocument,
     "evaluate": runs.EvaluationDocument,
     "draw": world.DrawDocument,
-    "backoffice mcp": command_line.ErrorDocument,  # stdout belongs to the protocol
+    "backoffice mcp": ErrorDocument,  # stdout belongs to the protocol
     "backoffice schema": world.Schemas,
     "world check": world.ParityDocument,
-    "noise mcp": command_line.ErrorDocument,
+    "noise mcp": ErrorDocument,
     "noise propose": world.ProposalDocument,
     "noise replay": world.NoiseReplayDocument,
     "pairing inspect": world.InspectionDocument,
@@ -68,12 +131,12 @@ OUTPUTS: dict[str, object] = {
     "probe drift": probe.PredictedDriftDocument,
     "probe report": probe.ProbeReportDocument,
     "probe run": probe.ProbeRunDocument,
-    "site build": site.SiteBuildDocument,
-    "site check": site.SiteCheckDocument,
-    "site serve": site.SiteServeDocument,
+    "site build": SiteBuildDocument,
+    "site check": SiteCheckDocument,
+    "site serve": SiteServeDocument,
     "reproduce": runs.ReproductionDocument,
-    "completion": command_line.CompletionDocument,
+    "completion": CompletionDocument,
     "schema": list[str] | dict[str, object],
-    ERROR: command_line.ErrorDocument,
+    ERROR: ErrorDocument,
 }
 """Command → type of its document; what a command prints that fails is an `error`."""

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, TypedDict
 
-from toolkit.documents.standing import StandingDocument, Verdict
+from toolkit.documents.verification import StandingDocument, Verdict
 
 Verified = Annotated[Literal["verified"], "A command that finds otherwise prints an error."]
 StudyEvidence = Literal["rows", "summary", "tasks"]

@@ -1,13 +1,23 @@
-"""What can be said of registrations and of tokens."""
+"""What can be said of registrations and of tokens, and what verdicts stand on."""
 
 from datetime import datetime
 from typing import Annotated, Literal, TypedDict
 
-from toolkit.documents.standing import Verdict
-
+Verdict = Literal["verified", "not_verified", "incomplete"]
+StandingName = Literal["public", "demonstration", "incomplete", "failed"]
 Outcome = Literal["passed", "failed", "missing", "unproven"]
 OwnStanding = Literal["public", "demonstration", "unknown"]
 Order = Literal["run_before_freeze", "incomplete", "runs_after_freeze"]
+
+
+class StandingDocument(TypedDict):
+    """What the verdicts under a registration stand on."""
+
+    standing: Annotated[
+        StandingName, "`public` or `demonstration` where every step of its verification passed."
+    ]
+    failed_steps: Annotated[list[str], "Steps of its verification that failed."]
+    missing: Annotated[list[str], "What is missing for it, each in a line."]
 
 
 class CheckDocument(TypedDict):

@@ -11,8 +11,15 @@ from pathlib import Path
 from typing import Final
 
 from toolkit.documents import verification as documents
-from toolkit.documents.standing import StandingDocument, StandingName, Verdict
-from toolkit.documents.verification import CheckDocument, Order, Outcome, OwnStanding
+from toolkit.documents.verification import (
+    CheckDocument,
+    Order,
+    Outcome,
+    OwnStanding,
+    StandingDocument,
+    StandingName,
+    Verdict,
+)
 from toolkit.errors import DamagedError, IncompleteError, RuleError, ToolkitError, VerificationError
 from toolkit.files import read_bytes
 from toolkit.line_ends import CAUSE, REMEDY, is_converted_file

@@ -17,7 +17,7 @@ from toolkit.files import read_bytes
 from toolkit.site.page import POLICY
 
 if TYPE_CHECKING:
-    from toolkit.documents.site import FindingDocument
+    from toolkit.documents.outputs import FindingDocument
 
 # A folder that the builder made carries this file; it deletes stale pages nowhere else.
 MARK = ".toolkit-site"

@@ -9,7 +9,7 @@ from typing import Any
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.measure import Registers
-from toolkit.documents.standing import Verdict
+from toolkit.documents.verification import Verdict
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.prereg.verification import FAILED, Standing
 from toolkit.registers import published

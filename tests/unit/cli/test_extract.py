@@ -63,10 +63,7 @@ def test_a_query_that_does_not_stop_ends_the_command_with_one_message() -> None:
     assert len(done.stderr.splitlines()) == 3
 
 
-FORMATS = {
-    "every-eval-ever": ("--run", "gate1-*"),
-    "in-toto": ("--rule", "H2a"),
-}
+FORMATS = {"every-eval-ever": ("--run", "gate1-*"), "in-toto": ("--rule", "H2a")}
 
 
 @pytest.mark.parametrize("form", FORMATS)

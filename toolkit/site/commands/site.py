@@ -13,7 +13,7 @@ from toolkit.cli.output import print_json, remark, say_line, steps, tell
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
-    from toolkit.documents.site import SiteBuildDocument, SiteCheckDocument, SiteServeDocument
+    from toolkit.documents.outputs import SiteBuildDocument, SiteCheckDocument, SiteServeDocument
 
 
 @group()
