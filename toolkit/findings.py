@@ -115,9 +115,7 @@ def _reached(entry: Finding, case: Case, rule: str, said: str) -> Decision:
     """Return the decision on a rule, whose verdict is the one that a finding says."""
     if rule not in case.book.rules:
         raise entry.refused(
-            "a finding names a rule that its study lacks",
-            expected=", ".join(case.book.rules),
-            found=rule,
+            "a finding names a rule that its study lacks", expected=", ".join(case.book.rules), found=rule
         )
     decision = case.decide(rule)
     if decision.verdict != said:

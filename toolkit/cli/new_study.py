@@ -64,8 +64,7 @@ def new_study(
         type=FOLDER, help="Folder of the project; the one you are in, or a new one here, if left out."
     ),
     repository: str = option(
-        default="OWNER/NAME",
-        help="Where the registers will be published on the Hub; stands in the card.",
+        default="OWNER/NAME", help="Where the registers will be published on the Hub; stands in the card."
     ),
     as_json: bool = json_option,
 ) -> None:

@@ -25,11 +25,7 @@ MARK = ".toolkit-site"
 PAGE_FILES = (".html", ".js", ".css")
 
 
-def check_site(
-    folder: Path,
-    content: Mapping[str, bytes],
-    addresses: Collection[str] = (),
-) -> list[Finding]:
+def check_site(folder: Path, content: Mapping[str, bytes], addresses: Collection[str] = ()) -> list[Finding]:
     """Return everything that is wrong with a site; nothing is where it is as built."""
     check_is_site(folder)
     # 1. The pages are, byte for byte, what the registers give.

@@ -308,11 +308,7 @@ def outcome_tables(case: Case) -> list[dict[str, Any]]:
 
 def standing_view(case: Case) -> dict[str, str]:
     """Return what a study's verdicts stand on."""
-    return {
-        "registration": case.registration.name,
-        "name": case.standing.name,
-        "text": str(case.standing),
-    }
+    return {"registration": case.registration.name, "name": case.standing.name, "text": str(case.standing)}
 
 
 def rules_reading(case: Case, registers: Collection[str]) -> list[Decision]:

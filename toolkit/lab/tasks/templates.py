@@ -56,7 +56,7 @@ _PHRASINGS: dict[Template, dict[tuple[str, int], tuple[str, ...]]] = {
             "Please call off {order}. No payment was made.",
             "There is no need for {order} any more, and nothing was paid: cancel it.",
             "Unpaid and no longer wanted: cancel {order}.",
-        ),
+        )
     },
     "cancel_paid_refund": {
         ("refund", 1): (
@@ -64,7 +64,7 @@ _PHRASINGS: dict[Template, dict[tuple[str, int], tuple[str, ...]]] = {
             "Please call off {order}, which was paid, and pay back the whole refundable amount.",
             "Paid but no longer wanted: cancel {order} and return all that is then refundable.",
             "Stop {order} before it leaves and refund all of what becomes refundable.",
-        ),
+        )
     },
     "partial_refund": {
         ("amount", 4): (
@@ -106,21 +106,21 @@ _PHRASINGS: dict[Template, dict[tuple[str, int], tuple[str, ...]]] = {
             "All stock of {order} is reserved. Send it {service}.",
             "Please schedule {service} shipping for {order}, which is reserved in full.",
             "Everything on {order} waits in the warehouse: {service} shipping, please.",
-        ),
+        )
     },
     "open_ticket": {
         ("ticket", 1): (
             "Open a {priority} priority ticket in the category {category} about {order}: {summary}",
             "Log a ticket under {category} with {priority} priority for {order}. Note: {summary}",
             "File a ticket on {order} ({category}, {priority} priority). It should say: {summary}",
-        ),
+        )
     },
     "open_ticket_no_order": {
         ("ticket", 1): (
             "Open a {priority} priority ticket in the category {category} for this customer: {summary}",
             "Log a ticket under {category} with {priority} priority, tied to no order. Note: {summary}",
             "File a general ticket ({category}, {priority} priority). It should say: {summary}",
-        ),
+        )
     },
 }
 FORMS: dict[Template, tuple[Form, ...]] = {
@@ -151,10 +151,5 @@ ORDERS = (
     Form("date", 3, ("the order of {date}", "the order placed on {date}")),
     Form("product", 2, ("the order with the {product}",)),
 )
-MARKS = (
-    ("", "", ""),
-    ("1. ", "2. ", "3. "),
-    ("- ", "- ", "- "),
-    ("(a) ", "(b) ", "(c) "),
-)
+MARKS = (("", "", ""), ("1. ", "2. ", "3. "), ("- ", "- ", "- "), ("(a) ", "(b) ", "(c) "))
 CLOSINGS = ("", "", "Thank you.", "Please finish when all of it is done.", "Nothing else should change.")

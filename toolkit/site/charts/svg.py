@@ -172,13 +172,7 @@ class Chart:
 
 
 def drawn(
-    title: str,
-    caption: str,
-    columns: Sequence[str],
-    draw: Draw,
-    *,
-    about: str = "",
-    small: bool = False,
+    title: str, caption: str, columns: Sequence[str], draw: Draw, *, about: str = "", small: bool = False
 ) -> Chart:
     """Return a chart, drawn for both widths."""
     wide = _drawing(title, NARROW if small else WIDE, draw, "" if small else " wide")

@@ -94,8 +94,7 @@ def files_by_run(study: Study) -> Mapping[str, list[File]]:
         for name, digest in names.items():
             entry = study.manifest.files[name]
             file = File(
-                *(table.name, name, digest, entry.bytes, entry.rows or 0),
-                carries(study, table.name, name),
+                *(table.name, name, digest, entry.bytes, entry.rows or 0), carries(study, table.name, name)
             )
             if len(names) == 1 and table.name in OF_ALL_RUNS:
                 for run in runs:
