@@ -605,10 +605,18 @@ def frozen_registrations(home: Home | None = None) -> Iterator[Registration]:
 
 def check_draft(registration: str | Path, home: Home | None = None) -> Draft:
     """Check that a draft can be frozen: its files are ready, and its rules are rules. Nothing is written."""
+    from toolkit.drafting.pilot import check_rehearsed, draft_record
     from toolkit.prereg.freeze import open_draft
     from toolkit.verification.decidable import check_rules
 
-    return open_draft((home or find_home()).registration_folder(str(registration)), check_rules)
+    home = home or find_home()
+    folder = home.registration_folder(str(registration))
+
+    def check(rules: str) -> None:
+        check_rules(rules)
+        check_rehearsed(draft_record(home.root, folder.name), rules)
+
+    return open_draft(folder, check)
 
 
 def freeze(
@@ -649,6 +657,7 @@ def freeze(
     Examples:
         >>> toolkit.freeze("my-study", demonstration=True).sha256  # doctest: +SKIP
     """
+    from toolkit.drafting.pilot import carry
     from toolkit.prereg import authority, record
     from toolkit.prereg.demonstration import demonstrated
     from toolkit.prereg.freeze import freeze as freeze_draft
@@ -657,8 +666,9 @@ def freeze(
     if demonstration and (authorities or roots):
         raise UsageError("a demonstration asks no authority", remedy="leave out --authority and --root")
     home = home or find_home()
-    draft = check_draft(registration, home)
     folder = home.registration_folder(str(registration))
+    carry(home.root, folder.name, folder)
+    draft = check_draft(registration, home)
     known = record.known_authorities(*trust_files)
     if demonstration:
         refuse_waiting(folder)

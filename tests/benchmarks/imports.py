@@ -37,6 +37,7 @@ def make_log(path: Path) -> int:
 def begin(home: Path, log: Path) -> None:
     """Begin a study of a log, and freeze it."""
     run(*TOOLKIT, "new-study", "big", "--table", str(log), "--into", str(home))
+    (home / "rehearsals/big.pilots.json").unlink()  # pilot and log are one here
     for path in [*home.glob("prereg/big/*"), *home.glob("cards/*")]:
         path.write_text(path.read_text(encoding="utf-8").replace("FILL IN", "said"), encoding="utf-8")
     run(*TOOLKIT, "freeze", "big", "--demonstration")

@@ -186,11 +186,13 @@ def _study_lines(decisions: Sequence[Decision]) -> dict[str, None]:
 
 def notes(decisions: Sequence[Decision]) -> list[str]:
     """Return the remarks that belong under a table of decisions."""
+    from toolkit.decisions.decision import missing_says
+
     lines = []
     for decision in decisions:
         lines += notes_of(decision)
         if decision.missing and decision.verdict != "not_run":
-            lines.append(f"{decision.rule}: missing {'; '.join(decision.missing)}")
+            lines.append(f"{decision.rule}: {missing_says(decision)}")
     unplayed = ", ".join(decision.rule for decision in decisions if decision.verdict == "not_run")
     return (
         lines
@@ -209,6 +211,8 @@ def notes_of(decision: Decision) -> list[str]:
         lines.append(f"READINGS DISAGREE ({readings}); {decision.binding} binds")
     if decision.original_verdict:
         lines.append(f"{spoken(decision.original_verdict)} originally. {decision.superseded}")
+    if decision.pilot_rows:
+        lines.append(f"CONTAINS PILOT ROWS: {decision.pilot_rows}")
     lines += exploratory_text(decision)
     if decision.added_by:
         lines.append(f"added by amendment {decision.added_by.id}")

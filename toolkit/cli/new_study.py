@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import tempfile
 from importlib.util import find_spec
@@ -16,7 +17,7 @@ from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.places import find_home
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from toolkit.documents.registrations import NewStudyDocument, RehearsalDocument, RehearsedPowerDocument
     from toolkit.drafting.outline import Outline
@@ -53,6 +54,9 @@ def new_study(
         score=option(metavar="COLUMN", help="Column with a score that is more than yes or no."),
         launched=option(metavar="COLUMN", help="Column that says when a run was launched."),
     ),
+    baseline: str | None = option(
+        metavar="ARM", help="Arm that the others are compared with; the first by name, if left out."
+    ),
     attributes: tuple[str, ...] = option(
         "--attribute",
         metavar="COLUMN",
@@ -77,6 +81,7 @@ def new_study(
       toolkit new-study my-study --into my-project
       toolkit new-study my-study --table pilot.csv --into my-project
       toolkit new-study my-study --table 'logs/*.eval' --arm model
+      toolkit new-study my-study --table pilot.csv --baseline control
       toolkit new-study my-study --table trl-runs --into my-project
       toolkit new-study my-study --table lm_eval_output --success exact_match
       toolkit new-study my-study --table histories --score eval/accuracy
@@ -94,14 +99,15 @@ def new_study(
     root = into or _project()
     log = read_log(tables, remark) if tables else None
     given = {TARGETS.get(target, target): column for target, column in named.items() if column}
-    if attributes and log is None:
-        raise UsageError("attributes are columns of a log, and there is none", expected="--table SOURCE")
-    outline = blank(name) if log is None else outlined(name, log, given, attributes)
+    if (attributes or baseline) and log is None:
+        asked = "attributes are columns" if attributes else "a baseline is an arm"
+        raise UsageError(f"{asked} of a log, and there is none", expected="--table SOURCE")
+    outline = blank(name) if log is None else outlined(name, log, given, attributes, baseline)
     files = {path: text for path, text in scaffold(outline, repository).items() if _is_new(root / path)}
     write_all(root, {path: text.encode() for path, text in files.items()})
     if protect(root):
         remark(ADDED)
-    problem = _problem(files, name, log)
+    problem = _problem(files, name, log, root)
     if as_json:
         document: NewStudyDocument = {
             "study": name,
@@ -120,20 +126,36 @@ def new_study(
         say_line(f"  {path}")
     if log:
         _show_guesses(outline, log)
+    _show_next(name, root, tables, problem)
+
+
+def _show_next(name: str, root: Path, tables: Sequence[str], problem: str | None) -> None:
+    """Say what keeps a log from being imported, and the commands that come next, as they are pasted."""
     if problem:
-        say_line(f"  NOT YET IMPORTABLE: {problem}")
+        say_line("  NOT YET IMPORTABLE:")
+        for line in problem.split("\n"):
+            say_line(f"  {line}")
     say_line("next: fill in what says FILL IN, then")
-    named_sources = " ".join(map(shlex.quote, tables)) or "SOURCE"
-    if root.resolve() != Path.cwd():
+    there = root.resolve()
+    pilot = " ".join(shlex.quote(_seen_from(there, table)) for table in tables) or "PILOT"
+    if there != Path.cwd():
         say_whole(f"  cd {shlex.quote(str(root))}")
     for line in (
-        *([f"rehearse {name} {named_sources}"] if log else []),
-        f"freeze {name}",
-        f"registers import {name} {named_sources}",
-        "decide --all",
-        "site build",
+        *([f"toolkit rehearse {name} {pilot}"] if tables else []),
+        f"toolkit freeze {name}",
+        "# run your study, with other seeds or on other days than the pilot: what was seen is no evidence",
+        f"toolkit registers import {name} LOG",
+        "toolkit decide --all",
+        "toolkit site build",
     ):
-        say_whole(f"  toolkit {line}")
+        say_whole(f"  {line}")
+
+
+def _seen_from(folder: Path, source: str) -> str:
+    """Return a file or pattern that was named here as it is named in a folder."""
+    if "://" in source or Path(source).is_absolute():
+        return source
+    return os.path.relpath(Path.cwd() / source, folder)
 
 
 def _show_guesses(outline: Outline, log: Log) -> None:
@@ -150,19 +172,28 @@ def _show_guesses(outline: Outline, log: Log) -> None:
     if "launched_at" not in outline.columns:
         say_line(f"  {NO_TIMES}")
     say_line("  guessed by name: look the mapping over")
-    first, second, *others = outline.arms
+    baseline, *others = outline.arms
     say_line(
-        f"  the rules compare {first} minus {second}, condition {outline.conditions[0]}, pool "
-        f"{outline.pools[0]}, regime {outline.regimes[0]}: the first by name; change what is others"
+        f"  the rules compare {', '.join(others)} with {baseline}, condition {outline.conditions[0]}, pool "
+        f"{outline.pools[0]}, regime {outline.regimes[0]}: the first by name, where none was given"
     )
-    if others or len(outline.conditions) * len(outline.pools) * len(outline.regimes) > 1:
-        say_line("  the log has more of them: declare an endpoint and a rule for each that is to decide")
+    seeds = tuple(dict.fromkeys(seed for _, seed in outline.coverage))
+    print_table(
+        ["arm", *(f"seed {seed}" for seed in seeds)],
+        [
+            [arm, *(f"{outline.coverage[arm, seed]:,} of {outline.episodes:,}" for seed in seeds)]
+            for arm in outline.arms
+        ],
+        "  episodes with an outcome",
+        numbers=True,
+    )
 
 
-def _problem(files: Mapping[str, str], name: str, log: Log | None) -> str | None:
-    """Return what would keep the log from being imported as it is mapped: better said before a freeze."""
+def _problem(files: Mapping[str, str], name: str, log: Log | None, root: Path) -> str | None:
+    """Return what would keep the log from being imported as it is mapped; else record it as seen."""
+    from toolkit.drafting.pilot import draft_record, record
     from toolkit.registers.importing.mapping import parse_mapping
-    from toolkit.registers.importing.tables import tables_of
+    from toolkit.registers.importing.tables import counted, rows_of
     from toolkit.rules.rulebook import load_rulebook
 
     mapping, rules = files.get(f"mappings/{name}.toml"), files.get(f"prereg/{name}/rules.toml")
@@ -170,11 +201,12 @@ def _problem(files: Mapping[str, str], name: str, log: Log | None) -> str | None
         return None
     try:
         terms = load_rulebook(rules).terms
-        declared = terms.scores, terms.missing, terms.attributes
         read = parse_mapping(mapping)
-        tables_of(log.measured(read.columns), read, *declared)
+        rows = rows_of(log.measured(read.columns), read, terms.scores, terms.missing, terms.attributes)
+        counted(rows, terms.scores, terms.missing)
     except DamagedError as error:
         return str(error)
+    record(draft_record(root, name), rows)
     return None
 
 
@@ -222,7 +254,7 @@ def rehearse(
 
     The draft's endpoints are fitted to the seeds, steps and sizes that the pilot has. Listed is whatever
     `toolkit freeze` would refuse, and what no row of such runs could ever decide. The drawing is written to
-    `rehearsals/STUDY.html`; registers are not.
+    `rehearsals/STUDY.html`; registers are not. Exit code 3: a rule had no verdict.
 
     \b
     Examples:
@@ -230,6 +262,7 @@ def rehearse(
       toolkit rehearse my-study 'pilot/*.eval' --simulations 1000
       toolkit rehearse my-study pilot.csv --simulations 0 --json
     """
+    from toolkit.drafting.pilot import draft_record, record
     from toolkit.drafting.rehearsal import rehearse as play
     from toolkit.files import read_text
     from toolkit.registers.importing.mapping import read_mapping
@@ -255,10 +288,13 @@ def rehearse(
             progress=progress,
         )
         page = _drawn(done, home, study)
+        record(draft_record(home.root, study), done.rows, read_text(rules), done.undecided)
     if as_json:
         print_json(_document(done, page))
     else:
         _show(done, page)
+    if done.undecided:
+        click.get_current_context().exit(IncompleteError.exit_code)
 
 
 def _drawn(done: Rehearsal, home: Home, study: str) -> Path | None:

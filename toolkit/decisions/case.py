@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from toolkit.decisions.decision import Decision, Exploratory
 from toolkit.decisions.engine import Engine, StoredDecisions
-from toolkit.decisions.measure import EPISODES, Registers
+from toolkit.decisions.measure import EPISODES, MISSING, Registers, excludes, lack_outcomes
 from toolkit.errors import DamagedError, RuleError
 from toolkit.prereg.record import Amendment, Deviation
 from toolkit.prereg.registration import Registration
 from toolkit.prereg.spans import Span, span_text
 from toolkit.prereg.verification import UNVERIFIED, Standing
+from toolkit.registers.columns import EXCLUDED
 from toolkit.registers.study import Study
 from toolkit.rules.endpoints import COUNTED_BY_TASK, Endpoint
 from toolkit.rules.plan import Plan
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 def rows_query(endpoint: Endpoint, plan: Plan, study: Study) -> str:
     """Return a SELECT over a study's registers that lists the rows an endpoint reads."""
-    if endpoint.attributes:
+    if endpoint.attributes or (excludes(endpoint) and lack_outcomes(study)):
         return _counted(endpoint, plan, study)
     conditions = [f"{name} = {quoted(value)}" for name, value in sorted(endpoint.where.items())]
     if endpoint.steps:
@@ -48,30 +49,34 @@ def rows_query(endpoint: Endpoint, plan: Plan, study: Study) -> str:
 
 def _counted(endpoint: Endpoint, plan: Plan, study: Study) -> str:
     """Return a SELECT that counts the episodes of an endpoint on some tasks: a row an evaluation."""
+    place = [
+        f"episodes.{name} = {quoted(value)}"
+        for name, value in sorted(endpoint.where.items())
+        if name in PLACE
+    ]
+    place += [f"episodes.step IN ({_list(map(str, endpoint.steps))})", f"run_id IN ({_runs(endpoint, plan)})"]
     conditions = [
+        *place,
         *(
-            f"episodes.{name} = {quoted(value)}"
-            for name, value in sorted(endpoint.where.items())
-            if name in PLACE
-        ),
-        *(
-            f"attributes ->> {quoted(name)} = {quoted(value)}"
-            for name, value in sorted(endpoint.attributes.items())
-        ),
-        f"episodes.step IN ({_list(map(str, endpoint.steps))})",
-        f"run_id IN ({_runs(endpoint, plan)})",
-        *(
-            ["NOT excluded"]
-            if study.has(EPISODES) and "excluded" in study.table(EPISODES).column_names
-            else []
+            f"attributes ->> {quoted(n)} = {quoted(value)}"
+            for n, value in sorted(endpoint.attributes.items())
         ),
     ]
+    columns = study.table(EPISODES).column_names if study.has(EPISODES) else ()
+    conditions += ["NOT excluded"] if EXCLUDED in columns else []
+    if excludes(endpoint) and MISSING in columns:
+        lacking = f"FROM episodes JOIN runs USING (run_id) WHERE missing AND {' AND '.join(place)}"
+        conditions.append(f"(seed, task) NOT IN (SELECT (seed, task) {lacking})")
+    pools = (
+        'JOIN task_pools ON task_pools.pool = episodes.pool AND task_pools."index" = episodes.task '
+        if endpoint.attributes
+        else ""
+    )
     count, of = endpoint.outcome.columns
     sums = f"sum({COUNTED_BY_TASK[count]}) AS {count}, count(*) AS {of}"
     return (
         f"SELECT arm, seed, run_id, episodes.step, {sums} "
-        "FROM episodes JOIN runs USING (run_id) "
-        'JOIN task_pools ON task_pools.pool = episodes.pool AND task_pools."index" = episodes.task '
+        f"FROM episodes JOIN runs USING (run_id) {pools}"
         f"WHERE {' AND '.join(conditions)} GROUP BY ALL ORDER BY ALL"
     )
 
@@ -115,7 +120,7 @@ class Case:
         """Decide one rule as it binds, with what an amendment after the runs would say beside it."""
         name = self.book.meant(rule).id
         if name not in self._decided:
-            self._decided[name] = self._decide(name)
+            self._decided[name] = replace(self._decide(name), pilot_rows=self.study.pilot_rows)
         return self._decided[name]
 
     def __repr__(self) -> str:

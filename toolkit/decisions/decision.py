@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from toolkit.decisions.evaluation import COMPARE
 from toolkit.decisions.intervals import Interval, PValue
-from toolkit.decisions.measure import ArmCounts
+from toolkit.decisions.measure import ArmCounts, Coverage
 from toolkit.prereg.verification import UNVERIFIED, Standing
+from toolkit.registers.columns import BOUNDS
 from toolkit.registers.manifest import Origin
 from toolkit.rules.expressions import Binary, Call, Expression, Name, Number, parse
 from toolkit.rules.rules import MARGINS, expanded
@@ -101,12 +102,15 @@ class Estimate:
     unit: str
     mean: Fraction | Missing
     members: Series[Fraction] | None
+    coverage: tuple[Coverage, ...] = ()  # by arm, where the rules say what becomes of missing episodes
 
     def as_dict(self) -> documents.EstimateDocument:
         """Return the estimate as it is printed with `--json`."""
         document: documents.EstimateDocument = {"endpoint": self.endpoint, "mean": printed(self.mean)[1]}
         if self.members is not None:
             document[f"by_{self.members.unit}"] = printed(self.members)[1]  # type: ignore[literal-required]
+        if self.coverage:
+            document["coverage"] = [each.as_dict() for each in self.coverage]
         return document
 
     @property
@@ -172,22 +176,32 @@ class Bounds:
     # all_fail, all_succeed: the verdict with all of them failures, and with all of them successes
     all_fail: str
     all_succeed: str
+    one_arm: dict[str, str]  # arm → the verdict with those of this arm alone successes; of several arms
 
     @property
     def in_words(self) -> str:
-        """The two verdicts, in words."""
+        """The verdicts, in words."""
         fail, succeed = (verdict.replace("_", " ") for verdict in (self.all_fail, self.all_succeed))
-        return f"with every episode without an outcome a failure {fail}, with every one a success {succeed}"
+        alone = [f", with those of {arm} alone {of.replace('_', ' ')}" for arm, of in self.one_arm.items()]
+        return (
+            f"with every episode without an outcome a failure {fail}, with every one a success {succeed}"
+            f"{''.join(alone)}"
+        )
 
     @property
     def verdict(self) -> str:
         """The verdict that stands: none where the bounds are registered to agree, and do not."""
-        agree = self.counts_as != "bounds" or self.all_fail == self.all_succeed
+        agree = self.counts_as != BOUNDS or {self.all_fail} == {self.all_succeed, *self.one_arm.values()}
         return self.all_fail if agree else "not_evaluable"
 
     def as_dict(self) -> documents.BoundsDocument:
         """Return the verdicts as decisions state them."""
-        return {"counts_as": self.counts_as, "all_fail": self.all_fail, "all_succeed": self.all_succeed}
+        return {
+            "counts_as": self.counts_as,
+            "all_fail": self.all_fail,
+            "all_succeed": self.all_succeed,
+            "one_arm": self.one_arm,
+        }
 
 
 @dataclass(frozen=True)
@@ -235,6 +249,7 @@ class Decision:
     origin: Origin | None = None  # the commit of the Hub that the study was read from; None for a local study
     standing: Standing = UNVERIFIED  # what the registration stands on
     exploratory: tuple[Exploratory, ...] = ()  # what the rule would say as changed after the runs
+    pilot_rows: str = ""  # why rows of a pilot are among those that it was decided on; empty where none are
     is_exploratory: bool = False  # whether the rule was added after the runs: its verdict binds nothing
     statistics: tuple[str, ...] = ()  # the statistics that they name, and those that these are made of
     bounds: Bounds | None = None  # what the episodes without an outcome could turn; None where there are none
@@ -323,6 +338,8 @@ class Decision:
             document["missing"] = list(self.missing)
         if self.bounds:
             document["missing_data"] = self.bounds.as_dict()
+        if self.pilot_rows:
+            document["contains_pilot_rows"] = self.pilot_rows
         if self.close_calls:
             document["close_calls"] = list(self.close_calls)
         return document
@@ -430,6 +447,8 @@ def estimate_lines(decision: Decision, *, seeds: bool) -> Iterator[str]:
     if estimate and estimate.mean_text:
         over = f" ({estimate.members.unit}s {range_text(decision)})" if estimate.members else ""
         yield estimate.in_words if seeds else f"{estimate.title}: {estimate.mean_text}{over}"
+    if estimate and estimate.coverage:
+        yield f"episodes: {'; '.join(each.in_words for each in estimate.coverage)}"
     if isinstance(interval, Interval):
         published = interval.origin == "published"
         made = "as published, with no episodes to compute it from" if published else interval.origin

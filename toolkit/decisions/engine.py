@@ -7,7 +7,6 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from toolkit.decisions.decision import (
@@ -24,6 +23,7 @@ from toolkit.decisions.intervals import (
     Interval,
     PValue,
     Resampler,
+    Table,
     caution,
     evidence_of,
     interval_by_seed,
@@ -35,13 +35,16 @@ from toolkit.decisions.intervals import (
 from toolkit.decisions.measure import (
     EPISODES,
     TASK_POOLS,
-    AllSucceed,
+    Coverage,
     CurvePoint,
     Indexed,
     Registers,
     Row,
+    Succeeding,
     arm_counts,
+    coverage_of,
     curve_points,
+    excludes,
     lack_outcomes,
     measure,
     members,
@@ -49,6 +52,7 @@ from toolkit.decisions.measure import (
 )
 from toolkit.errors import DamagedError
 from toolkit.estimators.bootstrap import CLOSE_ERRORS
+from toolkit.registers.columns import BOUNDS, FAILURE
 from toolkit.registers.row_tables import DECISIONS, LAUNCHES
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study
@@ -317,25 +321,33 @@ class Engine:
         self._tests: dict[str, PValue] = {}
         self._decided: dict[str, Decision] = {}
         self._deciding: dict[str, tuple[str, ...]] = {}
+        self._succeeding: dict[tuple[str, ...], Engine] = {}
+        self._is_bound = False  # whether it decides on what could have been, beside another
 
     @property
     def registers(self) -> Registers:
         """What is decided on."""
         return self._registers
 
-    @cached_property
-    def _had_they_succeeded(self) -> Engine | None:
-        """What decides, had every episode without an outcome succeeded; None where all have one."""
-        if not lack_outcomes(self._registers):
-            return None
-        lifted = AllSucceed(self._registers, self._book.terms.scores)
-        return Engine(self._book, self._registration, lifted, self._amendments)
+    def _had_succeeded(self, arms: tuple[str, ...]) -> Engine:
+        """Return what decides, had every episode of some arms without an outcome succeeded; made once."""
+        if arms not in self._succeeding:
+            lifted = Succeeding(self._registers, self._book.terms.scores, arms)
+            self._succeeding[arms] = Engine(self._book, self._registration, lifted, self._amendments)
+            self._succeeding[arms]._is_bound = True  # noqa: SLF001 - one of its own kind
+        return self._succeeding[arms]
 
-    def _bounds(self, rule_id: str, reached: str) -> Bounds | None:
-        other, missing = self._had_they_succeeded, self._book.terms.missing
-        if other is None or missing is None:
+    def _bounds(self, rule_id: str, reached: str, endpoints: Collection[str]) -> Bounds | None:
+        """Return what the episodes without an outcome could turn, where such count at all."""
+        counting = [e for e in map(self._book.endpoints.__getitem__, endpoints) if e.arms and not excludes(e)]
+        if self._is_bound or not counting or not lack_outcomes(self._registers):
             return None
-        return Bounds(missing.counts_as, reached, other.decide(rule_id).verdict)
+        treated = BOUNDS if any(e.counts_as == BOUNDS for e in counting) else FAILURE
+        arms = tuple(dict.fromkeys(arm for endpoint in counting for arm in endpoint.arms))
+        alone = {arm: (arm,) for arm in arms} if len(arms) > 1 else {}
+        all_succeed = self._had_succeeded(arms).decide(rule_id).verdict
+        one_arm = {arm: self._had_succeeded(one).decide(rule_id).verdict for arm, one in alone.items()}
+        return Bounds(treated, reached, all_succeed, one_arm)
 
     def decide(self, rule_id: str) -> Decision:
         """Decide one rule.
@@ -387,7 +399,7 @@ class Engine:
             added_by=self._reference(change.added_by, "adds") if change and change.added_by else None,
             origin=self._registers.origin,
         )
-        bounds = self._bounds(rule_id, decision.verdict)
+        bounds = self._bounds(rule_id, decision.verdict, endpoints)
         if bounds:
             decision = replace(decision, bounds=bounds, verdict=bounds.verdict)
         if self._stored is not None:  # 5
@@ -427,7 +439,7 @@ class Engine:
             self._tests[name] = p_value(name, self._book, self.value, self._by_task)
         return self._tests[name]
 
-    def _by_task(self, endpoint: Endpoint) -> Sequence[Sequence[int | float]] | Missing:
+    def _by_task(self, endpoint: Endpoint) -> Table | Missing:
         """Return the differences of an endpoint by seed and task; what its value lacks, they lack."""
         mean = mean_of(self.value(endpoint.id))
         if isinstance(mean, Missing):
@@ -502,7 +514,10 @@ class Engine:
     def _estimate(self, endpoint: str) -> Estimate:
         declared, value = self._book.declared(endpoint), self.value(endpoint)
         members = value if isinstance(value, Series) else None
-        return Estimate(endpoint, declared.title, declared.unit, mean_of(value), members)
+        coverage: tuple[Coverage, ...] = ()
+        if isinstance(declared, Endpoint) and self._book.terms.missing is not None:
+            coverage = coverage_of(declared, self._registers, self._book.plan)
+        return Estimate(endpoint, declared.title, declared.unit, mean_of(value), members, coverage)
 
     def _reference(self, amendment: str, relation: str) -> AmendmentRef:
         return AmendmentRef(amendment, cast("Relation", relation), self._amendments.get(amendment, ""))

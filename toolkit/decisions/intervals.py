@@ -8,10 +8,20 @@ from fractions import Fraction
 from math import fsum, lcm, ulp
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from toolkit.decisions.measure import EPISODES, Row, Tables, counted_at, episode_counts, in_words, rows_of
+from toolkit.decisions.measure import (
+    EPISODES,
+    Row,
+    Tables,
+    counted_at,
+    episode_counts,
+    excludes,
+    in_words,
+    rows_of,
+)
 from toolkit.errors import DamagedError
 from toolkit.estimators import bootstrap
 from toolkit.estimators.curves import auc_weights
+from toolkit.registers.columns import EXCLUDED
 from toolkit.rules.endpoints import (
     COUNTED_BY_TASK,
     OVER_TASKS,
@@ -210,6 +220,8 @@ def caution(name: str, value: Scalar | Series[Fraction], interval: Interval | Mi
 
 
 FROM_TASKS: Final = "computed from tasks"
+Differences = list[list[int | float | None]]
+"""Of each seed a row: what its arms differ by in each task; None where it goes without the task."""
 Draws = dict[tuple[int, int, int], Any]
 """(tasks, resamples, seed) → the tasks drawn, as `draw_tasks` returns them."""
 
@@ -345,7 +357,7 @@ def _numbers(value: Scalar | Series[Fraction]) -> tuple[Scalar, ...]:
 
 
 ValueOf = Callable[[str], Scalar | Series[Fraction]]
-Table = Sequence[Sequence[int | float]]
+Table = Sequence[Sequence[int | float | None]]
 TableOf = Callable[[Endpoint], Table | Missing]
 """An endpoint's differences by seed and task, over a common denominator; whole where episodes are counted."""
 # What is added up, as scores, is rounded to this, so that equal differences are equal.
@@ -443,11 +455,12 @@ def _of_seeds(value: Scalar | Series[Fraction]) -> list[int] | Missing:
 
 
 def _of_tasks(table: Table | Missing) -> list[int] | Missing:
-    """Return the difference of each task, all seeds together, as whole numbers."""
+    """Return the difference of each task, all seeds together that have it, as whole numbers."""
     if isinstance(table, Missing):
         return table
-    sums = [sum(map(Fraction, of)) for of in zip(*table, strict=True)]
-    counted = all(isinstance(number, int) for of in table for number in of)
+    there = [[number or 0 for number in of] for of in table]
+    sums = [sum(map(Fraction, of)) for of in zip(*there, strict=True)]
+    counted = all(isinstance(number, int) for of in there for number in of)
     return [int(total) if counted else round(total * GRID) for total in sums]
 
 
@@ -457,7 +470,11 @@ def _adjusted(family: Family, made: Mapping[str, ExactTest | Missing]) -> dict[s
 
     gaps = {name: one for name, one in made.items() if isinstance(one, Missing)}
     if gaps:
-        reasons = (f"family {family.id} lacks p({n}): {'; '.join(gap.reasons)}" for n, gap in gaps.items())
+        reasons = (
+            f"family {family.id} lacks p({name}): {gap.reasons[0]}"
+            + (f", and {len(gap.reasons) - 1} more" if len(gap.reasons) > 1 else "")
+            for name, gap in gaps.items()
+        )
         return dict.fromkeys(made, Missing(all(gap.not_run for gap in gaps.values()), tuple(reasons)))
     adjust = holm if family.method == HOLM else benjamini_hochberg
     given = [one.p_value for one in made.values() if not isinstance(one, Missing)]
@@ -496,7 +513,8 @@ class Resampler:
         2. Every seed has its deciding runs.
         3. At every step their episodes are as many as `evaluations` says, and those registered.
         4. Take the difference of every seed and task, over schedules and steps.
-        5. Resample seed pairs and tasks; or make an interval of the tasks.
+        5. Where a seed goes without some of the tasks, have its others count for them: `completed`.
+        6. Resample seed pairs and tasks; or make an interval of the tasks.
         """
         unknown = _unknown(spec, endpoint)  # 1
         if unknown:
@@ -504,16 +522,19 @@ class Resampler:
         differences = self.differences(endpoint)  # 2, 3, 4
         if isinstance(differences, Missing):
             return differences
-        numerators, denominator = differences
+        numerators, denominator = completed(differences[0]), differences[1]  # 5
         if len(numerators[0]) < bootstrap.SMALLEST_SAMPLE:
             return unavailable(f"of the tasks of {endpoint.id}, fewer than two are left: nothing to resample")
-        if spec.method in OVER_TASKS:  # 5
+        if spec.method in OVER_TASKS:  # 6
             return interval_over_tasks(spec, numerators, denominator, self._drawn)
         drawn = self._resampled(spec, numerators, denominator)
         return computed_interval(spec, drawn.low, drawn.high, drawn.low_error or 0, drawn.high_error or 0)
 
-    def differences(self, endpoint: Endpoint) -> tuple[list[list[int | float]], int] | Missing:
-        """Return the difference of each seed and task, or what is missing for it."""
+    def differences(self, endpoint: Endpoint) -> tuple[Differences, int] | Missing:
+        """Return the difference of each seed and task over one denominator, or what is missing for it.
+
+        None where the seed goes without the task.
+        """
         if not is_mean_of_episodes(endpoint):
             return unavailable(f"{endpoint.id} is not a mean of episodes by seed")
         runs = self._plan.deciding_runs(endpoint, self._registers.rows("runs"))
@@ -526,8 +547,8 @@ class Resampler:
         return counts if isinstance(counts, Missing) else _differences(endpoint, run_ids, counts)
 
     def _counts(self, endpoint: Endpoint, runs: Sequence[str]) -> Counts | Missing:
-        counts = episode_counts(endpoint, runs, self._registers)
-        table = rows_of(endpoint, self._registers)
+        counts = episode_counts(endpoint, runs, self._registers, self._plan)
+        table = rows_of(endpoint, self._registers, self._plan)
         if isinstance(table, Missing):
             return table
         gaps = [self._gap(endpoint, counts, table, run, step) for run in runs for step in endpoint.steps]
@@ -535,7 +556,7 @@ class Resampler:
         if reasons:
             return Missing(not_run=False, reasons=reasons)
         first = set(counts[runs[0], endpoint.steps[0]])
-        if any(set(counted) != first for counted in counts.values()):
+        if not excludes(endpoint) and any(set(counted) != first for counted in counts.values()):
             return unavailable(f"the runs of {endpoint.id} did not meet the same tasks")
         return counts
 
@@ -564,8 +585,7 @@ class Resampler:
             )
         registered = (endpoint.schedules, endpoint.schedules - 1)
         whole = all((t.episodes, t.last_schedule) == registered for t in tasks.values())
-        left_out = (row.get("excluded") or 0) // endpoint.schedules
-        if len(tasks) + left_out != endpoint.tasks or not whole:
+        if (len(tasks) != endpoint.tasks and not row.get(EXCLUDED)) or not whole:
             return f"{EPISODES} of {row_key} are not {endpoint.tasks} tasks × {endpoint.schedules} schedules"
         return ""
 
@@ -623,17 +643,36 @@ def step_weights(endpoint: Endpoint) -> tuple[Fraction, ...]:
 
 def _differences(
     endpoint: Endpoint, runs: Mapping[tuple[str, int], str], counts: Counts
-) -> tuple[list[list[int | float]], int]:
+) -> tuple[Differences, int]:
     """Return the difference of each seed and task over one denominator: of counts, as whole numbers."""
     weights = step_weights(endpoint)
     scale = lcm(*(weight.denominator for weight in weights))
     whole = [int(weight * scale) for weight in weights]
-    tasks = sorted(counts[runs[endpoint.arms[0], endpoint.seeds[0]], endpoint.steps[0]])
-    table: list[list[int | float]] = [[0] * len(tasks) for _ in endpoint.seeds]
-    for sign, arm in zip((1, -1), endpoint.arms, strict=False):
-        for row, seed in zip(table, endpoint.seeds, strict=True):
+    tasks = sorted({task for counted in counts.values() for task in counted})
+    places = {task: at for at, task in enumerate(tasks)}
+    table: Differences = []
+    for seed in endpoint.seeds:
+        there = counts[runs[endpoint.arms[0], seed], endpoint.steps[0]]
+        row: list[int | float | None] = [0 if task in there else None for task in tasks]
+        for sign, arm in zip((1, -1), endpoint.arms, strict=False):
             for weight, step in zip(whole, endpoint.steps, strict=True):
-                counted = counts[runs[arm, seed], step]
-                for at, task in enumerate(tasks):
-                    row[at] += sign * weight * counted[task].successes
+                for task, counted in counts[runs[arm, seed], step].items():
+                    row[places[task]] += sign * weight * counted.successes  # type: ignore[operator]
+        table.append(row)
     return table, scale * endpoint.schedules
+
+
+def completed(table: Differences) -> list[list[int | float]]:
+    """Return differences of seeds and tasks with those in the places of the ones that a seed goes without.
+
+    Such a place has the seed's own mean, and the deviations of its other tasks grow by what it lacks of them:
+    the mean stays, and moves with each task as that of the tasks that are there (its linearization).
+    """
+    if not any(value is None for row in table for value in row):
+        return cast("list[list[int | float]]", table)
+    made: list[list[int | float]] = []
+    for row in table:
+        there = [value for value in row if value is not None]
+        mean, grown = fsum(there) / len(there), len(row) / len(there)
+        made.append([mean if value is None else mean + grown * (value - mean) for value in row])
+    return made

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import fsum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from toolkit.errors import DamagedError, RuleError
 from toolkit.estimators.curves import auc, steps_to_threshold
-from toolkit.registers.columns import read_attributes
+from toolkit.registers.columns import BOUNDS, EXCLUDED, read_attributes
 from toolkit.registers.episode_counts import task_set_sha256
 from toolkit.registers.schema import TABLES
-from toolkit.rules.endpoints import COUNTED_BY_TASK, Endpoint, Rate
+from toolkit.rules.endpoints import COUNTED_BY_TASK, Endpoint, Rate, is_counted_by_task
 from toolkit.rules.plan import Plan, described, place_of
 from toolkit.rules.terms import PLACE
 from toolkit.rules.values import Missing, Scalar, Series, exact, whole
 
 if TYPE_CHECKING:
-    from toolkit.documents.decisions import ArmCountsDocument
-    from toolkit.registers.episode_counts import Counts
+    from toolkit.documents.decisions import ArmCountsDocument, CoverageDocument
+    from toolkit.registers.episode_counts import Counts, TaskCount
     from toolkit.registers.manifest import Origin
 
 
@@ -119,24 +119,28 @@ EVALUATIONS = "evaluations"
 MISSING = "missing"
 
 
-def lack_outcomes(registers: Registers) -> bool:
-    """Whether any episode of a study has no outcome of its own, and counts as a failure."""
+def lack_outcomes(registers: Tables) -> bool:
+    """Whether any episode of a study has no outcome of its own."""
     return registers.has(EVALUATIONS) and any(row.get(MISSING) for row in registers.rows(EVALUATIONS))
 
 
-class AllSucceed:
-    """Registers in which what is missing are successes, or has the highest score.
+class Succeeding:
+    """Registers in which what is missing of some arms are successes, or has the highest score.
 
     Args:
         registers: with what is missing as failures, or with the lowest score.
         scores: the registered range of scores, where there are any.
+        arms: whose they are.
     """
 
-    def __init__(self, registers: Registers, scores: tuple[Fraction, Fraction] | None) -> None:
+    def __init__(
+        self, registers: Registers, scores: tuple[Fraction, Fraction] | None, arms: Collection[str]
+    ) -> None:
         self.name, self.is_summary, self.origin = registers.name, registers.is_summary, registers.origin
         self.has, self.derive = registers.has, registers.derive
         self.hashed, self.hashed_rows = registers.hashed, registers.hashed_rows
         self._registers = registers
+        self._arms = {row["run_id"]: row["arm"] in arms for row in registers.rows("runs")}
         low, high = scores or (Fraction(0), Fraction(1))
         self._lifts = {"successes": 1, "true_success": 1, "score": float(high - low)}
 
@@ -159,55 +163,103 @@ class AllSucceed:
                 task: counted._replace(successes=counted.successes + lift * lacking[at][task].successes)
                 for task, counted in tasks.items()
             }
+            if self._arms[at[0]]
+            else tasks
             for at, tasks in counts.items()
         }
 
     def _lifted(self, row: Row) -> Row:
-        lacking = row.get(MISSING) or 0
+        lacking = row.get(MISSING) or 0 if self._arms[row["run_id"]] else 0
         lifted = {name: row[name] + by * lacking for name, by in self._lifts.items() if name in row}
-        return {**row, **lifted, MISSING: 0}
+        return {**row, **lifted}
 
 
 EPISODES, TASK_POOLS, ATTRIBUTES = "episodes", "task_pools", "attributes"
-LACKING = ("missing", "excluded")
+LACKING = (MISSING, EXCLUDED)
 """Columns of `evaluations` that count episodes without an outcome."""
 _KEPT = ("run_id", "condition", "arm", "seed", *PLACE, "step")
 
 
-def episode_counts(endpoint: Endpoint, runs: Iterable[str], registers: Tables) -> Counts:
-    """Count the episodes of an endpoint by task."""
+def episode_counts(endpoint: Endpoint, runs: Iterable[str], registers: Tables, plan: Plan) -> Counts:
+    """Count the episodes of an endpoint by task, without the tasks that are left out."""
     tasks = tasks_of(endpoint, registers) if endpoint.attributes else None
     if isinstance(tasks, Missing):
         return {}
-    return _counts(endpoint, _column(endpoint), (list(runs), endpoint.steps), registers, tasks)
+    counts = _counts(endpoint, _column(endpoint), (list(runs), endpoint.steps), registers, tasks)
+    return _without(counts, left_out(endpoint, registers, plan))
 
 
-def rows_of(endpoint: Endpoint, registers: Tables) -> Any:
-    """Return the rows that an endpoint is measured on."""
+def rows_of(endpoint: Endpoint, registers: Tables, plan: Plan | None = None) -> Any:
+    """Return the rows that an endpoint is measured on: of its tasks, with a plan without those left out."""
     if not registers.has(endpoint.register):
         return _missing(f"the study has no register {endpoint.register!r}")
     table = registers.rows(endpoint.register)
-    if not endpoint.attributes:
+    leaves_out = plan is not None and excludes(endpoint) and lack_outcomes(registers)
+    if not endpoint.attributes and not leaves_out:
         return table
     if not registers.has(EPISODES):
         return _missing(f"{endpoint.id} is measured on some tasks, and the study has no episode rows")
-    tasks = tasks_of(endpoint, registers)
+    tasks = tasks_of(endpoint, registers) if endpoint.attributes else None
     if isinstance(tasks, Missing):
         return tasks
     rows = [row for row in rows_with(table, endpoint.where) if _is_in(row, endpoint)]
     at = sorted({row["run_id"] for row in rows}), sorted({row["step"] for row in rows})
     lacking = [name for name in LACKING if any(row.get(name) for row in rows)]
     counts = _counts(endpoint, _column(endpoint), at, registers, tasks)
-    out = {name: _counts(endpoint, name, at, registers, tasks) for name in lacking}
-    made = (_row(endpoint, row, counts, out) for row in rows)
-    return IndexedRows([row for row in made if row is not None])
+    lost = {name: _counts(endpoint, name, at, registers, tasks) for name in lacking}
+    if leaves_out and plan is not None:
+        out = left_out(endpoint, registers, plan)
+        others = {at: of for at, of in lost.get(MISSING, {}).items() if at[0] not in out}
+        out = {**out, **_lacking(others, {run: run for run, _ in others})}
+        kept = _without(counts, out)
+        if any(counts[at] and not tasks for at, tasks in kept.items()):
+            return _missing(f"{endpoint.id} has a seed of which no task has an outcome in every run")
+        lost = {name: _without(each, out) for name, each in lost.items()}
+        lost[EXCLUDED] = {at: _without_these(tasks, kept.get(at, {})) for at, tasks in counts.items()}
+        counts = kept
+    made = (_row(endpoint, row, counts, lost) for row in rows)
+    # Tasks may differ from seed to seed where some are left out, and are the same within one.
+    return IndexedRows([{**row, "task_set": None} if leaves_out else row for row in made if row])
 
 
-def are_read(study: Tables, endpoint: Endpoint) -> bool:
+def excludes(endpoint: Endpoint) -> bool:
+    """Whether an endpoint goes without tasks that lack an outcome."""
+    return endpoint.counts_as == EXCLUDED and is_counted_by_task(endpoint)
+
+
+def left_out(endpoint: Endpoint, registers: Tables, plan: Plan) -> Mapping[str, frozenset[int]]:
+    """Return the tasks that each run of a comparison goes without.
+
+    They are those of which one of its runs with this seed lacks an outcome at one of the steps.
+    """
+    if not (excludes(endpoint) and lack_outcomes(registers) and registers.has(EPISODES)):
+        return {}
+    runs = plan.deciding_runs(endpoint, registers.rows("runs"))
+    there = {run: seed for (_, seed), run in runs.items() if isinstance(run, str)}
+    return _lacking(_counts(endpoint, MISSING, (list(there), endpoint.steps), registers, None), there)
+
+
+def _lacking(missing: Counts, together: Mapping[str, object]) -> dict[str, frozenset[int]]:
+    """Return the tasks of each run that lack an outcome in it, or in one that it goes together with."""
+    out: dict[object, set[int]] = {}
+    for (run, _), tasks in missing.items():
+        out.setdefault(together[run], set()).update(task for task, of in tasks.items() if of.successes)
+    return {run: frozenset(out.get(key, ())) for run, key in together.items()}
+
+
+def _without(counts: Counts, out: Mapping[str, Collection[int]]) -> Counts:
+    return {at: _without_these(tasks, out.get(at[0], ())) for at, tasks in counts.items()}
+
+
+def _without_these(tasks: Mapping[int, TaskCount], out: Collection[int]) -> dict[int, TaskCount]:
+    return {task: of for task, of in tasks.items() if task not in out}
+
+
+def are_read(study: Tables, endpoint: Endpoint, plan: Plan) -> bool:
     """Whether a study has what an endpoint is measured on."""
     if not endpoint.attributes:
         return study.has(endpoint.register)
-    return not isinstance(rows_of(endpoint, study), Missing)
+    return not isinstance(rows_of(endpoint, study, plan), Missing)
 
 
 def tasks_of(endpoint: Endpoint, registers: Tables) -> frozenset[int] | Missing:
@@ -277,13 +329,17 @@ def _row(endpoint: Endpoint, row: Row, counts: Counts, lacking: Mapping[str, Cou
     whole = all(isinstance(value, int) for value in values)
     return {
         **{name: row[name] for name in _KEPT},
-        **{name: sum(of.successes for of in each.get(at, {}).values()) for name, each in lacking.items()},
+        **{name: _lost(name, each.get(at, {})) for name, each in lacking.items()},
         endpoint.outcome.columns[0]: sum(values) if whole else fsum(values),
         "episodes": sum(of.episodes for of in tasks.values()),
         "tasks": len(tasks),
         "episodes_per_task": max(of.episodes for of in tasks.values()),
         "task_set": task_set_sha256(sorted(tasks)),
     }
+
+
+def _lost(name: str, tasks: Mapping[int, TaskCount]) -> int:
+    return int(sum(of.episodes if name == EXCLUDED else of.successes for of in tasks.values()))
 
 
 def _missing(reason: str) -> Missing:
@@ -331,7 +387,7 @@ def measure(endpoint: Endpoint, registers: Tables, plan: Plan) -> Scalar | Serie
 
 
 def _measure(endpoint: Endpoint, registers: Tables, plan: Plan) -> Scalar | Series[Fraction]:
-    table = rows_of(endpoint, registers)
+    table = rows_of(endpoint, registers, plan)
     if isinstance(table, Missing):
         unmeasured = tuple((member, table) for member in members(endpoint))
         return Series(endpoint.by, unmeasured) if endpoint.is_series else table
@@ -359,7 +415,7 @@ def _measure(endpoint: Endpoint, registers: Tables, plan: Plan) -> Scalar | Seri
 
 def curve_points(endpoint: Endpoint, registers: Tables, plan: Plan) -> tuple[CurvePoint, ...]:
     """Return the learning curves of an endpoint's runs on its evaluation set, at every step evaluated."""
-    table = rows_of(endpoint, registers)
+    table = rows_of(endpoint, registers, plan)
     if isinstance(table, Missing):
         return ()
     runs = registers.rows("runs")
@@ -500,30 +556,54 @@ def _endpoint_row(endpoint: Endpoint, table: Sequence[Row], place: Mapping[str, 
         for column, expected in {**endpoint.expect, **_whole_set(endpoint, matching[0])}.items()
         if found[column] != expected
     ]
-    short += _too_many_missing(endpoint, matching[0], where)
+    short += _not_counted(endpoint, matching[0], where)
     return Missing(not_run=False, reasons=tuple(short)) if short else matching[0]
 
 
 def _with_excluded(endpoint: Endpoint, row: Row) -> Row:
     """Return an evaluation as large as it was with the episodes that were left out as registered."""
-    if not row.get("excluded"):
+    if not row.get(EXCLUDED):
         return row
-    whole = {"episodes": row["episodes"] + row["excluded"]}
-    if endpoint.schedules and "tasks" in row:
-        whole["tasks"] = row["tasks"] + row["excluded"] // endpoint.schedules
-    return {**row, **whole}
+    size = _size(endpoint, row)
+    tasks = {"tasks": size // endpoint.schedules} if endpoint.schedules and "tasks" in row else {}
+    return {**row, "episodes": size, **tasks}
 
 
-def _too_many_missing(endpoint: Endpoint, row: Row, where: str) -> list[str]:
-    """Return that more of an evaluation's episodes have no outcome than is registered."""
-    lacking = (row.get("missing") or 0) + (row.get("excluded") or 0)
-    if not lacking:
+def _size(endpoint: Endpoint, row: Row) -> int:
+    """Return how many episodes an evaluation had; a set declared for a comparison may have fewer."""
+    played: int = row["episodes"] + (row.get(EXCLUDED) or 0)
+    registered = endpoint.tasks * endpoint.schedules
+    return registered if excludes(endpoint) and row["episodes"] <= registered <= played else played
+
+
+MEASURED = ("score", "calls", "tokens", "cost")
+"""What an episode without an outcome has none of: nothing counts for it."""
+
+
+def made_up(endpoint: Endpoint) -> tuple[str, str]:
+    """Return what an endpoint would make up where there is none, and what it can say instead; or nothing."""
+    measured = next((name for name in endpoint.outcome.columns if name in MEASURED), "")
+    can = (EXCLUDED, BOUNDS) if measured == "score" else (EXCLUDED,)
+    if not measured or endpoint.counts_as in can:
+        return "", ""
+    return measured, " or ".join(f'"{word}"' for word in can)
+
+
+def _not_counted(endpoint: Endpoint, row: Row, where: str) -> list[str]:
+    """Return why an evaluation with episodes without an outcome has no value, if it has none."""
+    lacking = row.get(MISSING) or 0
+    if not lacking and not row.get(EXCLUDED):
         return []
-    played = row["episodes"] + (row.get("excluded") or 0)
-    if Fraction(lacking, played) <= endpoint.most_missing:
+    measured, _ = made_up(endpoint)
+    if lacking and measured:
+        said = f"{lacking} of {row['episodes']} episodes have no {measured} at {where}, which is not zero"
+        return [f"{said}: `missing` of {endpoint.id} says what becomes of them"]
+    size = _size(endpoint, row)
+    lacking += size - row["episodes"]
+    if Fraction(lacking, size) <= endpoint.most_missing:
         return []
     registered = f"at most {float(endpoint.most_missing):.1%} may be"
-    return [f"{lacking} of {played} episodes are missing or left out at {where}, and {registered}"]
+    return [f"{lacking} of {size} episodes are missing or left out at {where}, and {registered}"]
 
 
 def _whole_set(endpoint: Endpoint, row: Row) -> dict[str, int]:
@@ -593,6 +673,63 @@ def _quotient(above: Fraction, below: Fraction, endpoint: Endpoint) -> Scalar:
     return above / below
 
 
+@dataclass(frozen=True)
+class Coverage:
+    """How much of what was registered an estimate rests on: episodes of one arm."""
+
+    arm: str
+    registered: int
+    present: int  # with an outcome
+    missing: int  # without one, or without a row
+    excluded: int  # left out of the comparison, with those that are missing
+    imputed: int  # missing, and counted as registered
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that is registered is there, and counted."""
+        return not (self.missing or self.excluded)
+
+    def as_dict(self) -> CoverageDocument:
+        """Return the counts as they are printed with `--json`."""
+        return cast("CoverageDocument", asdict(self))
+
+    @property
+    def in_words(self) -> str:
+        """The counts, in words."""
+        counts = (
+            ("missing", self.missing),
+            ("left out", self.excluded),
+            ("counted as registered", self.imputed),
+        )
+        said = [f"{count:,} {what}" for what, count in counts if count]
+        return f"{self.arm} {self.present:,} of {self.registered:,} present{''.join(f', {s}' for s in said)}"
+
+
+def coverage_of(endpoint: Endpoint, registers: Tables, plan: Plan) -> tuple[Coverage, ...]:
+    """Count the episodes of each arm of an endpoint; nothing where no size is registered."""
+    size = endpoint.tasks * endpoint.schedules
+    tables = [rows_of(endpoint, registers), rows_of(endpoint, registers, plan)]
+    if not size or not endpoint.arms or isinstance(tables[0], Missing):
+        return ()
+    deciding = plan.deciding_runs(endpoint, registers.rows("runs"))
+    made = []
+    for arm in endpoint.arms:
+        runs = [run for (of, _), run in deciding.items() if of == arm]
+        at = [{**endpoint.where, "run_id": run, "step": step} for run in runs for step in endpoint.steps]
+        there, left = (
+            [] if isinstance(table, Missing) else [row for place in at for row in rows_with(table, place)]
+            for table in tables
+        )
+        missing = sum(row.get(MISSING) or 0 for row in there)
+        present, registered = sum(row["episodes"] for row in there) - missing, size * len(at)
+        counts = not excludes(endpoint) and not made_up(endpoint)[0]
+        out = registered - sum(row["episodes"] for row in left) if excludes(endpoint) else 0
+        out += sum(row.get(EXCLUDED) or 0 for row in there)
+        lacking = max(registered - present, 0)
+        made.append(Coverage(arm, registered, present, lacking, max(out, 0), missing if counts else 0))
+    return tuple(made)
+
+
 # More seeds than this are counted together.
 MOST_SEEDS = 2
 
@@ -626,7 +763,7 @@ def arm_counts(
     endpoint: Endpoint, registers: Tables, plan: Plan, failing: Collection[str]
 ) -> tuple[ArmCounts, ...]:
     """Add up what the arms of an endpoint had at the steps that it reads."""
-    table = rows_of(endpoint, registers)
+    table = rows_of(endpoint, registers, plan)
     if not isinstance(endpoint.outcome, Rate) or not endpoint.arms or isinstance(table, Missing):
         return ()
     named = tuple(seed for seed in endpoint.seeds if str(seed) in failing) if endpoint.by == "seed" else ()

@@ -65,6 +65,17 @@ class CriterionDocument(OfReading, Against, CriterionRemarks):
     holds: Annotated[bool | None, "Null: something is missing."]
 
 
+class CoverageDocument(TypedDict):
+    """How many of an arm's registered episodes an estimate rests on."""
+
+    arm: Annotated[str, "The arm."]
+    registered: Annotated[int, "Episodes that are registered."]
+    present: Annotated[int, "Those with an outcome."]
+    missing: Annotated[int, "Those without one, or without a row."]
+    excluded: Annotated[int, "Those that are left out of the comparison."]
+    imputed: Annotated[int, "Those that are missing and count as registered."]
+
+
 class EstimateDocument(TypedDict):
     """The value of an endpoint or a statistic, in the unit that the rules give it."""
 
@@ -75,6 +86,9 @@ class EstimateDocument(TypedDict):
     by_step: NotRequired[Annotated[Members, "Its value by step."]]
     by_checkpoint: NotRequired[Annotated[Members, "Its value by checkpoint of the probe."]]
     by_place: NotRequired[Annotated[Members, "Its value by place in a list."]]
+    coverage: NotRequired[
+        Annotated[list[CoverageDocument], "By arm, where the rules say what becomes of missing episodes."]
+    ]
 
 
 class IntervalDocument(TypedDict):
@@ -141,6 +155,9 @@ class BoundsDocument(TypedDict):
     counts_as: Annotated[str, "What they count as, as registered."]
     all_fail: Annotated[str, "The verdict with all of them failures."]
     all_succeed: Annotated[str, "The verdict with all of them successes."]
+    one_arm: Annotated[
+        dict[str, str], "By arm, of several: the verdict with those of this arm alone successes."
+    ]
 
 
 class RegisterRefDocument(TypedDict):
@@ -162,6 +179,7 @@ class Remarks(TypedDict, total=False):
     superseded: Annotated[str, "Why it is superseded."]
     missing: Annotated[list[str], "What is missing, each reason once."]
     missing_data: BoundsDocument
+    contains_pilot_rows: Annotated[str, "Why rows of a pilot are among those that it was decided on."]
     close_calls: Annotated[list[str], "What other random numbers in the bootstrap could turn."]
 
 

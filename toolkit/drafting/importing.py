@@ -1,7 +1,7 @@
 """Importing a study that somebody else ran: their table, their registration, and what it decides on them.
 
 1. The mapping and the table are read; the registration is the frozen one that the mapping names.
-2. Rows are converted, named, numbered and counted.
+2. Rows are converted, named, numbered and counted; those that were seen before the freeze are refused.
 3. The registers are written beside their place and verified.
 4. The registration decides on them; its decisions become a register, too, and the study is put in its place.
 """
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit import errors, files
 from toolkit.decisions import engine
 from toolkit.decisions.case import Case
+from toolkit.drafting import pilot
 from toolkit.findings import card_text, read_findings
 from toolkit.prereg.registration import Registration
 from toolkit.registers import row_tables, writer
@@ -32,7 +33,7 @@ from toolkit.registers.importing.reading import read_log
 from toolkit.registers.importing.source import ROW, Log
 from toolkit.registers.importing.tables import counted, files_of, rows_of
 from toolkit.registers.manifest import MANIFEST_NAME, Manifest, RegistrationRef
-from toolkit.registers.study import Study, open_study
+from toolkit.registers.study import SEEN, Study, open_study
 from toolkit.rules import rulebook
 from toolkit.rules.plan import Plan, place_of
 
@@ -87,6 +88,10 @@ def import_study(
     book = rulebook.rulebook_of(registration)
     origin, declared = _origin(log), (book.terms.scores, book.terms.missing)
     rows = rows_of(log.measured(mapping.columns), mapping, *declared, book.terms.attributes)  # 2
+    before = folder / SEEN
+    seen = pilot.check_unseen(
+        registration.folder, rows, reason, files.read_text(before) if before.is_file() else None
+    )
     log = replace(log, table=log.table.clear())  # nothing is held twice
     tables = counted(rows, *declared)
     del rows
@@ -94,7 +99,7 @@ def import_study(
     tables = {name: table for name, table in tables.items() if name != row_tables.EPISODES.name}
     amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
     belongs_to = RegistrationRef(registration.name, registration.sha256, amendments)
-    documents = {MAPPING: mapping.text.encode(), ORIGIN: origin, **_registered(registration)}
+    documents = {MAPPING: mapping.text.encode(), ORIGIN: origin, **_registered(registration), **seen}
 
     write = partial(
         writer.write_study,

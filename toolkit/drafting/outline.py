@@ -6,12 +6,15 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from importlib.resources import files
 from math import ceil, floor
 
 import polars as pl
 
 from toolkit.errors import UsageError
+from toolkit.registers.columns import EXCLUDED, FAILURE
+from toolkit.registers.episode_counts import OUTCOMES
 from toolkit.registers.importing import source
 from toolkit.registers.importing.source import Log
 from toolkit.rules.endpoints import T_OVER_SEEDS, T_OVER_TASKS
@@ -86,9 +89,13 @@ class Outline:
     schedules: int  # episodes of an evaluation on each task
     unused: tuple[str, ...] = ()  # columns of the table that are none of the registers', by their names
     scores: tuple[int, int] | None = None  # whole numbers around the scores of the log, where it has scores
+    seen: tuple[float, float] | None = None  # the lowest and the highest score of the log
     attributes: Mapping[str, str] = field(default_factory=dict)  # attribute of a task → column of the table
     words_of_attributes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # → word → tasks
     is_of_log: bool = False  # whether it was read off a log, and not made up
+    # Arm and seed → how many episodes the log has with an outcome, of as many as any of them could have
+    coverage: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    episodes: int = 0
 
 
 def blank(name: str) -> Outline:
@@ -100,7 +107,7 @@ def blank(name: str) -> Outline:
         constants={name: value for name, value in CONSTANTS.items() if name not in asked},
         values={},
         conditions=("main",),
-        arms=("treatment", "control"),
+        arms=("control", "treatment"),
         pools=("tasks",),
         regimes=("standard",),
         seeds=(0, 1, 2),
@@ -111,7 +118,11 @@ def blank(name: str) -> Outline:
 
 
 def outlined(
-    name: str, log: Log, given: Mapping[str, str] | None = None, attributes: Sequence[str] = ()
+    name: str,
+    log: Log,
+    given: Mapping[str, str] | None = None,
+    attributes: Sequence[str] = (),
+    baseline: str | None = None,
 ) -> Outline:
     """Return the outline of a study whose log of episodes, or of a pilot's, is at hand."""
     columns = _columns(log, given or {}, attributes)
@@ -131,6 +142,7 @@ def outlined(
     for target in ("condition", "pool", "regime"):
         if target in columns:
             shown = shown.filter(pl.col(columns[target]).cast(pl.String) == next(iter(words[target])))
+    seen = _range(table[columns["score"]]) if "score" in columns else None
     tasks = shown.group_by(key).agg(tasks=pl.col(columns["task"]).n_unique()).get_column("tasks").max()
     trials = shown.group_by([*key, columns["task"]]).len().get_column("len").max()
     return Outline(
@@ -143,7 +155,7 @@ def outlined(
             if target in {**columns, **named} and any(text != word for text, word in mapped.items())
         },
         conditions=tuple(words["condition"].values()),
-        arms=tuple(words["arm"].values()),
+        arms=_arms_from(baseline, words["arm"]),
         pools=tuple(words["pool"].values()),
         regimes=tuple(words["regime"].values()),
         seeds=_numbers(table, columns, "seed") if "seed" in columns else (0,),
@@ -151,7 +163,10 @@ def outlined(
         tasks=int(str(tasks)),
         schedules=int(str(trials)),
         is_of_log=True,
-        scores=_range(table[columns["score"]]) if "score" in columns else None,
+        coverage=_coverage(shown, columns, words["arm"]),
+        episodes=_episodes(shown, columns),
+        scores=None if seen is None else (min(0, floor(seen[0])), max(1, ceil(seen[1]))),
+        seen=seen,
         unused=tuple(
             name for name in table.columns if name not in {source.ROW, *columns.values(), *attributes}
         ),
@@ -164,6 +179,39 @@ def outlined(
             for name, mapped in told.items()
         },
     )
+
+
+def _arms_from(baseline: str | None, words: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the arms, the one that the others are compared with first."""
+    first = next(iter(words.values())) if baseline is None else words.get(baseline, baseline)
+    if first not in words.values():
+        raise UsageError("the log has no such arm", expected=", ".join(words), found=baseline)
+    return (first, *(word for word in words.values() if word != first))
+
+
+def _coverage(
+    table: pl.DataFrame, columns: Mapping[str, str], arms: Mapping[str, str]
+) -> dict[tuple[str, str], int]:
+    """Count the episodes with an outcome of each arm and seed; of a seed that an arm lacks there is none."""
+    import polars as pl
+
+    outcomes = [columns[name] for name in OUTCOMES if name in columns]
+    arm = pl.col(columns["arm"]).cast(pl.String)
+    seed = pl.col(columns["seed"]).cast(pl.String) if "seed" in columns else pl.lit(CONSTANTS["seed"])
+    table = table.with_columns(source.without_nothing(table[name]) for name in outcomes)
+    there = pl.all_horizontal(pl.col(name).is_not_null() for name in outcomes)
+    counted = table.group_by(arm.alias("arm"), seed.alias("seed")).agg(there.sum().alias("there"))
+    found = {(arms[row["arm"]], row["seed"]): row["there"] for row in counted.drop_nulls().to_dicts()}
+    seeds = sorted({of for _, of in found}, key=lambda text: (len(text), text))
+    return {(name, of): found.get((name, of), 0) for name in arms.values() for of in seeds}
+
+
+def _episodes(table: pl.DataFrame, columns: Mapping[str, str]) -> int:
+    """Return how many episodes an arm with a seed would have, with all that any of them has."""
+    of_task = [columns[name] for name in ("step", "task") if name in columns]
+    of_run = [columns[name] for name in ("arm", "seed") if name in columns]
+    trials = table.group_by([*of_run, *of_task]).len().group_by(of_task).max().get_column("len")
+    return int(trials.sum())
 
 
 def _named(attributes: Sequence[str]) -> dict[str, str]:
@@ -265,10 +313,9 @@ def _choose_outcome(table: pl.DataFrame, columns: dict[str, str], given: Mapping
         columns["true_success" if source.is_truth(table[column]) else "score"] = column
 
 
-def _range(cells: pl.Series) -> tuple[int, int]:
-    """Return whole numbers that hold the scores of a column, 0 and 1 where these do."""
-    numbers = cells.cast(pl.String, strict=False).cast(pl.Float64, strict=False).drop_nulls()
-    finite = numbers.filter(numbers.is_finite())
+def _range(cells: pl.Series) -> tuple[float, float]:
+    """Return the lowest and the highest score of a column."""
+    finite = source.as_numbers(cells).drop_nulls()
     if not len(finite):
         raise UsageError(
             f"column {cells.name!r} does not hold the scores of a study",
@@ -276,8 +323,7 @@ def _range(cells: pl.Series) -> tuple[int, int]:
             found=", ".join(map(str, cells.head(3).to_list())),
             remedy="say which column it is: --score COLUMN",
         )
-    low, high = float(str(finite.min())), float(str(finite.max()))
-    return min(0, floor(low)), max(1, ceil(high))
+    return float(str(finite.min())), float(str(finite.max()))
 
 
 def _names_runs(table: pl.DataFrame, columns: dict[str, str]) -> bool:
@@ -285,8 +331,10 @@ def _names_runs(table: pl.DataFrame, columns: dict[str, str]) -> bool:
     if "run_id" not in columns:
         return True
     key = [columns[name] for name in ("condition", "arm", "seed") if name in columns]
+    if not key:
+        return True
     places = table.group_by(columns["run_id"]).agg(pl.struct(key).n_unique().alias("places"))
-    return bool((places["places"] == 1).all()) if key else True
+    return bool((places["places"] == 1).all())
 
 
 def _words(table: pl.DataFrame, column: str, target: str) -> dict[str, str]:
@@ -322,6 +370,8 @@ def _numbers(table: pl.DataFrame, columns: dict[str, str], target: str) -> tuple
 
 
 _SEVERAL = 2
+DRAFTED_MOST = 0.05
+"""Share of an evaluation's episodes that a draft lets be missing."""
 
 
 def scaffold(outline: Outline, repository: str) -> dict[str, str]:
@@ -357,17 +407,43 @@ def _interval(outline: Outline) -> tuple[str, str]:
     )
 
 
+@dataclass(frozen=True)
+class _Contrast:
+    """One comparison that is drafted: an arm with the baseline, in one outcome."""
+
+    rule: str
+    gap: str  # name of its endpoint
+    arm: str
+    metric: str  # success, or score
+
+
+def _contrasts(outline: Outline) -> list[_Contrast]:
+    """Return every other arm against the first, in every outcome of the log."""
+    _, *others = outline.arms
+    outcomes = (("success", "true_success"), ("score", "score"))
+    metrics = [metric for metric, column in outcomes if column in outline.columns]
+    many, several = len(others) > 1, len(metrics) > 1
+    pairs = [(arm, metric) for metric in metrics for arm in others]
+    return [
+        _Contrast(f"H{n}", "_".join(["gap", *[arm] * many, *[metric] * several]), arm, metric)
+        for n, (arm, metric) in enumerate(pairs, 1)
+    ]
+
+
 def _rules(outline: Outline) -> str:
-    method, why = _interval(outline)
-    arms, condition = outline.arms[:2], outline.conditions[0]
-    several = len(outline.steps) >= _SEVERAL
-    over_steps = 'over_steps = "auc"\n' if several else ""
-    measured = "score" if outline.scores else "success"
-    what = f"AUC of {measured} over the steps" if several else measured.capitalize()
+    contrasts = _contrasts(outline)
     low, high = outline.scores or (0, 1)
-    scores = (
-        f'# What an episode can score.\n[scores]\nrange = ["{low}", "{high}"]\n\n' if outline.scores else ""
+    seen = (
+        "" if outline.seen is None else f"; the log's lie between {outline.seen[0]:g} and {outline.seen[1]:g}"
     )
+    scores = (
+        "# What an episode can score.\n"
+        f"# FILL IN: the lowest and the highest score that there can be{seen}.\n"
+        f'[scores]\nrange = ["{low}", "{high}"]\n\n'
+        if outline.scores
+        else ""
+    )
+    rules = _list(each.rule for each in contrasts)
     return _template("rules").format(
         name=outline.name,
         of_pilot=OF_PILOT if outline.is_of_log else "",
@@ -375,7 +451,9 @@ def _rules(outline: Outline) -> str:
         regimes=_list(outline.regimes),
         pools=_list(outline.pools),
         matrix="\n".join(
-            _template("matrix").format(condition=each, arms=_list(outline.arms), seeds=_list(outline.seeds))
+            _template("matrix").format(
+                condition=each, arms=_list(outline.arms), seeds=_list(outline.seeds), rules=rules
+            )
             for each in outline.conditions
         ),
         phase=outline.constants.get("phase", "final"),
@@ -383,26 +461,84 @@ def _rules(outline: Outline) -> str:
         regime=outline.regimes[0],
         tasks=outline.tasks,
         schedules=outline.schedules,
+        scores=scores,
+        counts_as=FAILURE if contrasts[0].metric == "success" else EXCLUDED,
+        lacking=_lacking(outline),
+        attributes=_attributes(outline),
+        families=_family(outline, contrasts),
+        contrasts="".join(_contrast(outline, each, contrasts) for each in contrasts),
+    )
+
+
+_ADJUSTED = "0.05"
+
+
+def _family(outline: Outline, contrasts: Sequence[_Contrast]) -> str:
+    """Return what adjusts several comparisons for each other: tests over tasks can, those of seeds not."""
+    if len(contrasts) < _SEVERAL:
+        return ""
+    said = (
+        "\n# Every other arm against the first, in every outcome. For a single primary comparison, keep its\n"
+        "# endpoint, interval and rule, and delete the others{and_this}.\n"
+    )
+    if _interval(outline)[0] != T_OVER_TASKS:
+        return said.format(and_this="; its level is 0.95 then (Bonferroni's is drafted)")
+    tests = _list(f"{each.gap}_p" for each in contrasts)
+    family = f'[families.comparisons]\ntests = {tests}\nmethod = "holm"\n'
+    return said.format(and_this=" and this family") + family
+
+
+def _contrast(outline: Outline, contrast: _Contrast, all_of_them: Sequence[_Contrast]) -> str:
+    method, why = _interval(outline)
+    several = len(outline.steps) >= _SEVERAL
+    is_score = contrast.metric == "score"
+    low, high = (outline.scores or (0, 1)) if is_score else (0, 1)
+    what = f"AUC of {contrast.metric} over the steps" if several else contrast.metric.capitalize()
+    many = len(all_of_them) > 1
+    gap, tested = contrast.gap, many and method == T_OVER_TASKS
+    level = 1 - Fraction(_ADJUSTED) / (1 if tested else len(all_of_them))
+    test = f'\n[tests.{gap}_p]\nendpoint = "{gap}"\nmethod = "wilcoxon"\nover = "tasks"\n'
+    test += 'alternative = "greater"\nzeros = "dropped"\n'
+    lead = f"# {why}\n# `toolkit explain --language` lists the methods, and what each assumes.\n"
+    return _template("contrast").format(
+        name=outline.name,
+        rule=contrast.rule,
+        gap=gap,
+        title=f"{contrast.arm} above {outline.arms[0]} in {contrast.metric}",
         what=what,
-        first=arms[0],
-        second=arms[1],
-        condition=condition,
-        two=_list(arms),
+        first=contrast.arm,
+        second=outline.arms[0],
+        outcome='{ sum = "score", of = "episodes" }'
+        if is_score
+        else '{ count = "successes", of = "episodes" }',
+        condition=outline.conditions[0],
+        two=_list((contrast.arm, outline.arms[0])),
         seeds=_list(outline.seeds),
         steps=_list(outline.steps),
-        over_steps=over_steps,
-        method=method,
-        why=why,
-        scores=scores,
-        attributes=_attributes(outline),
-        outcome='{ sum = "score", of = "episodes" }'
-        if scores
-        else '{ count = "successes", of = "episodes" }',
-        unit="score/episodes" if scores else "fraction",
+        over_steps='over_steps = "auc"\n' if several else "",
+        unit="score/episodes" if is_score else "fraction",
         low=low - high,
         high=high - low,
+        missing=f'\nmissing = "{EXCLUDED}"' if is_score and all_of_them[0].metric == "success" else "",
+        why=lead if contrast is all_of_them[0] else "",
+        level=f"{float(level):.4f}".rstrip("0"),
+        method=method,
+        test=test if tested else "",
+        found=f"Adjusted for the others, the test finds {contrast.arm} above {outline.arms[0]}."
+        if tested
+        else "The interval lies above zero.",
+        found_test=f"adjusted({gap}_p) < {_ADJUSTED}" if tested else f"lower({gap}_95) > 0",
         threshold=f"{(high - low) / 20:g}",
     )
+
+
+def _lacking(outline: Outline) -> str:
+    """Return what the log lacks of an arm with a seed, where that is more than the draft allows."""
+    lacking = {at: 1 - there / outline.episodes for at, there in outline.coverage.items() if there}
+    (arm, seed), most = max(lacking.items(), key=lambda item: item[1], default=(("", ""), 0.0))
+    if most <= DRAFTED_MOST:
+        return ""
+    return f"  # FILL IN: the log lacks {most:.1%} of {arm}, seed {seed}: with so much nothing is decided"
 
 
 def _attributes(outline: Outline) -> str:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from toolkit.decisions.decision import Decision
+from toolkit.decisions.decision import Decision, missing_says
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.evaluation import check_not_vacuous
 from toolkit.decisions.measure import in_words, rows_of, tasks_named
@@ -20,7 +21,8 @@ from toolkit.errors import IncompleteError, RuleError, UsageError
 from toolkit.prereg.record import UNFILLED
 from toolkit.registers.importing.mapping import TableMapping
 from toolkit.registers.importing.source import Log
-from toolkit.registers.importing.tables import files_of, tables_of
+from toolkit.registers.importing.tables import counted, files_of
+from toolkit.registers.importing.tables import rows_of as rows_of_log
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import Study, open_study
 from toolkit.registers.writer import write_study
@@ -28,6 +30,9 @@ from toolkit.rules.endpoints import Endpoint
 from toolkit.rules.rulebook import RuleBook, load_rulebook
 from toolkit.rules.values import Missing
 from toolkit.verification.decidable import check_decidable
+
+if TYPE_CHECKING:
+    import polars as pl
 
 DECIDES_NOTHING = "rehearsed on a pilot: it decides nothing"
 NO_DRAFT = "0" * 64
@@ -45,6 +50,8 @@ class Rehearsal:
     powers: Mapping[str, tuple[Power, ...] | str]  # rule → what it would see at registered size, or why not
     problems: tuple[str, ...]  # what would make the registration undecidable, or keeps it from being frozen
     fitted: tuple[str, ...]  # what of the draft was fitted to the pilot, in words
+    rows: pl.DataFrame  # the pilot's rows
+    undecided: tuple[str, ...]  # rules that had no verdict on them, each with the reason
 
 
 def rehearse(
@@ -68,7 +75,8 @@ def rehearse(
     problems = tuple(_problems(rules, book))
     progress("reading the pilot")
     declared = book.terms.scores, book.terms.missing, book.terms.attributes  # 2
-    tables = tables_of(log.table, mapping, *declared)
+    rows = rows_of_log(log.table, mapping, *declared)
+    tables = counted(rows, *declared[:2])
     words = {name: tuple(tables[of][name].unique().sort().to_list()) for name, of in _SAID_IN.items()}
     write_study(
         folder,
@@ -85,12 +93,19 @@ def rehearse(
     problems += _empty(book, study)
     engine = Engine(fitted, (book.name, NO_DRAFT), _Pilot(study))
     decisions = engine.decide_all()
+    undecided = tuple(
+        f"{decision.rule} has no verdict on the pilot; {missing_says(decision)}"
+        for decision in decisions
+        if decision.verdict == "not_evaluable"
+    )
     powers: dict[str, tuple[Power, ...] | str] = {}  # 4
     simulated = [rule for rule in book.rules.values() if simulations and rule.estimate]
     for number, rule in enumerate(simulated, 1):
         progress(f"power of {rule.id}, rule {number} of {len(simulated)}")
         powers[rule.id] = _power(book, fitted, study, rule.id, (simulations, rng_seed))
-    return Rehearsal(study, fitted, engine, decisions, powers, problems, changes)
+    return Rehearsal(
+        study, fitted, engine, decisions, powers, (*problems, *undecided), changes, rows, undecided
+    )
 
 
 _SAID_IN = {"arm": "runs", "regime": "episodes", "pool": "episodes"}

@@ -41,7 +41,7 @@ from toolkit.prereg.chain import (
 from toolkit.prereg.demonstration import ADDRESS
 from toolkit.prereg.evidence import Judged, places
 from toolkit.prereg.git import clean_commit
-from toolkit.prereg.record import AMENDMENTS, DEVIATIONS, EVIDENCE, FROZEN, RECORD, TRUST, Trusted
+from toolkit.prereg.record import AMENDMENTS, DEVIATIONS, EVIDENCE, FROZEN, PILOTS, RECORD, TRUST, Trusted
 from toolkit.prereg.registration import ADDED_TRUST, PROTOCOL, RULES, Registration, load_registration
 from toolkit.prereg.verification import agreement, independence
 
@@ -104,7 +104,7 @@ def open_draft(folder: Path, check_rules: Callable[[str], None]) -> Draft:
         raise UsageError(
             "a registration lies in a folder of its name", expected=expected, found=name, where=RULES
         )
-    own = {TRUST} if _is_cut_short(folder) else set()
+    own = {PILOTS, *({TRUST} if _is_cut_short(folder) else ())}
     commit = clean_commit(folder, {name: raw for name, raw in contents.items() if name not in own})
     return Draft(str(name), contents, commit)
 

@@ -271,6 +271,8 @@ def leads_out(name: str) -> bool:
 
 
 TRUST = "trust.toml"
+PILOTS = "pilots.json"
+"""What was seen before the freeze, which the freeze puts there itself."""
 _FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 _ADDRESS = re.compile(r"https?://\S+|demonstration", re.ASCII)
 _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")

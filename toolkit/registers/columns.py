@@ -194,10 +194,13 @@ OF_RUN = Parent("runs", ("run_id",), same=("condition", "arm", "seed"))
 OF_RUN_ALONE = Parent("runs", ("run_id",))
 
 
+FAILURE, EXCLUDED, BOUNDS = "failure", "excluded", "bounds"
 TREATMENTS = {
-    "failure": "they count as failures, or as the lowest score",
-    "excluded": "their tasks are left out, in every run",
-    "bounds": "they count as failures, and a verdict stands only if it is the same with all successes",
+    FAILURE: "they count as failures; a score, calls, tokens or cost that is missing is no number, and these "
+    "endpoints say `missing` themselves",
+    EXCLUDED: "their tasks are left out of the comparison, in the runs of that seed",
+    BOUNDS: "a verdict stands only if it is the same with all of them failures, or lowest scores, with all "
+    "successes, or highest scores, and with those of any one arm",
 }
 ATTEMPTS = {
     "one": "an episode is there once, or the log is refused",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError, did_you_mean
+from toolkit.files import read_text
 from toolkit.registers import manifest as manifests
 from toolkit.registers.arrow import Row, check_columns, open_parquet, read_parquet, row_sha256, shape, to_rows
 from toolkit.registers.columns import Table
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
     from toolkit.registers.episode_counts import CountedRun, Counts
+
+
+SEEN = "source/seen.json"
+"""File of a study that holds rows of a pilot: which runs, and why they are there."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,14 @@ class Study:
     def is_summary(self) -> bool:
         """Whether the study holds published figures only, without the rows behind them."""
         return self.manifest.evidence == "summary"
+
+    @property
+    def pilot_rows(self) -> str:
+        """Why rows of a pilot are among those of the study; empty where none are."""
+        if SEEN not in self.manifest.files:
+            return ""
+        self._prove_touched(SEEN)
+        return str(json.loads(read_text(self.folder / SEEN))["reason"])
 
     @property
     def tables(self) -> tuple[Table, ...]:

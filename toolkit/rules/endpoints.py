@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from toolkit.errors import RuleError
+from toolkit.registers.columns import EXCLUDED, FAILURE, TREATMENTS
 from toolkit.registers.schema import TABLES
 from toolkit.rules.sections import OPTIONAL, SPANS, Key, Named, Section, Value, alike, identifier, keys
 from toolkit.rules.terms import OF_TOOLKIT, EvaluationSet, Terms, check_columns, check_conditions
@@ -85,6 +86,7 @@ ENDPOINT = keys(
     Key("checkpoints", Value.TEXTS, "`trajectory@step`, of a series by checkpoint", OPTIONAL),
     Key("unit", Value.TEXT, "unit of its values, which is that of its outcome"),
     Key("range", Value.RANGE, "the smallest and the largest value that it can take, in `unit`"),
+    Key("missing", Value.TEXT, "as `counts_as` of [missing], for this endpoint", OPTIONAL, TREATMENTS),
     SPANS,
 )
 INTERVAL = keys(
@@ -158,6 +160,7 @@ class Endpoint:
     schedules: int = 0
     attributes: Mapping[str, str] = field(default_factory=dict)  # of the tasks that it is on; empty for all
     most_missing: Fraction = Fraction(0)  # share of an evaluation's episodes that may be without an outcome
+    counts_as: str = FAILURE  # what such episodes count as: one of `TREATMENTS`
     spans: tuple[str, ...] = ()
 
     def covers(self, other: "Endpoint") -> bool:
@@ -233,6 +236,7 @@ def read_endpoint(
         schedules=chosen.schedules,
         attributes=chosen.attributes,
         most_missing=terms.missing.most if terms.missing else Fraction(0),
+        counts_as=section.text("missing") or (terms.missing.counts_as if terms.missing else FAILURE),
         **section.rest(),
     )
     _check_fit(endpoint, section, terms)
@@ -287,6 +291,7 @@ def _check_fit(endpoint: Endpoint, section: Section, terms: Terms) -> None:
     several = len(endpoint.steps) > 1
     lists = (endpoint.arms, endpoint.seeds, endpoint.steps, endpoint.checkpoints)
     timed = endpoint.over_steps == "steps_to_threshold"
+    treated = terms.missing.counts_as if terms.missing else FAILURE
     problems = (
         (by_run != runs, "names runs exactly if it reads them"),
         (by_run and "run_id" not in columns, "reads a register without runs"),
@@ -308,14 +313,22 @@ def _check_fit(endpoint: Endpoint, section: Section, terms: Terms) -> None:
         (any(len(set(names)) != len(names) for names in lists), "names something twice"),
         (_is_score(endpoint) and terms.scores is None, "reads scores, and [scores] does not say their range"),
         (_leaves_scores(endpoint, terms), "has a range that its scores cannot have"),
-        (bool(endpoint.attributes) and not _is_by_task(endpoint), f"on some tasks is a mean: {MEANS}"),
+        (bool(endpoint.attributes) and not is_counted_by_task(endpoint), f"on some tasks is a mean: {MEANS}"),
+        (
+            treated != EXCLUDED == endpoint.counts_as and not is_counted_by_task(endpoint),
+            f"leaves out: {MEANS}",
+        ),
+        (
+            terms.missing is None and endpoint.counts_as != FAILURE,
+            "says `missing`, and there is no [missing]",
+        ),
     )
     for wrong, problem in problems:
         if wrong:
             raise section.wrong(f"an endpoint by {endpoint.by} {problem}")
 
 
-def _is_by_task(endpoint: Endpoint) -> bool:
+def is_counted_by_task(endpoint: Endpoint) -> bool:
     """Whether its rows can be counted from the episodes of some tasks."""
     outcome = endpoint.outcome
     counted = isinstance(outcome, Rate) and outcome.count in COUNTED_BY_TASK and outcome.of == "episodes"

@@ -24,7 +24,7 @@ import numpy as np
 from toolkit.decisions import evaluation
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.evaluation import solver
-from toolkit.decisions.measure import in_words
+from toolkit.decisions.measure import in_words, made_up
 from toolkit.errors import DamagedError, RuleError, UsageError
 from toolkit.prereg.record import UNFILLED, Amendment, Deviation
 from toolkit.prereg.registration import Registration
@@ -56,7 +56,7 @@ def check_decidable(book: RuleBook, only: Collection[str] | None = None) -> None
     read = None if only is None else _read(book, only)
     lacking = [_undecided(cheap, SimulatedStudy(cheap, *success), read) for success in LEARNING]
     never = {name: why for name, why in lacking[0].items() if all(name in other for other in lacking)}
-    never |= _of_no_tasks(book, read)
+    never |= _of_no_tasks(book, read) | _of_nothing(book, read)
     if never:
         said = [f"{name}: {why}" for name, why in never.items()]
         more = [f"and {len(said) - MOST_SAID} more"] if len(said) > MOST_SAID else []
@@ -103,6 +103,17 @@ def _of_no_tasks(book: RuleBook, read: Collection[str] | None) -> dict[str, str]
         if any(endpoint.attributes for endpoint in there) and not _can_be(there, book.terms.attributes)
         for endpoint in there
         if endpoint.attributes
+    }
+
+
+def _of_nothing(book: RuleBook, read: Collection[str] | None) -> dict[str, str]:
+    """Return endpoints of what an episode without an outcome has none of, and that count such."""
+    return {
+        f"endpoints.{endpoint.id}": f"a missing {measured} is not zero: say missing = {how}"
+        for endpoint in book.endpoints.values()
+        if (read is None or endpoint.id in read) and book.terms.missing
+        for measured, how in [made_up(endpoint)]
+        if measured
     }
 
 

@@ -54,7 +54,7 @@ def journey(project: Path, source: str, *options: str) -> Journey:
     commands = [
         ("new-study", "mine", "--table", log, *options, "--into", "."),
         ("freeze", "mine", "--demonstration"),
-        ("registers", "import", "mine", log),
+        ("registers", "import", "mine", log, "--replace", "the way is tried: pilot and log are one"),
         ("decide", "--all", "--json"),
         ("site", "build"),
     ]

@@ -63,7 +63,11 @@ def test_a_registration_can_be_frozen(toolkit, name: str, tmp_path: Path, monkey
         shutil.copy(EXAMPLES / name / "registered" / "prereg" / name / file, made)
     (tmp_path / "registers").mkdir()
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
-    assert toolkit("freeze", name, "--dry-run").code == 0
+    done = toolkit("freeze", name, "--dry-run")
+    if name == "training-curve":  # frozen when a missing score could still count as the lowest
+        done.refused(4, "a missing score is not zero")
+    else:
+        assert done.code == 0, done.err
 
 
 @pytest.mark.parametrize("name", PLAYED)

@@ -132,7 +132,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ]
     text = "\n".join(["strategy,seed,task,success,started_at", *rows])
     (tmp_path / "pilot.csv").write_text(text + "\n", encoding="utf-8")
-    assert run("new-study", "mine", "--table", "pilot.csv", "--into", ".").code == 0
+    assert run("new-study", "mine", "--table", "pilot.csv", "--baseline", "old", "--into", ".").code == 0
     return tmp_path
 
 

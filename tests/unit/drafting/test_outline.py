@@ -63,13 +63,21 @@ def test_what_is_written_can_be_read() -> None:
     outline = outlined("mine", Log("tables", frame(EPISODES)))
     files = scaffold(outline, "me/mine")
     book = load_rulebook(files["prereg/mine/rules.toml"])
-    assert book.endpoints["gap"].arms == ("arm_3_shot", "chain_of_thought")
+    assert {name: endpoint.arms for name, endpoint in book.endpoints.items()} == {
+        "gap_chain_of_thought": ("chain_of_thought", "arm_3_shot"),
+        "gap_plain": ("plain", "arm_3_shot"),
+    }
+    assert {rule.title for rule in book.rules.values()} == {
+        "chain_of_thought above arm_3_shot in success",
+        "plain above arm_3_shot in success",
+    }
+    assert {str(interval.level) for interval in book.intervals.values()} == {"39/40"}, "Bonferroni's"
     tables = tables_of(frame(EPISODES), parse_mapping(files["mappings/mine.toml"]))
     (cell,) = book.plan.cells
     assert {(r["condition"], r["arm"], r["seed"]) for r in tables["runs"].iter_rows(named=True)} == {
         (cell.condition, arm, seed) for arm in cell.arms for seed in cell.seeds
     }
-    expected = book.endpoints["gap"].expect
+    expected = book.endpoints["gap_plain"].expect
     assert set(tables["evaluations"]["episodes"].to_list()) == {expected["episodes"]}
     assert "me/mine" in files["cards/mine.md"]
 
@@ -80,7 +88,7 @@ def test_a_blank_study_can_be_read_and_says_what_to_fill_in() -> None:
     mapping = parse_mapping(files["mappings/mine.toml"])
     assert set(mapping.columns) == {"arm", "seed", "task", "true_success"}
     assert '"FILL IN' in files["prereg/mine/rules.toml"]
-    assert tomllib.loads(files["prereg/mine/rules.toml"])["words"]["arm"] == ["treatment", "control"]
+    assert tomllib.loads(files["prereg/mine/rules.toml"])["words"]["arm"] == ["control", "treatment"]
 
 
 def with_steps(*steps: int) -> RuleBook:

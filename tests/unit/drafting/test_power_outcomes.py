@@ -27,6 +27,7 @@ def rules(
     """Return rules on a difference of two arms with one seed, on forty tasks, whose one test is another."""
     scores = scores or ((0, 10) if count == "cost" else None)
     design = replace(blank("mine"), seeds=(0,), tasks=TASKS, schedules=schedules, scores=scores)
+    design = replace(design, columns={"score" if scores else "true_success": "outcome"})
     text = scaffold(design, "me/mine")["prereg/mine/rules.toml"].partition("\n# More could be asked")[0]
     text = re.sub(r"^threshold = .*\n", "", text, flags=re.MULTILINE)
     text = text.replace('sum = "score"', f'sum = "{count}"').replace("score/episodes", f"{count}/episodes")
@@ -178,7 +179,7 @@ def differences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
     ]
     text = "\n".join(["strategy,seed,task,schedule,score,started_at", *rows])
     (tmp_path / "pilot.csv").write_text(text + "\n", encoding="utf-8")
-    done = run("new-study", "mine", "--table", "pilot.csv", "--into", ".")
+    done = run("new-study", "mine", "--table", "pilot.csv", "--baseline", "old", "--into", ".")
     assert done.code == 0, done.err
     return (scores[0] - scores[1]).mean(axis=2)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
+from toolkit.registers.importing.readers.common import is_hidden
 from toolkit.registers.importing.readers.every_eval_ever import EVERY_EVAL_EVER
 from toolkit.registers.importing.readers.inspect_logs import INSPECT
 from toolkit.registers.importing.readers.lm_eval import LM_EVAL
@@ -54,7 +55,15 @@ def read_log(sources: Sequence[str | Path], say: Callable[[str], None] = lambda 
     if not log.table.height:
         raise DamagedError("the log has no rows, and no data is not zero", where=paths[0])
     numbered = log.table.drop(ROW, strict=False).with_row_index(ROW, offset=1)
-    return replace(log, table=numbered, files=log.files or tuple(paths))
+    hidden = [
+        file.relative_to(path).as_posix()
+        for path in paths
+        if path.is_dir()
+        for file in sorted(path.rglob("*"))
+        if is_hidden(file, path) and file.is_file()
+    ]
+    left_out = (*log.left_out, *([f"hidden files: {', '.join(hidden)}"] if hidden else []))
+    return replace(log, table=numbered, files=log.files or tuple(paths), left_out=left_out)
 
 
 def _expanded(sources: Sequence[str | Path], say: Callable[[str], None]) -> list[Path]:

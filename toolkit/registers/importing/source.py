@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from toolkit.errors import DamagedError, UsageError
@@ -32,6 +33,14 @@ ROW = "row of the table"
 
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+
+
+_WELL_FORMED = {
+    ".csv": "a heading and rows, with commas between cells",
+    ".tsv": "a heading and rows, with tabs between cells",
+    **dict.fromkeys((".jsonl", ".ndjson"), "a JSON object on each line"),
+    ".parquet": "Parquet",
+}
 
 
 def kind_of(path: Path) -> str | None:
@@ -66,7 +75,7 @@ def read_source(path: Path, left_out: set[str] | None = None) -> pl.DataFrame:
     except (pl.exceptions.PolarsError, OSError, EOFError, ValueError, RecursionError) as error:
         raise DamagedError(
             f"{path.name} is not a readable table",
-            expected="UTF-8 text" if kind != ".parquet" else "Parquet",
+            expected="UTF-8 text" if isinstance(error, UnicodeError) else _WELL_FORMED[kind],
             found=str(error).splitlines()[0] if str(error) else type(error).__name__,
             where=path,
         ) from None
@@ -123,7 +132,19 @@ def _parquet(path: Path) -> pl.DataFrame:
         _check("cells", described.num_rows * described.num_columns, MOST_CELLS, path)
         size = sum(described.row_group(i).total_byte_size for i in range(described.num_row_groups))
         _check("bytes", size, LARGEST_TABLE, path)
-    return pl.read_parquet(path)
+        table = opened.read()
+    # Polars takes no zone that is an offset, and ends the program over some other types.
+    for at, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type) and field.type.tz:
+            kind = pa.timestamp(field.type.unit, "UTC")
+            table = table.set_column(at, field.name, table.column(at).cast(kind))
+    try:
+        made = pl.from_arrow(table)
+    except pl.exceptions.PanicException as error:
+        raise ValueError(f"a column of a type that is not read: {error}") from None
+    if not isinstance(made, pl.DataFrame):
+        raise TypeError(made)
+    return made
 
 
 def _delimited(path: Path, separator: str) -> pl.DataFrame:
@@ -147,7 +168,10 @@ def _json_lines(path: Path, left_out: set[str] | None) -> pl.DataFrame:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
-            document = decode(line)
+            try:
+                document = decode(line)
+            except json.JSONDecodeError as error:
+                raise ValueError(f"line {number}, column {error.colno}: {error.msg}") from None
             if not isinstance(document, dict):
                 raise ValueError(f"line {number} is no JSON object")  # noqa: TRY004 - of the file, not of a type
             for name in [name for name in document if name not in columns]:
@@ -205,9 +229,11 @@ EXPECTED = {
     Type.STRING: "text",
 }
 _TRUTHS = {
-    **dict.fromkeys(("true", "yes", "1", "1.0"), True),
-    **dict.fromkeys(("false", "no", "0", "0.0"), False),
+    **dict.fromkeys(("true", "yes", "1", "pass", "passed", "correct", "success", "100%"), True),
+    **dict.fromkeys(("false", "no", "0", "fail", "failed", "incorrect", "failure", "0%"), False),
 }
+_NO_NUMBER = ("", "nan", "none", "null", "n/a", "na")
+"""How programs write that there is no number."""
 
 
 def is_truth(cells: pl.Series) -> bool:
@@ -216,8 +242,25 @@ def is_truth(cells: pl.Series) -> bool:
         return True
     if cells.dtype.is_nested():
         return False
-    texts = cells.drop_nulls().cast(pl.String, strict=False).unique().to_list()
-    return bool(texts) and all(str(text).strip().lower() in _TRUTHS for text in texts)
+    texts = set(_plain(cells.cast(pl.String, strict=False)).drop_nulls().unique().to_list()) - {*_NO_NUMBER}
+    return bool(texts) and texts <= _TRUTHS.keys()
+
+
+def without_nothing(cells: pl.Series) -> pl.Series:
+    """Return cells with null for whatever else says that there is no number, and no truth value."""
+    if cells.dtype.is_float():
+        return cells.fill_nan(None)
+    return cells.set(_plain(cells).is_in(_NO_NUMBER), None) if cells.dtype == pl.String else cells
+
+
+def as_numbers(cells: pl.Series) -> pl.Series:
+    """Return cells as doubles; null where one is none."""
+    return _cast(without_nothing(cells), Type.FLOAT64)
+
+
+def _plain(texts: pl.Series) -> pl.Series:
+    """Return texts without capitals, blanks around them, and zeros after a whole number's point."""
+    return texts.str.strip_chars().str.to_lowercase().str.replace(r"^([01])\.0*$", "$1")
 
 
 # Day and clock as ISO 8601 has them: -2026 at the end of a day in another order is no zone.
@@ -234,6 +277,7 @@ def converted(table: pl.DataFrame, column: Column, source: str, words: Mapping[s
             found=cells.dtype,
             expected="text, numbers, truth values or times",
         )
+    cells = cells if column.type is Type.STRING else without_nothing(cells)
     values = _each_once(
         cells,
         lambda some: _cast(some.cast(pl.String, strict=False).replace(words) if words else some, column.type),
@@ -278,9 +322,11 @@ def _cast(cells: pl.Series, kind: Type) -> pl.Series:
         # Other tools write whole numbers of a column with gaps as 3.0.
         return text.str.replace(r"\.0+$", "").cast(whole[kind], strict=False)
     if kind is Type.BOOL:
-        return text.str.to_lowercase().replace_strict(_TRUTHS, default=None, return_dtype=pl.Boolean)
+        return _plain(text).replace_strict(_TRUTHS, default=None, return_dtype=pl.Boolean)
     if kind is Type.FLOAT64:
-        numbers = text.cast(pl.Float64, strict=False)
+        shares = text.str.ends_with("%")
+        numbers = text.str.strip_suffix("%").cast(pl.Float64, strict=False)
+        numbers = (numbers / 100).zip_with(shares.fill_null(value=False), numbers)
         return numbers.set(~numbers.is_finite(), None)
     if kind is Type.DECIMAL:
         exact = text.str.contains(rf"^-?\d{{1,3}}(\.\d{{1,{_DIGITS}}})?$")
@@ -300,6 +346,9 @@ def _times(cells: pl.Series, text: pl.Series) -> pl.Series:
     )
 
 
+_ASKED = {"score": "register a wider range anew: what was frozen is not mended by changing what was measured"}
+
+
 def refused(
     table: pl.DataFrame, wrong: pl.Series, column: Column, source: str, expected: str
 ) -> DamagedError:
@@ -314,7 +363,9 @@ def refused(
         expected=expected,
         found=f"{'nothing' if cell is None else repr(cell)} in row {first[ROW]}"
         + (f", and in {others} more" if others else ""),
-        remedy=f"mend the table, or say under [values.{column.name}] what its word means"
+        remedy=_ASKED.get(
+            column.name, f"say under [values.{column.name}] what its word means, or leave it out"
+        )
         + ("; steps beyond the range are counted in thousands, in the rules, too" if is_step else ""),
     )
 
@@ -338,6 +389,13 @@ class Log:
     is_history: bool = False  # whether rows are steps of a run, and an empty outcome was not measured there
 
     def measured(self, columns: Mapping[str, str]) -> pl.DataFrame:
-        """Return the rows of the log; of a history those at which the outcome was measured."""
-        told = [columns[name] for name in OUTCOMES if columns.get(name) in self.table.columns]
-        return self.table.drop_nulls(told) if self.is_history and told else self.table
+        """Return the rows of the log; of a history those at which the outcome was measured.
+
+        Readers call an outcome by its values, 0 and 1 or others; a mapping calls it as it was registered.
+        """
+        table = self.table
+        for name, other in (OUTCOMES, OUTCOMES[::-1]):
+            if columns.get(name) == name and name not in table.columns and other in table.columns:
+                table = table.rename({other: name})
+        told = [columns[name] for name in OUTCOMES if columns.get(name) in table.columns]
+        return table.drop_nulls(told) if self.is_history and told else table

@@ -15,7 +15,7 @@ from toolkit.errors import DamagedError
 from toolkit.registers.arrow import Row, parquet_bytes, shape, to_arrow
 from toolkit.registers.columns import WORDS, Column, MissingData, Table, Type, attributes_text
 from toolkit.registers.episode_counts import OUTCOMES, PLACE, count_run
-from toolkit.registers.importing.mapping import OF_RUNS, OF_TASKS, TARGETS, TableMapping
+from toolkit.registers.importing.mapping import OF_EPISODES, OF_RUNS, OF_TASKS, TARGETS, TableMapping
 from toolkit.registers.importing.source import ROW, as_words, converted, refused
 from toolkit.registers.row_tables import EPISODES, TASK_POOLS
 from toolkit.registers.schema import EVALUATIONS, RUNS, TABLES
@@ -94,7 +94,7 @@ def _converted(
     columns = [source[ROW]]
     for target in mapping.targets:
         column = _TASK_NAME if target == _TASK_NAME.name else TARGETS[target]
-        if target in OUTCOMES and missing:
+        if missing and (target in OUTCOMES or target in OF_NO_OUTCOME):
             column = replace(column, nullable=True)
         if target == "score" and scores:
             column = replace(column, low=float(scores[0]), high=float(scores[1]))
@@ -107,7 +107,25 @@ def _converted(
             cells = converted(source, column, mapping.columns[target], words)
             cells = cells if target in OF_TASKS else as_words_or_numbers(cells)
         columns.append(cells)
-    return pl.DataFrame(columns)
+    return _with_prompts(pl.DataFrame(columns))
+
+
+def _with_prompts(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows that say their task's prompt, where another row of the task does."""
+    import polars as pl
+
+    if "prompt" not in rows.columns or not rows["prompt"].null_count():
+        return rows
+    said = pl.col("prompt").fill_null(pl.col("prompt").drop_nulls().first().over("pool", "task"))
+    rows = rows.with_columns(said)
+    if rows["prompt"].null_count():
+        task = rows.filter(pl.col("prompt").is_null()).row(0, named=True)
+        raise DamagedError(
+            "no row of a task says its prompt",
+            found=f"task {task['task']!r}, row {task[ROW]}",
+            remedy="leave prompt out of the mapping, or add it to the log",
+        )
+    return rows
 
 
 def as_words_or_numbers(cells: pl.Series) -> pl.Series:
@@ -233,6 +251,15 @@ def _files(table: Table, rows: pl.DataFrame) -> dict[str, bytes]:
     return {f"{table.name}/{run}.parquet": parquet_bytes(table.name, part) for run, part in _by_run(rows)}
 
 
+NOTHING = {Type.BOOL: False, Type.INT16: 0, Type.INT32: 0, Type.FLOAT64: 0.0}
+"""What stands in a column of an episode that has no outcome, and counts for nothing."""
+_OF_EVERY_EPISODE = (*EPISODES.key, "schedule_seed", *OUTCOMES)
+OF_NO_OUTCOME = frozenset(
+    name
+    for name, column in {**OF_TASKS, **OF_EPISODES}.items()
+    if name in OF_TASKS or (column.type in NOTHING and name not in _OF_EVERY_EPISODE)
+)
+"""Columns that may be empty where there is no outcome."""
 MOST_TASKS = MOST_EPISODES = 2**15
 Scores = tuple[Fraction, Fraction]
 _SET = ("phase", "pool", "regime")
@@ -289,21 +316,18 @@ def completed(rows: pl.DataFrame, missing: MissingData, scores: Scores | None) -
     rows = pl.concat([rows, lacking], how="diagonal") if lacking.height else rows
     outcomes = [name for name in OUTCOMES if name in rows.columns]
     rows = rows.with_columns(missing=pl.any_horizontal(pl.col(name).is_null() for name in outcomes))
+    for name in (name for name in rows.columns if name in OF_NO_OUTCOME):
+        column = TARGETS[name]
+        if rows.filter(pl.col(name).is_null() & ~pl.col("missing")).height:
+            raise refused(
+                rows, rows[name].is_null() & ~rows["missing"], column, name, "a value beside an outcome"
+            )
+        if column.type in NOTHING:
+            rows = rows.with_columns(pl.col(name).fill_null(NOTHING[column.type]))
     if not rows["missing"].any():
         return rows.drop("missing")
     lowest = {"true_success": False, "score": float(scores[0]) if scores else 0.0}
-    rows = rows.with_columns(pl.col(name).fill_null(lowest[name]) for name in outcomes)
-    if missing.counts_as == "excluded":
-        rows = rows.with_columns(excluded=pl.col("missing").any().over(*_SET, "task")).drop("missing")
-        empty = rows.filter(pl.col("excluded").all().over(*_SET))
-        if empty.height:
-            raise DamagedError(
-                "no task of a set is left: of each some run lacks an outcome, and it is excluded",
-                expected="one task at least that every run has in full",
-                where=", ".join(f"{name}={empty[name][0]}" for name in _SET),
-                remedy="give the rows that are lacking; that a run has none is for an amendment to say",
-            )
-    return rows
+    return rows.with_columns(pl.col(name).fill_null(lowest[name]) for name in outcomes)
 
 
 def _episodes_in_full(rows: pl.DataFrame) -> int:
@@ -330,8 +354,7 @@ def _lacking(rows: pl.DataFrame) -> pl.DataFrame:
         for column in EPISODES.columns
         if column.name in rows.columns and column.name not in lacking.columns and column.name not in OUTCOMES
     }
-    nothing = {Type.BOOL: False, Type.INT16: 0, Type.INT32: 0, Type.FLOAT64: 0.0}
-    unsaid = [name for name, column in told.items() if column.type not in nothing]
+    unsaid = [name for name, column in told.items() if column.type not in NOTHING]
     if unsaid:
         first = lacking.sort(_KEY).row(0, named=True)
         raise DamagedError(
@@ -341,7 +364,7 @@ def _lacking(rows: pl.DataFrame) -> pl.DataFrame:
             remedy="leave the column out of the mapping, or add the episode to the log",
         )
     return lacking.with_columns(
-        pl.lit(nothing[column.type]).cast(rows.schema[name]).alias(name) for name, column in told.items()
+        pl.lit(NOTHING[column.type]).cast(rows.schema[name]).alias(name) for name, column in told.items()
     )
 
 

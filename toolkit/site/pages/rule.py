@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from toolkit.decisions.case import Case, rows_query
 from toolkit.decisions.decision import Decision
 from toolkit.decisions.intervals import FROM_SEEDS, FROM_TASKS, Interval
-from toolkit.decisions.measure import are_read, in_words, rows_of
+from toolkit.decisions.measure import are_read, excludes, in_words, lack_outcomes, rows_of
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers.arrow import Row
 from toolkit.registers.query import Answer, asking
@@ -91,7 +91,7 @@ def _rows(case: Case, endpoint: Endpoint, ask: Ask, summed: Sequence[str] = ()) 
     """Return an endpoint with the number of its rows and sums over them, None where it cannot be read."""
     query = rows_query(endpoint, case.book.plan, case.study)
     counted: tuple[Any, ...] = (None,)
-    if are_read(case.study, endpoint):
+    if are_read(case.study, endpoint, case.book.plan):
         sums = "".join(f", sum({name})" for name in summed)
         counted = ask(f"SELECT count(*){sums} FROM ({query})").rows[0]
     return {
@@ -168,8 +168,8 @@ def _episodes(case: Case, endpoint: Endpoint, run: str) -> int | None:
     if endpoint.register != EVALUATIONS or not case.study.has(EVALUATIONS):
         return None
     rows = rows_by_run(case.study, EVALUATIONS).get(run, [])
-    if endpoint.attributes:
-        made = rows_of(endpoint, case.study)
+    if endpoint.attributes or excludes(endpoint):
+        made = rows_of(endpoint, case.study, case.book.plan)
         rows = [] if isinstance(made, Missing) else [row for row in made if row["run_id"] == run]
     counted = [
         row["episodes"]
@@ -223,7 +223,12 @@ def _is_counted_here(case: Case, endpoint: Endpoint) -> bool:
     table = case.study.table(endpoint.register)
     columns = [table.column(name) for name in endpoint.outcome.columns]
     is_whole = all(column is not None and column.type.most is not None for column in columns)
-    return is_whole and not any(row.get("excluded") for row in case.study.rows(endpoint.register))
+    is_left_out = lack_outcomes(case.study) and excludes(endpoint)
+    return (
+        is_whole
+        and not is_left_out
+        and not any(row.get("excluded") for row in case.study.rows(endpoint.register))
+    )
 
 
 def _fixed(case: Case, name: str, interval: Interval | Missing) -> str:

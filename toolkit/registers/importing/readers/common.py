@@ -10,6 +10,7 @@ import os
 import re
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ import polars as pl
 import yaml
 
 from toolkit.errors import DamagedError, ToolkitError
-from toolkit.files import read_up_to
+from toolkit.files import file_sha256, read_up_to
 from toolkit.registers.importing.source import FILE, LONGEST_LINE, MOST_CELLS, MOST_COLUMNS, Log, bounded
 
 
@@ -43,9 +44,28 @@ _LARGEST_WHOLE = 2**63
 
 
 def files_below(path: Path, fits: Callable[[Path], object]) -> list[Path]:
-    """Return the files of a folder that fit, in order; the path itself where it is such a file."""
+    """Return the files of a folder that fit, in order, without hidden ones; the path itself if it is one."""
     there = path.rglob("*") if path.is_dir() else (path,)
-    return sorted(file for file in there if file.is_file() and fits(file))
+    return sorted(file for file in there if not is_hidden(file, path) and file.is_file() and fits(file))
+
+
+def is_hidden(file: Path, folder: Path) -> bool:
+    """Whether a file below a folder is none of its owner's: what notebooks, editors and macOS leave there."""
+    return any(part.startswith(".") or part == "__MACOSX" for part in file.relative_to(folder).parts)
+
+
+def check_each_once(files: Sequence[Path]) -> None:
+    """Check that no two files of a log hold the same bytes: each row would be there twice."""
+    sizes = Counter(file.stat().st_size for file in files)
+    first: dict[str, Path] = {}
+    for file in (file for file in files if sizes[file.stat().st_size] > 1):
+        other = first.setdefault(file_sha256(file), file)
+        if other is not file:
+            raise DamagedError(
+                "two files of the log are the same",
+                found=f"{other} and {file}",
+                remedy="leave one of them out",
+            )
 
 
 def named(pattern: str) -> Callable[[Path], re.Match[str] | None]:
@@ -167,10 +187,11 @@ def with_regimes(table: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def with_prompts(table: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Return a table in which a column is the prompt, where each task has one."""
-    if name not in table.columns or table[name].null_count():
-        return table
-    tasks, texts = (table.select("pool", "task", *more).n_unique() for more in ((), (name,)))
+    """Return a table in which a column is the prompt, where no task has two; rows may lack it."""
+    said = table.drop_nulls(name) if name in table.columns else table.clear()
+    tasks, texts = (
+        (said.select("pool", "task", *more).n_unique() for more in ((), (name,))) if said.height else (0, 1)
+    )
     return table.rename({name: "prompt"}) if tasks == texts else table
 
 

@@ -24,6 +24,7 @@ from toolkit.registers.importing.readers.common import (
     TASK,
     Reader,
     Run,
+    check_each_once,
     files_below,
     flattened,
     reading,
@@ -45,11 +46,15 @@ _tables = partial(files_below, fits=kind_of)
 def _read_tables(paths: list[Path]) -> Log:
     """Read tables; several have the same columns, and `file` says which row came from which."""
     files = [file for path in paths for file in _tables(path)]
+    check_each_once(files)
+    nested: set[str] = set()
     if len(files) == 1:
-        return Log(TABLES.name, read_source(files[0]), files=tuple(files))
+        return Log(
+            TABLES.name, read_source(files[0], nested), files=tuple(files), left_out=tuple(sorted(nested))
+        )
     parts: list[pl.DataFrame] = []
     for file in files:
-        part = read_source(file)
+        part = read_source(file, nested)
         if FILE not in part.columns:
             part = part.with_columns(pl.lit(file.name.partition(".")[0]).alias(FILE))
         if parts and set(part.columns) != set(parts[0].columns):
@@ -61,7 +66,7 @@ def _read_tables(paths: list[Path]) -> Log:
             )
         parts.append(part)
     table = pl.concat(parts, how="diagonal_relaxed")
-    return Log(TABLES.name, table, of_run=(FILE,), files=tuple(files))
+    return Log(TABLES.name, table, of_run=(FILE,), files=tuple(files), left_out=tuple(sorted(nested)))
 
 
 TABLES = Reader(
