@@ -33,10 +33,11 @@ FILESYSTEM := @modelcontextprotocol/server-filesystem@2026.8.31
 PARALLEL := --numprocesses 2 --dist worksteal
 SITE_TESTS := browser unit/site
 LAB_TESTS := examples golden unit/lab unit/noise
+APART := tampering unit/estimators
 
 ELSEWHERE := $(foreach room,inspect pairing mcp_servers,--ignore tests/$(room))
 
-.PHONY: reproduce test test-all slow-core slow-site slow-lab slow-architecture other-majors newest-train inspect \
+.PHONY: reproduce test test-all slow-core slow-tampering slow-estimators slow-properties slow-site slow-lab slow-architecture other-majors newest-train inspect \
 	openenv verifiers mcp-servers vllm mutants mutants-touched check bench dist lock clean help
 
 help:
@@ -57,7 +58,15 @@ test: $(VENV)/.language-model
 
 # Each lane is what a change may touch (.ci/lanes.py); `make test-all` runs them all.
 slow-core: $(VENV)/.language-model
-	@$(BIN)/python -m pytest $(PARALLEL) -m slow tests --ignore tests/architecture $(addprefix --ignore tests/,$(SITE_TESTS) $(LAB_TESTS) vllm) $(ELSEWHERE)
+	@$(BIN)/python -m pytest $(PARALLEL) -m slow tests $(addprefix --ignore tests/,architecture $(APART) $(SITE_TESTS) $(LAB_TESTS) vllm) $(ELSEWHERE)
+
+slow-tampering: $(VENV)/.language-model
+	@$(BIN)/python -m pytest $(PARALLEL) -m slow tests/tampering
+
+slow-estimators: $(VENV)/.language-model
+	@$(BIN)/python -m pytest $(PARALLEL) -m slow tests/unit/estimators
+
+slow-properties: $(VENV)/.language-model
 	@$(BIN)/python -m pytest $(PARALLEL) --hypothesis-profile thorough tests/properties
 
 slow-site: $(VENV)/.language-model
@@ -90,7 +99,7 @@ mcp-servers: $(SERVERS)/.npm
 vllm: $(VLLM)/.installed
 	@$(VLLM)/bin/python -m pytest --quiet --numprocesses 2 --dist loadfile tests/vllm
 
-test-all: slow-core slow-site slow-lab slow-architecture other-majors newest-train inspect openenv verifiers mcp-servers vllm
+test-all: slow-core slow-tampering slow-estimators slow-properties slow-site slow-lab slow-architecture other-majors newest-train inspect openenv verifiers mcp-servers vllm
 	@$(BIN)/python -m tests.mutants --jobs 2 --draw 75
 	@$(BIN)/python .ci/lanes.py --record
 

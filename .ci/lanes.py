@@ -24,7 +24,19 @@ REGISTERS = ("toolkit/registers/", "tests/unit/registers/")
 LANES: dict[str, tuple[str, ...]] = {
     "slow-core": (
         *(*DECIDING, *REGISTERS, "toolkit/api", "toolkit/cli/", "toolkit/drafting/", "toolkit/exports/"),
-        *("toolkit/prereg/", "toolkit/verification/", "tests/tampering/", "tests/hub/", "tests/unit/"),
+        *("toolkit/prereg/", "toolkit/verification/", "tests/hub/", "tests/unit/"),
+    ),
+    "slow-tampering": (
+        "toolkit/prereg/",
+        "toolkit/verification/",
+        *REGISTERS,
+        "toolkit/cli/verify",
+        "tests/tampering/",
+    ),
+    "slow-estimators": ("toolkit/estimators/", "tests/unit/estimators/"),
+    "slow-properties": (
+        *(*DECIDING, *REGISTERS, "toolkit/noise/layer.py", "toolkit/noise/trainers/", "toolkit/prereg/"),
+        *("toolkit/seeds.py", "tests/properties/"),
     ),
     "slow-site": (*DECIDING, "toolkit/site/", "tests/browser/", "tests/unit/site/"),
     "slow-lab": ("toolkit/lab/", "toolkit/noise/", "examples/", "tests/golden/", "tests/unit/lab/"),

@@ -240,7 +240,7 @@ def test_what_a_lane_guards_is_there(lanes: ModuleType) -> None:
 @pytest.mark.parametrize(
     ("name", "lane"),
     [
-        ("toolkit/registers/writer.py", "slow-core other-majors"),
+        ("toolkit/registers/writer.py", "slow-core slow-tampering slow-properties other-majors"),
         ("toolkit/noise/mcp/proxy.py", "slow-lab openenv verifiers mcp-servers"),
         ("toolkit/site/page.py", "slow-site"),
         ("toolkit/lab/training/language_model/trainer.py", "slow-lab newest-train vllm"),
