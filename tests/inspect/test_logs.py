@@ -5,6 +5,7 @@ import re
 import sys
 import zipfile
 import zlib
+from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from tests.conftest import CHECKOUT
 from tests.unit.stack import require_inspect
 from toolkit.drafting.outline import outlined, scaffold
 from toolkit.errors import DamagedError, IncompleteError
+from toolkit.registers.columns import MissingData
 from toolkit.registers.importing.mapping import parse_mapping
 from toolkit.registers.importing.readers import inspect_logs
 from toolkit.registers.importing.readers.inspect_logs import checked_copy
@@ -199,19 +201,96 @@ def test_an_unfinished_log_is_read_from_its_journal(inspect: None, tmp_path: Pat
     assert log.table["true_success"].to_list() == finished["true_success"].to_list()
 
 
-def test_a_later_try_stands_for_the_earlier(inspect: None, tmp_path: Path) -> None:
-    file = only("troubled")
-    contents = members(file)
-    header = json.loads(contents["header.json"])
-    header["eval"]["created"] = header["stats"]["started_at"] = "2031-01-01T00:00:00+00:00"
-    archive(tmp_path / "again.eval", contents | {"header.json": json.dumps(header).encode()})
-    archive(tmp_path / "before.eval", contents)
+WITHDRAWN = {
+    "leaked": ({"invalidation": {"reason": "leaked"}}, "invalidated: leaked", "1 invalidated"),
+    "no reason": ({"invalidation": {}}, "invalidated", "1 invalidated"),
+    "scored although it failed": ({"error": "it fell over"}, "it fell over", "1 with an error"),
+    "cancelled": ({"limit": "stopped"}, "cancelled: stopped", "1 cancelled"),
+    "dropped": (None, "not in the log, whose status is success", "1 not in the log"),
+}
+
+
+@pytest.mark.parametrize("ending", [".eval", ".json"])
+@pytest.mark.parametrize("case", WITHDRAWN)
+def test_a_withdrawn_sample_has_no_outcome(inspect: None, tmp_path: Path, case: str, ending: str) -> None:
+    from inspect_ai.log import EvalError, EvalSampleLimit, ProvenanceData, invalidate_samples, write_eval_log
+
+    change, error, counted = WITHDRAWN[case]
+    log = told(min((LOGS / "strategies").iterdir()))
+    sample = log.samples[0]
+    whole = len(log.samples)
+    assert sample.scores
+    if change is None:
+        log.samples = log.samples[1:]
+    elif "invalidation" in change:
+        mark = ProvenanceData(author="me", **change["invalidation"])
+        log = invalidate_samples(log, [sample.uuid], mark)
+    elif "error" in change:
+        sample.error = EvalError(message=change["error"], traceback="", traceback_ansi="")
+    else:
+        sample.limit = EvalSampleLimit(type="operator", limit=1, reason=change["limit"])
+    write_eval_log(log, str(tmp_path / f"log{ending}"))
+    read = read_log([tmp_path])
+    (row,) = read.table.filter(pl.col("true_success").is_null()).to_dicts()
+    assert (row["task"], row["schedule"], row["error"]) == (sample.id, sample.epoch - 1, error)
+    assert (read.table.height, read.table["error"].null_count()) == (whole, whole - 1)
+    assert f"outcomes of withdrawn samples: {counted}" in read.left_out
+
+
+# The outcomes of the samples in two logs of one task: success, failure, error, - for a sample that is absent;
+# whether the logs are refused where an episode has one attempt; the outcomes of the first, and of the last.
+TRIES = [
+    ("SSSF", "F---", True, "SSSF", "FSSF"),
+    ("SEEF", "-SS-", True, "SEEF", "SSSF"),
+    ("SS--", "--FF", False, "SSFF", "SSFF"),
+    ("ESSS", "SE--", True, "ESSS", "SESS"),
+    ("SS--", "--F-", False, "SSF-", "SSF-"),
+]
+
+
+@pytest.mark.parametrize(("earlier", "later", "is_refused", "first", "last"), TRIES)
+def test_what_counts_of_two_tries_is_registered(
+    inspect, tmp_path, earlier, later, is_refused, first, last
+) -> None:
+    from inspect_ai.log import EvalError, write_eval_log
+
+    whole = told(min((LOGS / "strategies").iterdir()))
+    whole.samples = [one for one in whole.samples if one.epoch == 1]
+    whole.eval.config.epochs = 1
+    # It is not the name of a file that says which is the later.
+    for year, name, outcomes in ((2031, "b", earlier), (2032, "a", later)):
+        log = whole.model_copy(deep=True)
+        log.eval.created = f"{year}-01-01T00:00:00+00:00"
+        for sample, outcome in zip(log.samples, outcomes, strict=True):
+            (score,) = sample.scores.values()
+            score.value = "C" if outcome == "S" else "I"
+            if outcome == "E":
+                sample.error = EvalError(message="lost", traceback="", traceback_ansi="")
+        log.samples = [one for one, outcome in zip(log.samples, outcomes, strict=True) if outcome != "-"]
+        write_eval_log(log, str(tmp_path / f"{name}.eval"))
     log = read_log([tmp_path])
-    assert log.table["file"].unique().to_list() == ["again"]
-    assert "before.eval: again.eval is a later try of the same task" in log.left_out
-    # What both have was begun with the first.
-    begun = min(sample.started_at for sample in told(file).samples)
-    assert log.table["launched_at"].unique().to_list() == [begun]
+    both = sum(a != "-" != b for a, b in zip(earlier, later, strict=True))
+    assert any(f"b.eval and a.eval are tries of one task: {both} samples" in what for what in log.left_out)
+    two_models = pl.concat([log.table, log.table.with_columns(model=pl.lit("other"))])
+    outline = outlined("mine", Log(log.format, two_models, log.of_run), {"arm": "model"})
+    assert (outline.schedules, outline.episodes) == (1, 4)
+    drafted = scaffold(outlined("mine", read("strategies")), "me/mine")["mappings/mine.toml"]
+    mapping = parse_mapping(drafted.replace('prompt = "prompt"\n', ""))
+
+    def counted(attempts: str) -> str:
+        missing = MissingData("excluded", Fraction(1), attempts)
+        rows = tables_of(log.table, mapping, missing=missing)["episodes"]
+        told = rows["true_success"].to_list()
+        gone = rows["missing"].to_list() if "missing" in rows.columns else [False] * len(told)
+        return "".join("?" if none else "FS"[is_so] for none, is_so in zip(gone, told, strict=True))
+
+    missing = str.maketrans("E-", "??")
+    assert (counted("first"), counted("last")) == (first.translate(missing), last.translate(missing))
+    if is_refused:
+        with pytest.raises(DamagedError, match=r"twice[\s\S]*\d of b and \d+ of a"):
+            counted("one")
+    else:
+        assert counted("one") == first.translate(missing)
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,9 @@ def outlined(
     for target in ("condition", "pool", "regime"):
         if target in columns:
             shown = shown.filter(pl.col(columns[target]).cast(pl.String) == next(iter(words[target])))
+    if "schedule" in columns:  # attempts at an episode are one
+        places = [columns[name] for name in (*_PLACE, "task", "schedule") if name in columns]
+        shown = shown.unique(places, keep="last", maintain_order=True)
     seen = _range(table[columns["score"]]) if "score" in columns else None
     tasks = shown.group_by(key).agg(tasks=pl.col(columns["task"]).n_unique()).get_column("tasks").max()
     trials = shown.group_by([*key, columns["task"]]).len().get_column("len").max()

@@ -16,7 +16,7 @@ from toolkit.registers.arrow import Row, parquet_bytes, shape, to_arrow
 from toolkit.registers.columns import WORDS, Column, MissingData, Table, Type, attributes_text
 from toolkit.registers.episode_counts import OUTCOMES, PLACE, count_run
 from toolkit.registers.importing.mapping import OF_EPISODES, OF_RUNS, OF_TASKS, TARGETS, TableMapping
-from toolkit.registers.importing.source import ROW, as_words, converted, refused
+from toolkit.registers.importing.source import FILE, ROW, as_words, converted, refused
 from toolkit.registers.row_tables import EPISODES, TASK_POOLS
 from toolkit.registers.schema import EVALUATIONS, RUNS, TABLES
 from toolkit.registers.writer import table_files
@@ -92,6 +92,8 @@ def _converted(
         )
     constants = {name: pl.Series(name, [value]) for name, value in mapping.constants.items()}
     columns = [source[ROW]]
+    if FILE in source.columns:  # errors name it
+        columns.append(as_words(source[FILE].cast(pl.String)))
     for target in mapping.targets:
         column = _TASK_NAME if target == _TASK_NAME.name else TARGETS[target]
         if missing and (target in OUTCOMES or target in OF_NO_OUTCOME):
@@ -288,6 +290,11 @@ def _numbered_within(rows: pl.DataFrame, names: Sequence[str]) -> pl.Series:
     return (numbers * MOST_TASKS + rows["task"]) * MOST_EPISODES + rows["schedule"]
 
 
+_REPETITIONS = (
+    "if they are repetitions that no column tells apart, leave schedule out to have them numbered; "
+)
+
+
 def check_unique(rows: pl.DataFrame) -> None:
     """Check that every episode is there once."""
     episodes = identities(rows)
@@ -295,15 +302,16 @@ def check_unique(rows: pl.DataFrame) -> None:
     if (ordered == ordered.shift(1)).any():
         twice = rows.filter(episodes.is_duplicated()).sort(*_KEY, ROW)
         first = twice.row(0, named=True)
-        numbers = twice.filter(*(twice[name] == first[name] for name in _KEY))[ROW].to_list()
+        same = twice.filter(*(twice[name] == first[name] for name in _KEY)).head(5)
+        several = FILE in same.columns and same[FILE].n_unique() > 1
+        numbers = [f"{row[ROW]} of {row[FILE]}" if several else str(row[ROW]) for row in same.to_dicts()]
         raise DamagedError(
             "an episode is in the table twice",
             expected="one row a run, evaluation, task and schedule",
-            found=f"rows {' and '.join(map(str, numbers[:5]))}: "
-            + ", ".join(f"{name}={first[name]}" for name in _KEY),
-            remedy="map the column that tells them apart: schedule, or condition, regime, step; if they are "
-            "repetitions that no column tells apart, leave schedule out to have them numbered; if they are "
-            "attempts, register under [missing] which counts",
+            found=f"rows {' and '.join(numbers)}: " + ", ".join(f"{name}={first[name]}" for name in _KEY),
+            remedy="map the column that tells them apart: schedule, or condition, regime, step; "
+            + ("" if several else _REPETITIONS)
+            + "if they are attempts, register under [missing] which counts",
         )
 
 

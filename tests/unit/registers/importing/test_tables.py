@@ -197,6 +197,17 @@ def test_rows_that_contradict_the_mapping_or_each_other_are_named(tmp_path: Path
     assert re.match(found, str(raised.value.found))
 
 
+@pytest.mark.parametrize(
+    ("files", "found", "advised"), [("a", "2 and 5", True), ("ab", "2 of a and 5 of b", False)]
+)
+def test_an_episode_of_two_files_is_no_repetition(tmp_path, files, found, advised) -> None:
+    rows = [row | {"file": files[-1] if number > 2 else files[0]} for number, row in enumerate(ROWS)]
+    with pytest.raises(DamagedError, match="in the table twice") as raised:
+        tables(tmp_path, rows, with_column("schedule", "rng"))
+    assert str(raised.value.found).startswith(f"rows {found}: ")
+    assert ("leave schedule out" in str(raised.value)) is advised
+
+
 def test_a_task_with_two_prompts_is_refused(tmp_path: Path) -> None:
     mapping = with_column("prompt", "text")
     rows = [{**row, "text": "same"} for row in ROWS]

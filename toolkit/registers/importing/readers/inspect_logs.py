@@ -1,17 +1,19 @@
 """Logs of Inspect (inspect_ai): what they say of each sample and epoch, through Inspect's own reader.
 
-An epoch is a schedule, counted from 0, and Inspect's task a pool of the registers' tasks, its samples. Of two
-logs of one task that was tried again, the later has what the earlier had, and is read alone. A sample that
-the log should have and has not is a row, too: with its error, and no outcome.
+An epoch is a schedule, counted from 0, and Inspect's task a pool of the registers' tasks, its samples. All
+logs of a task that was tried again are read, in the order of their creation: which attempt at a sample counts
+is the registration's to say. A sample that was withdrawn, or that no try has, is a row without an outcome.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import tempfile
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -34,6 +36,8 @@ _LONG = 1000  # characters: a text of a summary that has been cut has more, and 
 _WORDS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 """What Inspect's own `value_to_float` makes of words: of the letters as they are, of others in any case."""
 _LIMITS = ("message", "token", "turn", "time", "working", "cost")
+_BY_HAND = "operator"
+"""The limit of a sample that whoever watched the evaluation ended."""
 _NO_RUN = ("eval_id", "eval_set_id", "run_id", "task_id", "created", "task", "model", "dataset.sample_ids")
 _ALWAYS = (
     "messages, outputs, events and stores of samples",
@@ -52,7 +56,9 @@ class _Read:
     name: str
     header: Any
     summaries: list[Any]
+    invalidated: Mapping[tuple[str, int], str]  # sample and epoch → the reason, which may be empty
     left_out: set[str] = field(default_factory=set)
+    number: int = 0  # among the logs that are read
 
 
 def _is_log(file: Path) -> bool:
@@ -72,11 +78,21 @@ def _read(paths: list[Path]) -> Log:
             where=paths[0],
             remedy="pip install 'paired-rollouts-toolkit[inspect]'",
         ) from None
-    logs, left_out = _last_tries(
-        [_opened(file, common.below(file, path)) for path in paths for file in _files(path)]
-    )
+    tasks = _tasks([_opened(file, common.below(file, path)) for path in paths for file in _files(path)])
+    logs = [log for tries in tasks for log in tries]
+    for number, log in enumerate(logs):
+        log.number = number
     told = [_run(log) for log in logs]
-    rows = [{_RUN: number, **row} for number, log in enumerate(logs) for row in _samples(log)]
+    rows: list[dict[str, common.Cell]] = []
+    left_out: list[str] = []
+    withdrawn: Counter[str] = Counter()
+    for tries in tasks:
+        own = [_sample(log, summary, withdrawn) for log in tries for summary in log.summaries]
+        left_out += _tried(tries, own)
+        rows += own + _absent(tries, own, withdrawn)
+    if withdrawn:
+        counts = ", ".join(f"{count} {what}" for what, count in withdrawn.items())
+        left_out.append(f"outcomes of withdrawn samples: {counts}")
     first = logs[0].file
     _check_scored(rows, first)
     with common.reading(first, "a log of Inspect"):
@@ -105,11 +121,15 @@ def _opened(file: Path, name: str) -> _Read:
             raw = read_up_to(file, LARGEST_TABLE + 1)
             bounded("bytes", len(raw), LARGEST_TABLE, file)
             header = read_eval_log(BytesIO(raw), format="json")
-            summaries = [sample.summary() for sample in header.samples or ()]
+            samples = header.samples or ()
+            summaries = [sample.summary() for sample in samples]
+            marks = {(str(one.id), one.epoch): getattr(one, "invalidation", None) for one in samples}
+            invalidated = {place: mark.reason or "" for place, mark in marks.items() if mark}
         else:
             copy, there = checked_copy(file, Path(scratch))
             header = read_eval_log(copy, header_only=True)
             summaries = read_eval_log_sample_summaries(copy)
+            invalidated = _invalidated(file) if getattr(header, "invalidated", False) else {}
             untold = there - {(str(summary.id), summary.epoch) for summary in summaries}
             if untold:
                 raise DamagedError(
@@ -133,7 +153,7 @@ def _opened(file: Path, name: str) -> _Read:
             where=file,
             remedy="run the evaluation without --no-log-samples",
         )
-    return _Read(file, name, header, summaries)
+    return _Read(file, name, header, summaries, invalidated)
 
 
 def _check_scored(rows: Sequence[Mapping[str, common.Cell]], where: Path) -> None:
@@ -149,17 +169,30 @@ def _check_scored(rows: Sequence[Mapping[str, common.Cell]], where: Path) -> Non
     )
 
 
-def _last_tries(logs: list[_Read]) -> tuple[list[_Read], list[str]]:
-    """Return the last log of each task, and in words those that it stands for."""
-    last: dict[str, _Read] = {}
-    for log in sorted(logs, key=lambda log: (log.header.eval.created, log.name)):
-        last[log.header.eval.task_id or log.name] = log
-    kept = [log for log in logs if any(log is one for one in last.values())]
-    return kept, [
-        f"{log.file.name}: {last[log.header.eval.task_id].file.name} is a later try of the same task"
-        for log in logs
-        if not any(log is one for one in kept)
-    ]
+def _tasks(logs: list[_Read]) -> list[list[_Read]]:
+    """Return the logs of each task, its tries in the order of their creation."""
+    tasks: dict[str, list[_Read]] = {}
+    for log in logs:
+        tasks.setdefault(log.header.eval.task_id or str(log.file), []).append(log)
+    return [sorted(tries, key=lambda log: (log.header.eval.created, log.name)) for tries in tasks.values()]
+
+
+def _tried(tries: list[_Read], rows: Sequence[Mapping[str, common.Cell]]) -> list[str]:
+    """Return in words that a task has several tries, and how many of its samples depend on which counts."""
+    if len(tries) == 1:
+        return []
+    scored: dict[tuple[common.Cell, common.Cell], list[bool]] = {}
+    for row in rows:
+        scored.setdefault((row["task"], row["schedule"]), []).append(_is_scored(row))
+    several = [outcomes for outcomes in scored.values() if len(outcomes) > 1]
+    some = sum(any(outcomes) and not all(outcomes) for outcomes in several)
+    names = " and ".join(log.file.name for log in tries)
+    counts = f"{len(several)} samples are in several, {some} with an outcome in some only"
+    return [f"{names} are tries of one task: {counts}; [missing] attempts says which counts"]
+
+
+def _is_scored(row: Mapping[str, common.Cell]) -> bool:
+    return any(name.startswith("score.") and value is not None for name, value in row.items())
 
 
 def _run(log: _Read) -> dict[str, common.Cell]:
@@ -205,36 +238,52 @@ def _launched(log: _Read) -> str:
     return min(str(time) for time in begun if time)
 
 
-def _samples(log: _Read) -> list[dict[str, common.Cell]]:
-    """Return a row for each sample and epoch, those that are missing too."""
-    rows = [_sample(log, summary) for summary in log.summaries]
-    ids, epochs = log.header.eval.dataset.sample_ids or (), log.header.eval.config.epochs or 1
-    bounded("samples", len(ids) * epochs, MOST_CELLS, log.file)
+def _absent(
+    tries: list[_Read], rows: Sequence[Mapping[str, common.Cell]], withdrawn: Counter[str]
+) -> list[dict[str, common.Cell]]:
+    """Return a row for each sample and epoch that a task should have, and no try of it has."""
     there = {(row["task"], row["schedule"]) for row in rows}
-    wanted = ((str(sample), epoch) for sample in ids for epoch in range(epochs))
-    error = f"not in the log, whose status is {log.header.status}"
-    return rows + [
-        {"task": sample, "schedule": epoch, "error": error}
-        for sample, epoch in wanted
-        if (sample, epoch) not in there
-    ]
+    absent: list[dict[str, common.Cell]] = []
+    for log in reversed(tries):
+        ids, epochs = log.header.eval.dataset.sample_ids or (), log.header.eval.config.epochs or 1
+        bounded("samples", len(ids) * epochs, MOST_CELLS, log.file)
+        error = f"not in the log, whose status is {log.header.status}"
+        wanted = [(str(sample), epoch) for sample in ids for epoch in range(epochs)]
+        absent += [
+            {_RUN: log.number, "task": sample, "schedule": epoch, "error": error}
+            for sample, epoch in wanted
+            if (sample, epoch) not in there
+        ]
+        there.update(wanted)
+    withdrawn.update({"not in the log": len(absent)} if absent else {})
+    return absent
 
 
-def _sample(log: _Read, summary: Any) -> dict[str, common.Cell]:
-    row: dict[str, common.Cell] = {"task": str(summary.id), "schedule": summary.epoch - 1}
+def _withdrawal(log: _Read, summary: Any) -> tuple[str, str] | None:
+    """Return how and why a sample has no outcome, whatever it scored; nothing of one that counts."""
+    place = (str(summary.id), summary.epoch)
+    if place in log.invalidated:
+        reason = log.invalidated[place]
+        return "invalidated", f"invalidated: {reason}" if reason else "invalidated"
+    if summary.error:
+        return "with an error", str(summary.error)
+    if summary.limit == _BY_HAND:
+        return "cancelled", f"cancelled: {getattr(summary, 'limit_reason', None) or 'by its operator'}"
+    return None
+
+
+def _sample(log: _Read, summary: Any, withdrawn: Counter[str]) -> dict[str, common.Cell]:
+    place = {"task": str(summary.id), "schedule": summary.epoch - 1}
+    row: dict[str, common.Cell] = {_RUN: log.number, **place}
     if summary.epoch < 1:
         raise DamagedError(
             "an epoch is counted from 1", found=f"{summary.epoch} of {summary.id}", where=log.file
         )
+    why = _withdrawal(log, summary)
+    if why:
+        withdrawn[why[0]] += 1
+    row |= _scores(log, {} if why else summary.scores or {})
     for name, score in (summary.scores or {}).items():
-        value = score.value if isinstance(score.value, Mapping) else {"": score.value}
-        for part, one in value.items():
-            key = f"score.{name}" + (f".{part}" if part else "")
-            if isinstance(one, Sequence) and not isinstance(one, str):
-                log.left_out.add(key)
-            else:
-                row[key] = _number(one)
-                row[f"{key}.value"] = one if one == "N" else None
         row[f"answer.{name}"] = _whole(log, f"answer.{name}", score.answer)
     used = [usage.model_dump() for usage in summary.model_usage.values()]
     sums = {
@@ -243,7 +292,8 @@ def _sample(log: _Read, summary: Any) -> dict[str, common.Cell]:
     totals = {name: sum(counts) for name, counts in sums.items() if counts}
     row |= {"tokens": totals.pop("total_tokens", None), "cost": totals.pop("total_cost", None)}
     row |= {f"usage.{name}": count for name, count in totals.items()}
-    for name in ("error", "limit", "limit_reason", "retries", "message_count", "turn_count", "total_time"):
+    row["error"] = why[1] if why else None
+    for name in ("limit", "limit_reason", "retries", "message_count", "turn_count", "total_time"):
         row[name] = getattr(summary, name, None)
     for name in ("working_time", "completed_at", "token_limit_usage"):
         row[name] = getattr(summary, name, None)
@@ -254,6 +304,21 @@ def _sample(log: _Read, summary: Any) -> dict[str, common.Cell]:
         log.left_out.add("choices")
     told = common.flat({"metadata": summary.metadata}, log.left_out)
     return row | {name: _whole(log, name, value) for name, value in told.items()}
+
+
+def _scores(log: _Read, scores: Mapping[str, Any]) -> dict[str, common.Cell]:
+    """Return the values of scores, one or several each."""
+    row: dict[str, common.Cell] = {}
+    for name, score in scores.items():
+        value = score.value if isinstance(score.value, Mapping) else {"": score.value}
+        for part, one in value.items():
+            key = f"score.{name}" + (f".{part}" if part else "")
+            if isinstance(one, Sequence) and not isinstance(one, str):
+                log.left_out.add(key)
+            else:
+                row[key] = _number(one)
+                row[f"{key}.value"] = one if one == "N" else None
+    return row
 
 
 def _number(value: Any) -> Any:
@@ -340,6 +405,19 @@ def checked_copy(path: Path, into: Path) -> tuple[Path, set[tuple[str, int]]]:
                 for name in wanted:
                     copy.writestr(name, _unpacked(members[name], raw, path))
     return into / "log.eval", samples
+
+
+def _invalidated(path: Path) -> dict[tuple[str, int], str]:
+    """Return the samples of an archive that was examined that are invalidated, each with the reason."""
+    found: dict[tuple[str, int], str] = {}
+    with zipfile.ZipFile(path) as opened, path.open("rb") as raw:
+        for member in filter(lambda one: _SAMPLE.fullmatch(one.filename), opened.infolist()):
+            bounded("bytes in a sample", member.file_size, LARGEST_TABLE, path)
+            content = _unpacked(member, raw, path)
+            sample = json.loads(content) if b'"invalidation"' in content else {}
+            if mark := sample.get("invalidation"):
+                found[str(sample["id"]), sample["epoch"]] = mark.get("reason") or ""
+    return found
 
 
 def _check_directory(path: Path) -> None:
