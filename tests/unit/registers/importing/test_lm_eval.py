@@ -85,6 +85,52 @@ def test_every_filter_is_a_regime_where_there_are_several() -> None:
     assert any("repeats" in text and "sums_text: 2" in text for text in log.left_out)
 
 
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """Return samples with two filters as versions before 0.4.8 wrote them, to be changed."""
+    (run,) = (LOGS / "filters").iterdir()
+    shutil.copytree(run, tmp_path / "old")
+    rewritten(tmp_path / "old", lambda line: line.pop("filter"))
+    return tmp_path / "old"
+
+
+def test_filters_that_samples_do_not_name_are_those_of_the_results(old: Path) -> None:
+    own, named = read_log([old]).table, read("filters").table
+    same = ["regime", "task", "true_success"]
+    assert own.select(same).equals(named.select(same))
+
+
+UNNAMED = {
+    "one figure": (
+        lambda name: name.endswith(",flexible"),
+        "1 a document, for each filter of the results: strict",
+    ),
+    "no figures": (lambda name: "," in name, "1 a document, for each filter of the results: none"),
+}
+
+
+@pytest.mark.parametrize("case", UNNAMED)
+def test_filters_that_nothing_names_are_refused(old: Path, case: str) -> None:
+    is_gone, expected = UNNAMED[case]
+
+    def change(whole: dict[str, Any]) -> None:
+        (task,) = whole["results"]
+        whole["results"][task] = {
+            name: value for name, value in whole["results"][task].items() if not is_gone(name)
+        }
+
+    described(old, change)
+    error = logs.refused(old, match="do not say which filter")
+    assert (error.expected, error.found) == (expected, "2 of document 0 of sums_text")
+    assert "not repetitions" in str(error)
+
+
+def test_a_document_twice_under_one_filter_is_refused(mine: Path) -> None:
+    rewritten(mine, lambda line: line.update(doc_id=max(line["doc_id"], 1)))
+    error = logs.refused(mine, match="twice under one filter")
+    assert "schedule" not in str(error)
+
+
 def test_several_metrics_have_a_column_each() -> None:
     table = read("metrics").table
     ((_, whole),) = results(LOGS / "metrics")
@@ -266,6 +312,13 @@ def test_what_a_new_study_does_not_take_is_printed(toolkit: Toolkit, tmp_path: P
     assert "NOT YET IMPORTABLE" not in told
     document = toolkit(*asked, tmp_path / "other", "--json").json()
     assert (document["problem"], document["left_out"][0]) == (None, "doc.choices")
+
+
+def test_what_keeps_a_log_from_being_imported_has_lines_of_its_own(toolkit: Toolkit, tmp_path: Path) -> None:
+    rows = ("arm,task,success,schedule", "a,1,1,0", "a,1,0,0", "b,1,1,0")
+    (tmp_path / "twice.csv").write_text("\n".join(rows))
+    told = toolkit("new-study", "mine", "--table", tmp_path / "twice.csv", "--into", tmp_path / "mine").out
+    assert "  NOT YET IMPORTABLE: an episode is in the table twice\n    expected: one row" in told
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 A row is a document under a filter. Its task in the registers is the document's number, its pool the harness's
 task; of more than twenty such, the outermost groups are the pools (MMLU has 57 tasks). Where a document has
-several filters they are regimes: each is an evaluation of its own.
+several filters they are regimes: each is an evaluation of its own. Versions before 0.4.8 name no filter in
+their samples: a document's rows are then the filters that the results have figures of, in their order.
 """
 
 from __future__ import annotations
@@ -40,6 +41,11 @@ _ALWAYS = (
 _ARMS = ("num_fewshot", "system_instruction", "fewshot_as_multiturn", "chat_template_sha")
 
 
+_OF_OLD_VERSIONS = (
+    "before version 0.4.8 the rows of a document are filters, not repetitions: evaluate with a later version"
+)
+
+
 @dataclass(frozen=True)
 class _Samples:
     """The samples of one task in one run."""
@@ -65,6 +71,7 @@ def _read(paths: list[Path]) -> Log:
             metrics |= dict.fromkeys(
                 name for name in rows.columns if name not in _TOLD and not name.startswith("doc.")
             )
+            rows = _with_filters(rows, one, results(one.results))
             left_out |= {name for name in lists if name not in {*_LISTS, "metrics"}}
             task = rows["doc_id"].cast(pl.String).alias("task")
             parts.append(rows.drop("doc_id").with_columns(task, pl.lit(number).alias(_RUN)))
@@ -141,6 +148,34 @@ def _check_complete(results: Path, there: set[str]) -> None:
             remedy="run lm_eval with --log_samples, and copy the whole folder that it wrote; or name those "
             "samples_*.jsonl that are to be read",
         )
+
+
+def _with_filters(rows: pl.DataFrame, one: _Samples, results: Mapping[str, Any]) -> pl.DataFrame:
+    """Return samples of which each says its filter; refuse those that have one twice."""
+    if "filter" not in rows.columns:
+        figures = common.part(common.part(results, "results"), one.task)
+        names = list(dict.fromkeys(name.partition(",")[2] for name in figures if "," in name)) or ["none"]
+        counts = rows.group_by("doc_id").len().filter(pl.col("len") != len(names)).sort("doc_id")
+        if counts.height:
+            first = counts.row(0, named=True)
+            raise DamagedError(
+                "the samples do not say which filter they are of",
+                expected=f"{len(names)} a document, for each filter of the results: {', '.join(names)}",
+                found=f"{first['len']} of document {first['doc_id']} of {one.task}",
+                where=one.file,
+                remedy=_OF_OLD_VERSIONS,
+            )
+        place = (pl.col("doc_id").cum_count().over("doc_id") - 1).cast(pl.UInt32)
+        return rows.with_columns(filter=pl.lit(pl.Series(names)).gather(place))
+    twice = rows.filter(rows.select("doc_id", "filter").is_duplicated())
+    if twice.height:
+        raise DamagedError(
+            "a document is there twice under one filter",
+            found=f"document {twice['doc_id'][0]} of {one.task}, filter {twice['filter'][0]}",
+            where=one.file,
+            remedy="remove the samples that are not this evaluation's",
+        )
+    return rows
 
 
 def _run(one: _Samples, results: Mapping[str, Any], left_out: set[str]) -> dict[str, common.Cell]:
