@@ -162,7 +162,7 @@ def outlined(
         pools=tuple(words["pool"].values()),
         regimes=tuple(words["regime"].values()),
         seeds=_numbers(table, columns, "seed") if "seed" in columns else (0,),
-        steps=_numbers(table, columns, "step") if "step" in columns else (0,),
+        steps=_numbers(shown, columns, "step") if "step" in columns else (0,),
         tasks=int(str(tasks)),
         schedules=int(str(trials)),
         is_of_log=True,

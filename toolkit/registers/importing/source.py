@@ -387,12 +387,20 @@ class Log:
     left_out: tuple[str, ...] = ()  # what the log says of its episodes or runs and no column has, in words
     files: tuple[Path, ...] = ()  # what was read, in order
     is_history: bool = False  # whether rows are steps of a run, and an empty outcome was not measured there
+    kinds: str = ""  # column that tells training from evaluation, where the log has both
 
     def measured(self, columns: Mapping[str, str]) -> pl.DataFrame:
         """Return the rows of the log; of a history those at which the outcome was measured.
 
         Readers call an outcome by its values, 0 and 1 or others; a mapping calls it as it was registered.
         """
+        if self.kinds and self.kinds not in columns.values():
+            raise DamagedError(
+                "the log has training and evaluation, and the mapping does not tell them apart",
+                expected=f'{self.kinds} = "{self.kinds}" under [columns]',
+                found=", ".join(self.table[self.kinds].unique().sort()),
+                remedy="map the column, or import the log without its evaluations",
+            )
         table = self.table
         for name, other in (OUTCOMES, OUTCOMES[::-1]):
             if columns.get(name) == name and name not in table.columns and other in table.columns:

@@ -16,7 +16,8 @@ import pytest
 
 from tests.conftest import run as command
 from tests.unit.registers.importing.logs import LOGS, lines, of_file, refused, study_of
-from toolkit.errors import DamagedError
+from toolkit.drafting.outline import outlined
+from toolkit.errors import DamagedError, IncompleteError
 from toolkit.registers.importing import source
 from toolkit.registers.importing.readers.rollouts import attributes
 from toolkit.registers.importing.reading import read_log
@@ -148,6 +149,60 @@ def test_a_batch_that_was_trained_on_again_is_there_once_and_this_is_said(runs: 
     log = read_log([runs / RUNS[0]])
     assert log.table["step"].to_list() == [1] * ROLLOUTS + [3] * ROLLOUTS
     assert any("completions_00002.parquet" in what for what in log.left_out)
+
+
+def evaluated(run: Path, last: int = 3, **figures: float) -> None:
+    """Let a run have evaluated at its second step, and its state be of its last one that is given."""
+    state = json.loads((run / STATE).read_text())
+    history = [entry for entry in state["log_history"] if entry["step"] <= last]
+    state |= {"global_step": last, "log_history": [*history, {"step": 2, "eval_reward": 0.5, **figures}]}
+    (run / STATE).write_text(json.dumps(state))
+
+
+# The figures of an evaluation; how many of its file's sixteen rollouts, four a prompt, are its own.
+EVALUATIONS = [
+    ({}, 16),
+    ({"eval_runtime": 0.0301, "eval_samples_per_second": 132.9}, 16),
+    ({"eval_runtime": 0.0301, "eval_samples_per_second": 99.7}, 12),
+    ({"eval_runtime": 0.0301, "eval_samples_per_second": 33.2}, 4),
+]
+
+
+@pytest.mark.parametrize(("figures", "own"), EVALUATIONS)
+def test_an_evaluation_is_no_training(runs: Path, figures: dict[str, float], own: int) -> None:
+    whole = read_log([runs])
+    assert "pool" not in whole.table.columns
+    for run in RUNS:
+        evaluated(runs / run, **figures)
+    log = read_log([runs])
+    rows = log.table.group_by("pool", "step").len().sort("step").rows()
+    assert rows == [("train", 1, 64), ("eval", 2, 4 * own), ("train", 3, 64)]
+    last = whole.table.filter(pl.col("file") == RUNS[0], pl.col("step") == 2).tail(own)
+    kept = log.table.filter(pl.col("file") == RUNS[0], pl.col("step") == 2)
+    assert kept["completion"].equals(last["completion"])
+    said = "; ".join(log.left_out)
+    assert "completions_00002.parquet: no training but an evaluation, pool 'eval'" in said
+    assert (f"{16 - own} rollouts of the training before it" in said) is (own < 16)
+    outline = outlined("mine", log)
+    assert (outline.pools, outline.steps) == (("eval", "train"), (2,))
+    with pytest.raises(DamagedError, match="does not tell them apart"):
+        log.measured({name: column for name, column in outline.columns.items() if name != "pool"})
+
+
+UNTOLD = {
+    "the state ends before": (lambda run: evaluated(run, last=2), "one of step 2"),
+    "there is no state": (lambda run: (run / STATE).unlink(), "none"),
+}
+
+
+@pytest.mark.parametrize("case", UNTOLD)
+def test_steps_that_may_be_evaluations_are_refused(runs: Path, case: str) -> None:
+    change, found = UNTOLD[case]
+    change(runs / RUNS[0])
+    packed(runs / RUNS[0] / ARGUMENTS, SimpleNamespace(seed=0, eval_strategy="steps"))
+    with pytest.raises(IncompleteError, match="which of the last steps are evaluations") as caught:
+        read_log([runs])
+    assert caught.value.found == found
 
 
 def test_nothing_is_dropped_without_a_word(runs: Path) -> None:

@@ -6,7 +6,8 @@ import json
 import pickletools
 import re
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -15,15 +16,20 @@ from typing import Any
 
 import polars as pl
 
-from toolkit.errors import DamagedError
+from toolkit.errors import DamagedError, IncompleteError
 from toolkit.files import read_text
 from toolkit.registers.importing.readers import common
 from toolkit.registers.importing.readers.common import Reader, Run, files_below, flattened, reading
 from toolkit.registers.importing.source import FILE, LARGEST_TABLE, ROW, Log, bounded, read_source
 
 # TRL writes the completions of the batch that it generated last, each time that it logs: with `logging_steps`
-# above 1 the batches between are in no file, and a batch that it trains on twice is in two.
+# above 1 the batches between are in no file, and a batch that it trains on twice is in two. An evaluation
+# takes the place of its step's batch; where it is smaller, the end of that batch comes before it in the file.
 
+POOL = "pool"
+TRAIN, EVAL = "train", "eval"
+_USE = "what a step was for"
+_STRATEGIES = ("eval_strategy", "evaluation_strategy")
 ARGUMENTS = "training_args.bin"
 STATE = "trainer_state.json"
 NEEDED = ("step", "prompt", "completion")
@@ -37,13 +43,31 @@ def _read_trl(paths: list[Path]) -> Log:
     A row is a rollout: `step`, `task` (of its prompt), `prompt`, `schedule` (which rollout of its prompt at
     its step), `completion`, the reward functions' columns and `advantage` as TRL wrote them, `score` (their
     weighted sum, which TRL logs as reward), and `config.NAME` of the training arguments in which runs differ.
+    Where a run evaluates, `pool` says which steps are evaluations: train, or eval.
     """
     files = [file for path in paths for file in _completions(path)]
     for path in paths:
         common.check_within(path, _completions(path))
     left_out: dict[str, None] = {}
     runs = [_run(folder, list(own), left_out) for folder, own in groupby(files, _folder)]
-    return common.joined(TRL.name, runs, left_out)
+    evaluates = any(
+        (run.table[_USE] == EVAL).any() or any(_does(run.settings, f"config.{name}") for name in _STRATEGIES)
+        for run in runs
+    )
+    log = common.joined(TRL.name, runs, left_out)
+    if not evaluates:
+        return replace(log, table=log.table.drop(_USE))
+    return _of_kinds(replace(log, table=common.set_apart(log.table, [POOL]).rename({_USE: POOL})))
+
+
+def _does(settings: Mapping[str, object], name: str) -> bool:
+    return isinstance(strategy := settings.get(name), str) and strategy != "no"
+
+
+def _of_kinds(log: Log) -> Log:
+    """Return a log whose pools have to be told apart, where it has several."""
+    is_mixed = POOL in log.table.columns and log.table[POOL].n_unique() > 1
+    return replace(log, kinds=POOL) if is_mixed else log
 
 
 def _folder(file: Path) -> Path:
@@ -51,25 +75,50 @@ def _folder(file: Path) -> Path:
     return file.parent.parent if file.parent.name == "completions" else file.parent
 
 
+def _step_of(file: Path) -> int:
+    return int(file.stem.rpartition("_")[2])
+
+
 def _run(folder: Path, files: list[Path], left_out: dict[str, None]) -> Run:
     told = [file for file in (_newest(folder, ARGUMENTS), _newest(folder, STATE)) if file]
     common.check_within(folder, told)
     arguments = next((attributes(file) for file in told if file.name == ARGUMENTS), None)
-    rewards = next((_rewards(file) for file in told if file.name == STATE), None)
+    state = next((_state(file) for file in told if file.name == STATE), None)
+    _check_told(files, arguments or {}, state)
     nested: set[str] = set()
-    table = common.numbered(pl.concat(_batches(files, nested, left_out), how="diagonal_relaxed"))
+    evaluated = state.evaluated if state else {}
+    table = common.numbered(pl.concat(_batches(files, nested, left_out, evaluated), how="diagonal_relaxed"))
     settings_left: set[str] = set()
     settings = {
         f"config.{name}": value for name, value in flattened(arguments or {}, settings_left, folder).items()
     }
     left_out |= dict.fromkeys(f"completions: {name}" for name in sorted(nested))
     left_out |= dict.fromkeys(f"{ARGUMENTS}: {name}" for name in sorted(settings_left))
-    if rewards is not None:
+    if state is None:
+        left_out[f"which steps are evaluations, of {folder.name}: there is no {STATE} that says it"] = None
+    else:
         left_out[f"{STATE}: the figures of whole steps"] = None
-    return Run(folder, _scored(table, arguments, rewards), settings, (*files, *told))
+    return Run(folder, _scored(table, arguments, state.rewards if state else None), settings, (*files, *told))
 
 
-def _batches(files: list[Path], nested: set[str], left_out: dict[str, None]) -> list[pl.DataFrame]:
+def _check_told(files: list[Path], arguments: dict[str, Any], state: _State | None) -> None:
+    """Check that it is known of every step whether it is an evaluation, where there are some."""
+    evaluates = bool(state and state.evaluated) or any(_does(arguments, name) for name in _STRATEGIES)
+    told = state.last if state else -1
+    untold = [file for file in files if _step_of(file) > told]
+    if evaluates and untold:
+        raise IncompleteError(
+            "nothing says which of the last steps are evaluations, and the run has some",
+            expected=f"a {STATE} of a later step",
+            found="none" if state is None else f"one of step {told}",
+            where=untold[0],
+            remedy=f"copy the {STATE} of the run's last checkpoint, or remove the completions after it",
+        )
+
+
+def _batches(
+    files: list[Path], nested: set[str], left_out: dict[str, None], evaluated: Mapping[int, int | None]
+) -> list[pl.DataFrame]:
     """Return the rows of each file; one that has the batch of the file before again is left out."""
     batches: list[pl.DataFrame] = []
     rows, before = 0, None
@@ -85,10 +134,18 @@ def _batches(files: list[Path], nested: set[str], left_out: dict[str, None]) -> 
             )
         rollouts = batch.drop("step")
         if before is not None and rollouts.equals(before):
-            left_out[f"{file.name}: the rollouts of the file before, which were trained on again"] = None
+            left_out[f"{file.name}: the rollouts of the file before, which are there again"] = None
             continue
-        batches.append(batch)
         before = rollouts
+        step = _step_of(file)
+        if step in evaluated:
+            left_out[f"{file.name}: no training but an evaluation, pool {EVAL!r}"] = None
+            own = _last_of(batch["prompt"].to_list(), evaluated[step])
+            if own < batch.height:
+                left_out[f"{file.name}: {batch.height - own} rollouts of the training before it"] = None
+            batch = batch.tail(own)
+        use = EVAL if step in evaluated else TRAIN
+        batches.append(batch.with_columns(pl.lit(use).alias(_USE)))
         rows += batch.height
         common.check_cells(rows, batch.width)
     return batches
@@ -105,12 +162,43 @@ def _newest(folder: Path, name: str) -> Path | None:
     return own if own.is_file() else steps[max(steps)] if steps else None
 
 
-def _rewards(file: Path) -> list[str]:
-    """Return the names of the reward functions, which the trainer's state has figures of."""
+def _last_of(prompts: list[str], most: int | None) -> int:
+    """Return how many rollouts, counted from the last, are of no more prompts than an evaluation had."""
+    met: set[str] = set()
+    for count, prompt in enumerate(reversed(prompts)):
+        met.add(prompt)
+        if most is not None and len(met) > most:
+            return count
+    return len(prompts)
+
+
+@dataclass(frozen=True)
+class _State:
+    """What a trainer says of its steps."""
+
+    rewards: list[str]  # names of the reward functions
+    evaluated: Mapping[
+        int, int | None
+    ]  # step of an evaluation → how many prompts it had, where that is known
+    last: int  # the last step that it tells of
+
+
+def _state(file: Path) -> _State:
     with reading(file, "what a trainer writes"):
-        history = json.loads(read_text(file))["log_history"]
+        document = json.loads(read_text(file))
+        history = document["log_history"]
         told = [_REWARD.fullmatch(name) for entry in history for name in entry]
-    return list(dict.fromkeys(match[1] for match in told if match))
+        evaluations = [entry for entry in history if any(name.startswith("eval_") for name in entry)]
+        evaluated = {int(entry["step"]): _prompts(entry) for entry in evaluations}
+        last = max([int(document.get("global_step", 0)), *(int(entry.get("step", 0)) for entry in history)])
+    return _State(list(dict.fromkeys(match[1] for match in told if match)), evaluated, last)
+
+
+def _prompts(entry: dict[str, Any]) -> int | None:
+    """Return how many prompts an evaluation had, by its speed."""
+    if not {"eval_runtime", "eval_samples_per_second"} <= entry.keys():
+        return None
+    return round(entry["eval_runtime"] * entry["eval_samples_per_second"]) or None
 
 
 def _scored(table: pl.DataFrame, arguments: dict[str, Any] | None, rewards: list[str] | None) -> pl.DataFrame:
@@ -237,7 +325,6 @@ TRL = Reader(
 
 # verl dumps what `trainer.rollout_data_dir` and `trainer.validation_data_dir` name.
 
-POOL = "pool"
 _is_dump = common.named(r"\d+\.jsonl")
 _KIND = re.compile(r"train|rollout|val|eval|test|generation|dump", re.IGNORECASE)
 
@@ -270,7 +357,7 @@ def _read_verl(paths: list[Path]) -> Log:
             if is_kind:
                 table = common.set_apart(table, [POOL]).with_columns(pl.lit(folder.name).alias(POOL))
             runs.append(Run(folder.parent if is_kind else folder, table, files=tuple(steps)))
-    return common.joined(VERL.name, runs, sorted(left_out))
+    return _of_kinds(common.joined(VERL.name, runs, sorted(left_out)))
 
 
 def _steps(files: list[Path], left_out: set[str]) -> pl.DataFrame:
