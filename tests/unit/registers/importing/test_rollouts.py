@@ -345,6 +345,33 @@ def test_outcomes_of_verl_are_those_that_its_reward_function_says() -> None:
     assert tables["evaluations"]["successes"].sum() == right > 0
 
 
+# The uid of a rollout; how many tasks the four prompts then are, and whether they are those of the uid.
+UIDS = {
+    "two items of one prompt": ("{prompt}-{half}", 8, True),
+    "an item a prompt": ("{prompt}", 4, True),
+    "another at every step": ("{step}-{prompt}", 4, False),
+    "absent at a step": ("{prompt}-{half}", 4, False),
+}
+
+
+@pytest.mark.parametrize("case", UIDS)
+def test_items_are_told_apart_by_a_uid_that_names_them(dumps: Path, case: str) -> None:
+    uid, tasks, is_named = UIDS[case]
+    rollouts = dumps / "grpo-s0" / "rollouts"
+    for step in (1, 2) if "absent" in case else (1, 2, 3):
+        file = rollouts / f"{step}.jsonl"
+        rows = [
+            row | {"uid": uid.format(step=step, prompt=row["input"], half=number % 2)}
+            for number, row in enumerate(lines(file))
+        ]
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    log = read_log([rollouts])
+    assert log.table["task"].n_unique() == tasks
+    assert log.table.group_by("step", "task").len()["len"].unique().to_list() == [16 // tasks]
+    assert (log.table["task"] == log.table["uid"]).fill_null(value=False).all() is is_named
+    assert any("uid, which names no item" in what for what in log.left_out) is not is_named
+
+
 def test_columns_of_the_log_that_a_reader_would_hide_have_another_name(dumps: Path) -> None:
     rows = [row | {"task": "t", "file": "f", "prompt": "p"} for row in lines(dumps / FIRST)]
     (dumps / FIRST).write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -422,12 +422,16 @@ def set_apart(table: pl.DataFrame, taken: Iterable[str]) -> pl.DataFrame:
     return table.rename({name: OWN + name for name in taken if name in table.columns})
 
 
-def numbered(table: pl.DataFrame) -> pl.DataFrame:
-    """Return rollouts with `task`, the first digits of the SHA-256 of their prompt, and `schedule`."""
-    prompts = table["prompt"].unique().drop_nulls()
-    digests = [hashlib.sha256(prompt.encode()).hexdigest()[:16] for prompt in prompts]
-    names = pl.DataFrame({"prompt": prompts, "task": pl.Series(digests, dtype=pl.String)})
-    table = set_apart(table, ("task", "schedule")).join(names, on="prompt", how="left", maintain_order="left")
+def numbered(table: pl.DataFrame, items: str | None = None) -> pl.DataFrame:
+    """Return rollouts with `schedule` and `task`: a column's, or the start of their prompt's SHA-256."""
+    table = set_apart(table, ("task", "schedule"))
+    if items is None:
+        prompts = table["prompt"].unique().drop_nulls()
+        digests = [hashlib.sha256(prompt.encode()).hexdigest()[:16] for prompt in prompts]
+        names = pl.DataFrame({"prompt": prompts, "task": pl.Series(digests, dtype=pl.String)})
+        table = table.join(names, on="prompt", how="left", maintain_order="left")
+    else:
+        table = table.with_columns(task=pl.col(items))
     return table.with_columns(schedule=pl.int_range(pl.len()).over(["step", "task"]))
 
 

@@ -325,6 +325,7 @@ TRL = Reader(
 
 # verl dumps what `trainer.rollout_data_dir` and `trainer.validation_data_dir` name.
 
+_UID = "uid"
 _is_dump = common.named(r"\d+\.jsonl")
 _KIND = re.compile(r"train|rollout|val|eval|test|generation|dump", re.IGNORECASE)
 
@@ -339,9 +340,10 @@ def _dumps(path: Path) -> list[Path]:
 def _read_verl(paths: list[Path]) -> Log:
     """Read the rollouts of runs.
 
-    A row is a rollout: `step`, `task` (of its prompt), `prompt` (verl's `input`), `schedule` (which rollout
-    of its prompt at its step), `output`, `gts`, `score`, and what the reward function said beside it. Where
-    folders of a run are called after what is in them, such as `rollouts` and `validation`, `pool` says which.
+    A row is a rollout: `step`, `task` (its `uid` where that names an item, else of its prompt), `prompt`
+    (verl's `input`), `schedule` (which rollout of its task at its step), `output`, `gts`, `score`, and what
+    the reward function said beside it. Where folders of a run are called after what is in them, such as
+    `rollouts` and `validation`, `pool` says which.
     verl writes no configuration there: arms and seeds are sought in the names of the folders.
     """
     runs: list[Run] = []
@@ -357,6 +359,10 @@ def _read_verl(paths: list[Path]) -> Log:
             if is_kind:
                 table = common.set_apart(table, [POOL]).with_columns(pl.lit(folder.name).alias(POOL))
             runs.append(Run(folder.parent if is_kind else folder, table, files=tuple(steps)))
+    of_items = _of_items([run.table for run in runs])
+    if not of_items and any(_UID in run.table.columns for run in runs):
+        left_out.add(f"{_UID}, which names no item: it is another at every step, or absent")
+    runs = [replace(run, table=common.numbered(run.table, _UID if of_items else None)) for run in runs]
     return _of_kinds(common.joined(VERL.name, runs, sorted(left_out)))
 
 
@@ -369,7 +375,25 @@ def _steps(files: list[Path], left_out: set[str]) -> pl.DataFrame:
         rows += step.height
         common.check_cells(rows, step.width)
         steps.append(common.set_apart(step, ["prompt"]).rename({"input": "prompt"}))
-    return common.numbered(pl.concat(steps, how="diagonal_relaxed"))
+    return pl.concat(steps, how="diagonal_relaxed")
+
+
+def _of_items(tables: list[pl.DataFrame]) -> bool:
+    """Whether every rollout has a `uid` that names its item: verl's own are made anew for every batch."""
+    if not all(_UID in table.columns and not table[_UID].null_count() for table in tables):
+        return False
+    places = pl.concat(
+        [
+            table.select(_UID, "prompt", "step").with_columns(table=number)
+            for number, table in enumerate(tables)
+        ],
+        how="vertical_relaxed",
+    ).unique()
+
+    def recurs(name: str) -> bool:
+        return places.select(name, "step", "table").unique()[name].is_duplicated().any()
+
+    return recurs(_UID) or not recurs("prompt")
 
 
 VERL = Reader(
