@@ -131,10 +131,8 @@ def new_study(
 
 def _show_next(name: str, root: Path, tables: Sequence[str], problem: str | None) -> None:
     """Say what keeps a log from being imported, and the commands that come next, as they are pasted."""
-    if problem:
-        say_line("  NOT YET IMPORTABLE:")
-        for line in problem.split("\n"):
-            say_line(f"  {line}")
+    for line in f"NOT YET IMPORTABLE: {problem}".split("\n") if problem else ():
+        say_line(f"  {line}")
     say_line("next: fill in what says FILL IN, then")
     there = root.resolve()
     pilot = " ".join(shlex.quote(_seen_from(there, table)) for table in tables) or "PILOT"
