@@ -300,6 +300,7 @@ class Engine:
         registers: the study.
         amendments: amendment id → SHA-256 of its file.
         stored: the decisions that the study keeps, which have to be the ones reached; None to compare none.
+        is_bound: whether it decides on what could have been, beside another.
     """
 
     def __init__(
@@ -309,8 +310,11 @@ class Engine:
         registers: Registers,
         amendments: Mapping[str, str] | None = None,
         stored: StoredDecisions | None = None,
+        *,
+        is_bound: bool = False,
     ) -> None:
         self._book = book
+        self._is_bound = is_bound
         self._registration = registration
         self._registers = Indexed(registers)
         self._amendments = dict(amendments or {})
@@ -322,7 +326,6 @@ class Engine:
         self._decided: dict[str, Decision] = {}
         self._deciding: dict[str, tuple[str, ...]] = {}
         self._succeeding: dict[tuple[str, ...], Engine] = {}
-        self._is_bound = False  # whether it decides on what could have been, beside another
 
     @property
     def registers(self) -> Registers:
@@ -333,8 +336,8 @@ class Engine:
         """Return what decides, had every episode of some arms without an outcome succeeded; made once."""
         if arms not in self._succeeding:
             lifted = Succeeding(self._registers, self._book.terms.scores, arms)
-            self._succeeding[arms] = Engine(self._book, self._registration, lifted, self._amendments)
-            self._succeeding[arms]._is_bound = True  # noqa: SLF001 - one of its own kind
+            said = (self._book, self._registration, lifted, self._amendments)
+            self._succeeding[arms] = Engine(*said, is_bound=True)
         return self._succeeding[arms]
 
     def _bounds(self, rule_id: str, reached: str, endpoints: Collection[str]) -> Bounds | None:

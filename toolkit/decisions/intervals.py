@@ -513,7 +513,7 @@ class Resampler:
         2. Every seed has its deciding runs.
         3. At every step their episodes are as many as `evaluations` says, and those registered.
         4. Take the difference of every seed and task, over schedules and steps.
-        5. Where a seed goes without some of the tasks, have its others count for them: `completed`.
+        5. Where a seed goes without some of the tasks, have its others count for them: `linearized`.
         6. Resample seed pairs and tasks; or make an interval of the tasks.
         """
         unknown = _unknown(spec, endpoint)  # 1
@@ -522,7 +522,7 @@ class Resampler:
         differences = self.differences(endpoint)  # 2, 3, 4
         if isinstance(differences, Missing):
             return differences
-        numerators, denominator = completed(differences[0]), differences[1]  # 5
+        numerators, denominator = linearized(differences[0]), differences[1]  # 5
         if len(numerators[0]) < bootstrap.SMALLEST_SAMPLE:
             return unavailable(f"of the tasks of {endpoint.id}, fewer than two are left: nothing to resample")
         if spec.method in OVER_TASKS:  # 6
@@ -649,20 +649,18 @@ def _differences(
     scale = lcm(*(weight.denominator for weight in weights))
     whole = [int(weight * scale) for weight in weights]
     tasks = sorted({task for counted in counts.values() for task in counted})
-    places = {task: at for at, task in enumerate(tasks)}
     table: Differences = []
     for seed in endpoint.seeds:
-        there = counts[runs[endpoint.arms[0], seed], endpoint.steps[0]]
-        row: list[int | float | None] = [0 if task in there else None for task in tasks]
+        of_task: dict[int, int | float] = {}
         for sign, arm in zip((1, -1), endpoint.arms, strict=False):
             for weight, step in zip(whole, endpoint.steps, strict=True):
                 for task, counted in counts[runs[arm, seed], step].items():
-                    row[places[task]] += sign * weight * counted.successes  # type: ignore[operator]
-        table.append(row)
+                    of_task[task] = of_task.get(task, 0) + sign * weight * counted.successes
+        table.append([of_task.get(task) for task in tasks])
     return table, scale * endpoint.schedules
 
 
-def completed(table: Differences) -> list[list[int | float]]:
+def linearized(table: Differences) -> list[list[int | float]]:
     """Return differences of seeds and tasks with those in the places of the ones that a seed goes without.
 
     Such a place has the seed's own mean, and the deviations of its other tasks grow by what it lacks of them:

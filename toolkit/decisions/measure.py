@@ -698,10 +698,10 @@ class Coverage:
         """The counts, in words."""
         counts = (
             ("missing", self.missing),
-            ("left out", self.excluded),
-            ("counted as registered", self.imputed),
+            ("more left out", self.excluded - self.missing),
+            ("of these counted as registered", self.imputed),
         )
-        said = [f"{count:,} {what}" for what, count in counts if count]
+        said = [f"{count:,} {what}" for what, count in counts if count > 0]
         return f"{self.arm} {self.present:,} of {self.registered:,} present{''.join(f', {s}' for s in said)}"
 
 

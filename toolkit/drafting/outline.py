@@ -196,8 +196,6 @@ def _coverage(
     table: pl.DataFrame, columns: Mapping[str, str], arms: Mapping[str, str]
 ) -> dict[tuple[str, str], int]:
     """Count the episodes with an outcome of each arm and seed; of a seed that an arm lacks there is none."""
-    import polars as pl
-
     outcomes = [columns[name] for name in OUTCOMES if name in columns]
     arm = pl.col(columns["arm"]).cast(pl.String)
     seed = pl.col(columns["seed"]).cast(pl.String) if "seed" in columns else pl.lit(CONSTANTS["seed"])

@@ -25,6 +25,7 @@ REHEARSALS = "rehearsals"
 _RUN = ("condition", "arm", "seed")
 _ROW = (*_RUN, "pool", "regime", "step", "task", *OUTCOMES, "calls", "tokens", "cost")
 _LENGTH = 16
+MOST_LISTED = 3
 MOST_ROWS = 2000
 """Of a run with more rows these many are kept, those with the smallest hashes."""
 
@@ -138,7 +139,8 @@ def check_unseen(
         return {}
     why = reason or (json.loads(before)["reason"] if before else None)
     if not why:
-        listed = ", ".join(seen[:3]) + (f", and {len(seen) - 3} more" if len(seen) > 3 else "")  # noqa: PLR2004
+        more = len(seen) - MOST_LISTED
+        listed = ", ".join(seen[:MOST_LISTED]) + (f", and {more} more" if more > 0 else "")
         raise UsageError(
             "these rows are the pilot's: they were seen before the rules were frozen, and are no evidence",
             expected="runs that were made after the freeze",

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from tests.conftest import run
-from toolkit.decisions.intervals import completed
+from toolkit.decisions.intervals import linearized
 from toolkit.drafting.pilot import draft_record
 from toolkit.places import HOME_VARIABLE
 
@@ -147,8 +147,8 @@ def test_an_interval_of_incomplete_seeds_moves_with_each_task_as_their_means_do(
 
 
 def test_what_is_complete_is_left_as_it_is() -> None:
-    assert completed([[1, 2], [3, 4]]) == [[1, 2], [3, 4]]
-    assert completed([[1, None, 3]]) == [[0.5, 2, 3.5]]
+    assert linearized([[1, 2], [3, 4]]) == [[1, 2], [3, 4]]
+    assert linearized([[1, None, 3]]) == [[0.5, 2, 3.5]]
 
 
 def test_a_missing_score_is_not_the_lowest(project: Path) -> None:

@@ -346,7 +346,15 @@ def _times(cells: pl.Series, text: pl.Series) -> pl.Series:
     )
 
 
-_ASKED = {"score": "register a wider range anew: what was frozen is not mended by changing what was measured"}
+def _remedy(column: Column, cell: object) -> str:
+    """Return what to do about a cell that a column cannot have; a table is never mended to fit its rules."""
+    if cell is None:
+        return "map a column that has a value in every row, or leave it out of the mapping"
+    if column.name == "score" and as_numbers(pl.Series([str(cell)])).null_count() == 0:
+        return (
+            "register a wider range anew: rules that were frozen too narrow are no reason to change the table"
+        )
+    return f"say under [values.{column.name}] what its word means, or leave the column out of the mapping"
 
 
 def refused(
@@ -363,9 +371,7 @@ def refused(
         expected=expected,
         found=f"{'nothing' if cell is None else repr(cell)} in row {first[ROW]}"
         + (f", and in {others} more" if others else ""),
-        remedy=_ASKED.get(
-            column.name, f"say under [values.{column.name}] what its word means, or leave it out"
-        )
+        remedy=_remedy(column, cell)
         + ("; steps beyond the range are counted in thousands, in the rules, too" if is_step else ""),
     )
 

@@ -114,8 +114,6 @@ def _converted(
 
 def _with_prompts(rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows that say their task's prompt, where another row of the task does."""
-    import polars as pl
-
     if "prompt" not in rows.columns or not rows["prompt"].null_count():
         return rows
     said = pl.col("prompt").fill_null(pl.col("prompt").drop_nulls().first().over("pool", "task"))
