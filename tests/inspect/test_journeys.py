@@ -9,7 +9,7 @@ import pytest
 
 from tests import own_study
 from tests.own_study import EXAMPLES, asked, counted, decided, readme, shell
-from tests.unit.cli.test_any_log import MOST_COMMANDS, MOST_SECONDS, journey
+from tests.unit.cli.test_any_log import LOGS, MOST_COMMANDS, MOST_SECONDS, journey
 from tests.unit.stack import require_inspect, require_lm_eval
 from toolkit.places import HOME_VARIABLE
 
@@ -106,8 +106,21 @@ def test_a_log_becomes_a_decided_study_with_a_site(source, tmp_path, monkeypatch
     require_inspect()
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    done = journey(tmp_path, source)
+    played = tmp_path / "played"
+    for path in (LOGS / source).glob("*.eval"):
+        _played_again(path, played / path.name)
+    done = journey(tmp_path, LOGS / source, played)
     assert done.commands <= MOST_COMMANDS
     assert done.seconds < MOST_SECONDS
     assert done.verdicts["H1"] in {"pass", "miss"}
     assert (done.site / "mine" / "H1.html").is_file()
+
+
+def _played_again(path: Path, target: Path) -> None:
+    """Write a log with another outcome of its first sample."""
+    from inspect_ai.log import read_eval_log, write_eval_log
+
+    log: Any = read_eval_log(str(path))
+    for score in log.samples[0].scores.values():
+        score.value = {"C": "I", "I": "C"}[score.value]
+    write_eval_log(log, str(target))

@@ -48,10 +48,11 @@ def rows_of_runs(rows: pl.DataFrame) -> dict[str, frozenset[str]]:
         there = [pl.col(name).cast(pl.String).fill_null("") for name in names if name in rows.columns]
         return pl.concat_str(there, separator="\x1f")
 
-    told = rows.select(run=said(_RUN), row=said(_ROW)).unique()
+    # Rollouts of a task that came out alike are numbered: how many there were counts, too.
+    told = rows.select(run=said(_RUN), row=said(_ROW)).group_by("run", "row").len()
     found: dict[str, set[str]] = {}
-    for run, row in told.iter_rows():
-        found.setdefault(_hashed(run), set()).add(_hashed(row))
+    for run, row, count in told.iter_rows():
+        found.setdefault(_hashed(run), set()).update(_hashed(f"{row}\x1f{k}") for k in range(count))
     return {run: frozenset(sorted(of)[:MOST_ROWS]) for run, of in found.items()}
 
 

@@ -1,22 +1,31 @@
 """The output of every program that is read becomes a registered, decided study with a site."""
 
+import json
+import shutil
 import time
 from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from pathlib import Path
+from typing import Any
 
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from tests.conftest import CHECKOUT, run
+from toolkit.files import file_sha256
 from toolkit.places import HOME_VARIABLE
 
-SOURCES = {
-    "lm-evaluation-harness": ("lm_eval/models", "--arm", "model"),
-    "Every Eval Ever": ("every_eval_ever/lm_eval",),
-    "TRL": ("trl",),
-    "toolkit.noise.trainers": ("pairing",),
-    "verl": ("verl", "--success", "acc"),
-    "datasets, saved": ("hub_dataset/saved",),
-    "datasets, a repository": ("hub_dataset/repository",),
+# Program → its log, which files have outcomes and where in a row, and what a draft is told
+SOURCES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
+    "lm-evaluation-harness": ("lm_eval/models", "samples_*.jsonl", "acc", ("--arm", "model")),
+    "Every Eval Ever": ("every_eval_ever/lm_eval", "*_samples.jsonl", "evaluation.score", ()),
+    "TRL": ("trl", "*.parquet", "digit", ()),
+    "toolkit.noise.trainers": ("pairing", "*.jsonl", "true_outcomes", ()),
+    "verl": ("verl", "*.jsonl", "acc", ("--success", "acc")),
+    "datasets, saved": ("hub_dataset/saved", "*.arrow", "correct", ()),
+    "datasets, a repository": ("hub_dataset/repository", "*.parquet", "correct", ()),
 }
 
 
@@ -25,7 +34,9 @@ SOURCES = {
 def test_a_log_becomes_a_decided_study_with_a_site(program, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    done = journey(tmp_path, *SOURCES[program])
+    source, files, outcome, options = SOURCES[program]
+    played = played_again(LOGS / source, tmp_path / "played", files, outcome)
+    done = journey(tmp_path, LOGS / source, played, *options)
     assert done.commands <= MOST_COMMANDS
     assert done.seconds < MOST_SECONDS
     assert set(done.verdicts) == {"H1"}
@@ -34,7 +45,7 @@ def test_a_log_becomes_a_decided_study_with_a_site(program, tmp_path, monkeypatc
 
 
 LOGS = CHECKOUT / "tests" / "fixtures" / "logs"
-MOST_COMMANDS, MOST_SECONDS = 8, 120
+MOST_COMMANDS, MOST_SECONDS = 9, 120
 
 
 @dataclass(frozen=True)
@@ -47,18 +58,53 @@ class Journey:
     site: Path  # the folder with the pages
 
 
-def journey(project: Path, source: str, *options: str) -> Journey:
-    """Take a log from the program that wrote it to a site, in an empty project."""
+def played_again(log: Path, target: Path, files: str, outcome: str) -> Path:
+    """Copy a log with the other outcome in every row: what the study's own runs could be."""
+    shutil.copytree(log, target)
+    for path in target.rglob(files):
+        if path.suffix == ".parquet":
+            pl.DataFrame(_otherwise(pl.read_parquet(path).to_dicts(), outcome)).write_parquet(path)
+        elif path.suffix == ".arrow":
+            with pa.ipc.open_stream(path.read_bytes()) as stream:
+                table = stream.read_all()
+            rows = pa.Table.from_pylist(_otherwise(table.to_pylist(), outcome), table.schema)
+            with pa.ipc.new_stream(path, table.schema) as written:
+                written.write_table(rows)
+        else:
+            before = file_sha256(path)
+            lines = _otherwise(list(map(json.loads, path.read_text("utf-8").splitlines())), outcome)
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+            for record in path.parent.glob("*.json"):
+                record.write_text(record.read_text("utf-8").replace(before, file_sha256(path)), "utf-8")
+    return target
+
+
+def _otherwise(rows: list[dict[str, Any]], outcome: str) -> list[dict[str, Any]]:
+    *above, name = outcome.split(".")
+    for row in rows:
+        place = reduce(getitem, above, row)
+        value = place[name]
+        if isinstance(value, list):
+            place[name] = [1.0] * len(value)  # no rollout is observed as better than it was
+        elif value is not None:
+            place[name] = type(value)(1 - value)
+    return rows
+
+
+def journey(project: Path, pilot: Path, played: Path, *options: str) -> Journey:
+    """Go from a pilot to a site, in an empty project."""
     began = time.monotonic()
-    log = str(LOGS / source)
     commands = [
-        ("new-study", "mine", "--table", log, *options, "--into", "."),
+        ("new-study", "mine", "--table", pilot, *options, "--into", "."),
+        ("rehearse", "mine", pilot, "--simulations", "20"),
         ("freeze", "mine", "--demonstration"),
-        ("registers", "import", "mine", log, "--replace", "the way is tried: pilot and log are one"),
+        ("registers", "import", "mine", played),
         ("decide", "--all", "--json"),
         ("site", "build"),
     ]
     for command in commands:
+        if command[:2] == ("registers", "import"):
+            run(*command[:3], pilot).refused(2, "these rows are the pilot's")
         done = run(*command)
         # The logs are older than this freeze, and where they say when they were launched, it is noticed.
         was_late = command[0] == "decide" and "freeze before runs" in done.err

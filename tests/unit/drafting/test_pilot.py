@@ -4,6 +4,7 @@ import csv
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tests.conftest import run
@@ -137,3 +138,16 @@ def test_of_long_runs_a_part_is_kept_and_tells_them() -> None:
     assert not pilot.is_seen(kept[0], kept[1])
     more = frozenset(sorted({*long[0], *long[1]})[:MOST_ROWS])
     assert pilot.is_seen(more, kept[0])
+
+
+def test_how_often_a_task_succeeded_tells_a_run() -> None:
+    def played(*outcomes: int) -> frozenset[str]:
+        rows = [
+            {"condition": "main", "arm": "a", "seed": 0, "task": "t", "true_success": bool(one)}
+            for one in outcomes
+        ]
+        (kept,) = pilot.rows_of_runs(pl.DataFrame(rows)).values()
+        return kept
+
+    assert pilot.is_seen(played(1, 0, 0), played(0, 1, 0))
+    assert not pilot.is_seen(played(1, 0, 0), played(1, 1, 0))

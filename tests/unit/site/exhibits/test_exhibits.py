@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.conftest import CHECKOUT
-from tests.unit.cli.test_any_log import journey
+from tests.unit.cli.test_any_log import LOGS, journey, played_again
 from tests.unit.site.reading import rendered
 from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError
@@ -27,7 +27,9 @@ OURS = re.compile(
 def test_a_site_of_somebodys_own_study_says_nothing_of_ours(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    site = journey(tmp_path, "lm_eval/models", "--arm", "model").site
+    pilot = LOGS / "lm_eval" / "models"
+    played = played_again(pilot, tmp_path / "played", "samples_*.jsonl", "acc")
+    site = journey(tmp_path, pilot, played, "--arm", "model").site
     pages = [path for path in site.rglob("*") if path.suffix in (".html", ".svg", ".css")]
     assert len(pages) > 8
     assert [found for path in pages for found in OURS.findall(path.read_text(encoding="utf-8"))] == []
