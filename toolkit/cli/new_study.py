@@ -158,6 +158,8 @@ def _seen_from(folder: Path, source: str) -> str:
 
 def _show_guesses(outline: Outline, log: Log) -> None:
     """Say what was read off a log, and what was not."""
+    from toolkit.drafting.outline import is_score
+
     for target, column in outline.columns.items():
         say_line(f"  {target} is the log's {column!r}")
     for name, column in outline.attributes.items():
@@ -165,6 +167,8 @@ def _show_guesses(outline: Outline, log: Log) -> None:
         say_line(f"  attribute {name} of a task is the log's {column!r}: {words} tasks")
     if outline.unused:
         say_line(f"  not used: {', '.join(outline.unused)}")
+    if more := [name for name in outline.unused if is_score(log.table[name])]:
+        say_line(f"  of these hold numbers, and could be the score (--score COLUMN): {', '.join(more)}")
     if log.left_out:
         say_line(f"  left out: {'; '.join(log.left_out)}")
     if "launched_at" not in outline.columns:
@@ -368,6 +372,7 @@ def _show(done: Rehearsal, page: Path | None) -> None:
             say_line(f"  {rule}: {line}")
     say_line("to be mended before it is frozen:" if done.problems else "nothing keeps it from being frozen")
     for problem in done.problems:
-        say_line(f"  {problem}")
+        for line in problem.split("\n"):
+            say_line(f"  {line}")
     if page:
         say_line(f"drawn: {page}")

@@ -224,7 +224,7 @@ def _show(rule: Rule, study: str, components: Components, found: list[Power], ta
         f"differences' spread beyond the episodes' own {components.sampling_variance**0.5:.4f}); task sd at "
         f"most {found[0].design.task_sd:g}{_share_of(components.outcome)}, assumed"
     )
-    say_line(f"assumed: {components.outcome.in_words}")
+    say_line(f"assumed: {found[0].assumed}")
     if (ratio := found[0].design.variance_ratio) > 1:
         say_line(f"shared samples: episodes make a difference vary {ratio:g} times less than own ones would")
     for effect in dict.fromkeys(

@@ -182,6 +182,9 @@ class Bounds:
     def in_words(self) -> str:
         """The verdicts, in words."""
         fail, succeed = (verdict.replace("_", " ") for verdict in (self.all_fail, self.all_succeed))
+        if {fail} == {succeed, *(verdict.replace("_", " ") for verdict in self.one_arm.values())}:
+            one = ", or a success in one arm alone" if self.one_arm else ""
+            return f"{fail} with every episode without an outcome a failure, or a success{one}"
         alone = [f", with those of {arm} alone {of.replace('_', ' ')}" for arm, of in self.one_arm.items()]
         return (
             f"with every episode without an outcome a failure {fail}, with every one a success {succeed}"

@@ -301,17 +301,26 @@ def _same(table: pl.DataFrame, one: list[str], other: list[str]) -> bool:
 
 
 def _choose_outcome(table: pl.DataFrame, columns: dict[str, str], given: Mapping[str, str]) -> None:
-    """Keep one outcome: a success that is one, or else the score."""
+    """Keep a success that is one, and a score that is more than that; or what was asked for."""
     if "score" in given or "true_success" in given:
         other = "true_success" if "score" in given else "score"
         if other not in given:
             columns.pop(other, None)
     elif "true_success" in columns and source.is_truth(table[columns["true_success"]]):
-        columns.pop("score", None)
+        if "score" in columns and not is_score(table[columns["score"]]):
+            columns.pop("score")
     elif "score" in columns or "true_success" in columns:
         column = columns.pop("score", None) or columns["true_success"]
         columns.pop("true_success", None)
         columns["true_success" if source.is_truth(table[column]) else "score"] = column
+
+
+def is_score(cells: pl.Series) -> bool:
+    """Whether all that a column says is numbers, and they are more than yes and no."""
+    if cells.dtype.is_nested() or cells.dtype.is_temporal() or source.is_truth(cells):
+        return False
+    there = source.without_nothing(cells).drop_nulls()
+    return bool(len(there)) and not source.as_numbers(there).null_count()
 
 
 def _range(cells: pl.Series) -> tuple[float, float]:

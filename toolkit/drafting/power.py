@@ -176,8 +176,13 @@ def simulate(
         sum(estimates) / len(estimates) if estimates else None,
         _task_spreads(book, rule, components, design),
         float(book.intervals[rule.interval].level) if has_interval else None,
-        components.outcome.in_words,
+        "; ".join([components.outcome.in_words, *_alone(book, rule)]),
     )
+
+
+def _alone(book: rulebook.RuleBook, rule: rules.Rule) -> Iterator[str]:
+    for family, others in simulation.left_out(book, rule).items():
+        yield f"{', '.join(others)} of {family} find nothing, which leaves this test the lowest level"
 
 
 @dataclass(frozen=True)
@@ -221,10 +226,18 @@ class _Simulated:
         if role == "value":
             return self._value(name)
         if role in ("p", "adjusted"):
-            made = p_value(name, self.book, self._value, self._by_task)
-            return made.p if role == "p" else made.adjusted
+            return self._p_value(role, name)
         ends = self._ends(name)
         return ends if isinstance(ends, Missing) else Fraction(ends[role == "upper"])
+
+    def _p_value(self, role: str, name: str) -> Any:
+        """Return a p-value; adjusted as if tests that are not simulated found nothing."""
+        tests = self.book.adjusted_with(name)
+        if all(self.book.tests[test].endpoint in self.series for test in tests):
+            made = p_value(name, self.book, self._value, self._by_task)
+            return made.p if role == "p" else made.adjusted
+        own = p_value(name, replace(self.book, families={}), self._value, self._by_task).p
+        return own if role == "p" or isinstance(own, Missing) else min(Fraction(1), own * len(tests))
 
     def _value(self, name: str) -> Any:
         if name in self.book.statistics:
@@ -417,7 +430,7 @@ def power_document(
             "success": {name: list(values) for name, values in components.success.items()},
         },
         "assumed": {
-            "model": components.outcome.in_words,
+            "model": results[0].assumed,
             "episode_sd": None if components.outcome.is_success else components.outcome.sd,
             "seed_sd": results[0].design.seed_sd,
             "task_sd_at_most": results[0].design.task_sd,

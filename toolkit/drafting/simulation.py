@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
@@ -101,9 +101,11 @@ def simulated_endpoints(book: RuleBook, rule: Rule) -> list[Endpoint]:
             "arms, and its estimate is a statistic",
             found=f"{rule.estimate} = {book.statistics[rule.estimate].formula}",
         )
-    chosen = book.read_by(book.names_of(rule) | {rule.estimate})
-    endpoints = [endpoint for name, endpoint in book.endpoints.items() if name in chosen]
-    contrasts = {(endpoint.condition, endpoint.arms, endpoint.scale_rewards) for endpoint in endpoints}
+    names = book.names_of(rule) | {rule.estimate}
+    endpoints = _read(book, names)
+    if len(_contrasts(endpoints)) > 1 or len(_kinds(book, endpoints)) > 1:
+        endpoints = _read(replace(book, families={}), names)
+    contrasts = _contrasts(endpoints)
     if len(contrasts) > 1:
         raise UsageError(
             f"the power of {rule.id} cannot be simulated: one effect cannot speak for several contrasts",
@@ -124,14 +126,38 @@ def simulated_endpoints(book: RuleBook, rule: Rule) -> list[Endpoint]:
                 "evaluation sets of registered size",
                 found=f"{endpoint.id}: {endpoint.title}",
             )
-    outcomes = [outcome_of(book, endpoint) for endpoint in endpoints]
-    kinds = dict.fromkeys("successes" if o.is_success else o.name for o in outcomes if o)
-    if len(kinds) > 1:
+    if len(kinds := _kinds(book, endpoints)) > 1:
         raise UsageError(
             f"the power of {rule.id} cannot be simulated: one effect cannot speak for several outcomes",
             found=" and ".join(kinds),
         )
     return endpoints
+
+
+def _read(book: RuleBook, names: Collection[str]) -> list[Endpoint]:
+    read = book.read_by(names)
+    return [endpoint for name, endpoint in book.endpoints.items() if name in read]
+
+
+def _contrasts(endpoints: Sequence[Endpoint]) -> set[tuple[str, tuple[str, ...], str]]:
+    return {(endpoint.condition, endpoint.arms, endpoint.scale_rewards) for endpoint in endpoints}
+
+
+def _kinds(book: RuleBook, endpoints: Sequence[Endpoint]) -> dict[str, None]:
+    outcomes = [outcome_of(book, endpoint) for endpoint in endpoints]
+    return dict.fromkeys("successes" if o.is_success else o.name for o in outcomes if o)
+
+
+def left_out(book: RuleBook, rule: Rule) -> dict[str, tuple[str, ...]]:
+    """Return the tests of a rule's families that are not simulated: of other contrasts or outcomes."""
+    there = {endpoint.id for endpoint in simulated_endpoints(book, rule)}
+    read = book.read_by(book.names_of(rule))
+    return {
+        family.id: others
+        for family in book.families.values()
+        if read & set(family.tests)
+        and (others := tuple(name for name in family.tests if book.tests[name].endpoint not in there))
+    }
 
 
 def check_seeds(book: RuleBook, rule: Rule, seeds: int) -> None:

@@ -101,6 +101,23 @@ def test_mcnemars_test_takes_one_seed_and_a_test_over_tasks_one_or_more() -> Non
         assert simulate(flip, "H1", components, replace(design, seeds=seeds)).passed > 10
 
 
+def test_a_test_of_another_contrast_leaves_one_the_lowest_level_of_its_family() -> None:
+    design = replace(blank("mine"), arms=("old", "a", "b"), seeds=(0,), tasks=TASKS)
+    text = scaffold(design, "me/mine")["prereg/mine/rules.toml"]
+    alone = re.sub(r"\[families.*?\n\n", "", text, flags=re.DOTALL)
+    alone = re.sub(r"adjusted\((\w+)\) < 0.05", r"p(\1) < 0.025", alone)
+    components = Components({"gap_a": (0.4,)}, (0.0,), 0.0, 0.0)
+    both, one = (
+        simulate(load_rulebook(of), "H1", components, simulation.Design(0.3, 0.0, 0.0, 1, None, 60, 3))
+        for of in (text, alone)
+    )
+    assert 10 < both.passed == one.passed < 50
+    assert (
+        both.assumed
+        == f"{one.assumed}; gap_b_p of comparisons find nothing, which leaves this test the lowest level"
+    )
+
+
 def test_an_exact_test_of_scores_passes_as_often_as_the_same_test_of_draws_from_scipy() -> None:
     more = TEST.format("wilcoxon") + 'over = "tasks"\nzeros = "dropped"\n'
     book = rules("score", SCORES, test="p(t) < 0.05", more=more)
