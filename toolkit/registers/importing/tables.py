@@ -113,19 +113,11 @@ def _converted(
 
 
 def _with_prompts(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return rows that say their task's prompt, where another row of the task does."""
-    if "prompt" not in rows.columns or not rows["prompt"].null_count():
+    """Return rows that say their task's prompt, where another row of the task does; else it is empty."""
+    if "prompt" not in rows.columns:
         return rows
-    said = pl.col("prompt").fill_null(pl.col("prompt").drop_nulls().first().over("pool", "task"))
-    rows = rows.with_columns(said)
-    if rows["prompt"].null_count():
-        task = rows.filter(pl.col("prompt").is_null()).row(0, named=True)
-        raise DamagedError(
-            "no row of a task says its prompt",
-            found=f"task {task['task']!r}, row {task[ROW]}",
-            remedy="leave prompt out of the mapping, or add it to the log",
-        )
-    return rows
+    own = pl.col("prompt").cast(pl.String).replace("", None)
+    return rows.with_columns(own.fill_null(own.drop_nulls().first().over("pool", "task")).fill_null(""))
 
 
 def as_words_or_numbers(cells: pl.Series) -> pl.Series:

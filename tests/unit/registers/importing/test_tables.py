@@ -218,6 +218,12 @@ def test_a_task_with_two_prompts_is_refused(tmp_path: Path) -> None:
     assert raised.value.found == "task 'p10' of pool 'tasks': 'other' in row 1; 'same' in row 3"
 
 
+def test_a_task_has_the_prompt_that_any_of_its_rows_says_or_none(tmp_path: Path) -> None:
+    rows = [{**row, "text": "said once" if not i else ""} for i, row in enumerate(ROWS)]
+    pool = tables(tmp_path, rows, with_column("prompt", "text"))["task_pools"]
+    assert dict(pool.select("task_id", "prompt").iter_rows()) == {"p10": "said once", "p9": ""}
+
+
 def test_more_tasks_than_can_be_numbered_are_refused(tmp_path: Path) -> None:
     rows = [{**ROWS[0], "problem": n} for n in range(2**15 + 1)]
     assert len(tables(tmp_path, rows[1:])["task_pools"]) == 2**15
