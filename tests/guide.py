@@ -18,6 +18,7 @@ from tests.conftest import CHECKOUT, run
 from tests.rules_schema import rules_reference
 from toolkit.cli.main import GROUPS, cli
 from toolkit.documents.outputs import OUTPUTS
+from toolkit.registers.importing.reading import READERS
 
 DOCUMENTS = (CHECKOUT / "README.md", CHECKOUT / "GUIDE.md")
 BLOCK = re.compile(r"<!-- (?P<what>[\w: ]+) -->\n.*?<!-- end -->", re.DOTALL)
@@ -61,6 +62,7 @@ def _block(what: str) -> str:
     kind, _, group = what.partition(": ")
     made = {
         "commands": lambda: _commands(group),
+        "formats": _formats,
         "rules": rules_reference,
         "outputs": _outputs,
         "python": _python,
@@ -91,6 +93,12 @@ def _command(name: str, command: click.Command) -> str:
             words.append(" ".join(line.strip() for line in lines))
     block = "```sh\n" + "\n".join(examples) + "\n```"
     return "\n\n".join([f"### {name}", *words, block])
+
+
+def _formats() -> str:
+    return "\n".join(
+        ["| log | what is read |", "| --- | --- |", *(f"| {one.name} | {one.sources} |" for one in READERS)]
+    )
 
 
 def _outputs() -> str:

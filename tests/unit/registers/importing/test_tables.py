@@ -5,20 +5,23 @@ import hashlib
 import re
 from datetime import UTC, datetime
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from tests.conftest import CHECKOUT
 from tests.described import SOURCE
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.registers.cards import repository_documents
-from toolkit.registers.columns import Column, Type
+from toolkit.registers.columns import Column, MissingData, Type
 from toolkit.registers.importing import source as module
 from toolkit.registers.importing.mapping import parse_mapping, read_mapping
+from toolkit.registers.importing.reading import read_log
 from toolkit.registers.importing.source import ROW, converted, read_source
-from toolkit.registers.importing.tables import files_of, tables_of
+from toolkit.registers.importing.tables import files_of, rows_of, tables_of
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import Study, open_study, verify_study
 from toolkit.registers.writer import write_study
@@ -229,6 +232,16 @@ def test_more_tasks_than_can_be_numbered_are_refused(tmp_path: Path) -> None:
     assert len(tables(tmp_path, rows[1:])["task_pools"]) == 2**15
     with pytest.raises(DamagedError, match="more tasks"):
         tables(tmp_path, rows)
+
+
+def test_the_guides_mapping_reads_its_table(tmp_path: Path) -> None:
+    guide = (CHECKOUT / "GUIDE.md").read_text(encoding="utf-8").partition("### Own logs")[2]
+    table, mapping = (re.findall(f"```{kind}\n(.*?)```", guide, re.DOTALL)[0] for kind in ("csv", "toml"))
+    (tmp_path / "log.csv").write_text(table, encoding="utf-8")
+    read = parse_mapping(mapping)
+    log = read_log([tmp_path / "log.csv"])
+    rows = rows_of(log.measured(read.columns), read, None, MissingData("failure", Fraction(1), "one"))
+    assert rows.sort("task", "arm")["true_success"].to_list() == [True, True, None, False]
 
 
 UNREADABLE = {
