@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -245,8 +246,11 @@ def _columns(log: Log, given: Mapping[str, str], attributes: Sequence[str] = ())
         for target, names in NAMES.items()
     }
     columns = {target: likely[0] for target, likely in matching.items() if likely} | dict(given)
-    if "arm" not in given:
-        columns |= _arms(log, columns)
+    twice = [column for column, times in Counter(given.values()).items() if times > 1]
+    if twice:
+        raise UsageError("two options name one column", expected="a column each", found=", ".join(twice))
+    if "arm" not in given and (arms := _arms(log, columns)):
+        columns = {target: column for target, column in columns.items() if column not in arms.values()} | arms
     if not _names_runs(table, columns):
         del columns["run_id"]
     _choose_outcome(table, columns, given)
@@ -355,10 +359,11 @@ def _words(table: pl.DataFrame, column: str, target: str) -> dict[str, str]:
         word if word[:1].isalpha() else f"{target}_{word or number}"
         for number, word in enumerate(words, start=1)
     ]
-    if len(texts) > MOST_WORDS or len(set(words)) < len(words) or (target == "arm" and len(texts) < _ARMS):
+    least = _ARMS if target == "arm" else 1
+    if not least <= len(texts) <= MOST_WORDS or len(set(words)) < len(words):
         raise UsageError(
             f"column {column!r} does not hold the {target}s of a study",
-            expected=f"{_ARMS if target == 'arm' else 1} to {MOST_WORDS} words that can be told apart",
+            expected=f"{least} to {MOST_WORDS} words that can be told apart",
             found=", ".join(texts[:5]) + (", ..." if len(texts) > 5 else ""),  # noqa: PLR2004 - to be read
             remedy="say which column it is, as --arm COLUMN; or leave out --table, and name it in the "
             "mapping",

@@ -14,7 +14,7 @@ from toolkit.registers.importing.readers.inspect_logs import INSPECT
 from toolkit.registers.importing.readers.lm_eval import LM_EVAL
 from toolkit.registers.importing.readers.rollouts import GROUPS, TRL, VERL
 from toolkit.registers.importing.readers.tables import DATASETS, HISTORIES, TABLES
-from toolkit.registers.importing.source import ROW, Log
+from toolkit.registers.importing.source import ENCRYPTED, ROW, Log
 
 # The more particular first.
 READERS = (INSPECT, LM_EVAL, EVERY_EVAL_EVER, TRL, VERL, GROUPS, DATASETS, HISTORIES, TABLES)
@@ -26,6 +26,7 @@ EXPORTS = {
         (".pkl", ".pickle"),
         "a pickle can run anything: load it yourself if you trust it, and save its rows as CSV or Parquet",
     ),
+    ".encrypted": ENCRYPTED,
 }
 """How to export what is not read, by the ending of its files."""
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from toolkit.errors import DamagedError, UsageError
@@ -34,7 +36,7 @@ ROW = "row of the table"
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 
-
+ENCRYPTED = "write it anew without encryption, with whatever has its keys"
 _WELL_FORMED = {
     ".csv": "a heading and rows, with commas between cells",
     ".tsv": "a heading and rows, with tabs between cells",
@@ -61,26 +63,28 @@ def read_source(path: Path, left_out: set[str] | None = None) -> pl.DataFrame:
     read_up_to(path, 1)  # a missing file, a folder and a pipe each have their own message
     try:
         if kind == ".parquet":
-            table = _parquet(path)
+            table = _parquet(path, set() if left_out is None else left_out)
         else:
             separator = {".csv": ",", ".tsv": "\t"}.get(kind)
             _check_lines(path, separator.encode() if separator else None)
             table = _delimited(path, separator) if separator else _json_lines(path, left_out)
-        if left_out is not None:
-            nested = [name for name, kind in table.schema.items() if kind.is_nested()]
-            left_out.update(nested)
-            table = table.drop(nested)
     except DamagedError as error:
         raise error.restated(where=path) from None
     except (pl.exceptions.PolarsError, OSError, EOFError, ValueError, RecursionError) as error:
+        is_encrypted = kind == ".parquet" and "crypt" in str(error)
         raise DamagedError(
-            f"{path.name} is not a readable table",
-            expected="UTF-8 text" if isinstance(error, UnicodeError) else _WELL_FORMED[kind],
+            f"{path.name} is {'encrypted' if is_encrypted else 'not a readable table'}",
+            expected=None if is_encrypted else _WELL_FORMED[kind],
             found=str(error).splitlines()[0] if str(error) else type(error).__name__,
             where=path,
+            remedy=ENCRYPTED if is_encrypted else None,
         ) from None
     if ROW in table.columns:
         raise DamagedError("the table has a column with a name that is taken", found=ROW, where=path)
+    if not table.width and left_out:
+        raise DamagedError(
+            "no column of the table has one value a row", found=", ".join(sorted(left_out)), where=path
+        )
     if not table.height:
         raise DamagedError("the table has no rows, and no data is not zero", where=path)
     return table.with_row_index(ROW, offset=1)
@@ -124,27 +128,107 @@ def bounded(what: str, count: int, most: int, path: Path, whole: str = "log") ->
 _check = partial(bounded, whole="table")
 
 
-def _parquet(path: Path) -> pl.DataFrame:
-    """Read a Parquet file whose own description is within the bounds."""
+def _parquet(path: Path, left_out: set[str]) -> pl.DataFrame:
+    """Read the plain columns of a Parquet file whose own description is within the bounds."""
     with pq.ParquetFile(path) as opened:
-        described = opened.metadata
+        described, schema = opened.metadata, opened.schema_arrow
         _check("columns", described.num_columns, MOST_COLUMNS, path)
         _check("cells", described.num_rows * described.num_columns, MOST_CELLS, path)
         size = sum(described.row_group(i).total_byte_size for i in range(described.num_row_groups))
         _check("bytes", size, LARGEST_TABLE, path)
-        table = opened.read()
-    # Polars takes no zone that is an offset, and ends the program over some other types.
-    for at, field in enumerate(table.schema):
-        if pa.types.is_timestamp(field.type) and field.type.tz:
-            kind = pa.timestamp(field.type.unit, "UTC")
-            table = table.set_column(at, field.name, table.column(at).cast(kind))
-    try:
-        made = pl.from_arrow(table)
-    except pl.exceptions.PanicException as error:
-        raise ValueError(f"a column of a type that is not read: {error}") from None
+        plain = plain_fields(schema, left_out)
+        return from_arrow(opened.iter_batches(_PART, columns=plain.names), plain, left_out, path)
+
+
+_PART = 2**10
+"""Rows that are unpacked at once: a few bytes of a dictionary may stand for a million cells."""
+_FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799  # of the years 1 to 9999
+_PLAIN = (
+    *("is_null", "is_boolean", "is_integer", "is_floating", "is_decimal", "is_date", "is_time"),
+    *("is_timestamp", "is_duration", "is_string", "is_large_string", "is_string_view"),
+    *("is_binary", "is_large_binary", "is_binary_view", "is_fixed_size_binary"),
+)
+
+
+def _stored(kind: pa.DataType) -> pa.DataType:
+    """Return the type that values of a type are stored in."""
+    inner = getattr(kind, "storage_type", None) or getattr(kind, "value_type", None)
+    is_packed = pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind)
+    return _stored(inner) if inner and (is_packed or isinstance(kind, pa.BaseExtensionType)) else kind
+
+
+def plain_fields(schema: pa.Schema, left_out: set[str]) -> pa.Schema:
+    """Return the columns that have a value a row, of a type that is read; the others are left out."""
+    _check_once(schema.names)
+    plain = [
+        one for one in schema if any(getattr(pa.types, is_kind)(_stored(one.type)) for is_kind in _PLAIN)
+    ]
+    left_out.update({*schema.names} - {one.name for one in plain})
+    return pa.schema(plain)
+
+
+def from_arrow(
+    batches: Iterable[pa.RecordBatch], plain: pa.Schema, left_out: set[str], path: Path
+) -> pl.DataFrame:
+    """Return plain columns within a table's bounds; Polars would end the program over some types."""
+    kinds = pa.schema([pa.field(one.name, _stored(one.type)) for one in plain])
+    parts, size = [], 0
+    for batch in batches:
+        batch.validate(full=True)
+        for start in range(0, batch.num_rows, _PART):
+            part = batch.slice(start, _PART)
+            columns = [_unpacked(part.column(one.name)) for one in plain]
+            parts.append(pa.RecordBatch.from_arrays(columns, schema=kinds))
+            size += parts[-1].nbytes
+            _check("bytes", size, LARGEST_TABLE, path)
+    table = pa.Table.from_batches(parts, kinds)
+    told = {}
+    for one, column in zip(plain, table.columns, strict=True):
+        is_uuid = isinstance(one.type, pa.UuidType)
+        values = (
+            [value and str(UUID(bytes=value)) for value in column.to_pylist()] if is_uuid else _told(column)
+        )
+        if values is None:
+            left_out.add(one.name)
+        else:
+            told[one.name] = values
+    made = pl.from_arrow(pa.table(told))
     if not isinstance(made, pl.DataFrame):
         raise TypeError(made)
     return made
+
+
+def _unpacked(values: pa.Array) -> pa.Array:
+    """Return values as they are stored, one a row."""
+    if isinstance(values, pa.ExtensionArray):
+        return _unpacked(values.storage)
+    if isinstance(values, pa.DictionaryArray):
+        return _unpacked(values.dictionary.take(values.indices))
+    return _unpacked(pc.run_end_decode(values)) if isinstance(values, pa.RunEndEncodedArray) else values
+
+
+def _told(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Return cells as times in UTC, seconds, numbers or text; nothing where bytes are no text."""
+    kind, types = column.type, pa.types
+    if types.is_timestamp(kind):
+        seconds = pc.divide(
+            column.cast(pa.int64()), {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
+        )
+        bounds = pc.min_max(seconds).as_py()
+        if bounds["min"] is None or _FIRST_SECOND <= bounds["min"] <= bounds["max"] <= _LAST_SECOND:
+            return column.cast(pa.timestamp(kind.unit, "UTC")) if kind.tz else column
+    elif types.is_duration(kind):
+        units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+        return pc.divide(column.cast(pa.int64()).cast(pa.float64()), units[kind.unit])
+    elif types.is_decimal(kind):
+        if not types.is_decimal256(kind) and kind.scale >= 0:
+            return column
+    elif not (types.is_date(kind) or types.is_time(kind) or "binary" in str(kind)):
+        return column
+    try:
+        return column.cast(pa.large_string())
+    except pa.ArrowInvalid:  # bytes that are no UTF-8
+        return None
 
 
 def _delimited(path: Path, separator: str) -> pl.DataFrame:
@@ -160,20 +244,14 @@ def _delimited(path: Path, separator: str) -> pl.DataFrame:
 def _json_lines(path: Path, left_out: set[str] | None) -> pl.DataFrame:
     """Read documents with numbers as they are written: 9007199254740993 is no double, and 1 is not 1.0."""
     columns: dict[str, list[str | None]] = {}
-    decode = json.JSONDecoder(object_pairs_hook=_pairs, parse_int=str, parse_float=str).decode
     nested: set[str] | None = None if left_out is None else set()
     opened = gzip.open if path.suffix.lower() == ".gz" else open
     rows = 0
-    with opened(path, "rt", encoding="utf-8-sig") as lines:
+    with opened(path, "rb") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
-            try:
-                document = decode(line)
-            except json.JSONDecodeError as error:
-                raise ValueError(f"line {number}, column {error.colno}: {error.msg}") from None
-            if not isinstance(document, dict):
-                raise ValueError(f"line {number} is no JSON object")  # noqa: TRY004 - of the file, not of a type
+            document = json_object(line, number)
             for name in [name for name in document if name not in columns]:
                 _check("columns", len(columns) + 1, MOST_COLUMNS, path)
                 columns[name] = [None] * rows
@@ -192,11 +270,35 @@ def _json_lines(path: Path, left_out: set[str] | None) -> pl.DataFrame:
     return table.drop(nested)
 
 
+class _Ambiguous(dict[str, Any]):
+    """An object that names something twice."""
+
+
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    if len(found) < len(pairs):
-        _check_once([name for name, _ in pairs])
-    return found
+    return found if len(found) == len(pairs) else _Ambiguous(found)
+
+
+_decode = json.JSONDecoder(object_pairs_hook=_pairs, parse_int=str, parse_float=str).decode
+
+
+def json_object(line: bytes, number: int) -> dict[str, Any]:
+    """Return the object that a line is, with numbers as text; an error says which line it is."""
+    try:
+        document = _decode(line.rstrip().decode("utf-8-sig" if number == 1 else "utf-8"))
+        if b"\\u" in line:  # half of a surrogate pair is no text
+            json.dumps(document, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise ValueError(f"line {number}, column {error.colno}: {error.msg}") from None
+    except UnicodeError as error:
+        raise ValueError(f"line {number} is no UTF-8 text: {error.reason}") from None  # type: ignore[attr-defined]
+    except RecursionError:
+        raise ValueError(f"line {number} is nested too deeply") from None
+    if not isinstance(document, dict):
+        raise ValueError(f"line {number} is no JSON object")  # noqa: TRY004 - of the file, not of a type
+    if isinstance(document, _Ambiguous):
+        raise ValueError(f"line {number} has a name twice")  # noqa: TRY004 - as above
+    return document
 
 
 def _check_once(names: list[str]) -> None:
@@ -240,8 +342,6 @@ def is_truth(cells: pl.Series) -> bool:
     """Whether every cell of a column is a truth value, as far as it has one."""
     if cells.dtype == pl.Boolean:
         return True
-    if cells.dtype.is_nested():
-        return False
     texts = set(_plain(cells.cast(pl.String, strict=False)).drop_nulls().unique().to_list()) - {*_NO_NUMBER}
     return bool(texts) and texts <= _TRUTHS.keys()
 
@@ -271,12 +371,6 @@ _DIGITS = 6  # after the point of a decimal column
 def converted(table: pl.DataFrame, column: Column, source: str, words: Mapping[str, str]) -> pl.Series:
     """Return a column of a table in a register's type."""
     cells = table[source]
-    if cells.dtype.is_nested() or cells.dtype in {pl.Duration, pl.Binary, pl.Object, pl.Time}:
-        raise DamagedError(
-            f"column {source!r} holds what a register's column cannot",
-            found=cells.dtype,
-            expected="text, numbers, truth values or times",
-        )
     cells = cells if column.type is Type.STRING else without_nothing(cells)
     values = _each_once(
         cells,

@@ -12,6 +12,7 @@ import pytest
 from tests.unit.registers.importing.logs import LOGS, of_file, refused, study_of
 from toolkit.drafting.outline import outlined
 from toolkit.errors import UsageError
+from toolkit.registers.importing import source
 from toolkit.registers.importing.readers import tables as module
 from toolkit.registers.importing.reading import read_log
 from toolkit.registers.importing.source import ROW
@@ -227,10 +228,10 @@ def test_a_state_that_names_no_files_beside_it_is_refused(tmp_path: Path, files:
 
 
 def test_an_arrow_file_with_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    for bound in ("LARGEST_TABLE", "MOST_COLUMNS"):
+    for place, bound, what in ((source, "LARGEST_TABLE", "bytes"), (module, "MOST_COLUMNS", "columns")):
         with monkeypatch.context() as patched:
-            patched.setattr(module, bound, 3)
-            refused(LOGS / "hub_dataset" / "saved", match="not a readable Arrow stream")
+            patched.setattr(place, bound, 3)
+            refused(LOGS / "hub_dataset" / "saved", match=f"more {what} than one can have")
 
 
 def test_columns_that_hold_more_than_a_value_are_left_out(tmp_path: Path) -> None:

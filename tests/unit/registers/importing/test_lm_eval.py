@@ -274,13 +274,13 @@ def test_a_number_for_two_documents_is_refused(mine: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (b'{"doc_id": 0, "acc": 1', "Malformed JSON"),
+        (b'{"doc_id": 0, "acc": 1', "line 7, column 23"),
         (b"[1, 2]", "line 7: array"),
         (b"7", "line 7: ubigint"),
         (b'{"doc_id": 6, "doc_id": 7}', "line 7: a name twice"),
         (b'{"doc_id": 6, "doc": {"a": 1, "a": 2}}', "line 7: a name twice"),
         (b'{"doc_id": "\xff"}', "UTF-8"),
-        (b'{"a": ' + b"[" * 2**16 + b"}", "Malformed JSON"),
+        (b'{"a": ' + b"[" * 2**16 + b"}", "line 7 is nested too deeply"),
     ],
 )
 def test_lines_that_make_no_sense_are_one_error(mine: Path, text: bytes, says: str) -> None:

@@ -352,7 +352,7 @@ def test_a_compressed_table_is_read(tmp_path: Path) -> None:
 
 def test_a_list_for_a_task_is_refused(tmp_path: Path) -> None:
     rows = [{**row, "problem": [1, 2]} for row in ROWS]
-    with pytest.raises(DamagedError, match="holds what a register's column cannot"):
+    with pytest.raises(DamagedError, match="lacks a column that the mapping names"):
         tables_of(source(tmp_path, rows, "table.parquet"), parse_mapping(MAPPING))
 
 

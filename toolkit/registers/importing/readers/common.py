@@ -22,9 +22,17 @@ import duckdb
 import polars as pl
 import yaml
 
-from toolkit.errors import DamagedError, ToolkitError
+from toolkit.errors import EXCERPT, DamagedError, ToolkitError
 from toolkit.files import file_sha256, read_up_to
-from toolkit.registers.importing.source import FILE, LONGEST_LINE, MOST_CELLS, MOST_COLUMNS, Log, bounded
+from toolkit.registers.importing.source import (
+    FILE,
+    LONGEST_LINE,
+    MOST_CELLS,
+    MOST_COLUMNS,
+    Log,
+    bounded,
+    json_object,
+)
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,8 @@ Cell = str | int | float | bool | None
 LARGEST_DOCUMENT = 2**26
 """Bytes of a document that describes a run: with a template of every task it has a thousandth."""
 _LARGEST_WHOLE = 2**63
+ENCRYPTED_MEMBER = 1
+"""The flag of a member of an archive that is encrypted."""
 
 
 def files_below(path: Path, fits: Callable[[Path], object]) -> list[Path]:
@@ -96,7 +106,7 @@ def first_object(file: Path) -> dict[str, Any]:
 @contextmanager
 def reading(path: Path, what: str, expected: str | None = None, remedy: str | None = None) -> Iterator[None]:
     """Say of which file it was whatever went wrong with reading it."""
-    wrong = (ValueError, TypeError, LookupError, AttributeError, RuntimeError, ArithmeticError, StopIteration)
+    wrong = (ValueError, TypeError, LookupError, ArithmeticError, NotImplementedError, RecursionError)
     unreadable = (OSError, EOFError, zipfile.BadZipFile, zlib.error, yaml.YAMLError)
     try:
         yield
@@ -106,10 +116,17 @@ def reading(path: Path, what: str, expected: str | None = None, remedy: str | No
         raise DamagedError(
             f"{path.name} is not {what}",
             expected=expected,
-            found=str(error).splitlines()[0] if str(error) else type(error).__name__,
+            found=_told(error),
             where=path,
             remedy=remedy,
         ) from None
+
+
+def _told(error: Exception) -> str:
+    """Return what an error of a library says: its first line; of Pydantic's also place and cause."""
+    lines = str(error).splitlines()[: 3 if hasattr(error, "error_count") else 1]
+    said = "; ".join(line.strip() for line in lines)[:EXCERPT] or type(error).__name__
+    return f"no {said}" if isinstance(error, KeyError) else said
 
 
 def document(path: Path, what: str) -> dict[str, Any]:
@@ -233,6 +250,8 @@ def below(file: Path, source: Path) -> str:
     return named.with_suffix("").as_posix()
 
 
+_LENIENT = r"""[,:\[]\s*[+-]?(nan|inf)|,\s*[\]}]"""
+"""What DuckDB lets through, and JSON may not be."""
 _NESTED = {"ARRAY", "OBJECT"}
 _WHOLE = {"BIGINT", "UBIGINT"}
 
@@ -241,10 +260,17 @@ def read_json_lines(path: Path, what: str, opened: Sequence[str] = ()) -> tuple[
     """Return the values of JSON lines, in the order of the lines, and the names of what is no value."""
     with reading(path, what), duckdb.connect() as connection:
         lines = f"read_ndjson_objects(?, maximum_object_size = {LONGEST_LINE})"
-        connection.execute(
-            f"CREATE TEMP TABLE lines AS SELECT row_number() OVER () AS line, json FROM {lines}",
-            [glob.escape(str(path))],
-        )
+        try:
+            connection.execute(
+                f"CREATE TEMP TABLE lines AS SELECT row_number() OVER () AS line, json FROM {lines}",
+                [glob.escape(str(path))],
+            )
+            doubtful = "SELECT json::VARCHAR FROM lines WHERE regexp_matches(json::VARCHAR, ?, 'i')"
+            for (text,) in connection.execute(doubtful, [_LENIENT]).fetchall():
+                json_object(text.encode(), 1)
+        except (duckdb.Error, ValueError):
+            _check_objects(path)  # says which line it is
+            raise
         pointers = _pointers(connection, "", "", path)
         for name in opened:
             pointers |= _pointers(connection, f"/{_escaped(name)}", f"{name}.", path)
@@ -252,6 +278,13 @@ def read_json_lines(path: Path, what: str, opened: Sequence[str] = ()) -> tuple[
         bounded("columns", len(pointers), MOST_COLUMNS, path)
         bounded("cells", len(pointers) * count, MOST_CELLS, path)
         return _table(connection, pointers, opened)
+
+
+def _check_objects(path: Path) -> None:
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                json_object(line, number)
 
 
 def _escaped(name: str) -> str:
@@ -305,7 +338,7 @@ def _table(
     )
     found = connection.sql(query, params={"places": places}).pl()
     columns = zip(told.items(), found.get_columns(), strict=True)
-    return pl.DataFrame([_typed(texts.alias(name), kind) for (name, kind), texts in columns]), nested
+    return pl.DataFrame({name: _typed(texts, kind) for (name, kind), texts in columns}), nested
 
 
 def _typed(texts: pl.Series, kinds: set[str]) -> pl.Series:

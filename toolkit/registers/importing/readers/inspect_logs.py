@@ -383,7 +383,6 @@ SMALL = 2**20
 _SAMPLE = re.compile(r"samples/(?P<id>.+)_epoch_(?P<epoch>\d+)(?:\.json|/.+\.json)", re.DOTALL)
 _TAIL = 2**16 + 22 + 76  # the longest comment, and the ends of the two sorts of archive
 _ZSTANDARD = 93
-_ENCRYPTED = 1
 
 
 def checked_copy(path: Path, into: Path) -> tuple[Path, set[tuple[str, int]]]:
@@ -461,7 +460,7 @@ def _unpacked(member: zipfile.ZipInfo, raw: BinaryIO, path: Path) -> bytes:
             found=f"{member.filename}: {member.compress_size} bytes to {member.file_size}",
             where=path,
         )
-    if member.flag_bits & _ENCRYPTED:
+    if member.flag_bits & common.ENCRYPTED_MEMBER:
         raise zipfile.BadZipFile(f"{member.filename} is encrypted")
     raw.seek(member.header_offset)
     head = raw.read(30)

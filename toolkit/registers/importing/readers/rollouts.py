@@ -6,7 +6,7 @@ import json
 import pickletools
 import re
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -124,14 +124,7 @@ def _batches(
     rows, before = 0, None
     for file in files:
         batch = read_source(file, nested).drop(ROW)
-        absent = [name for name in NEEDED if name not in batch.columns]
-        if absent:
-            raise DamagedError(
-                "the file has no completions of a TRL trainer",
-                expected=", ".join(NEEDED),
-                found=f"no {', no '.join(absent)}",
-                where=file,
-            )
+        _check_columns(batch, NEEDED, "completions of a TRL trainer", file)
         rollouts = batch.drop("step")
         if before is not None and rollouts.equals(before):
             left_out[f"{file.name}: the rollouts of the file before, which are there again"] = None
@@ -149,6 +142,17 @@ def _batches(
         rows += batch.height
         common.check_cells(rows, batch.width)
     return batches
+
+
+def _check_columns(table: pl.DataFrame, needed: Sequence[str], what: str, file: Path) -> None:
+    absent = [name for name in needed if name not in table.columns]
+    if absent:
+        raise DamagedError(
+            f"the file has no {what}",
+            expected=", ".join(needed),
+            found=f"no {', no '.join(absent)}",
+            where=file,
+        )
 
 
 def _newest(folder: Path, name: str) -> Path | None:
@@ -230,9 +234,11 @@ def attributes(path: Path) -> dict[str, Any]:
     """Return the attributes of an object that `torch.save` wrote, such as `training_args.bin`."""
     remedy = "remove the file: without it the log is read without the run's settings"
     with reading(path, "what torch.save writes", remedy=remedy), zipfile.ZipFile(path) as archive:
-        member = next(one for one in archive.infolist() if one.filename.split("/")[1:] == ["data.pkl"])
+        (member,) = [one for one in archive.infolist() if one.filename.split("/")[1:] == ["data.pkl"]]
         if member.file_size > LARGEST:
             raise ValueError(f"{member.file_size} bytes of settings, {LARGEST} at most")
+        if member.flag_bits & common.ENCRYPTED_MEMBER:
+            raise ValueError("the settings are encrypted")
         with archive.open(member) as opened:
             return _top(opened.read(LARGEST))
 
@@ -326,6 +332,7 @@ TRL = Reader(
 # verl dumps what `trainer.rollout_data_dir` and `trainer.validation_data_dir` name.
 
 _UID = "uid"
+_OF_DUMPS = {"input", "output", "score", "step"}
 _is_dump = common.named(r"\d+\.jsonl")
 _KIND = re.compile(r"train|rollout|val|eval|test|generation|dump", re.IGNORECASE)
 
@@ -333,7 +340,7 @@ _KIND = re.compile(r"train|rollout|val|eval|test|generation|dump", re.IGNORECASE
 def _dumps(path: Path) -> list[Path]:
     """Return the dumps of steps; none where the first is of something else."""
     files = files_below(path, _is_dump)
-    is_verl = files and common.first_object(files[0]).keys() >= {"input", "output", "score", "step"}
+    is_verl = files and common.first_object(files[0]).keys() >= _OF_DUMPS
     return files if is_verl else []
 
 
@@ -372,6 +379,7 @@ def _steps(files: list[Path], left_out: set[str]) -> pl.DataFrame:
     rows = 0
     for file in files:
         step = read_source(file, left_out).drop(ROW)
+        _check_columns(step, sorted(_OF_DUMPS), "rollouts of verl", file)
         rows += step.height
         common.check_cells(rows, step.width)
         steps.append(common.set_apart(step, ["prompt"]).rename({"input": "prompt"}))
@@ -427,7 +435,8 @@ def _read_groups(paths: list[Path]) -> Log:
     for file in files:
         with reading(file, "a record of groups"), file.open("rb") as lines:
             parts.append(_rollouts([json.loads(line) for line in lines], file.stem))
-    table = pl.concat(parts)
+    with reading(paths[0], "records of groups"):
+        table = pl.concat(parts)
     places = ["arm", "regime", "seed", "step", "task", "schedule"]
     twice = table.filter(table.select(places).is_duplicated())
     if twice.height:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -31,12 +31,14 @@ from toolkit.registers.importing.readers.common import (
 )
 from toolkit.registers.importing.source import (
     FILE,
-    LARGEST_TABLE,
     MOST_COLUMNS,
     ROW,
     SUFFIXES,
     Log,
+    bounded,
+    from_arrow,
     kind_of,
+    plain_fields,
     read_source,
 )
 
@@ -322,20 +324,17 @@ def _arrow(file: Path, left_out: set[str]) -> pl.DataFrame:
         pa.OSFile(str(file)) as opened,
         pa.ipc.open_stream(opened) as stream,
     ):
-        types = {one.name: getattr(one.type, "storage_type", one.type) for one in stream.schema}
-        plain = [name for name, kind in types.items() if not pa.types.is_nested(kind)]
-        left_out.update(set(types) - set(plain))
-        batches, size, rows = [], 0, 0
-        for batch in stream:
-            size, rows = size + batch.nbytes, rows + batch.num_rows
-            if size > LARGEST_TABLE or len(plain) > MOST_COLUMNS:
-                raise ValueError(f"more than {LARGEST_TABLE} bytes or {MOST_COLUMNS} columns")
-            common.check_cells(rows, len(plain))
-            batches.append(batch.select(plain))
-        table = pl.from_arrow(pa.Table.from_batches(batches, pa.schema(map(stream.schema.field, plain))))
-    if not isinstance(table, pl.DataFrame):
-        raise TypeError(table)
-    return table
+        plain = plain_fields(stream.schema, left_out)
+        bounded("columns", len(plain), MOST_COLUMNS, file, "table")
+        return from_arrow(_within(stream, len(plain)), plain, left_out, file)
+
+
+def _within(batches: Iterable[pa.RecordBatch], columns: int) -> Iterator[pa.RecordBatch]:
+    rows = 0
+    for batch in batches:
+        rows += batch.num_rows
+        common.check_cells(rows, columns)
+        yield batch
 
 
 DATASETS = Reader(
