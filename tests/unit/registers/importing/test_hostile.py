@@ -1,6 +1,11 @@
 """Whatever a file holds is a log or one clear error, and no library says anything beside it."""
 
+import contextlib
 import datetime as dt
+import gzip
+import json
+import random
+import shutil
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,8 +17,9 @@ import pytest
 from pyarrow.parquet import encryption
 
 from tests.conftest import run
-from tests.unit.registers.importing.logs import refused
-from toolkit.errors import DamagedError
+from tests.unit.registers.importing.logs import LOGS, refused
+from toolkit.drafting.outline import outlined, scaffold
+from toolkit.errors import DamagedError, ToolkitError
 from toolkit.registers.importing import source
 from toolkit.registers.importing.readers import common
 from toolkit.registers.importing.reading import read_log
@@ -191,3 +197,98 @@ def test_both_readers_of_json_lines_read_the_same(value: bytes, tmp_path: Path) 
 def by_python(path: Path) -> tuple[Any, set[str]]:
     left_out: set[str] = set()
     return read_source(path, left_out).drop(ROW), left_out
+
+
+# Damaged variants of real logs.
+
+SMALL = {
+    "every_eval_ever": "every_eval_ever/lm_eval/sums_direct/lab/tiny-a",
+    "hub_dataset": "hub_dataset/saved",
+    "hub_parquet": "hub_dataset/repository",
+    "lm_eval": "lm_eval/metrics",
+    "pairing": "pairing",
+    "trl": "trl/grpo-s0",
+    "verl": "verl/grpo-s0",
+}
+ODD = (
+    None,
+    float("nan"),
+    10**400,
+    -1,
+    1e308,
+    "",
+    "\ud800",
+    "x\0",
+    [],
+    {},
+    [{"a": [1]}],
+    True,
+    "2026-13-45",
+    "é" * 9,
+)
+
+
+def of_bytes(raw: bytes, draw: random.Random) -> bytes:
+    """Return bytes with a damage that needs no understanding of them."""
+    at, end = sorted(draw.randrange(len(raw) + 1) for _ in range(2))
+    return draw.choice(
+        (
+            raw[:at],
+            raw[at:],
+            raw[:at] + raw[end:],
+            raw[:at] + bytes(draw.randrange(256) for _ in range(9)) + raw[at:],
+            raw[:at] + bytes(len(raw[at:end])) + raw[end:],
+            bytes(byte ^ 255 if draw.random() < 0.01 else byte for byte in raw),
+            b"",
+            raw.decode("latin-1").encode("utf-16"),
+            b"\xff\xfe" + raw,
+            gzip.compress(raw),
+            raw.replace(b"\n", b"\r"),
+            raw + raw[at:end],
+        )
+    )
+
+
+def of_json(raw: bytes, draw: random.Random) -> bytes:
+    """Return JSON, or lines of it, with something in it changed, dropped or there twice."""
+    is_lines = raw.count(b"\n}") == 0 and b"\n" in raw.rstrip()
+    documents = [json.loads(line) for line in (raw.splitlines() if is_lines else [raw])]
+    inner: list[Any] = [draw.choice(documents)]
+    while isinstance(inner[-1], dict | list) and inner[-1] and draw.random() < 0.8:
+        inner.append(draw.choice([*(inner[-1].values() if isinstance(inner[-1], dict) else inner[-1])]))
+    place = next((one for one in reversed(inner) if isinstance(one, dict | list) and one), documents)
+    key = draw.choice([*place]) if isinstance(place, dict) else draw.randrange(len(place))
+    damage = draw.choice(("odd", "odd", "odd", "drop", "other"))
+    if damage == "drop":
+        del place[key]
+    else:
+        other = draw.choice([*(place.values() if isinstance(place, dict) else place)])
+        place[key] = draw.choice(ODD) if damage == "odd" else other
+    text = "\n".join(json.dumps(one) for one in documents)
+    return text.replace('"id"', '"id": 1, "id"', 1).encode() if draw.random() < 0.05 else text.encode()
+
+
+def damaged(folder: Path, draw: random.Random) -> None:
+    """Damage a file of a log."""
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    file = draw.choice(files)
+    raw = file.read_bytes()
+    is_text = file.suffix in {".json", ".jsonl"} and draw.random() < 0.7
+    if draw.random() < 0.03:
+        file.unlink()
+    else:
+        file.write_bytes((of_json if is_text else of_bytes)(raw, draw))
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(9), pytest.param(range(9, 75), marks=pytest.mark.slow)], ids=["some", "many"]
+)
+@pytest.mark.parametrize("log", SMALL)
+def test_a_damaged_log_is_read_or_refused(log: str, seeds: range, tmp_path: Path, capfd) -> None:
+    for seed in seeds:
+        folder = shutil.copytree(LOGS / SMALL[log], tmp_path / f"{seed}")
+        damaged(folder, random.Random(f"{log} {seed}"))  # noqa: S311 - the same damages every time
+        with contextlib.suppress(ToolkitError):
+            scaffold(outlined("mine", read_log([folder])), "me/mine")
+        shutil.rmtree(folder)
+    assert capfd.readouterr() == ("", "")
