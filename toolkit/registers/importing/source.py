@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -37,6 +38,10 @@ ROW = "row of the table"
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 
 ENCRYPTED = "write it anew without encryption, with whatever has its keys"
+_ANEW = (
+    "write it anew: pandas.read_csv(FILE, sep=';', decimal=',').to_csv(FILE, index=False)"
+)
+_IN_UTF_8 = "write it anew in UTF-8: iconv -f UTF-16 -t UTF-8 FILE, or -f LATIN1, as it was written"
 _WELL_FORMED = {
     ".csv": "a heading and rows, with commas between cells",
     ".tsv": "a heading and rows, with tabs between cells",
@@ -72,12 +77,13 @@ def read_source(path: Path, left_out: set[str] | None = None) -> pl.DataFrame:
         raise error.restated(where=path) from None
     except (pl.exceptions.PolarsError, OSError, EOFError, ValueError, RecursionError) as error:
         is_encrypted = kind == ".parquet" and "crypt" in str(error)
+        is_encoded = kind != ".parquet" and "utf-8" in str(error).lower()
         raise DamagedError(
             f"{path.name} is {'encrypted' if is_encrypted else 'not a readable table'}",
             expected=None if is_encrypted else _WELL_FORMED[kind],
             found=str(error).splitlines()[0] if str(error) else type(error).__name__,
             where=path,
-            remedy=ENCRYPTED if is_encrypted else None,
+            remedy=ENCRYPTED if is_encrypted else _IN_UTF_8 if is_encoded else None,
         ) from None
     if ROW in table.columns:
         raise DamagedError("the table has a column with a name that is taken", found=ROW, where=path)
@@ -236,9 +242,18 @@ def _delimited(path: Path, separator: str) -> pl.DataFrame:
     first = pl.read_csv(
         path, infer_schema=False, separator=separator, quote_char=quote, has_header=False, n_rows=1
     )
-    names = list(first.row(0)) if first.height else []
-    _check_once([name for name in names if name is not None])
-    return pl.read_csv(path, infer_schema=False, separator=separator, quote_char=quote)
+    names = [name.strip() for name in (first.row(0) if first.height else ()) if name is not None]
+    _check_once(names)
+    other = next((mark for mark in ";\t,|" if len(names) == 1 and mark in names[0]), None)
+    if other:
+        raise DamagedError(
+            f"the heading has one column, as if its cells were separated by {other!r}",
+            expected=f"cells separated by {separator!r}",
+            found=names[0],
+            remedy=_ANEW,
+        )
+    table = pl.read_csv(path, infer_schema=False, separator=separator, quote_char=quote)
+    return table.rename({name: name.strip() for name in table.columns if name.strip()})
 
 
 def _json_lines(path: Path, left_out: set[str] | None) -> pl.DataFrame:
@@ -425,7 +440,8 @@ def _cast(cells: pl.Series, kind: Type) -> pl.Series:
     if kind is Type.DECIMAL:
         exact = text.str.contains(rf"^-?\d{{1,3}}(\.\d{{1,{_DIGITS}}})?$")
         return text.set(~exact, None).cast(pl.Decimal(9, _DIGITS), strict=False)
-    return _times(cells, text) if kind is Type.TIMESTAMP else cells.cast(pl.String, strict=False)
+    # One word may be written in several ways, which look the same and would be two tasks.
+    return _times(cells, text) if kind is Type.TIMESTAMP else cells.cast(pl.String).str.normalize("NFC")
 
 
 def _times(cells: pl.Series, text: pl.Series) -> pl.Series:
@@ -448,6 +464,8 @@ def _remedy(column: Column, cell: object) -> str:
         return (
             "register a wider range anew: rules that were frozen too narrow are no reason to change the table"
         )
+    if re.fullmatch(r"[+-]?\d+,\d+", str(cell)):
+        return f"its decimals are after a comma, and belong after a point; {_ANEW}"
     return f"say under [values.{column.name}] what its word means, or leave the column out of the mapping"
 
 

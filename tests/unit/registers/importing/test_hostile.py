@@ -11,19 +11,21 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow.parquet import encryption
 
 from tests.conftest import run
-from tests.unit.registers.importing.logs import LOGS, refused
+from tests.unit.registers.importing.logs import LOGS, refused, study_of
 from toolkit.drafting.outline import outlined, scaffold
 from toolkit.errors import DamagedError, ToolkitError
+from toolkit.registers.columns import Column, Type
 from toolkit.registers.importing import source
 from toolkit.registers.importing.readers import common
 from toolkit.registers.importing.reading import read_log
-from toolkit.registers.importing.source import ROW, read_source
+from toolkit.registers.importing.source import ROW, converted, read_source
 
 NOON = dt.datetime(2026, 1, 31, 12, tzinfo=dt.UTC)
 ID = UUID("12345678-1234-5678-1234-567812345678")
@@ -143,6 +145,36 @@ def test_a_few_bytes_that_stand_for_many_are_refused(tmp_path: Path, monkeypatch
 )
 def test_a_table_of_nothing_readable_is_refused(table: dict[str, Any], match: str, tmp_path: Path) -> None:
     refused(as_parquet(tmp_path, pa.table(table)), match=match)
+
+
+HEADING, ROWS = "arm,seed,task,score", ("a,0,né,0.5", "b,0,ne\u0301,0.25")
+TEXT = "\n".join((HEADING, *ROWS, ""))
+SHEETS = {
+    "semicolons": (TEXT.replace(",", ";").encode(), "as if its cells were separated by ';'"),
+    "tabs": (TEXT.replace(",", "\t").encode(), "as if its cells were separated by '\\\\t'"),
+    "UTF-16": (TEXT.encode("utf-16"), "iconv -f UTF-16"),
+    "Latin-1": (TEXT.replace("\u0301", "").encode("latin-1"), "LATIN1"),
+    "a name twice but for blanks": (TEXT.replace("seed", " arm").encode(), "one name"),
+}
+
+
+@pytest.mark.parametrize("case", SHEETS)
+def test_what_spreadsheets_write_otherwise_is_refused_with_the_remedy(case: str, tmp_path: Path) -> None:
+    content, said = SHEETS[case]
+    (tmp_path / "log.csv").write_bytes(content)
+    refused(tmp_path / "log.csv", match=said)
+
+
+def test_a_task_is_one_however_its_accents_are_written(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(TEXT.replace("task", " task "), encoding="utf-8")
+    log = read_log([tmp_path / "log.csv"])
+    assert "task" in log.table.columns
+    assert study_of(log)["task_pools"]["task_id"].to_list() == ["né"]
+
+
+def test_a_decimal_comma_is_refused_with_the_remedy() -> None:
+    with pytest.raises(DamagedError, match="after a comma"):
+        converted(pl.DataFrame({ROW: [1], "x": ["0,5"]}), Column("score", "", Type.FLOAT64), "x", {})
 
 
 OPTIONS = {
