@@ -38,9 +38,7 @@ ROW = "row of the table"
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 
 ENCRYPTED = "write it anew without encryption, with whatever has its keys"
-_ANEW = (
-    "write it anew: pandas.read_csv(FILE, sep=';', decimal=',').to_csv(FILE, index=False)"
-)
+_ANEW = "write it anew: pandas.read_csv(FILE, sep=';', decimal=',').to_csv(FILE, index=False)"
 _IN_UTF_8 = "write it anew in UTF-8: iconv -f UTF-16 -t UTF-8 FILE, or -f LATIN1, as it was written"
 _WELL_FORMED = {
     ".csv": "a heading and rows, with commas between cells",
