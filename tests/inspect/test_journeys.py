@@ -2,12 +2,14 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import own_study
+from tests.conftest import run
 from tests.own_study import EXAMPLES, asked, counted, decided, readme, shell
 from tests.unit.cli.test_any_log import LOGS, MOST_COMMANDS, MOST_SECONDS, journey
 from tests.unit.stack import require_inspect, require_lm_eval
@@ -124,3 +126,69 @@ def _played_again(path: Path, target: Path) -> None:
     for score in log.samples[0].scores.values():
         score.value = {"C": "I", "I": "C"}[score.value]
     write_eval_log(log, str(target))
+
+
+def _nothing(log: Any) -> None:
+    del log
+
+
+def _dropped(log: Any) -> None:
+    del log.samples[3]
+
+
+def _failed(log: Any) -> None:
+    from inspect_ai.log import EvalError
+
+    log.samples[3].error = EvalError(message="it fell over", traceback="", traceback_ansi="")
+
+
+def _graded(value: Any) -> Callable[[Any], None]:
+    def damage(log: Any) -> None:
+        for score in log.samples[3].scores.values():
+            score.value = value
+
+    return damage
+
+
+def _renamed(log: Any) -> None:
+    log.samples[3].id = log.eval.dataset.sample_ids[0] = "another"
+
+
+def _again(log: Any) -> None:
+    log.samples.append(log.samples[3].model_copy())
+
+
+# What is done to a log of the study → the verdict of H1 and how many episodes are missing, or the refusal
+DAMAGES: dict[str, tuple[Callable[[Any], None], str, int]] = {
+    "none": (_nothing, "pass", 0),
+    "dropped": (_dropped, "pass", 1),
+    "failed": (_failed, "pass", 1),
+    "half graded": (_graded("P"), "a value that true_success cannot have", 0),
+    "graded by a word": (_graded("maybe"), "expected: true_success", 0),
+    "not a number": (_graded(float("nan")), "pass", 1),
+    "renamed": (_renamed, "not_evaluable", 0),
+    "there twice": (_again, "pass", 0),  # Inspect writes it once
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_sample_is_missing_or_refused(name: str, tmp_path, monkeypatch) -> None:
+    require_inspect()
+    from inspect_ai.log import read_eval_log, write_eval_log
+
+    damage, said, missing = DAMAGES[name]
+    project = own_study.frozen(NAME, tmp_path)
+    monkeypatch.setenv(HOME_VARIABLE, str(project))
+    monkeypatch.chdir(project)
+    file = min((project / "logs").iterdir())
+    log = read_eval_log(str(file))
+    damage(log)
+    write_eval_log(log, str(file))
+    done = run("registers", "import", NAME, "logs")
+    if said not in ("pass", "not_evaluable"):
+        done.refused(done.code, said)
+        return
+    assert done.code == 0, done.err
+    (decision,) = run("decide", "H1", "--study", NAME, "--json").json()
+    assert decision["verdict"] == said
+    assert sum(each["missing"] for each in decision["estimate"]["coverage"]) == missing
