@@ -5,11 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from uuid import UUID
 
 import polars as pl
@@ -31,11 +31,12 @@ MOST_COLUMNS = 2000
 MOST_CELLS = 500_000_000
 """Rows times columns: what a gap costs, too."""
 _BLOCK = 2**20
+_EXCERPT = 200
 ROW = "row of the table"
 """Column with the number of each row, from 1."""
 
 
-SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 
 ENCRYPTED = "write it anew without encryption, with whatever has its keys"
 _ANEW = "write it anew: pandas.read_csv(FILE, sep=';', decimal=',').to_csv(FILE, index=False)"
@@ -44,6 +45,8 @@ _WELL_FORMED = {
     ".csv": "a heading and rows, with commas between cells",
     ".tsv": "a heading and rows, with tabs between cells",
     **dict.fromkeys((".jsonl", ".ndjson"), "a JSON object on each line"),
+    ".json": "a list of objects, one an episode, as DataFrame.to_json(FILE, orient='records') writes it, or "
+    "with orient='split', 'table' or 'columns'",
     ".parquet": "Parquet",
 }
 
@@ -69,8 +72,9 @@ def read_source(path: Path, left_out: set[str] | None = None) -> pl.DataFrame:
             table = _parquet(path, set() if left_out is None else left_out)
         else:
             separator = {".csv": ",", ".tsv": "\t"}.get(kind)
-            _check_lines(path, separator.encode() if separator else None)
-            table = _delimited(path, separator) if separator else _json_lines(path, left_out)
+            longest = LARGEST_TABLE if kind == ".json" else LONGEST_LINE
+            _check_lines(path, separator.encode() if separator else None, longest)
+            table = _delimited(path, separator) if separator else _json(path, kind, left_out)
     except DamagedError as error:
         raise error.restated(where=path) from None
     except (pl.exceptions.PolarsError, OSError, EOFError, ValueError, RecursionError) as error:
@@ -94,7 +98,7 @@ def read_source(path: Path, left_out: set[str] | None = None) -> pl.DataFrame:
     return table.with_row_index(ROW, offset=1)
 
 
-def _check_lines(path: Path, separator: bytes | None) -> None:
+def _check_lines(path: Path, separator: bytes | None, longest: int) -> None:
     """Check the bounds of a text before it is made into rows; a packed one is unpacked block by block."""
     is_packed = path.suffix.lower() == ".gz"
     if not is_packed:
@@ -108,7 +112,7 @@ def _check_lines(path: Path, separator: bytes | None) -> None:
             # A line that begins and ends within a block is shorter than it.
             end = block.find(b"\n")
             line += len(block) if end < 0 else end
-            _check("bytes in a line", line, LONGEST_LINE, path)
+            _check("bytes in a line", line, longest, path)
             if separator is not None and heading is not None:
                 heading += block if end < 0 else block[:end]
                 _check("columns", heading.count(separator) + 1, MOST_COLUMNS, path)
@@ -254,33 +258,76 @@ def _delimited(path: Path, separator: str) -> pl.DataFrame:
     return table.rename({name: name.strip() for name in table.columns if name.strip()})
 
 
-def _json_lines(path: Path, left_out: set[str] | None) -> pl.DataFrame:
-    """Read documents with numbers as they are written: 9007199254740993 is no double, and 1 is not 1.0."""
+_LARGEST_WHOLE = 2**27
+"""Bytes of a JSON document: it is held whole, in ten times as many."""
+
+
+def _json(path: Path, kind: str, left_out: set[str] | None) -> pl.DataFrame:
+    """Read objects with numbers as they are written: 9007199254740993 is no double, and 1 is not 1.0."""
     columns: dict[str, list[str | None]] = {}
     nested: set[str] | None = None if left_out is None else set()
-    opened = gzip.open if path.suffix.lower() == ".gz" else open
-    rows = 0
-    with opened(path, "rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            document = json_object(line, number)
+    with (gzip.open if path.suffix.lower() == ".gz" else open)(path, "rb") as opened:
+        found = _rows(opened, path) if kind == ".json" else _lines(opened)
+        for rows, (which, document) in enumerate(found):
             for name in [name for name in document if name not in columns]:
                 _check("columns", len(columns) + 1, MOST_COLUMNS, path)
                 columns[name] = [None] * rows
-            rows += 1
-            _check("cells", rows * len(columns), MOST_CELLS, path)
+            _check("cells", (rows + 1) * len(columns), MOST_CELLS, path)
             for name, cells in columns.items():
                 value = document.get(name)
                 # Nearly all cells are text by now, numbers too: a million rows have no time for calls.
                 cells.append(
-                    value if value is None or type(value) is str else _cell(value, name, number, nested)
+                    value if value is None or type(value) is str else _cell(value, name, which, nested)
                 )
     table = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
     if left_out is None or nested is None:
         return table
     left_out.update(nested)
     return table.drop(nested)
+
+
+def _lines(lines: Iterable[bytes]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the objects of JSON lines, each with the words that say which it is."""
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield f"line {number}", json_object(line, number)
+
+
+def _rows(opened: IO[bytes], path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the rows of a JSON document: a list's elements, or what pandas writes in its other layouts."""
+    content = opened.read(_LARGEST_WHOLE + 1)
+    _check("bytes in one JSON document", len(content), _LARGEST_WHOLE, path)
+    try:
+        document = _decode(content.decode("utf-8-sig"))
+    except json.JSONDecodeError as error:
+        if error.msg != "Extra data" or not content.lstrip().startswith(b"{"):
+            raise
+        yield from _lines(content.split(b"\n"))  # JSON lines by another name
+        return
+    if b"\\u" in content:  # half of a surrogate pair is no text
+        json.dumps(document, ensure_ascii=False).encode()
+    for number, row in enumerate(_records(document), start=1):
+        yield f"row {number}", _object(row, f"row {number}")
+
+
+def _records(document: Any) -> Iterable[object]:
+    """Return what is a row each of a JSON document."""
+    if isinstance(document, list):
+        return document
+    rows, names = (_object(document, "the document").get(name) for name in ("data", "columns"))
+    if isinstance(rows, list) and isinstance(names, list):
+        _check_once(names := list(map(str, names)))
+        if any(not isinstance(row, list) or len(row) != len(names) for row in rows):
+            raise ValueError(f"rows that do not have a value for each of {len(names)} columns")
+        return [dict(zip(names, row, strict=True)) for row in rows]
+    if isinstance(rows, list) and "schema" in document:
+        return rows
+    columns = list(document.values())
+    indices = [*columns[0]] if columns and isinstance(columns[0], dict) else []
+    is_table = all(isinstance(one, dict) and [*one] == indices for one in columns)
+    if is_table and indices and all(map(str.isdecimal, indices)):
+        return [{name: column[index] for name, column in document.items()} for index in indices]
+    raise ValueError(f"one object, of {', '.join(document) or 'nothing'}"[:_EXCERPT])
 
 
 class _Ambiguous(dict[str, Any]):
@@ -307,10 +354,14 @@ def json_object(line: bytes, number: int) -> dict[str, Any]:
         raise ValueError(f"line {number} is no UTF-8 text: {error.reason}") from None  # type: ignore[attr-defined]
     except RecursionError:
         raise ValueError(f"line {number} is nested too deeply") from None
+    return _object(document, f"line {number}")
+
+
+def _object(document: object, which: str) -> dict[str, Any]:
     if not isinstance(document, dict):
-        raise ValueError(f"line {number} is no JSON object")  # noqa: TRY004 - of the file, not of a type
+        raise ValueError(f"{which} is no JSON object")  # noqa: TRY004 - of the file, not of a type
     if isinstance(document, _Ambiguous):
-        raise ValueError(f"line {number} has a name twice")  # noqa: TRY004 - as above
+        raise ValueError(f"{which} has a name twice")  # noqa: TRY004 - as above
     return document
 
 
@@ -320,13 +371,13 @@ def _check_once(names: list[str]) -> None:
         raise DamagedError("two columns of the table have one name", found=", ".join(twice))
 
 
-def _cell(value: object, name: str, line: int, nested: set[str] | None) -> str | None:
+def _cell(value: object, name: str, which: str, nested: set[str] | None) -> str | None:
     """Return a JSON value as text; one that is none has its name among the nested, or is refused."""
     if isinstance(value, dict | list):
         if nested is not None:
             nested.add(name)
             return None
-        raise ValueError(f"{name!r} in line {line} is a {'list' if isinstance(value, list) else 'document'}")
+        raise ValueError(f"{name!r} in {which} is a {'list' if isinstance(value, list) else 'document'}")
     if isinstance(value, bool):
         return str(value).lower()
     return str(value)

@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import json
 import re
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -342,6 +343,80 @@ def test_lists_in_json_lines_are_left_out_for_a_reader_and_refused_elsewhere(tmp
     assert left_out == {"b", "c"}
     with pytest.raises(DamagedError, match="not a readable table"):
         read_source(path)
+
+
+_ROWS = [{"a": 9007199254740993, "b": [1], "c": float("nan")}, {"a": 1.50, "b": 2, "c": None}]
+_SPLIT = {"columns": ["a", "b", "c"], "data": [list(row.values()) for row in _ROWS]}
+_TEXT = json.dumps(_ROWS)
+ONE_DOCUMENT: dict[str, str | bytes] = {
+    "records": _TEXT,
+    "indented": json.dumps(_ROWS, indent=2),
+    "marked": b"\xef\xbb\xbf" + _TEXT.encode(),
+    "split": json.dumps({"index": [0, 1], **_SPLIT}),
+    "table": json.dumps({"schema": {"fields": []}, "data": _ROWS}),
+    "columns": json.dumps({name: {str(n): row[name] for n, row in enumerate(_ROWS)} for name in "abc"}),
+    "lines": "\n".join(map(json.dumps, _ROWS)),
+    "packed": gzip.compress(_TEXT.encode()),
+}
+
+
+@pytest.mark.parametrize("layout", ONE_DOCUMENT)
+def test_one_json_document_is_read_as_json_lines_are(layout: str, tmp_path: Path) -> None:
+    path, text = tmp_path / ("x.json.gz" if layout == "packed" else "x.json"), ONE_DOCUMENT[layout]
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    log = read_log([path])
+    assert log.table.drop(ROW).to_dict(as_series=False) == {
+        "a": ["9007199254740993", "1.5"],
+        "c": ["nan", None],
+    }
+    assert log.left_out == ("b",)
+
+
+NO_TABLE = {
+    "cut off": (_TEXT[:-2], "Expecting"),
+    "of results": (json.dumps({"gpt": {"acc": 1}, "llama": {"acc": 0}}), "one object, of gpt, llama"),
+    "of one value": ("3", "the document is no JSON object"),
+    "of lists": ("[[1, 2]]", "row 1 is no JSON object"),
+    "mixed": ('[{"a": 1}, 2]', "row 2 is no JSON object"),
+    "with a value too few": ('{"columns": ["a", "b"], "data": [[1]]}', "each of 2 columns"),
+    "with a column twice": ('{"columns": ["a", "a"], "data": [[1, 2]]}', "a"),
+    "with a key twice": ('[{"a": 1, "a": 2}]', "row 1 has a name twice"),
+    "with half a surrogate": ('[{"a": "\\ud800"}]', "surrogates not allowed"),
+    "too deep": ("[" * 100_000, "recursion"),
+    "in UTF-16": (_TEXT.encode("utf-16"), "invalid start byte"),
+    "without rows": ("[]", None),
+    "with two lists": (_TEXT + _TEXT, "Extra data"),
+}
+
+
+@pytest.mark.parametrize("defect", NO_TABLE)
+def test_a_json_document_that_is_no_table_says_what_is_expected(defect: str, tmp_path: Path) -> None:
+    text, found = NO_TABLE[defect]
+    (tmp_path / "x.json").write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(DamagedError) as refused:
+        read_log([tmp_path / "x.json"])
+    assert (refused.value.found is None) if found is None else (found in str(refused.value.found))
+    assert refused.value.where
+
+
+def test_a_json_document_has_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x.json").write_text(_TEXT)
+    monkeypatch.setattr(module, "_LARGEST_WHOLE", len(_TEXT) - 1)
+    with pytest.raises(DamagedError, match="more bytes in one JSON document than"):
+        read_log([tmp_path / "x.json"])
+
+
+def test_a_folder_with_tables_has_other_json_too_and_a_list_of_json_is_a_table(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"seed": 1}')
+    (tmp_path / "rows.json").write_text(_TEXT)
+    assert read_log([tmp_path]).files == (tmp_path / "rows.json",)
+    (tmp_path / "rows.csv").write_text("a\n1\n")
+    assert read_log([tmp_path]).files == (tmp_path / "rows.csv",)
+
+
+def test_a_history_may_be_one_json_document(tmp_path: Path) -> None:
+    (tmp_path / "history.json").write_text('[{"step": 0, "reward": 1}, {"step": 1, "reward": 2}]')
+    assert read_log([tmp_path / "history.json"]).is_history
 
 
 def test_a_compressed_table_is_read(tmp_path: Path) -> None:

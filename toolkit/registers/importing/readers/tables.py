@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,14 @@ from toolkit.registers.importing.source import (
     read_source,
 )
 
-_tables = partial(files_below, fits=kind_of)
+_LIST = re.compile(rb'(\xef\xbb\xbf)?\s*(\[\s*\{|\{\s*"(columns|schema|index)"\s*:)')
+
+
+def _tables(path: Path) -> list[Path]:
+    """Return the tables of a folder, or the file that a path is; in a folder, most JSON is no table."""
+    files = files_below(path, kind_of)
+    plain = [file for file in files if not path.is_dir() or kind_of(file) != ".json"]
+    return plain or [file for file in files if file.suffix == ".gz" or _LIST.match(common.beginning(file))]
 
 
 def _read_tables(paths: list[Path]) -> Log:
@@ -111,9 +117,13 @@ def _header(file: Path) -> list[str]:
             return list(pq.read_schema(file).names)
         if kind in {".jsonl", ".ndjson"}:
             return list(common.first_object(file))
+        if kind == ".json":
+            text = read_up_to(file, _FIRST).decode("utf-8-sig", errors="ignore").lstrip()
+            first, _ = json.JSONDecoder().raw_decode(text.removeprefix("[").lstrip())
+            return list(first) if isinstance(first, dict) else []
         line = read_up_to(file, _FIRST).decode("utf-8-sig", errors="replace").splitlines()[:1]
         return next(csv.reader(line, delimiter="\t" if kind == ".tsv" else ","), [])
-    except (OSError, ValueError, csv.Error, DamagedError):
+    except (OSError, ValueError, RecursionError, csv.Error, DamagedError):
         return []
 
 
