@@ -344,6 +344,8 @@ def _names_runs(table: pl.DataFrame, columns: dict[str, str]) -> bool:
     """Whether the column taken for the runs' names tells them apart: others call a repetition a run."""
     if "run_id" not in columns:
         return True
+    if columns["run_id"] == columns.get("arm"):
+        return False
     key = [columns[name] for name in ("condition", "arm", "seed") if name in columns]
     if not key:
         return True

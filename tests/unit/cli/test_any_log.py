@@ -21,6 +21,9 @@ from toolkit.places import HOME_VARIABLE
 SOURCES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
     "lm-evaluation-harness": ("lm_eval/models", "samples_*.jsonl", "acc", ("--arm", "model")),
     "Every Eval Ever": ("every_eval_ever/lm_eval", "*_samples.jsonl", "evaluation.score", ()),
+    "promptfoo": ("promptfoo/repeats", "*.jsonl", "success", ()),
+    "OpenAI evals": ("openai_evals/sums", "*.jsonl", "data.correct", ()),
+    "MLflow": ("mlflow/traces", "*.csv", '""feedback"": {""value"": ', ()),
     "TRL": ("trl", "*.parquet", "digit", ()),
     "toolkit.noise.trainers": ("pairing", "*.jsonl", "true_outcomes", ()),
     "verl": ("verl", "*.jsonl", "acc", ("--success", "acc")),
@@ -70,6 +73,10 @@ def played_again(log: Path, target: Path, files: str, outcome: str) -> Path:
             rows = pa.Table.from_pylist(_otherwise(table.to_pylist(), outcome), table.schema)
             with pa.ipc.new_stream(path, table.schema) as written:
                 written.write_table(rows)
+        elif path.suffix == ".csv":  # of JSON
+            first, *others = path.read_text("utf-8").split(outcome)
+            others = [f"false{one[4:]}" if one[0] == "t" else f"true{one[5:]}" for one in others]
+            path.write_text(outcome.join([first, *others]), "utf-8")
         else:
             before = file_sha256(path)
             lines = _otherwise(list(map(json.loads, path.read_text("utf-8").splitlines())), outcome)
@@ -82,8 +89,11 @@ def played_again(log: Path, target: Path, files: str, outcome: str) -> Path:
 def _otherwise(rows: list[dict[str, Any]], outcome: str) -> list[dict[str, Any]]:
     *above, name = outcome.split(".")
     for row in rows:
-        place = reduce(getitem, above, row)
-        value = place[name]
+        try:
+            place = reduce(getitem, above, row)
+            value = place[name]
+        except KeyError:  # an event of another type
+            continue
         if isinstance(value, list):
             place[name] = [1.0] * len(value)  # no rollout is observed as better than it was
         elif value is not None:

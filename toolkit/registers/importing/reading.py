@@ -9,15 +9,20 @@ from pathlib import Path
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.registers.importing.readers.common import is_hidden
+from toolkit.registers.importing.readers.evaluators import EVALS, PROMPTFOO
 from toolkit.registers.importing.readers.every_eval_ever import EVERY_EVAL_EVER
 from toolkit.registers.importing.readers.inspect_logs import INSPECT
 from toolkit.registers.importing.readers.lm_eval import LM_EVAL
+from toolkit.registers.importing.readers.mlflow_exports import MLFLOW
 from toolkit.registers.importing.readers.rollouts import GROUPS, TRL, VERL
 from toolkit.registers.importing.readers.tables import DATASETS, HISTORIES, TABLES
 from toolkit.registers.importing.source import ENCRYPTED, ROW, Log
 
 # The more particular first.
-READERS = (INSPECT, LM_EVAL, EVERY_EVAL_EVER, TRL, VERL, GROUPS, DATASETS, HISTORIES, TABLES)
+READERS = (
+    *(INSPECT, LM_EVAL, EVERY_EVAL_EVER, PROMPTFOO, EVALS),
+    *(TRL, VERL, GROUPS, DATASETS, MLFLOW, HISTORIES, TABLES),
+)
 ON_THE_HUB = "hf://"
 EXPORTS = {
     ".wandb": "export each run's history from W&B as CSV, JSON lines or Parquet: pandas.DataFrame("

@@ -26,12 +26,14 @@ from toolkit.errors import EXCERPT, DamagedError, ToolkitError
 from toolkit.files import file_sha256, read_up_to
 from toolkit.registers.importing.source import (
     FILE,
+    LARGEST_TABLE,
     LONGEST_LINE,
     MOST_CELLS,
     MOST_COLUMNS,
     Log,
     bounded,
     json_object,
+    is_truth,
 )
 
 
@@ -46,6 +48,7 @@ class Reader:
 
 
 Cell = str | int | float | bool | None
+Row = dict[str, Cell]
 LARGEST_DOCUMENT = 2**26
 """Bytes of a document that describes a run: with a template of every task it has a thousandth."""
 _LARGEST_WHOLE = 2**63
@@ -76,6 +79,23 @@ def check_each_once(files: Sequence[Path]) -> None:
                 found=f"{other} and {file}",
                 remedy="leave one of them out",
             )
+
+
+def sources(paths: Sequence[Path], reader: Reader) -> list[tuple[Path, str]]:
+    """Return the files of a log, each with its name, examined together."""
+    found = [(file, below(file, path)) for path in paths for file in reader.files(path)]
+    for path in paths:
+        check_within(path, reader.files(path))
+    check_each_once([file for file, _ in found])
+    bounded("bytes", sum(file.stat().st_size for file, _ in found), LARGEST_TABLE, paths[0])
+    return found
+
+
+def check_new(key: object, seen: dict[object, Path], what: str, file: Path, remedy: str) -> None:
+    """Check that no other file of a log has what this one has."""
+    other = seen.setdefault(key, file)
+    if other is not file:
+        raise DamagedError(f"{what} is in two files of the log", found=f"{other} and {file}", remedy=remedy)
 
 
 def named(pattern: str) -> Callable[[Path], re.Match[str] | None]:
@@ -129,10 +149,10 @@ def _told(error: Exception) -> str:
     return f"no {said}" if isinstance(error, KeyError) else said
 
 
-def document(path: Path, what: str) -> dict[str, Any]:
+def document(path: Path, what: str, most: int = LARGEST_DOCUMENT) -> dict[str, Any]:
     """Return the JSON object that a file holds."""
-    raw = read_up_to(path, LARGEST_DOCUMENT + 1)
-    bounded("bytes in the description of a run", len(raw), LARGEST_DOCUMENT, path)
+    raw = read_up_to(path, most + 1)
+    bounded("bytes in the description of a run", len(raw), most, path)
     with reading(path, what):
         content = json.loads(raw)
         if not isinstance(content, dict):
@@ -146,6 +166,14 @@ def part(content: Mapping[str, Any], name: str) -> dict[str, Any]:
     if not isinstance(found, Mapping | None):
         raise TypeError(f"{name!r} is no document")
     return dict(found or {})
+
+
+def documents(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the documents that another lists under a name; none where it lists nothing."""
+    found = content.get(name) or []
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise TypeError(f"{name!r} is no list of documents")
+    return found
 
 
 def flat(content: Mapping[str, Any], left_out: set[str], prefix: str = "") -> dict[str, Cell]:
@@ -220,7 +248,8 @@ def with_outcome(table: pl.DataFrame, name: str) -> pl.DataFrame:
         told = cells.drop_nulls()
         if len(told) and told.is_in([0.0, 1.0]).all():
             cells = cells.cast(pl.Boolean)
-    table = table.with_columns(cells.alias("true_success" if cells.dtype == pl.Boolean else "score"))
+    is_success = cells.dtype == pl.Boolean or (cells.dtype == pl.String and is_truth(cells))
+    table = table.with_columns(cells.alias("true_success" if is_success else "score"))
     if not cells.null_count() and "error" not in table.columns:
         return table
     unscored = pl.when(cells.is_null()).then(pl.lit("it was not scored"))

@@ -44,7 +44,7 @@ from toolkit.registers.importing.source import (
 _LIST = re.compile(rb'(\xef\xbb\xbf)?\s*(\[\s*\{|\{\s*"(columns|schema|index)"\s*:)')
 
 
-def _tables(path: Path) -> list[Path]:
+def tables_below(path: Path) -> list[Path]:
     """Return the tables of a folder, or the file that a path is; in a folder, most JSON is no table."""
     files = files_below(path, kind_of)
     plain = [file for file in files if not path.is_dir() or kind_of(file) != ".json"]
@@ -53,7 +53,7 @@ def _tables(path: Path) -> list[Path]:
 
 def _read_tables(paths: list[Path]) -> Log:
     """Read tables; several have the same columns, and `file` says which row came from which."""
-    files = [file for path in paths for file in _tables(path)]
+    files = [file for path in paths for file in tables_below(path)]
     check_each_once(files)
     nested: set[str] = set()
     if len(files) == 1:
@@ -61,10 +61,10 @@ def _read_tables(paths: list[Path]) -> Log:
             TABLES.name, read_source(files[0], nested), files=tuple(files), left_out=tuple(sorted(nested))
         )
     parts: list[pl.DataFrame] = []
-    for file in files:
+    for file, name in zip(files, _names(files), strict=True):
         part = read_source(file, nested)
         if FILE not in part.columns:
-            part = part.with_columns(pl.lit(file.name.partition(".")[0]).alias(FILE))
+            part = part.with_columns(pl.lit(name).alias(FILE))
         if parts and set(part.columns) != set(parts[0].columns):
             raise DamagedError(
                 "two tables of one log have other columns",
@@ -77,10 +77,17 @@ def _read_tables(paths: list[Path]) -> Log:
     return Log(TABLES.name, table, of_run=(FILE,), files=tuple(files), left_out=tuple(sorted(nested)))
 
 
+def _names(files: list[Path]) -> list[str]:
+    """Return what files are called: their names, or where these recur in other folders, with the folders'."""
+    stems = [file.with_name(file.name.partition(".")[0]) for file in files]
+    names = [stem.name for stem in stems]
+    return names if len(set(names)) == len(names) else common.run_names(stems)
+
+
 TABLES = Reader(
     "tables",
     f"a row an episode in {', '.join(SUFFIXES)}, text also as .gz, or a folder of such files",
-    _tables,
+    tables_below,
     _read_tables,
 )
 
@@ -103,11 +110,11 @@ _LARGEST = 2**20
 
 def _histories(path: Path) -> list[Path]:
     """Return tables with steps and no column for tasks; none where some table is another."""
-    files = _tables(path)
-    return files if all(_is_history(_header(file)) for file in files) else []
+    files = tables_below(path)
+    return files if all(_is_history(header(file)) for file in files) else []
 
 
-def _header(file: Path) -> list[str]:
+def header(file: Path) -> list[str]:
     """Return the names of a table's columns, as far as its beginning says them; nothing where it doesn't."""
     try:
         kind = kind_of(file)
@@ -153,7 +160,7 @@ def _read_histories(paths: list[Path]) -> Log:
     left_out: dict[str, None] = {}
     runs: list[Run] = []
     for path in paths:
-        files = _tables(path)
+        files = tables_below(path)
         common.check_within(path, files)
         for file in files:
             table = read_source(file, nested).drop(ROW)
