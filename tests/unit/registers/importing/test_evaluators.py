@@ -31,6 +31,7 @@ WRITTEN = {
     "every_eval_ever/lm_eval": "Every Eval Ever",
     "promptfoo/repeats": "promptfoo",
     "promptfoo/errors": "promptfoo",
+    "promptfoo/older": "promptfoo",
     "openai_evals/sums": "OpenAI evals",
     "openai_evals/fuzzy": "OpenAI evals",
     "mlflow/traces": "MLflow",
@@ -94,15 +95,17 @@ def test_a_result_with_an_error_or_without_assertions_has_no_outcome() -> None:
     assert set(log.table["provider.wrong"]) == {3}
 
 
-def test_an_older_version_says_as_much_and_orders_its_results_itself(tmp_path: Path) -> None:
-    content = json.loads(ERRORS.read_text())
-    for result in content["results"]["results"]:
-        for name in ("failureReason", "testIdx", "promptIdx", "testCase", "id"):
-            del result[name]
-    (tmp_path / "errors.json").write_text(json.dumps({"results": {"version": 2} | content["results"]}))
-    told = ("prompt.raw", "schedule", "true_success", "error")
-    before, after = (read_log([file]).table.select(told) for file in (ERRORS, tmp_path / "errors.json"))
-    assert sorted(after.rows()) == sorted(before.rows())
+def test_an_older_version_calls_a_failure_an_error_and_numbers_nothing() -> None:
+    log = read_log([LOGS / "promptfoo/older"])
+    providers = ("exec: node small.js", "exec: node large.js")
+    assert set(log.table.select("provider", "prompt", "schedule", "true_success").rows()) == {
+        (provider, prompt, 0, outcome)
+        for provider in providers
+        for prompt, outcome in (("1 + 2?", "large" in provider), ("9 + 2?", None), ("3 + 2?", None))
+    }
+    assert set(log.table["prompt_label"]) == {"{{a}} + {{b}}?"}
+    assert log.of_run == ("provider",)
+    assert log.table["error"].drop_nulls().str.contains("Command failed|it was not scored").all()
 
 
 def _of_one_prompt(row: dict[str, Any]) -> dict[str, Any]:

@@ -46,8 +46,9 @@ PROMPTFOO_SAYS = "results of promptfoo"
 _ERROR = 2
 _UNSCORED = "No assertions"
 _LONGEST_LABEL = 40
+_TIME = rb'("timestamp"\s*:\s*"[^"]*"\s*,\s*)?'
 _SUMMARY = re.compile(
-    rb'(?:"results"\s*:|^)\s*\{\s*"version"\s*:\s*\d+\s*,\s*"timestamp"\s*:\s*"[^"]*"\s*,\s*"(?:prompts|results)"'
+    rb'("results"\s*:|^)\s*\{\s*"version"\s*:\s*\d+\s*,\s*' + _TIME + rb'"(prompts|results)"'
 )
 _OF_A_RESULT = ("success", "score", "provider", "prompt", "testIdx", "promptIdx")
 _NO_IDENTITY = ("sessionId",)
@@ -174,6 +175,7 @@ def _label(result: Mapping[str, Any]) -> str:
     """Return what a prompt is called; where it has no short label, by a digest."""
     prompt = common.part(result, "prompt")
     label = str(prompt.get("label") or prompt.get("display") or prompt.get("raw"))
+    label = label.removeprefix(f"[{_provider(result)}] ")  # older versions say it there, too
     is_name = len(label) <= _LONGEST_LABEL and "\n" not in label
     return label if is_name else f"prompt {hashlib.sha256(label.encode()).hexdigest()[:8]}"
 
