@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import polars as pl
@@ -21,6 +21,9 @@ from toolkit.errors import DamagedError, UsageError
 from toolkit.files import read_up_to
 from toolkit.registers.columns import Column, Type
 from toolkit.registers.episode_counts import OUTCOMES
+
+if TYPE_CHECKING:
+    from io import BufferedIOBase
 
 LARGEST_TABLE = 2**30
 """Bytes of a table, unpacked: text of ten million episodes, which memory holds some times over."""
@@ -293,7 +296,7 @@ def _lines(lines: Iterable[bytes]) -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"line {number}", json_object(line, number)
 
 
-def _rows(opened: IO[bytes], path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _rows(opened: BufferedIOBase, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the rows of a JSON document: a list's elements, or what pandas writes in its other layouts."""
     content = opened.read(_LARGEST_WHOLE + 1)
     _check("bytes in one JSON document", len(content), _LARGEST_WHOLE, path)

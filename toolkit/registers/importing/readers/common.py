@@ -32,8 +32,8 @@ from toolkit.registers.importing.source import (
     MOST_COLUMNS,
     Log,
     bounded,
-    json_object,
     is_truth,
+    json_object,
 )
 
 

@@ -114,7 +114,7 @@ def _of_file(file: Path, name: str, found: _Promptfoo) -> None:
         whole = common.document(file, PROMPTFOO_SAYS, LARGEST_TABLE // 4)
     with common.reading(file, PROMPTFOO_SAYS):
         summary = whole if isinstance(whole.get("results"), list) else common.part(whole, "results")
-        results = summary["results"]
+        results = common.documents(summary, "results")
         config = common.part(whole, "config")
         told: Row = {
             FILE: name,
@@ -182,7 +182,7 @@ def _label(result: Mapping[str, Any]) -> str:
 
 def _result(result: Mapping[str, Any], config: Mapping[str, Any], left_out: set[str]) -> dict[str, Any]:
     test, grading = common.part(result, "testCase"), common.part(result, "gradingResult")
-    said = test.get("vars") or common.part(result, "vars")
+    said = common.part(test, "vars") or common.part(result, "vars")
     names = {name: said[name] for name in said if name not in _NO_IDENTITY and not name.startswith("_")}
     description = test.get("description") or result.get("description")
     identity = json.dumps([description, names, test.get("assert")], sort_keys=True)
@@ -191,10 +191,9 @@ def _result(result: Mapping[str, Any], config: Mapping[str, Any], left_out: set[
     is_scored = not has_failed and (
         grading.get("reason") != _UNSCORED or bool(grading.get("componentResults"))
     )
-    response = result.get("response")
-    answer = response if isinstance(response, dict) else {}
+    answer = common.part(result, "response")
     output, error = answer.get("output"), str(result.get("error") or answer.get("error") or "an error")
-    scores = result.get("namedScores") or grading.get("namedScores") or {}
+    scores = common.part(result, "namedScores") or common.part(grading, "namedScores")
     row: dict[str, Any] = {
         "task": hashlib.sha256(identity.encode()).hexdigest()[:16],
         "provider": _provider(result),
