@@ -84,6 +84,7 @@ def new_study(
       toolkit new-study my-study --table pilot.csv --baseline control
       toolkit new-study my-study --table trl-runs --into my-project
       toolkit new-study my-study --table lm_eval_output --success exact_match
+      toolkit new-study my-study --table bfcl-project --into my-project
       toolkit new-study my-study --table histories --score eval/accuracy
       toolkit new-study my-study --table pilot.csv --attribute difficulty
       toolkit new-study my-study --table pilot.csv --repository me/my-study --json

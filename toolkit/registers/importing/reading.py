@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.registers.importing.readers.common import is_hidden
+from toolkit.registers.importing.readers.agents import BFCL, TAU, TAU2
+from toolkit.registers.importing.readers.benchmarks import HELM, SWE_BENCH
+from toolkit.registers.importing.readers.common import Reader, is_hidden
 from toolkit.registers.importing.readers.evaluators import EVALS, PROMPTFOO
 from toolkit.registers.importing.readers.every_eval_ever import EVERY_EVAL_EVER
 from toolkit.registers.importing.readers.inspect_logs import INSPECT
@@ -20,7 +22,7 @@ from toolkit.registers.importing.source import ENCRYPTED, ROW, Log
 
 # The more particular first.
 READERS = (
-    *(INSPECT, LM_EVAL, EVERY_EVAL_EVER, PROMPTFOO, EVALS),
+    *(INSPECT, LM_EVAL, EVERY_EVAL_EVER, BFCL, TAU2, TAU, HELM, SWE_BENCH, PROMPTFOO, EVALS),
     *(TRL, VERL, GROUPS, DATASETS, MLFLOW, HISTORIES, TABLES),
 )
 ON_THE_HUB = "hf://"
@@ -68,8 +70,20 @@ def read_log(sources: Sequence[str | Path], say: Callable[[str], None] = lambda 
         for file in sorted(path.rglob("*"))
         if is_hidden(file, path) and file.is_file()
     ]
-    left_out = (*log.left_out, *([f"hidden files: {', '.join(hidden)}"] if hidden else []))
-    return replace(log, table=numbered, files=log.files or tuple(paths), left_out=left_out)
+    files = log.files or tuple(paths)
+    left_out = [*log.left_out, *([f"hidden files: {', '.join(hidden)}"] if hidden else [])]
+    left_out += [f"a log of another format: {name}" for name in _others(paths, {reader, TABLES}, files)]
+    return replace(log, table=numbered, files=files, left_out=tuple(left_out))
+
+
+def _others(paths: Sequence[Path], but: Collection[Reader], read: Sequence[Path]) -> list[str]:
+    """Return the formats of which a folder has files that were not read, each with the first of them."""
+    found = {
+        reader.name: sorted({file for path in paths for file in reader.files(path)} - {*read})
+        for reader in READERS
+        if reader not in but
+    }
+    return [f"{name}, such as {files[0].name}" for name, files in found.items() if files]
 
 
 def _expanded(sources: Sequence[str | Path], say: Callable[[str], None]) -> list[Path]:

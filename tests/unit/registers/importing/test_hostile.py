@@ -234,6 +234,7 @@ def by_python(path: Path) -> tuple[Any, set[str]]:
 # Damaged variants of real logs.
 
 SMALL = {
+    **{name: name for name in ("bfcl", "helm", "swe_bench", "tau2", "tau_bench")},
     "every_eval_ever": "every_eval_ever/lm_eval/sums_direct/lab/tiny-a",
     "hub_dataset": "hub_dataset/saved",
     "hub_parquet": "hub_dataset/repository",

@@ -203,10 +203,10 @@ def test_samples_and_results_can_be_named_themselves(mine: Path) -> None:
 
 
 def test_many_tasks_are_pooled_by_their_outermost_group(mine, monkeypatch) -> None:
-    monkeypatch.setattr(lm_eval, "MOST_POOLS", 4)
+    monkeypatch.setattr(common, "MOST_POOLS", 4)
     (named,) = mine.glob("results_*")
     whole = json.loads(named.read_text())
-    names = [f"part_{number}" for number in range(lm_eval.MOST_POOLS + 1)]
+    names = [f"part_{number}" for number in range(common.MOST_POOLS + 1)]
     for name in names:
         shutil.copy(samples(LOGS / "metrics" / "lab__tiny-a"), mine / samples_name(name, named))
     (mine / samples_name("sums_both", named)).unlink()
@@ -267,8 +267,8 @@ def test_a_number_for_two_documents_is_refused(mine: Path) -> None:
         mine.parent / "other",
         lambda line: line.update(doc_hash="x" if line["doc_id"] == 4 else line["doc_hash"]),
     )
-    error = logs.refused(mine.parent, match="different documents under one number")
-    assert "document 4 of sums_both" in str(error)
+    error = logs.refused(mine.parent, match="different tasks under one name")
+    assert "task 4 of sums_both" in str(error)
 
 
 @pytest.mark.parametrize(

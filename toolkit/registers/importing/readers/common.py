@@ -149,12 +149,18 @@ def _told(error: Exception) -> str:
     return f"no {said}" if isinstance(error, KeyError) else said
 
 
-def document(path: Path, what: str, most: int = LARGEST_DOCUMENT) -> dict[str, Any]:
-    """Return the JSON object that a file holds."""
+def parsed(path: Path, what: str, most: int = LARGEST_DOCUMENT) -> Any:
+    """Return the JSON value that a file holds."""
     raw = read_up_to(path, most + 1)
     bounded("bytes in the description of a run", len(raw), most, path)
     with reading(path, what):
-        content = json.loads(raw)
+        return json.loads(raw)
+
+
+def document(path: Path, what: str, most: int = LARGEST_DOCUMENT) -> dict[str, Any]:
+    """Return the JSON object that a file holds."""
+    content = parsed(path, what, most)
+    with reading(path, what):
         if not isinstance(content, dict):
             raise TypeError("no JSON object")
     return content
@@ -162,18 +168,22 @@ def document(path: Path, what: str, most: int = LARGEST_DOCUMENT) -> dict[str, A
 
 def part(content: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return the document that another has under a name; an empty one where it has none."""
-    found = content.get(name)
-    if not isinstance(found, Mapping | None):
+    found = content.get(name) if isinstance(content, Mapping) else content
+    if not isinstance(content, Mapping) or not isinstance(found, Mapping | None):
         raise TypeError(f"{name!r} is no document")
     return dict(found or {})
 
 
+def parts(content: object, name: str) -> list[dict[str, Any]]:
+    """Return documents of a list."""
+    if not isinstance(content, list) or not all(isinstance(one, dict) for one in content):
+        raise TypeError(f"{name!r} is no list of documents")
+    return content
+
+
 def documents(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     """Return the documents that another lists under a name; none where it lists nothing."""
-    found = content.get(name) or []
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        raise TypeError(f"{name!r} is no list of documents")
-    return found
+    return parts(content.get(name) or [], name)
 
 
 def flat(content: Mapping[str, Any], left_out: set[str], prefix: str = "") -> dict[str, Cell]:
@@ -229,6 +239,40 @@ def with_regimes(table: pl.DataFrame, name: str) -> pl.DataFrame:
         return table
     most = table.group_by(FILE, "pool").agg(pl.col(name).n_unique())[name].max()
     return table.rename({name: "regime"}) if int(str(most)) > 1 else table
+
+
+MOST_POOLS = 20
+"""Pools: above these, a log of many small ones is read by its groups."""
+
+
+def with_groups(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a table of many pools by their groups: a task is then named by its pool, too."""
+    if "group" not in table.columns or table["pool"].n_unique() <= MOST_POOLS:
+        return table
+    grouped = pl.col("group").is_not_null()
+    return table.with_columns(
+        subtask=pl.col("pool"),
+        task=pl.when(grouped).then(pl.format("{}:{}", "pool", "task")).otherwise("task"),
+        pool=pl.coalesce("group", "pool"),
+    )
+
+
+def check_tasks(table: pl.DataFrame, told: str, path: Path) -> None:
+    """Check that a name means the same task in every run, as a column tells: runs are compared by it."""
+    if told not in table.columns:
+        return
+    counts = table.drop_nulls(told).group_by("pool", "task").agg(pl.col(told).n_unique())
+    several = counts.filter(pl.col(told) > 1).sort("pool", "task")
+    if several.height:
+        first = several.row(0, named=True)
+        raise DamagedError(
+            "two runs have different tasks under one name",
+            expected=f"one {told} a task",
+            found=f"{first[told]} of task {first['task']} of {first['pool']}"
+            + (f", and {several.height - 1} more" if several.height > 1 else ""),
+            where=path,
+            remedy="import runs on the same data together, others apart",
+        )
 
 
 def with_prompts(table: pl.DataFrame, name: str) -> pl.DataFrame:

@@ -23,7 +23,6 @@ from toolkit.registers.importing.readers.common import Reader, files_below, read
 from toolkit.registers.importing.source import FILE, LARGEST_TABLE, Log, bounded
 
 WHAT = "an output of lm-evaluation-harness"
-MOST_POOLS = 20
 _TIME = r"(?P<time>\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(?:\.\d+)?)"
 _SAMPLES = re.compile(rf"samples_(?P<task>.+)_{_TIME}\.jsonl", re.DOTALL)
 _RESULTS = re.compile(rf"results_{_TIME}\.json", re.DOTALL)
@@ -79,8 +78,8 @@ def _read(paths: list[Path]) -> Log:
     with common.reading(paths[0], WHAT):
         rows = pl.concat(parts, how="diagonal_relaxed")
         table = common.with_runs(rows, told, _RUN, paths[0])
-        table = common.with_regimes(_with_groups(table).with_columns(schedule=pl.lit(0)), "filter")
-        _check_documents(table, paths[0])
+        table = common.with_regimes(common.with_groups(table).with_columns(schedule=pl.lit(0)), "filter")
+        common.check_tasks(table, "doc_hash", paths[0])
         named = [name for name in metrics if name in table.columns]
         if len(named) == 1:
             table = common.with_outcome(table, named[0]).drop(named)
@@ -219,32 +218,3 @@ def _group(task: str, subtasks: Mapping[str, list[str]]) -> str | None:
         seen.add(group)
         group = next((name for name, tasks in subtasks.items() if group in tasks), group)
     return None if group == task else group
-
-
-def _with_groups(table: pl.DataFrame) -> pl.DataFrame:
-    """Return a table of many tasks by their groups: a document is then named by its task, too."""
-    if "group" not in table.columns or table["pool"].n_unique() <= MOST_POOLS:
-        return table
-    grouped = pl.col("group").is_not_null()
-    return table.with_columns(
-        subtask=pl.col("pool"),
-        task=pl.when(grouped).then(pl.format("{}:{}", "pool", "task")).otherwise("task"),
-        pool=pl.coalesce("group", "pool"),
-    )
-
-
-def _check_documents(table: pl.DataFrame, path: Path) -> None:
-    """Check that a document's number means the same document in every run: they are compared by it."""
-    if "doc_hash" not in table.columns:
-        return
-    twice = table.group_by("pool", "task").agg(pl.col("doc_hash").n_unique()).filter(pl.col("doc_hash") > 1)
-    if twice.height:
-        first = twice.sort("pool", "task").row(0, named=True)
-        raise DamagedError(
-            "two runs have different documents under one number",
-            expected="one doc_hash a document",
-            found=f"{first['doc_hash']} of document {first['task']} of {first['pool']}"
-            + (f", and {twice.height - 1} more" if twice.height > 1 else ""),
-            where=path,
-            remedy="import runs on the same data together, others apart",
-        )
