@@ -204,6 +204,13 @@ def _coverage(
     there = pl.all_horizontal(pl.col(name).is_not_null() for name in outcomes)
     counted = table.group_by(arm.alias("arm"), seed.alias("seed")).agg(there.sum().alias("there"))
     found = {(arms[row["arm"]], row["seed"]): row["there"] for row in counted.drop_nulls().to_dicts()}
+    if not any(found.values()):
+        raise UsageError(
+            "no episode of the log has an outcome",
+            expected="a value in some row",
+            found=f"none under {', '.join(outcomes)}",
+            remedy="say which column has it: --success COLUMN, or --score COLUMN",
+        )
     seeds = sorted({of for _, of in found}, key=lambda text: (len(text), text))
     return {(name, of): found.get((name, of), 0) for name in arms.values() for of in seeds}
 
@@ -377,11 +384,12 @@ def _numbers(table: pl.DataFrame, columns: dict[str, str], target: str) -> tuple
     cells = table[columns[target]].cast(pl.String, strict=False).str.replace(r"\.0+$", "")
     read = cells.cast(pl.Int64, strict=False)
     numbers = read.drop_nulls().unique().sort().to_list()
-    if not numbers or (read.is_null() & cells.is_not_null()).any():
+    if not numbers or numbers[0] < 0 or (read.is_null() & cells.is_not_null()).any():
         raise UsageError(
             f"column {columns[target]!r} does not hold the {target}s of a study",
-            expected="whole numbers",
-            found=", ".join(map(str, table[columns[target]].head(3).to_list())),
+            expected="whole numbers from 0",
+            found=", ".join(map(str, numbers[:3] or table[columns[target]].head(3).to_list())),
+            remedy=f"say which column has them, or number the {target}s from 0",
         )
     return tuple(numbers)
 

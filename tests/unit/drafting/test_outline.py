@@ -147,6 +147,7 @@ DEFECTS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], str]] = {
         lambda row: {**row, "Method": "a b" if row["run seed"] else "a-b"},
         "does not hold the arms",
     ),
+    "negative_seeds": (lambda row: {**row, "run seed": -1}, "does not hold the seeds"),
     "seeds_in_words": (lambda row: {**row, "run seed": "seven"}, "does not hold the seeds"),
 }
 
@@ -156,6 +157,12 @@ def test_a_table_that_cannot_be_a_studys_is_refused(defect: str) -> None:
     change, problem = DEFECTS[defect]
     with pytest.raises(UsageError, match=problem):
         outlined("mine", Log("tables", frame([change(row) for row in EPISODES])))
+
+
+def test_a_log_without_any_outcome_is_refused() -> None:
+    table = frame(EPISODES).with_columns(correct=pl.lit(None, pl.Boolean))
+    with pytest.raises(UsageError, match="no episode of the log has an outcome"):
+        outlined("mine", Log("tables", table))
 
 
 def test_the_command_overwrites_nothing(toolkit: Callable[..., Result], tmp_path: Path) -> None:

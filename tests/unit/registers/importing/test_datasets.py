@@ -234,6 +234,13 @@ def test_an_arrow_file_with_too_much_is_refused(monkeypatch: pytest.MonkeyPatch)
             refused(LOGS / "hub_dataset" / "saved", match=f"more {what} than one can have")
 
 
+def test_a_stream_that_was_cut_between_two_parts_is_refused(tmp_path: Path) -> None:
+    folder = shutil.copytree(LOGS / "hub_dataset" / "saved" / "validation", tmp_path / "saved")
+    file = folder / "data-00000-of-00001.arrow"
+    file.write_bytes(file.read_bytes()[:-8])
+    refused(folder, match="not a readable Arrow stream")
+
+
 def test_columns_that_hold_more_than_a_value_are_left_out(tmp_path: Path) -> None:
     folder = shutil.copytree(LOGS / "hub_dataset" / "saved" / "validation", tmp_path / "saved")
     table = pa.table(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -334,6 +335,9 @@ def _state(file: Path) -> tuple[list[Path], str | None]:
     return [file.with_name(name) for name in names], split if isinstance(split, str) else None
 
 
+_END = b"\xff\xff\xff\xff\0\0\0\0"
+
+
 def _arrow(file: Path, left_out: set[str]) -> pl.DataFrame:
     """Return the plain columns of an Arrow stream, read within the bounds of a table."""
     with (
@@ -341,9 +345,17 @@ def _arrow(file: Path, left_out: set[str]) -> pl.DataFrame:
         pa.OSFile(str(file)) as opened,
         pa.ipc.open_stream(opened) as stream,
     ):
+        if not _ends(file):
+            raise ValueError("the stream has no end")  # Arrow reads what is there of it
         plain = plain_fields(stream.schema, left_out)
         bounded("columns", len(plain), MOST_COLUMNS, file, "table")
         return from_arrow(_within(stream, len(plain)), plain, left_out, file)
+
+
+def _ends(file: Path) -> bool:
+    with file.open("rb") as opened:
+        opened.seek(-min(len(_END), file.stat().st_size), os.SEEK_END)
+        return opened.read() == _END
 
 
 def _within(batches: Iterable[pa.RecordBatch], columns: int) -> Iterator[pa.RecordBatch]:
