@@ -194,6 +194,7 @@ def _show_guesses(outline: Outline, log: Log) -> None:
 
 def _problem(files: Mapping[str, str], name: str, log: Log | None, root: Path) -> str | None:
     """Return what would keep the log from being imported as it is mapped; else record it as seen."""
+    from toolkit.drafting.importing import check_numbered
     from toolkit.drafting.pilot import draft_record, record
     from toolkit.registers.importing.mapping import parse_mapping
     from toolkit.registers.importing.tables import counted, rows_of
@@ -203,9 +204,11 @@ def _problem(files: Mapping[str, str], name: str, log: Log | None, root: Path) -
     if mapping is None or rules is None or log is None:
         return None
     try:
-        terms = load_rulebook(rules).terms
+        book = load_rulebook(rules)
+        terms = book.terms
         read = parse_mapping(mapping)
         rows = rows_of(log.measured(read.columns), read, terms.scores, terms.missing, terms.attributes)
+        check_numbered(rows, read, book)
         counted(rows, terms.scores, terms.missing)
     except DamagedError as error:
         return str(error)

@@ -16,7 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from toolkit import errors, files
 from toolkit.decisions import engine
@@ -36,9 +38,6 @@ from toolkit.registers.manifest import MANIFEST_NAME, Manifest, RegistrationRef
 from toolkit.registers.study import SEEN, Study, open_study
 from toolkit.rules import rulebook
 from toolkit.rules.plan import Plan, place_of
-
-if TYPE_CHECKING:
-    import polars as pl
 
 MAPPING = "source/mapping.toml"
 ORIGIN = "source/table.json"
@@ -88,6 +87,7 @@ def import_study(
     book = rulebook.rulebook_of(registration)
     origin, declared = _origin(log), (book.terms.scores, book.terms.missing)
     rows = rows_of(log.measured(mapping.columns), mapping, *declared, book.terms.attributes)  # 2
+    check_numbered(rows, mapping, book)
     before = folder / SEEN
     seen = pilot.check_unseen(
         registration.folder, rows, reason, files.read_text(before) if before.is_file() else None
@@ -134,6 +134,28 @@ def import_study(
     manifest = write(folder, files=whole, documents=documents | described, proven=proven)
     verdicts = {decision.rule: decision.verdict for decision in decisions}
     return Imported(manifest, verdicts, *compared, _said(log, mapping, tables, book.terms.missing))
+
+
+def check_numbered(rows: pl.DataFrame, mapping: TableMapping, book: rulebook.RuleBook) -> None:
+    """Check that no task is there more often than registered, where others of its evaluation are not."""
+    if "schedule" in mapping.targets:
+        return
+    evaluation = ["run_id", "phase", "pool", "regime", "step"]
+    for endpoint in (one for one in book.endpoints.values() if one.schedules):
+        at = [pl.col(name).cast(pl.String) == str(of) for name, of in endpoint.where.items() if name in rows]
+        counted = rows.filter(*at).group_by(*evaluation, "task").agg(pl.len().alias("times"), pl.col(ROW))
+        more = pl.col("times") > endpoint.schedules
+        twice = counted.filter(more & ~more.all().over(evaluation)).sort(pl.col(ROW).list.first())
+        if twice.height:
+            first = twice.row(0, named=True)
+            raise errors.DamagedError(
+                "a task is there more often than the others of its evaluation",
+                expected=f"{endpoint.schedules} a task, as registered",
+                found=f"{first['times']} of task {first['task']!r} in run {first['run_id']}: rows "
+                f"{' and '.join(map(str, first[ROW][:5]))}",
+                remedy='take out the row that is there twice; if they are attempts, say schedule = "0" under '
+                "[constants], and [missing] attempts says which counts",
+            )
 
 
 def _versions(

@@ -75,7 +75,7 @@ def rehearse(
     problems = tuple(_problems(rules, book))
     progress("reading the pilot")
     declared = book.terms.scores, book.terms.missing, book.terms.attributes  # 2
-    rows = rows_of_log(log.table, mapping, *declared)
+    rows = rows_of_log(log.measured(mapping.columns), mapping, *declared)
     tables = counted(rows, *declared[:2])
     words = {name: tuple(tables[of][name].unique().sort().to_list()) for name, of in _SAID_IN.items()}
     write_study(

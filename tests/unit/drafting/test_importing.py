@@ -261,6 +261,15 @@ def test_of_several_attempts_the_registered_one_counts(project: Path, attempts: 
     assert evaluations["successes"].to_list() == [TASKS * success] * 6
 
 
+def test_a_row_that_is_there_twice_is_refused_and_more_episodes_of_every_task_are_not(project: Path) -> None:
+    begun(project, "score")
+    twice = [*episodes(), episodes()[4]]
+    imported(project, twice).refused(4, "there more often", "2 of task 't4'", "rows 5 and 73")
+    whole = imported(project, [*episodes(), *episodes()])
+    assert whole.code == 0, whole.err
+    assert decided()["verdict"] == "not_evaluable"
+
+
 def test_other_rows_over_decided_ones_need_a_reason_that_is_kept(project: Path) -> None:
     begun(project, "score")
     first = imported(project, episodes()).json()
