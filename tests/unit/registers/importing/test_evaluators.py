@@ -112,6 +112,14 @@ def test_an_older_version_calls_a_failure_an_error_and_numbers_nothing() -> None
     assert log.table["error"].drop_nulls().str.contains("Command failed|it was not scored").all()
 
 
+def test_a_failure_that_says_nothing_else_is_one(tmp_path: Path) -> None:
+    untold = {"failureReason", "gradingResult", "error"}
+    rows = [{name: of for name, of in row.items() if name not in untold} for row in lines(REPEATS)]
+    table = read_log([written(tmp_path, rows)]).table
+    assert table["true_success"].to_list() == [row["success"] for row in rows]
+    assert not table["true_success"].all()
+
+
 def _of_one_prompt(row: dict[str, Any]) -> dict[str, Any]:
     return row | {"provider": {"id": "solver"}}
 

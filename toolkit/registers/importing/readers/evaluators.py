@@ -187,12 +187,15 @@ def _result(result: Mapping[str, Any], config: Mapping[str, Any], left_out: set[
     description = test.get("description") or result.get("description")
     identity = json.dumps([description, names, test.get("assert")], sort_keys=True)
     failure = result.get("failureReason")
-    has_failed = failure == _ERROR if failure is not None else not (result["success"] or grading)
+    answer = common.part(result, "response")
+    problem = result.get("error") or answer.get("error")
+    # Versions before `failureReason` also put why an assertion failed there: then there is a grading.
+    is_error = bool(problem) and not (grading or result["success"])
+    has_failed = is_error if failure is None else failure == _ERROR
     is_scored = not has_failed and (
         grading.get("reason") != _UNSCORED or bool(grading.get("componentResults"))
     )
-    answer = common.part(result, "response")
-    output, error = answer.get("output"), str(result.get("error") or answer.get("error") or "an error")
+    output, error = answer.get("output"), str(problem or "an error")
     scores = common.part(result, "namedScores") or common.part(grading, "namedScores")
     row: dict[str, Any] = {
         "task": hashlib.sha256(identity.encode()).hexdigest()[:16],

@@ -24,7 +24,7 @@ from toolkit.registers.importing.source import FILE, Log, is_truth, read_source
 
 WHAT = "a table of MLflow's traces"
 _OF_TRACES = {"trace_id", "trace", "state"}
-_OF_RUNS = {"run_id", "experiment_id", "status", "artifact_uri"}
+_OF_RUNS = {"run_id", "experiment_id", "status"}
 _OWN = "mlflow."
 """Before the names of tags and metadata that are MLflow's, not the user's."""
 _EXPORT = (
