@@ -200,11 +200,6 @@ def study_of(project: Path, monkeypatch: pytest.MonkeyPatch, *left_out: str) -> 
     monkeypatch.setenv(HOME_VARIABLE, str(project))
     monkeypatch.chdir(project)
     logs.begun(project, *left_out)
-    mapping = project / "mappings/mine.toml"
-    text = mapping.read_text(encoding="utf-8")
-    if "true_success =" in text:  # what was drafted takes one of the two
-        text = text.replace('true_success = "success"', 'true_success = "success"\nscore = "score"')
-        mapping.write_text(text, encoding="utf-8")
     assert logs.imported(project, logs.episodes()).code == 0
     return api.open_study("mine")
 
