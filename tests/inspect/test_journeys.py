@@ -109,7 +109,7 @@ def test_a_log_becomes_a_decided_study_with_a_site(source, tmp_path, monkeypatch
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
     monkeypatch.chdir(tmp_path)
     played = tmp_path / "played"
-    for path in (LOGS / source).glob("*.eval"):
+    for path in (LOGS / source).iterdir():
         _played_again(path, played / path.name)
     done = journey(tmp_path, LOGS / source, played)
     assert done.commands <= MOST_COMMANDS
@@ -119,12 +119,13 @@ def test_a_log_becomes_a_decided_study_with_a_site(source, tmp_path, monkeypatch
 
 
 def _played_again(path: Path, target: Path) -> None:
-    """Write a log with another outcome of its first sample."""
+    """Write a log with another outcome of every sample."""
     from inspect_ai.log import read_eval_log, write_eval_log
 
     log: Any = read_eval_log(str(path))
-    for score in log.samples[0].scores.values():
-        score.value = {"C": "I", "I": "C"}[score.value]
+    for sample in log.samples:
+        for score in (sample.scores or {}).values():
+            score.value = "I" if score.value == "C" else "C"
     write_eval_log(log, str(target))
 
 

@@ -575,5 +575,7 @@ class Log:
         for name, other in (OUTCOMES, OUTCOMES[::-1]):
             if columns.get(name) == name and name not in table.columns and other in table.columns:
                 table = table.rename({other: name})
+                if name == "score" and table[name].dtype == pl.Boolean:
+                    table = table.with_columns(pl.col(name).cast(pl.Float64))
         told = [columns[name] for name in OUTCOMES if columns.get(name) in table.columns]
         return table.drop_nulls(told) if self.is_history and told else table

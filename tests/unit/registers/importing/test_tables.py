@@ -21,7 +21,7 @@ from toolkit.registers.columns import Column, MissingData, Type
 from toolkit.registers.importing import source as module
 from toolkit.registers.importing.mapping import parse_mapping, read_mapping
 from toolkit.registers.importing.reading import read_log
-from toolkit.registers.importing.source import ROW, converted, read_source
+from toolkit.registers.importing.source import ROW, Log, converted, read_source
 from toolkit.registers.importing.tables import files_of, rows_of, tables_of
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import Study, open_study, verify_study
@@ -243,6 +243,12 @@ def test_the_guides_mapping_reads_its_table(tmp_path: Path) -> None:
     log = read_log([tmp_path / "log.csv"])
     rows = rows_of(log.measured(read.columns), read, None, MissingData("failure", Fraction(1), "one"))
     assert rows.sort("task", "arm")["true_success"].to_list() == [True, True, None, False]
+
+
+def test_an_outcome_that_was_registered_as_a_score_is_a_number_where_every_one_is_0_or_1() -> None:
+    log = Log("a log", pl.DataFrame({"true_success": [True, None, False]}))
+    scores = log.measured({"score": "score"})["score"]
+    assert scores.equals(pl.Series("score", [1.0, None, 0.0]), check_dtypes=True)
 
 
 UNREADABLE = {
