@@ -15,7 +15,7 @@ from tests.unit.registers.importing import logs
 from tests.unit.registers.importing.logs import lines, study_of
 from toolkit.drafting.outline import outlined
 from toolkit.errors import DamagedError, IncompleteError
-from toolkit.registers.importing.readers import agents, common
+from toolkit.registers.importing.readers import common
 from toolkit.registers.importing.reading import read_log
 from toolkit.registers.importing.source import Log
 
@@ -559,5 +559,5 @@ def test_outputs_have_bounds_and_links_lead_nowhere_else(
     file.rename(outside)
     file.symlink_to(outside)
     logs.refused(mine, match="leads out of its folder")
-    monkeypatch.setattr(agents, "LARGEST_TABLE", 100)
+    monkeypatch.setattr(common, "LARGEST_TABLE", 100)
     logs.refused(logs.LOGS / folder, match="than one can have")

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -68,16 +68,6 @@ def log_of(
         return Log(name, table, common.candidates(table, candidates), tuple(sorted(left_out)), used)
 
 
-def checked(paths: list[Path], files: Callable[[Path], list[Path]]) -> list[tuple[Path, Path]]:
-    """Return the files of a log, each with its source: once, within the bounds, none out of its folder."""
-    found: dict[Path, Path] = {}
-    for path in paths:
-        common.check_within(path, files(path))
-        found = dict.fromkeys(files(path), path) | found
-    bounded("bytes", sum(file.stat().st_size for file in found), LARGEST_TABLE, paths[0])
-    return list(found.items())
-
-
 def several(names: Iterable[object]) -> str:
     """Return the first names that are there more than once, as text."""
     return ", ".join([name for name, count in Counter(map(str, names)).items() if count > 1][:5])
@@ -102,7 +92,7 @@ _SCALARS = ("latency", "input_token_count", "output_token_count", "result")
 
 def _read_bfcl(paths: list[Path]) -> Log:
     pairs: dict[tuple[Path, str, str, str], dict[str, list[Path]]] = {}
-    for file, _ in checked(paths, _bfcl_files):
+    for file, _ in common.sources(paths, BFCL, each_once=False):
         folder, match = file.parent, _bfcl_match(file)
         while folder.name in _GROUPS:
             folder = folder.parent
@@ -248,10 +238,9 @@ _tau_files = partial(files_below, fits=_is_tau)
 
 
 def _read_tau2(paths: list[Path]) -> Log:
-    files = checked(paths, _tau2_files)
-    check_each_once([file for file, _ in files])
+    files = common.sources(paths, TAU2)
     left: set[str] = {"messages", "checks of rewards", "policies"}
-    runs = [_simulations(file, common.below(file, path), left) for file, path in files]
+    runs = [_simulations(file, name, left) for file, name in files]
     return log_of(TAU2.name, runs, ("model", "agent.", "user.", "info."), left)
 
 
@@ -361,9 +350,8 @@ TAU2 = Reader(
 
 
 def _read_tau(paths: list[Path]) -> Log:
-    files = checked(paths, _tau_files)
-    check_each_once([file for file, _ in files])
-    runs = [_trajectories(file, common.below(file, path)) for file, path in files]
+    files = common.sources(paths, TAU)
+    runs = [_trajectories(file, name) for file, name in files]
     arms = ("model", "strategy", "temperature", "user")
     return log_of(TAU.name, runs, arms, {"traj", "info.reward_info"})
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.registers.importing.readers import common
-from toolkit.registers.importing.readers.agents import Cells, Items, checked, log_of, several
+from toolkit.registers.importing.readers.agents import Cells, Items, log_of, several
 from toolkit.registers.importing.readers.common import (
     Reader,
     beginning,
@@ -47,8 +47,8 @@ _swe_files = partial(files_below, fits=lambda file: _is_summary(file) or _is_ins
 
 
 def _read_swe(paths: list[Path]) -> Log:
-    files = checked(paths, _swe_files)
-    summaries = {file: path for file, path in files if not _is_instance(file)}
+    files = common.sources(paths, SWE_BENCH, each_once=False)
+    summaries = {file: name for file, name in files if not _is_instance(file)}
     check_each_once(list(summaries))
     tested: dict[Path, dict[str, Path]] = {}
     for file, _ in files:
@@ -56,10 +56,10 @@ def _read_swe(paths: list[Path]) -> Log:
             tested.setdefault(file.parent.parent, {})[file.parent.name] = file
     left: set[str] = {"tests of instances"}
     runs = []
-    for file, path in summaries.items():
+    for file, name in summaries.items():
         own = [folder for folder in tested if f"{folder.name}.{folder.parent.name}" == file.stem]
         reports = [one for folder in own for one in tested.pop(folder).items()]
-        runs.append(_summary(file, common.below(file, path), dict(reports), left))
+        runs.append(_summary(file, name, dict(reports), left))
     names = dict(zip(tested, common.run_names(list(tested)), strict=True)) if tested else {}
     runs += [_instances(folder, names[folder], own) for folder, own in tested.items()]
     return log_of(SWE_BENCH.name, _asked(runs, left), ("model", "evaluation"), left)
@@ -187,7 +187,8 @@ Place = tuple[str, str, int]
 
 
 def _read_helm(paths: list[Path]) -> Log:
-    folders = list(dict.fromkeys(file.parent for file, _ in checked(paths, _helm_files)))
+    found = common.sources(paths, HELM, each_once=False)
+    folders = list(dict.fromkeys(file.parent for file, _ in found))
     absent = [folder / name for folder in folders for name in _HELM_MARKS if not (folder / name).is_file()]
     if absent:
         raise IncompleteError(

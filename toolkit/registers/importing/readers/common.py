@@ -81,14 +81,17 @@ def check_each_once(files: Sequence[Path]) -> None:
             )
 
 
-def sources(paths: Sequence[Path], reader: Reader) -> list[tuple[Path, str]]:
-    """Return the files of a log, each with its name, examined together."""
-    found = [(file, below(file, path)) for path in paths for file in reader.files(path)]
+def sources(paths: Sequence[Path], reader: Reader, *, each_once: bool = True) -> list[tuple[Path, str]]:
+    """Return the files of a log, each with its name: within the bounds, and none out of its folder."""
+    found: dict[Path, str] = {}
     for path in paths:
-        check_within(path, reader.files(path))
-    check_each_once([file for file, _ in found])
-    bounded("bytes", sum(file.stat().st_size for file, _ in found), LARGEST_TABLE, paths[0])
-    return found
+        files = reader.files(path)
+        check_within(path, files)
+        found = {file: below(file, path) for file in files} | found
+    if each_once:
+        check_each_once(list(found))
+    bounded("bytes", sum(file.stat().st_size for file in found), LARGEST_TABLE, paths[0])
+    return list(found.items())
 
 
 def check_new(key: object, seen: dict[object, Path], what: str, file: Path, remedy: str) -> None:
