@@ -24,7 +24,7 @@ document.addEventListener("securitypolicyviolation", (e) =>
 """
 OpenPage = Callable[..., Page]
 """Opens a page: width, height, and whatever a browser's context takes."""
-KIND = re.compile(rb'<body data-kind="([\w-]+)"')
+KIND = re.compile(rb'<body[^>]* data-kind="([\w-]+)"')
 
 
 @dataclass(frozen=True)

@@ -254,6 +254,8 @@ def with_contents(text: str, name: str) -> str:
         '\n<nav class="contents" aria-label="On this page"><details><summary>On this page</summary>'
         f"<ol>{entries}</ol></details></nav>"
     )
+    # Said in the first tag: the page is as wide before its list of contents has arrived as after.
+    linked = linked.replace("<body ", '<body class="long" ', 1)
     return linked.replace(_BEFORE, _BEFORE + contents, 1)
 
 

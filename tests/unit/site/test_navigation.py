@@ -36,7 +36,7 @@ def test_the_menu_says_where_a_page_stands(case, pages, monkeypatch, name, curre
 SECTIONS = "".join(
     f'<h2 id="s{n}">Part <em>{n}</em> &amp; more <span class="what">beside</span></h2>' for n in range(4)
 )
-PAGE = f"<main><h1>Title</h1><p>x</p>{SECTIONS}<h2>Without an id</h2></main>"
+PAGE = f"<body data-kind='x'><main><h1>Title</h1><p>x</p>{SECTIONS}<h2>Without an id</h2></main>"
 
 
 def test_a_heading_leads_to_itself_without_a_further_word() -> None:
@@ -48,6 +48,7 @@ def test_a_heading_leads_to_itself_without_a_further_word() -> None:
 def test_a_long_page_lists_its_sections_below_its_title() -> None:
     text = with_contents(PAGE, "a.html")
     assert text.partition("</h1>")[2].lstrip().startswith('<nav class="contents"')
+    assert text.startswith('<body class="long" ')  # the frame is as wide before the list arrives
     listed = text.partition("<ol>")[2].partition("</ol>")[0]
     assert listed.count("<li>") == 4
     assert '<li><a href="#s2">Part 2 &amp; more</a></li>' in listed
