@@ -4,7 +4,6 @@ They are made of the keys that the parser reads; `rules_reference` says the same
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from toolkit.rules.sections import (
     Value,
     optional,
 )
+from toolkit.structs import replace
 
 FOLDER = Path(__file__).parents[1] / "toolkit" / "documents" / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

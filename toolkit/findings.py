@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from hashlib import sha256
@@ -24,6 +24,7 @@ from toolkit.registers.query import ask
 from toolkit.registers.row_tables import DECISIONS
 from toolkit.registers.schema import RUNS, TABLES
 from toolkit.rules.values import Missing, Series, Value, fixed, mean_of
+from toolkit.structs import replace
 
 FILE = "findings.toml"
 PLACES = ("front", "surprise", "study", "card", "theory", "paper")

@@ -1,7 +1,6 @@
 """Checks 10 to 15. RFC 3161, section 4, says which reasons of a revocation leave earlier tokens valid."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -48,6 +47,7 @@ from tests.forge.pki import (
     stamper,
 )
 from tests.forge.token import POLICY, STAMPED, attribute
+from toolkit.structs import replace
 
 
 def _signer(kind: str, **knobs: object) -> object:

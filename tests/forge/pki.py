@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 
 from tests.forge import der
 from tests.forge.keys import Key, Scheme, digest, key, sign, usual
+from toolkit.structs import replace
 
 TIME_STAMPING = "1.3.6.1.5.5.7.3.8"
 CODE_SIGNING = "1.3.6.1.5.5.7.3.3"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from tests.forge import der
 from tests.forge.keys import Key, Scheme, digest, digest_identifier, sign, usual
 from tests.forge.pki import Cert, directory, house
+from toolkit.structs import replace
 
 DOCUMENT = b"# Protocol\n\nSuccess is a mean difference above 0.01.\n"
 PAGE = b"<!DOCTYPE html>\n<html><body>Please log in to the network.</body></html>\n"

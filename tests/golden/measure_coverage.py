@@ -23,7 +23,7 @@ finds it: lies above zero.
 import math
 import sys
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +37,7 @@ from toolkit.estimators import (
     t_quantile,
 )
 from toolkit.estimators.bootstrap import BootstrapWeights
+from toolkit.structs import replace
 
 TRUTH = 0.03
 SEED_DEVIATION, RESIDUAL_DEVIATION = 0.034, 0.16

@@ -1,7 +1,6 @@
 """Drift and trace by brute force: beside what the map registered, and beside the probe on the same groups."""
 
 import json
-from dataclasses import replace
 from functools import cache
 from math import hypot
 from typing import Any
@@ -15,6 +14,7 @@ from toolkit import estimators
 from toolkit.lab.policies.loglinear import Policy, untrained
 from toolkit.lab.probe import predicted
 from toolkit.lab.probe.predicted import Groups, play_groups
+from toolkit.structs import replace
 
 SMALL = Cell(rollouts=4, tokens=2)
 

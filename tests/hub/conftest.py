@@ -3,7 +3,6 @@
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from tests.hub.server import FixtureHub
 from tests.row_study import lay, run_ids, schedules, seal, tables
 from toolkit.files import file_sha256, write_bytes
 from toolkit.registers.manifest import FileEntry, read_manifest, write_manifest
+from toolkit.structs import replace
 
 PUBLISHED = CHECKOUT / "registers" / "published"
 NAME = "group/study"

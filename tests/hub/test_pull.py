@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +46,7 @@ from toolkit.registers.importing.reading import read_log
 from toolkit.registers.manifest import MANIFEST_NAME, Origin, read_manifest, write_manifest
 from toolkit.registers.query import ask, asking, open_remote
 from toolkit.registers.study import open_study
+from toolkit.structs import replace
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from toolkit.files import write_bytes
 from toolkit.prereg.registration import load_registration
 from toolkit.registers.hub import transfer as pushing
 from toolkit.registers.manifest import read_manifest, write_manifest
+from toolkit.structs import replace
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,12 @@
 """The list of defects stays true to the code that it is about."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from tests.mutants.__main__ import judged
 from tests.mutants.defects import ROOT, load
+from toolkit.structs import replace
 
 
 def test_every_defect_fits_the_code_and_is_named_once() -> None:

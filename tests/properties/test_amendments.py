@@ -1,6 +1,5 @@
 """What amendments say: a rule is changed only where there is one, and added only where there is none."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -14,6 +13,7 @@ from toolkit.registers.columns import POOLS, REGIMES
 from toolkit.rules.plan import SCORED, ProbePlan, ProbeSet
 from toolkit.rules.rulebook import load_rulebook
 from toolkit.rules.rules import RELATIONS
+from toolkit.structs import replace
 
 FROZEN = RULES + rule("A", "mean(gap) > 0") + rule("B", "mean(gap) > 0")
 one = st.dictionaries(st.sampled_from("ABCD"), st.sampled_from(RELATIONS), max_size=4)

@@ -1,6 +1,5 @@
 """What the solver says of a test is what trying values finds: the evaluator is the oracle."""
 
-from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from unittest.mock import patch
@@ -16,6 +15,7 @@ from toolkit.errors import RuleError
 from toolkit.rules.expressions import parse
 from toolkit.rules.rulebook import RuleBook, load_rulebook
 from toolkit.rules.values import Missing, Series
+from toolkit.structs import replace
 
 TEST = """
 [tests.flip]

@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from fractions import Fraction
 from pathlib import Path, PurePosixPath
@@ -32,6 +31,7 @@ from toolkit.registers.arrow import Row, parquet_bytes, row_sha256, shape, to_ar
 from toolkit.registers.manifest import FileEntry, TableEntry, read_manifest, write_manifest
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study, open_study
+from toolkit.structs import replace
 from toolkit.verification import summaries
 from toolkit.verification.registered import DerivedRegisters, open_case
 

@@ -3,7 +3,6 @@
 import hashlib
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from toolkit.registers.arrow import Row
 from toolkit.registers.manifest import read_manifest, write_manifest
 from toolkit.registers.published import build_published
 from toolkit.registers.schema import TABLES
+from toolkit.structs import replace
 
 FIGURE = (
     "t1-c0-clean-s1-h100,C0,clean,1,periodic,40,challenge,64,"

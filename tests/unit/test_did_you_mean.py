@@ -1,13 +1,12 @@
 """Names that nobody knows: what is offered for them, and rules in any case of letters."""
 
-from dataclasses import replace
-
 import pytest
 
 from tests.conftest import Toolkit
 from toolkit import api
 from toolkit.decisions.case import Case
 from toolkit.errors import UsageError, did_you_mean
+from toolkit.structs import replace
 
 
 @pytest.mark.parametrize(

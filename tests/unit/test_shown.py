@@ -1,6 +1,5 @@
 """What is large shows itself in a line; in a notebook, nothing foreign becomes markup."""
 
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import toolkit
@@ -8,6 +7,7 @@ from toolkit import api
 from toolkit.api import Study
 from toolkit.decisions.case import Case
 from toolkit.rules.values import Missing
+from toolkit.structs import replace
 
 HOSTILE = "<script>alert('x')</script> & \"quoted\"\x1b[31m\n"
 TAGS = {"p", "b", "br", "ul", "li", "code", "table", "thead", "tbody", "tr", "th", "td"}

@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from toolkit.lab.play.workplace import Workplace
 from toolkit.lab.policies.language_model.opening import model_commit
 from toolkit.lab.training.recipe import load_recipe, specify_language_model
 from toolkit.specification import LanguageModelSpecification
+from toolkit.structs import replace
 
 STEPS = 2
 SETTINGS = (

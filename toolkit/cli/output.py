@@ -17,7 +17,7 @@ import re
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import zip_longest
@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+
+from toolkit.structs import Document, as_builtins, replace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -240,6 +242,8 @@ def _is_utf8() -> bool:
 
 
 def _plain(value: object) -> Any:
+    if isinstance(value, Document):
+        return as_builtins(value)
     if isinstance(value, Decimal):
         return str(value)
     if isinstance(value, datetime):

@@ -248,7 +248,7 @@ def list_registers(*, studies: tuple[str, ...] = study_option, as_json: bool = j
         {
             "study": study.name,
             "folder": str(study.folder),
-            "evidence": cast("documents.StudyEvidence", study.manifest.evidence),
+            "evidence": study.manifest.evidence,
             "registration": study.manifest.registration.name,
             "tables": [
                 {"config": t.name, "rows": study.manifest.tables[t.name].rows, "sha256": study.sha256(t.name)}

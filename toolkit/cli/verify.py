@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +31,7 @@ from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageErr
 from toolkit.line_ends import CAUSE
 from toolkit.places import find_home
 from toolkit.rooms import laboratory
+from toolkit.structs import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

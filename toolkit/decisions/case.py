@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from toolkit.rules.plan import Plan
 from toolkit.rules.rulebook import RuleBook, load_rulebook, rulebook_of
 from toolkit.rules.rules import Rule, Statistic
 from toolkit.rules.terms import PLACE
+from toolkit.structs import replace
 
 if TYPE_CHECKING:
     from toolkit.documents import decisions as documents

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
@@ -61,6 +61,7 @@ from toolkit.rules.expressions import Binary, Call, Expression, names_in
 from toolkit.rules.rulebook import RuleBook
 from toolkit.rules.rules import Criterion, Rule, Statistic, procedures
 from toolkit.rules.values import Missing, Scalar, Series, Value, kleene_all, mean_of, together
+from toolkit.structs import replace
 
 if TYPE_CHECKING:
     from toolkit.documents.decisions import Kind, Relation

@@ -13,7 +13,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ from toolkit.registers.manifest import MANIFEST_NAME, Manifest, RegistrationRef
 from toolkit.registers.study import SEEN, Study, open_study
 from toolkit.rules import rulebook
 from toolkit.rules.plan import Plan, place_of
+from toolkit.structs import replace
 
 MAPPING = "source/mapping.toml"
 ORIGIN = "source/table.json"

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice
 from statistics import variance
@@ -37,6 +37,7 @@ from toolkit.rules import rulebook, rules
 from toolkit.rules.endpoints import BY_SEED, OVER_TASKS, Endpoint, IntervalSpec
 from toolkit.rules.rules import Rule
 from toolkit.rules.values import Missing, Series
+from toolkit.structs import replace
 
 if TYPE_CHECKING:
     from toolkit.documents.theory import PowerDocument

@@ -7,7 +7,7 @@ and sizes that the pilot has. Nothing that comes of it is a decision.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ from toolkit.registers.writer import write_study
 from toolkit.rules.endpoints import Endpoint
 from toolkit.rules.rulebook import RuleBook, load_rulebook
 from toolkit.rules.values import Missing
+from toolkit.structs import replace
 from toolkit.verification.decidable import check_decidable
 
 if TYPE_CHECKING:

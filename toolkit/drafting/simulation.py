@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 from statistics import mean, variance
@@ -21,6 +21,7 @@ from toolkit.rules.plan import Plan
 from toolkit.rules.rulebook import RuleBook
 from toolkit.rules.rules import BINARY, MCNEMAR, SEEDS, Rule
 from toolkit.rules.values import Missing
+from toolkit.structs import replace
 
 # Means stay within their range for effects four standard deviations from theirs.
 REACH = 4

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -32,6 +31,7 @@ from toolkit.registers.validation import compare
 from toolkit.rooms import Audited, ExpectedRun
 from toolkit.rules.rulebook import RuleBook
 from toolkit.specification import Specification
+from toolkit.structs import replace
 
 FIRST = 1
 """The step whose groups are held against the registration: those of the others are drawn alike."""

@@ -6,7 +6,7 @@ import heapq
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, cast
 
 from toolkit import files
@@ -20,6 +20,7 @@ from toolkit.lab.training.recipe import Recipe, load_recipe, recipe_of, specify_
 from toolkit.noise.regimes import DEFAULT, REGIMES
 from toolkit.rules.rulebook import RuleBook
 from toolkit.specification import LanguageModelSpecification, Specification
+from toolkit.structs import replace
 
 if TYPE_CHECKING:
     from pathlib import Path

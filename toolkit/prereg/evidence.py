@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -24,6 +24,7 @@ from toolkit.prereg.token.der import MAX_BYTES, OID, parse
 from toolkit.prereg.token.timestamp import embedded_certificates, granted_token, read_timestamp
 from toolkit.prereg.token.verdict import INCOMPLETE, NOT_VERIFIED, VERIFIED, Refused, TokenVerdict
 from toolkit.prereg.token.verify import Material, verify_token
+from toolkit.structs import replace
 
 UNSTATED_ACCURACY = timedelta(seconds=60)
 """What an authority that states no accuracy is taken to be off at most, where an order in time is decided."""

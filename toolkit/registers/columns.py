@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import partial
 
 from toolkit.errors import DamagedError
+from toolkit.structs import replace
 
 
 class Type(Enum):

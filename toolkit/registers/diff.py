@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import duckdb
@@ -12,6 +12,7 @@ from toolkit.errors import DamagedError
 from toolkit.registers.manifest import Manifest
 from toolkit.registers.query import MEMORY
 from toolkit.registers.study import Study, literals
+from toolkit.structs import as_builtins
 
 EXAMPLES = 3
 """Rows of each sort that are shown of a table."""
@@ -66,7 +67,7 @@ def _is_same(first: Study, second: Study, name: str) -> bool:
 
 
 def _facts(manifest: Manifest) -> dict[str, str]:
-    registration = asdict(manifest.registration)
+    registration = as_builtins(manifest.registration)
     amendments: dict[str, Any] = registration.pop("amendments")
     return {
         "study": manifest.study,

@@ -5,80 +5,98 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
 
 from toolkit.errors import DamagedError
 from toolkit.files import file_sha256, read_bytes, write_text
 from toolkit.line_ends import refuse_converted
-from toolkit.registers.columns import WORDS, Table
+from toolkit.registers.columns import Table
 from toolkit.registers.row_tables import OF_LAUNCHES
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
+from toolkit.structs import Document, about, as_builtins, parse
 
 if TYPE_CHECKING:
     from toolkit.documents.registers import OriginDocument
 
-
 MANIFEST_NAME = "MANIFEST.json"
 LARGEST_MANIFEST = 64 * 2**20
 """Bytes of a manifest: of a file it says less than 300, and there are 100,000 at most."""
-EVIDENCE = ("rows", "summary", "tasks")
 UNREGISTERED = "unregistered"  # what an evaluation names that no registration registered
 PUBLISHED_REGISTRATION = "paired-rollouts"  # of the study `published`, whose figures were transcribed
 
 STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
-_FILE = re.compile(r"\w[\w.-]*(/[\w-][\w.-]*)*", re.ASCII)
-_SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
+
+Text = Annotated[str, Meta(min_length=1)]
+Count = Annotated[int, Meta(ge=0)]
+Sha256 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+Name = Annotated[str, Meta(pattern=rf"\A{STUDY_NAME.pattern}\Z")]
+File = Annotated[str, Meta(pattern=r"\A(?a:\w[\w.-]*(/[\w-][\w.-]*)*)\Z")]
+"""Of a file below the manifest's folder: not hidden, and without odd characters."""
+Column = Annotated[str, Meta(pattern=r"\A(arm|regime|pool)\Z")]
+Evidence = Literal["rows", "summary", "tasks"]
 
 
-@dataclass(frozen=True)
-class RegistrationRef:
+class RegistrationRef(Document, frozen=True):
     """The registration that a study's registers belong to."""
 
-    name: str  # its name
-    sha256: str  # digest of its frozen files
-    amendments: dict[str, str]  # id → SHA-256 of the amendments in force when the registers were written
+    name: Name
+    sha256: Annotated[Sha256, about("Of its frozen files.")]
+    amendments: Annotated[dict[Text, Sha256], about("SHA-256 by id, as in force when written.")]
 
 
-@dataclass(frozen=True)
-class FileEntry:
-    """One file: its SHA-256, its size in bytes and, for Parquet, its rows."""
+class FileEntry(Document, frozen=True):
+    """One file."""
 
-    sha256: str
-    bytes: int
-    rows: int | None = None
+    sha256: Sha256
+    bytes: Count
+    rows: Annotated[Count | None, about("Of Parquet.")] = None
 
 
-@dataclass(frozen=True)
-class TableEntry:
+class TableEntry(Document, frozen=True):
     """One table: its rows, their logical hash, its columns, and the files that hold them."""
 
-    rows: int
-    row_sha256: str
-    columns: tuple[str, ...]
-    files: tuple[str, ...]
+    rows: Annotated[int, Meta(gt=0)]  # no data is not zero
+    row_sha256: Sha256
+    columns: tuple[Text, ...]
+    files: Annotated[tuple[Text, ...], Meta(min_length=1)]
 
 
-@dataclass(frozen=True)
-class Manifest:
+class Manifest(Document, frozen=True):
     """The content of MANIFEST.json without its seal."""
 
-    study: str  # name of the study
-    evidence: str  # `rows`; `summary` where only published figures are here; `tasks` where no runs are
-    schema_version: str  # version of the schema
-    code_version: str  # version of this package that wrote the registers
-    registration: RegistrationRef  # the registration the study belongs to
-    words: dict[str, tuple[str, ...]]  # the study's own words by column; empty where it uses the toolkit's
-    tables: dict[str, TableEntry]  # by name
-    files: dict[str, FileEntry]  # by path relative to the manifest
+    study: Name
+    evidence: Annotated[
+        Evidence,
+        about("`summary`: only published figures are here; `tasks`: no runs, but tasks that studies run on."),
+    ]
+    schema_version: Text
+    code_version: Annotated[Text, about("Version of this package that wrote the registers.")]
+    registration: RegistrationRef
+    words: Annotated[
+        dict[Column, Annotated[tuple[Text, ...], Meta(min_length=1)]],
+        about("The study's own words by column; absent where it uses the toolkit's."),
+    ]
+    tables: dict[str, TableEntry]
+    files: Annotated[dict[File, FileEntry], about("By path relative to the manifest.")]
+
+    def __post_init__(self) -> None:
+        if ("runs" in self.tables) == (self.evidence == "tasks"):
+            raise ValueError("a study has runs, and a repository of tasks has none")
+        for table, entry in self.tables.items():
+            if not self.files.keys() >= set(entry.files):
+                raise ValueError(f"table {table!r} has a file that is not listed")
 
     def __repr__(self) -> str:
         return f"<Manifest of {self.study!r}: {len(self.tables)} tables in {len(self.files)} files>"
 
     def seal(self) -> str:
         """Return the SHA-256 of the canonical JSON of everything else in the manifest."""
-        return _sha256_of(vars(self))
+        return _sha256_of(as_builtins(self))
 
     def table(self, name: str) -> Table:
         """Return what a table is here: the schema's, in the study's words and without what it left out."""
@@ -93,7 +111,7 @@ class Manifest:
                 "study": self.study,
                 "evidence": self.evidence,
                 "schema_version": self.schema_version,
-                "registration": asdict(self.registration),
+                "registration": as_builtins(self.registration),
                 "words": self.words,
                 "tables": tables,
             }
@@ -101,8 +119,8 @@ class Manifest:
 
 
 def _sha256_of(document: dict[str, Any]) -> str:
-    """Return the SHA-256 of a document's canonical JSON; values of classes are objects in it."""
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=vars)
+    """Return the SHA-256 of a document's canonical JSON."""
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
@@ -113,18 +131,13 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 def manifest_text(manifest: Manifest) -> str:
     """Return the content of a MANIFEST.json, with its seal."""
-    document = {**asdict(manifest), "seal": manifest.seal()}
+    document = {**as_builtins(manifest), "seal": manifest.seal()}
     return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def check_manifest(manifest: Manifest) -> None:
-    """Check that a manifest, once written, can be read."""
-    try:
-        _manifest(json.loads(json.dumps(asdict(manifest))))
-    except (ValueError, KeyError, TypeError) as error:
-        raise DamagedError(
-            "the manifest could not be read again", found=error, where=manifest.study
-        ) from None
+def new_manifest(**fields: Any) -> Manifest:
+    """Return a manifest of these fields, checked as one that is read."""
+    return parse(Manifest, as_builtins(fields), "the manifest could not be read again", fields["study"])
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -137,8 +150,8 @@ def parse_manifest(raw: bytes, path: object) -> Manifest:
     """Return the manifest that bytes hold, its seal checked."""
     try:
         document = json.loads(raw, object_pairs_hook=_once)
-        sealed = _text(document.pop("seal"))
-        manifest = _manifest(document)
+        sealed = document.pop("seal")
+        manifest = msgspec.convert(document, Manifest)
         seal = manifest.seal()
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DamagedError(
@@ -202,90 +215,12 @@ def check_nothing_else(folder: Path, manifest: Manifest) -> None:
             )
 
 
-def _manifest(document: dict[str, Any]) -> Manifest:
-    """Return the manifest that a JSON document holds: every key known, every value of its type."""
-    registration = document.pop("registration")
-    manifest = Manifest(
-        study=_text(document.pop("study")),
-        evidence=_text(document.pop("evidence")),
-        schema_version=_text(document.pop("schema_version")),
-        code_version=_text(document.pop("code_version")),
-        registration=RegistrationRef(
-            _text(registration["name"]),
-            _digest(registration["sha256"]),
-            {_text(name): _digest(sha256) for name, sha256 in registration["amendments"].items()},
-        ),
-        words={
-            _text(name): tuple(_text(word) for word in words) for name, words in document.pop("words").items()
-        },
-        tables={
-            name: TableEntry(
-                _count(entry["rows"]),
-                _digest(entry["row_sha256"]),
-                tuple(_text(column) for column in entry["columns"]),
-                tuple(_text(file) for file in entry["files"]),
-            )
-            for name, entry in document.pop("tables").items()
-        },
-        files={
-            name: FileEntry(
-                _digest(entry["sha256"]),
-                _count(entry["bytes"]),
-                None if entry["rows"] is None else _count(entry["rows"]),
-            )
-            for name, entry in document.pop("files").items()
-        },
-    )
-    if document:
-        raise ValueError(f"unknown keys {', '.join(document)}")
-    _check_names(manifest)
-    if not set(manifest.words) <= set(WORDS) or not all(manifest.words.values()):
-        raise ValueError(f"words for columns other than {', '.join(WORDS)}, or none for one")
-    if ("runs" in manifest.tables) == (manifest.evidence == "tasks"):
-        raise ValueError("a study has runs, and a repository of tasks has none")
-    for table, entry in manifest.tables.items():
-        if not entry.rows:
-            raise ValueError(f"table {table!r} has no rows, and no data is not zero")
-        if not entry.files or not set(entry.files) <= set(manifest.files):
-            raise ValueError(f"table {table!r} has no file, or one that is not listed")
-    return manifest
-
-
-def _check_names(manifest: Manifest) -> None:
-    """Check the names that become parts of paths."""
-    if not STUDY_NAME.fullmatch(manifest.study) or manifest.evidence not in EVIDENCE:
-        raise ValueError(f"study {manifest.study!r} with evidence {manifest.evidence!r}")
-    for name in manifest.files:
-        if not _FILE.fullmatch(name):
-            raise ValueError(f"file name {name!r} leads out of the folder, is hidden, or has odd characters")
-    if not STUDY_NAME.fullmatch(manifest.registration.name):
-        raise ValueError(f"registration {manifest.registration.name!r}")
-
-
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object whose keys are there once: of two values, readers would take this or that."""
     document = dict(pairs)
     if len(document) < len(pairs):
         raise ValueError("a key is there twice")
     return document
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise TypeError(f"expected text, found {value!r}")
-    return value
-
-
-def _digest(value: object) -> str:
-    if not isinstance(value, str) or not _SHA256.fullmatch(value):
-        raise TypeError(f"expected a SHA-256, found {value!r}")
-    return value
-
-
-def _count(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise TypeError(f"expected a count, found {value!r}")
-    return value
 
 
 def check_known(manifest: Manifest, where: object) -> None:

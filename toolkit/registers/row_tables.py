@@ -1,11 +1,11 @@
 """The columns of a study's own rows, from launches to decisions, of task pools and the gradient probe."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from toolkit.registers import columns as c
+from toolkit.structs import replace
 
 FAULTS = (
     *("transient", "rate_limit", "outage", "stale_read"),

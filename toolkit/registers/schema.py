@@ -1,10 +1,10 @@
 """The columns of every register, from which all else derives. A change of meaning is a new major version."""
 
-from dataclasses import replace
 from functools import partial
 
 from toolkit.registers import columns as c
 from toolkit.registers import row_tables
+from toolkit.structs import replace
 
 SCHEMA_VERSION = "1.9.0"
 

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from toolkit.registers.arrow import row_sha256
 from toolkit.registers.row_tables import SPLIT_BY
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 from toolkit.registers.validation import check_parents, check_table
+from toolkit.structs import replace
 
 FORMER = "croissant.json"
 """A document that earlier builds wrote beside the card; studies that were sealed with it keep it."""
@@ -48,7 +48,7 @@ def write_study(
     folder: Path,
     *,
     study: str,
-    evidence: str,
+    evidence: manifests.Evidence,
     registration: manifests.RegistrationRef,
     files: Mapping[str, Mapping[str, bytes]],
     documents: Mapping[str, bytes],
@@ -76,7 +76,7 @@ def seal_study(
     folder: Path,
     *,
     study: str,
-    evidence: str,
+    evidence: manifests.Evidence,
     registration: manifests.RegistrationRef,
     files: Mapping[str, Sequence[str]],
     documents: Mapping[str, bytes],
@@ -92,7 +92,7 @@ def seal_study(
     if proven is not None:
         entries |= {name: proven.tables[name] for name in known}
         proven_files |= {file: proven.files[file] for name in known for file in files[name]}
-    manifest = manifests.Manifest(
+    manifest = manifests.new_manifest(
         study=study,
         evidence=evidence,
         schema_version=SCHEMA_VERSION,
@@ -104,7 +104,6 @@ def seal_study(
             sorted((proven_files | {name: _entry(content) for name, content in documents.items()}).items())
         ),
     )
-    manifests.check_manifest(manifest)
     manifests.check_nothing_else(folder, manifest)
     write_all(folder, documents, first=folder / manifests.MANIFEST_NAME)
     manifests.write_manifest(folder, manifest)

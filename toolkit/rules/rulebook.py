@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -71,6 +71,7 @@ from toolkit.rules.terms import (
     read_terms,
 )
 from toolkit.rules.values import exact
+from toolkit.structs import replace
 
 LANGUAGE = 1
 COMMON = ("interval_method", "interval_conventions")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from toolkit.rules.expressions import (
     walk,
 )
 from toolkit.rules.sections import OPTIONAL, SPANS, Key, Listed, Named, Section, Value, identifier, keys
+from toolkit.structs import replace
 
 if TYPE_CHECKING:
     from toolkit.documents.decisions import StatisticDocument

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 from toolkit.errors import RuleError
+from toolkit.structs import replace
 
 OPTIONAL = ""
 

@@ -1,7 +1,6 @@
 """From decisions and register rows to charts and tables: only the values that are shown are handed on."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -37,6 +36,7 @@ from toolkit.site.charts.plots import Bar, Dot, signed
 from toolkit.site.charts.svg import Chart
 from toolkit.site.environment import words
 from toolkit.site.page import Link, rule_page
+from toolkit.structs import replace
 
 
 class Decided(Protocol):

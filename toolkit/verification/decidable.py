@@ -13,7 +13,7 @@ are numbers that no tasks can have.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import product
@@ -38,6 +38,7 @@ from toolkit.rules.endpoints import Endpoint, Rate
 from toolkit.rules.plan import Cell, run_name
 from toolkit.rules.rulebook import RuleBook
 from toolkit.rules.values import Missing, Series
+from toolkit.structs import replace
 from toolkit.verification.summaries import TARGETS
 
 LEARNING = ((0.3, 0.6), (0.1, 1.0), (0.7, 0.2))

@@ -2,7 +2,6 @@
 
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from toolkit.rooms import RegisteredRuns, is_played_here, laboratory
 from toolkit.rules.plan import run_name
 from toolkit.rules.rulebook import RuleBook, rulebook_of
 from toolkit.specification import Specification
+from toolkit.structs import replace
 from toolkit.verification import summaries
 
 PROBE = "probe"

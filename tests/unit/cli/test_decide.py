@@ -1,7 +1,6 @@
 """`toolkit decide` and `toolkit explain` on a study with episode rows."""
 
 import hashlib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from toolkit.decisions.case import Case, Explanation
 from toolkit.decisions.engine import Engine
 from toolkit.registers.study import open_study
 from toolkit.rules.rulebook import load_rulebook
+from toolkit.structs import replace
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """What an amendment does to verdicts: before the runs it binds, after them it stands beside them."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from toolkit.prereg import demonstration
 from toolkit.prereg.registration import load_registration
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import open_study
+from toolkit.structs import replace
 from toolkit.verification import registered
 
 HIGH, LOW = "mean(gap) >= 0.9", "mean(gap) >= -0.9"

@@ -1,6 +1,5 @@
 """`toolkit power`: the table for people, the document for machines, and bad input; `toolkit rehearse`."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from toolkit.drafting import power as simulated
 from toolkit.drafting.power import Power, harder, needed, spread_range, warnings
 from toolkit.drafting.simulation import Design
 from toolkit.places import HOME_VARIABLE
+from toolkit.structs import replace
 
 FAST = ("--simulations", "10", "--seeds", "3")
 

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ from tests import row_study
 from tests.conftest import Toolkit
 from toolkit.registers.manifest import write_manifest
 from toolkit.registers.study import Study, open_study
+from toolkit.structs import replace
 
 
 def sealed(folder: Path, parts: dict[str, list[pa.Table]]) -> Study:

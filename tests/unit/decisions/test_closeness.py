@@ -1,6 +1,5 @@
 """Close calls: what other random numbers could turn is said, and only that."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -13,6 +12,7 @@ from toolkit.decisions.intervals import Interval
 from toolkit.registers.study import Study
 from toolkit.rules.rulebook import load_rulebook
 from toolkit.rules.values import Missing
+from toolkit.structs import replace
 
 # With few tasks the means lie on so coarse a lattice that neighbours of an end are the end.
 RULES = ROW_RULES.replace("tasks = 5", "tasks = 64")

@@ -1,7 +1,6 @@
 """Intervals computed from episode rows: against loops over rows, and what they lack or contradict."""
 
 import statistics
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,6 +32,7 @@ from toolkit.estimators import auc_weights, draw_weights, nested_bootstrap
 from toolkit.registers.study import Study
 from toolkit.rules.rulebook import load_rulebook
 from toolkit.rules.values import Missing
+from toolkit.structs import replace
 
 HYPOTHESIS = rule("H", "mean(gap) > 0", more='estimate = "gap"\ninterval = "gap_95"')
 RULES = ROW_RULES + HYPOTHESIS

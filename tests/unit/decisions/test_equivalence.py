@@ -1,6 +1,5 @@
 """Equivalence and non-inferiority: what they stand for, at what level, and where they could turn."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -17,6 +16,7 @@ from toolkit.rules.expressions import parse
 from toolkit.rules.rulebook import load_rulebook
 from toolkit.rules.rules import Rule
 from toolkit.rules.values import Missing
+from toolkit.structs import replace
 
 INTERVAL_90 = '[intervals.gap_90]\nendpoint = "gap"\nlevel = "0.90"\n'
 AT = RULES + INTERVAL_90

@@ -1,7 +1,6 @@
 """From rows to the value of an endpoint."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +11,7 @@ from toolkit.decisions.measure import Indexed, IndexedRows, measure, rows_with
 from toolkit.errors import DamagedError, RuleError
 from toolkit.rules.rulebook import RuleBook, load_rulebook
 from toolkit.rules.values import Missing, Series, exact
+from toolkit.structs import replace
 
 BOOK = load_rulebook(RULES + rule("H", "mean(gap) > 0"))
 

@@ -1,6 +1,5 @@
 """The registered probe: read exactly, once, and refused with every single defect."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -10,6 +9,7 @@ from tests.unit.decisions.study import RULES, amendment, rule
 from toolkit.errors import RuleError
 from toolkit.rules.plan import ProbePlan, ProbeSet
 from toolkit.rules.rulebook import load_rulebook
+from toolkit.structs import replace
 
 PROBE = """
 [probe]

@@ -1,6 +1,5 @@
 """Why a verdict came out: words against rules, counts against rows that another engine adds up."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -24,6 +23,7 @@ from toolkit.registers.query import ask
 from toolkit.rules.expressions import parse
 from toolkit.rules.rules import Criterion
 from toolkit.rules.values import Missing, Series
+from toolkit.structs import replace
 
 
 @pytest.fixture(scope="module")

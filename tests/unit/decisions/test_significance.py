@@ -1,6 +1,5 @@
 """Registered tests of significance: exact p-values of seeds and tasks, families, and what is refused."""
 
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from toolkit.errors import RuleError
 from toolkit.estimators import holm, sign_flip, wilcoxon_test
 from toolkit.rules.rulebook import load_rulebook
 from toolkit.rules.values import Missing
+from toolkit.structs import replace
 
 BINARY = Evaluation("periodic", "validation", "clean", (20,), 40, 1)
 ONE_SEED = tuple(run for run in SMALL_RUNS if run.seed == 0)

@@ -1,6 +1,5 @@
 """Stored decisions: compared with the ones that are reached, and never believed."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from toolkit.decisions.engine import Engine, StoredDecisions, decision_rows, inp
 from toolkit.errors import DamagedError
 from toolkit.registers.study import Study
 from toolkit.rules.rulebook import load_rulebook
+from toolkit.structs import replace
 
 BOOK = load_rulebook(
     ROW_RULES

@@ -1,7 +1,6 @@
 """Rules whose outcome is settled before any run, each named by its defect, and rules whose is not."""
 
 import sys
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -16,6 +15,7 @@ from toolkit.decisions.intervals import Interval
 from toolkit.errors import IncompleteError, RuleError, UsageError
 from toolkit.rules import values
 from toolkit.rules.rulebook import RuleBook, load_rulebook
+from toolkit.structs import replace
 
 READINGS = 'binding = "a"\nreadings = { a = "One.", b = "Two." }'
 GATE = 'open = "go"\nshut = "stay"'

@@ -2,7 +2,6 @@
 
 import tomllib
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from toolkit.registers.importing.mapping import parse_mapping
 from toolkit.registers.importing.source import ROW, Log
 from toolkit.registers.importing.tables import tables_of
 from toolkit.rules.rulebook import RuleBook, load_rulebook
+from toolkit.structs import replace
 from toolkit.verification.decidable import check_decidable
 
 EPISODES: list[dict[str, Any]] = [

@@ -1,6 +1,5 @@
 """The registered rule, simulated: against closed forms, known figures, and another way to simulate it."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +13,7 @@ from toolkit.drafting.power import Components, Power, fit, simulate
 from toolkit.errors import UsageError
 from toolkit.estimators import crossed_bootstrap, draw_weights, nested_bootstrap, sign_flip
 from toolkit.rules.rulebook import RuleBook, load_rulebook
+from toolkit.structs import replace
 
 TASK_SD = 0.25
 RESAMPLES = 40  # enough where the interval is not the point

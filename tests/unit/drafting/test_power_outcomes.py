@@ -1,7 +1,6 @@
 """The power of rules on scores, amounts and tests over tasks: against the powers that others compute."""
 
 import re
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from toolkit.drafting.simulation import Outcome, draw_sums
 from toolkit.errors import UsageError
 from toolkit.places import HOME_VARIABLE
 from toolkit.rules.rulebook import RuleBook, load_rulebook
+from toolkit.structs import replace
 
 TASKS, MANY = 40, 600
 

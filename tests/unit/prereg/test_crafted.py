@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
@@ -45,6 +44,7 @@ from toolkit.prereg.token.der import MAX_ELEMENTS, check_der
 from toolkit.prereg.token.verdict import Refused, TokenVerdict
 from toolkit.prereg.token.verify import STEPS, Material, verify_token
 from toolkit.prereg.verification import StudyRuns, agreement, independence
+from toolkit.structs import replace
 
 VALID = [name for name in CASES if name.startswith("valid: ")]
 DEFECTS = [name for name in CASES if not name.startswith("valid: ")]

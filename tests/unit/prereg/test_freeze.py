@@ -4,7 +4,6 @@ import hashlib
 import re
 import shutil
 import subprocess
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -43,6 +42,7 @@ from toolkit.prereg.freeze import freeze
 from toolkit.prereg.record import write_trust
 from toolkit.prereg.registration import is_draft, load_registration
 from toolkit.rules.rulebook import load_rulebook
+from toolkit.structs import replace
 
 
 def test_a_frozen_registration_is_verified(draft, pair) -> None:

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from toolkit.files import file_sha256
 from toolkit.places import Home
 from toolkit.registers.manifest import FileEntry, Manifest, read_manifest, write_manifest
 from toolkit.registers.study import Study, launched_runs, open_study, verify_study
+from toolkit.structs import replace
 
 EVALUATIONS = "evaluations/train-00000-of-00001.parquet"
 
@@ -213,6 +213,7 @@ RESEALED: dict[str, Callable[[dict[str, Any]], object]] = {
     "evidence of no kind": lambda d: d.update(evidence="banana"),
     "a study named out of its folder": lambda d: d.update(study="../../elsewhere"),
     "a negative count": lambda d: d["tables"]["runs"].update(rows=-1),
+    "a negative size": lambda d: d["files"]["source/runs.csv"].update(bytes=-1),
     "a count that is true": lambda d: d["tables"]["runs"].update(rows=True),
     "no tables at all": lambda d: d.update(tables={}, files={}),
     "a table without rows": lambda d: d["tables"]["runs"].update(rows=0),

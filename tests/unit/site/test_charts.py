@@ -2,7 +2,6 @@
 
 import re
 import time
-from dataclasses import replace
 from fractions import Fraction
 from importlib.resources import files
 from itertools import pairwise
@@ -35,6 +34,7 @@ from toolkit.site.charts.estimates import (
 from toolkit.site.charts.plots import Axis, Bar, Dot, Scale, apart, held, spanned, swarm, tick_texts
 from toolkit.site.charts.svg import NARROW, WIDE, Chart
 from toolkit.site.exhibits.theory import condition_by_success
+from toolkit.structs import replace
 
 BAR = Bar(Fraction(95, 100), Fraction(-1, 100), Fraction(8, 100), "computed (bootstrap of seed pairs; tasks)")
 RATIO = Measured("A ratio", "checkpoint", "ratio", "trace paired / trace independent")

@@ -3,7 +3,6 @@
 import base64
 import json
 import re
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from math import hypot
@@ -32,6 +31,7 @@ from toolkit.site.environment import WORDS, data, environment
 from toolkit.site.material import Material
 from toolkit.site.pages.rule import Evidence, evidence_of
 from toolkit.site.registers import register_files, script
+from toolkit.structs import replace
 from toolkit.verification.registered import open_case
 
 HOSTILE = "</script><script>alert(1)</script>\"'&{{ 7*7 }}"

@@ -4,7 +4,6 @@ import csv
 import html
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +20,7 @@ from toolkit.site.charts.svg import Chart
 from toolkit.site.drawings import comparisons, estimate_of, measure, rule_charts
 from toolkit.site.material import Material
 from toolkit.site.pages import luck, probe, run
+from toolkit.structs import replace
 
 
 def charts(case: Case, rule: str) -> list[Chart]:

@@ -1,7 +1,6 @@
 """The pages of luck and of the probe: figures of the registers, and nothing missing shown as zero."""
 
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -13,6 +12,7 @@ from toolkit.registers.query import ask
 from toolkit.site.material import Material
 from toolkit.site.page import Page
 from toolkit.site.pages import luck, probe
+from toolkit.structs import replace
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """How pages lead to each other: menu, contents, search, and the same page of other studies."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -14,6 +13,7 @@ from toolkit.site.environment import environment
 from toolkit.site.material import Material
 from toolkit.site.page import Page
 from toolkit.site.pages import luck, probe, registration, study
+from toolkit.structs import replace
 
 
 def test_the_menu_names_pages_that_the_site_has(case: Case) -> None:
@@ -36,7 +36,7 @@ def test_the_menu_says_where_a_page_stands(case, pages, monkeypatch, name, curre
 SECTIONS = "".join(
     f'<h2 id="s{n}">Part <em>{n}</em> &amp; more <span class="what">beside</span></h2>' for n in range(4)
 )
-PAGE = f"<body data-kind='x'><main><h1>Title</h1><p>x</p>{SECTIONS}<h2>Without an id</h2></main>"
+PAGE = f"<body data-kind='x'><main><h1>Title</h1><p>x</p>{SECTIONS}<h2>Without an id</h2></main></body>"
 
 
 def test_a_heading_leads_to_itself_without_a_further_word() -> None:

@@ -3,7 +3,6 @@
 import base64
 import json
 import re
-from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from toolkit.site.material import Material
 from toolkit.site.pages import data
 from toolkit.site.pages import registration as maker
 from toolkit.site.registers import download, frozen_file_content, frozen_files, register_files
+from toolkit.structs import replace
 
 HOSTILE = "</script><script>alert(1)</script>\"'&{{ 7*7 }}\u2028"
 _SCRIPT = re.compile(r'\(globalThis\.toolkitRegisters\?\?=\{\}\)\["([^"]+)"\]=(.*);\n', re.DOTALL)

@@ -1,6 +1,5 @@
 """The page of a registration: its chronology and steps as they are, its texts as text."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -16,6 +15,7 @@ from toolkit.site.environment import markdown, ticked
 from toolkit.site.material import Material
 from toolkit.site.pages import registration as maker
 from toolkit.site.pages.registration import touching_runs
+from toolkit.structs import replace
 
 NAME = "registrations/embedded.html"
 HOSTILE = '<script>alert("x")</script><img src=x onerror=y> `a <b>`'

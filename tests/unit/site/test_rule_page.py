@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from dataclasses import replace
 from xml.etree.ElementTree import Element
 
 import pytest
@@ -22,6 +21,7 @@ from toolkit.site.environment import environment
 from toolkit.site.material import Material
 from toolkit.site.pages import rule
 from toolkit.site.pages.rule import formula, glossary
+from toolkit.structs import replace
 
 H2A = "published/H2a.html"
 

@@ -4,7 +4,6 @@ import hashlib
 import html
 import re
 import subprocess
-from dataclasses import replace
 from datetime import UTC, datetime
 from math import sin
 from pathlib import Path
@@ -27,6 +26,7 @@ from toolkit.site.pages import run
 from toolkit.site.pages.rule import counts_fragment, seed_rows
 from toolkit.site.pages.run import runs_of_trajectories
 from toolkit.site.registers import played_files
+from toolkit.structs import replace
 
 PAGE = "rows/runs/C2-paired-1.html"
 HOSTILE = '../../<script>alert("x")</script>`$(y)`' + "z" * 5000

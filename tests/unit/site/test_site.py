@@ -1,7 +1,6 @@
 """The site: true, whole, safe to open; and the page of a study."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from toolkit.site.page import Page
 from toolkit.site.pages import home, luck, probe, registration, rule, study
 from toolkit.site.pages import home as home_page
 from toolkit.site.pages import registration as registration_page
+from toolkit.structs import replace
 from toolkit.verification.registered import open_case
 
 SITE = CHECKOUT / "site"

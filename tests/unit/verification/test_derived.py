@@ -1,7 +1,6 @@
 """Summaries beside the rows that they follow from: what differs, is missing or is not as registered."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from toolkit.errors import DamagedError
 from toolkit.registers.episode_counts import COUNTED, CountedRun
 from toolkit.registers.study import Study
 from toolkit.specification import Specification
+from toolkit.structs import replace
 from toolkit.verification import registered
 from toolkit.verification.registered import DerivedRegisters
 from toolkit.verification.summaries import SUMMARIES, count_episodes

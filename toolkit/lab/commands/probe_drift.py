@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -23,6 +22,7 @@ from toolkit.cli.options import (
 )
 from toolkit.errors import UsageError
 from toolkit.lab.commands.options import executor_option, offer_regimes
+from toolkit.structs import replace
 
 if TYPE_CHECKING:
     from toolkit.documents.probe import PlayingPolicyDocument, PredictedDriftDocument

@@ -6,11 +6,12 @@ import contextlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from toolkit.lab.executors.places import A, Here, J, Places, Workers
 from toolkit.lab.training.devices import ANEW, visible_gpus
+from toolkit.structs import replace
 
 LOCAL, RAY = "local", "ray"
 

@@ -4,7 +4,7 @@ import io
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -22,6 +22,7 @@ from toolkit.registers import arrow, manifest, row_tables, schema, writer
 from toolkit.registers.cards import CARD, repository_documents
 from toolkit.registers.study import open_study
 from toolkit.specification import Specification
+from toolkit.structs import replace
 from toolkit.verification.steps import SCHEDULE, schedules_met
 from toolkit.verification.summaries import SUMMARIES
 

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -39,6 +39,7 @@ from toolkit.lab.training.language_model.session import Moments, Session, open_s
 from toolkit.lab.training.recipe import accumulation, recipe_of
 from toolkit.registers.arrow import Row
 from toolkit.specification import LanguageModelSpecification
+from toolkit.structs import replace
 
 TRACKERS = ("tensorboard", "wandb", "trackio")
 """What can be told; each is the name of its package, too."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -26,6 +26,7 @@ from toolkit.lab.training.language_model.session import Moments, open_session, s
 from toolkit.lab.training.recipe import Recipe, read_recipe, recipe_of, specify_language_model
 from toolkit.registers.arrow import Row
 from toolkit.specification import LanguageModelSpecification, Specification
+from toolkit.structs import replace
 
 if TYPE_CHECKING:
     from toolkit.documents.runs import TrialDocument

@@ -17,7 +17,7 @@ import json
 import platform
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -31,6 +31,7 @@ from toolkit.lab.play.segments import BrokenSegmentError, check_segment, link, s
 from toolkit.line_ends import refuse_converted
 from toolkit.registers.arrow import Row
 from toolkit.specification import Specification
+from toolkit.structs import replace
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from math import ceil, isfinite
 from typing import TYPE_CHECKING, cast
 
@@ -14,6 +14,7 @@ from toolkit.estimators import drift_interval, signal_interval, task_sums, task_
 from toolkit.estimators.drifts import DriftInterval
 from toolkit.estimators.signal import SMALLEST_TASKS
 from toolkit.estimators.taskwise import TaskUncertainty, is_told_from_zero
+from toolkit.structs import replace
 
 if TYPE_CHECKING:
     from toolkit.documents.probe import AdviceDocument

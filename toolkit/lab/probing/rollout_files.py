@@ -9,7 +9,6 @@ The table may be CSV or JSON lines, an array also `.npz` or `.safetensors` that 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ from toolkit.lab.probe.advice import GroupEvidence
 from toolkit.lab.probe.predicted import Array, weighted_sums
 from toolkit.noise.draws import DESIGNS
 from toolkit.registers.importing.source import read_source
+from toolkit.structs import replace
 
 COLUMNS = ("design", "task", "group", "reward")
 TABLES = tuple(f"rollouts.{kind}" for kind in ("parquet", "jsonl", "ndjson", "csv", "tsv"))

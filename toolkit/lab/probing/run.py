@@ -13,7 +13,7 @@ import struct
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,7 @@ from toolkit.registers.row_tables import BASE, TABLES_OF_PROBE
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 from toolkit.registers.study import Study
 from toolkit.specification import LanguageModelSpecification, Specification
+from toolkit.structs import replace
 
 BATCH = 8
 """Transcripts that share a pass when they are scored."""

@@ -4,12 +4,13 @@ import base64
 import hashlib
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
 from toolkit.errors import DamagedError
 from toolkit.registers.arrow import Row
+from toolkit.structs import replace
 
 MEAN_DECAY = 0.9
 SQUARE_DECAY = 0.999

@@ -13,7 +13,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -30,6 +30,7 @@ from toolkit.noise.session import Call as MadeCall
 from toolkit.noise.session import Session
 from toolkit.noise.tools import Tool
 from toolkit.seeds import Stream, derive
+from toolkit.structs import replace
 
 SHARES = (("train", 2), ("validation", 1), ("test", 1))
 """Pool → how many of four sources it has."""

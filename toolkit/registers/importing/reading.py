@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
@@ -19,6 +18,7 @@ from toolkit.registers.importing.readers.mlflow_exports import MLFLOW
 from toolkit.registers.importing.readers.rollouts import GROUPS, TRL, VERL
 from toolkit.registers.importing.readers.tables import DATASETS, HISTORIES, TABLES
 from toolkit.registers.importing.source import ENCRYPTED, ROW, Log
+from toolkit.structs import replace
 
 # The more particular first.
 READERS = (

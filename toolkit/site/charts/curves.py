@@ -1,7 +1,7 @@
 """Figures over time: learning curves by arm, a run's success by set, its trainer's figures; a chronology."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, time
 from fractions import Fraction
 from itertools import cycle, groupby
@@ -13,6 +13,7 @@ from toolkit.rules.values import fixed
 from toolkit.site.charts import svg
 from toolkit.site.charts.plots import Axis, Frame, Line, Scale, Spot, capital, lines, listed, plain, short
 from toolkit.site.charts.svg import ACCENT, OTHERS, WIDE, Chart, colours, drawn
+from toolkit.structs import replace
 
 MEAN, REPLICATION = "mean", "replication"
 LOOKS = {MEAN: "bold", REPLICATION: "dashed"}

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from toolkit.rules.values import fixed
 from toolkit.site.charts import svg
 from toolkit.site.charts.svg import WIDE, Draw
+from toolkit.structs import replace
 
 LABEL = 40
 MINUS = "\u2212"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,6 +28,7 @@ from toolkit.lab.task_pools import summarize  # noqa: E402
 from toolkit.places import HOME_VARIABLE  # noqa: E402
 from toolkit.prereg.registration import load_registration  # noqa: E402
 from toolkit.registers.study import open_study  # noqa: E402
+from toolkit.structs import replace  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,6 +1,5 @@
 """The grader: field by field, collateral damage found, the overlay as good as the whole world."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from toolkit.lab.episodes.episode import Difference, changed, close, differences
 from toolkit.lab.tasks.pools import load_task
 from toolkit.lab.tasks.task import Call, Task
 from toolkit.noise.regimes import REGIMES
+from toolkit.structs import replace
 
 CLEAN = REGIMES["clean"]
 

@@ -2,7 +2,6 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import replace
 from hashlib import sha256
 from itertools import accumulate, chain, islice, product
 from types import SimpleNamespace
@@ -32,6 +31,7 @@ from toolkit.seeds import (
     surface_seed,
     units,
 )
+from toolkit.structs import replace
 
 POLICY = Policy(untrained(2), 2)
 FEW = EvaluationSet("periodic", "validation", "faults_p025", 6, 2)

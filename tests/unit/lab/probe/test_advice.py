@@ -3,7 +3,6 @@
 import itertools
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from toolkit.estimators.taskwise import TaskUncertainty
 from toolkit.lab.probe import advice
 from toolkit.lab.probe.advice import Advice, GroupEvidence, advise
 from toolkit.lab.probing.rollout_files import read_rollouts
+from toolkit.structs import replace
 
 SIZE, COORDINATES = 4, 5
 MEAN = np.array([1.0, -0.7, 0.5, 0.0, 0.0])

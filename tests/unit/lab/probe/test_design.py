@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter
-from dataclasses import replace
 from functools import cache
 from itertools import permutations, product
 from math import comb
@@ -31,6 +30,7 @@ from toolkit.lab.probe.design import (
 from toolkit.lab.probe.lora import Coordinates
 from toolkit.lab.probe.recorded import Recorded, Transcript, check_number
 from toolkit.registers.arrow import Row
+from toolkit.structs import replace
 
 SIZE = FAULTY.per_schedule
 DRAWS = 8000

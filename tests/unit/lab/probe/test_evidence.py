@@ -1,7 +1,6 @@
 """Evidence against explicit vectors, and as rows: what was measured comes back, damage is named."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,6 +24,7 @@ from toolkit.lab.probe.design import (
 from toolkit.lab.probe.evidence import GramEvidence, gather, read_evidence
 from toolkit.registers.arrow import Row, to_arrow, to_rows
 from toolkit.registers.schema import TABLES
+from toolkit.structs import replace
 
 NAMES = pytest.mark.parametrize("name", [ALL, ACTIONS])
 NOISES = pytest.mark.parametrize("noise", [OUTCOME, TRANSITION])

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from toolkit.lab.probe.figures import (
 from toolkit.lab.probe.moments import moments
 from toolkit.registers.arrow import Row
 from toolkit.registers.row_tables import FIGURES
+from toolkit.structs import replace
 
 MORE = 1 + 1e-6
 

@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,6 +27,8 @@ from toolkit.lab.probe.recorded import Recorded, Transcript
 require_stack()
 
 import torch  # noqa: E402
+
+from toolkit.structs import replace  # noqa: E402
 
 DESIGN = design(outcome_tasks=6, transition_tasks=3, size=4)
 GROUPS = groups_of(DESIGN)

@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study, open_study, verify_study
 from toolkit.specification import Specification
+from toolkit.structs import replace
 from toolkit.verification.summaries import count_episodes
 
 POOLS = {"diagnostic": summarize("diagnostic").sha256}

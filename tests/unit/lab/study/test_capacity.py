@@ -1,7 +1,6 @@
 """What a run's registers can hold: the paper's maxima, and a refusal before anything is played."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from toolkit.specification import (
     Specification,
     read_specification,
 )
+from toolkit.structs import replace
 from toolkit.verification.summaries import SUMMARIES
 
 PAPER = load_recipe("qwen3.5-2b")

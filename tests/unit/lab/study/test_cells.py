@@ -1,7 +1,6 @@
 """Runs of other sizes and settings than the registered study's, from playing them to auditing their rows."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from toolkit.registers.arrow import Row, to_arrow
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study, verify_study
 from toolkit.specification import Specification
+from toolkit.structs import replace
 from toolkit.verification import registered
 from toolkit.verification.registered import DerivedRegisters
 from toolkit.verification.summaries import SUMMARIES, count_episodes

@@ -1,7 +1,6 @@
 """Runs that train nothing: they evaluate checkpoints of another study, the registered ones and no others."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from toolkit.lab.verification.replay import Replayer, audit
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.study import Study, open_study
 from toolkit.specification import Specification
+from toolkit.structs import replace
 from toolkit.verification import registered, steps
 
 ARMS = ("paired", "independent")

@@ -1,6 +1,5 @@
 """An evaluation in a folder: kept block by block, gone on with, refused where it is another's; registers."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from toolkit.registers.query import ask
 from toolkit.registers.row_tables import FAULTS
 from toolkit.registers.study import Study, open_study, verify_study
 from toolkit.seeds import sample_seed, sampling_seed, shared_seed
+from toolkit.structs import replace
 
 OPENING = Opening("scripted", "reference")
 ASKED = Asked(("clean", "faults_p025", "challenge"), tasks=4, schedules=2)

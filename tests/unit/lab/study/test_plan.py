@@ -1,6 +1,5 @@
 """Counts of runs, rates and durations: against the registers, and against sums by hand."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from toolkit.lab.training.recipe import load_recipe
 from toolkit.places import Home
 from toolkit.prereg.registration import Registration, load_registration
 from toolkit.rules.rulebook import rulebook_of
+from toolkit.structs import replace
 
 PAPER = load_recipe("qwen3.5-2b")
 FIRST = Selection(tiers=(1,))

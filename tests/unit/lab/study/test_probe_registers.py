@@ -3,7 +3,6 @@
 import json
 import shutil
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,6 +22,7 @@ from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study
 from toolkit.rules.rulebook import rulebook_of
 from toolkit.specification import Specification
+from toolkit.structs import replace
 from toolkit.verification.registered import own_data_amendments
 
 RUN = "c2-paired-s1"

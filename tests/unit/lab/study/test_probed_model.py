@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import shutil
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +35,7 @@ from toolkit.registers.row_tables import TABLES_OF_PROBE  # noqa: E402
 from toolkit.registers.schema import TABLES  # noqa: E402
 from toolkit.registers.validation import check_table  # noqa: E402
 from toolkit.seeds import evaluation_seed, sampling_seed  # noqa: E402
+from toolkit.structs import replace  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

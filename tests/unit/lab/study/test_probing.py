@@ -1,6 +1,5 @@
 """Trajectories probed side by side, stopped, killed, damaged, and probed again."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from toolkit.registers.row_tables import TABLES_OF_PROBE
 from toolkit.registers.schema import TABLES
 from toolkit.registers.validation import check_table
 from toolkit.specification import Specification
+from toolkit.structs import replace
 
 STEPS = (0, 20, 40)
 RUNS = ("x-paired-s0", "x-paired-s1")

@@ -3,7 +3,6 @@
 import hashlib
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from toolkit.registers.manifest import FileEntry
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study
 from toolkit.specification import Specification
+from toolkit.structs import replace
 
 RUN = "c4-independent-s1"
 

@@ -7,7 +7,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,6 +27,7 @@ from toolkit.lab.training import devices
 from toolkit.lab.training.recipe import load_recipe, recipe_of, specify_language_model
 from toolkit.lab.training.rows import groups_at
 from toolkit.specification import LanguageModelSpecification, Specification
+from toolkit.structs import replace
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import hashlib
 import struct
-from dataclasses import replace
 from itertools import islice, product
 from math import fsum
 
@@ -20,6 +19,7 @@ from toolkit.lab.training.checkpoint import Weights, ascend, checkpoint_row, rea
 from toolkit.lab.training.grpo import advantages_of, play_rollout, train_step
 from toolkit.lab.training.rows import draws_at, groups_at
 from toolkit.specification import Specification
+from toolkit.structs import replace
 
 SMALL = Specification(
     study="test",

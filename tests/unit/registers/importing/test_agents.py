@@ -3,7 +3,6 @@
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from toolkit.errors import DamagedError, IncompleteError
 from toolkit.registers.importing.readers import common
 from toolkit.registers.importing.reading import read_log
 from toolkit.registers.importing.source import Log
+from toolkit.structs import replace
 
 FORMATS = {
     "bfcl": "BFCL",

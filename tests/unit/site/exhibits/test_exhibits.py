@@ -1,7 +1,6 @@
 """What this project shows beside its studies: named in one place, and on no site of other studies."""
 
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -16,6 +15,7 @@ from toolkit.site.exhibits import load_exhibits
 from toolkit.site.material import Exhibit, Material, read_front
 from toolkit.site.page import Entry, Link
 from toolkit.site.pages import luck
+from toolkit.structs import replace
 
 OURS = re.compile(
     r".{0,40}(?:pair(?:ed|ing)|rollout|luck|theor|bandit|(?<!linear-)gradient|spurious|bfcl).{0,40}",

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from toolkit.site.exhibits import paper as papers
 from toolkit.site.exhibits.paper import Paper, read_paper
 from toolkit.site.material import Material
 from toolkit.site.page import Page
+from toolkit.structs import replace
 
 PRINTED = json.loads((CHECKOUT / "tests" / "golden" / "paper_tables.json").read_text(encoding="utf-8"))
 RUNS = {"P": "paired", "I": "independent", "paired": "paired", "independent": "independent", "clean": "clean"}

@@ -1,6 +1,5 @@
 """The page of the theory: the paper's figures, for studies of two designs; and what its sliders show."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from tests.unit.site.reading import near, numbers, rendered, section, table, tex
 from toolkit.decisions.case import Case
 from toolkit.site.exhibits import theory
 from toolkit.site.material import Material
+from toolkit.structs import replace
 
 
 def test_a_home_without_runs_has_no_page() -> None:

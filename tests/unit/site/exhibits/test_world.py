@@ -4,7 +4,6 @@ import json
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -33,6 +32,7 @@ from toolkit.registers.study import open_study
 from toolkit.site.exhibits import foreign, world
 from toolkit.site.exhibits.world import draw_rules, pairs
 from toolkit.site.material import Material
+from toolkit.structs import replace
 
 SAME = ("key", "digest", "fault")
 HOSTILE = "</li><script>x</script>"

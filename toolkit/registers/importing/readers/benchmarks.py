@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from toolkit.registers.importing.readers.common import (
     reading,
 )
 from toolkit.registers.importing.source import FILE, LARGEST_TABLE, Log
+from toolkit.structs import replace
 
 # SWE-bench's harness sums a run up in MODEL.RUN_ID.json, and has a report of each instance that it tested in
 # logs/run_evaluation/RUN_ID/MODEL. An empty patch is a failure, as on the leaderboard. What it could not

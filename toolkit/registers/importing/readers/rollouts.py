@@ -7,7 +7,7 @@ import pickletools
 import re
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -21,6 +21,7 @@ from toolkit.files import read_text
 from toolkit.registers.importing.readers import common
 from toolkit.registers.importing.readers.common import Reader, Run, files_below, flattened, reading
 from toolkit.registers.importing.source import FILE, LARGEST_TABLE, ROW, Log, bounded, read_source
+from toolkit.structs import replace
 
 # TRL writes the completions of the batch that it generated last, each time that it logs: with `logging_steps`
 # above 1 the batches between are in no file, and a batch that it trains on twice is in two. An evaluation

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ from toolkit.registers.importing.source import (
     plain_fields,
     read_source,
 )
+from toolkit.structs import replace
 
 _LIST = re.compile(rb'(\xef\xbb\xbf)?\s*(\[\s*\{|\{\s*"(columns|schema|index)"\s*:)')
 

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ from toolkit.lab.executors.places import environment
 from toolkit.lab.play.runner import play_runs
 from toolkit.lab.play.workplace import Workplace
 from toolkit.lab.training.devices import ANEW, KEPT
+from toolkit.structs import replace
 
 require_ray()
 

@@ -1,7 +1,6 @@
 """A tokenizer and a model that train in a second, in a folder; a recipe and a run that fit them."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from toolkit.lab.tasks.pools import load_task
 from toolkit.lab.training.recipe import load_recipe, specify_language_model
 from toolkit.noise.regimes import REGIMES
 from toolkit.specification import LanguageModelSpecification, Specification
+from toolkit.structs import replace
 
 HIDDEN = 32
 TASKS = 24

@@ -1,7 +1,6 @@
 """The back office as an environment of TRL, and the rows that a batch leaves."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,6 +22,7 @@ from toolkit.lab.training.language_model.groups import (
 )
 from toolkit.noise.regimes import REGIMES
 from toolkit.specification import LanguageModelSpecification
+from toolkit.structs import replace
 
 ADDRESS_TASK = next(
     number for number in range(200) if "address" in load_task(f"train:{number}").prompt.lower()

@@ -1,0 +1,62 @@
+"""The base of every type that is a file or a document: parsing, writing and JSON Schema follow from it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from toolkit.errors import DamagedError, ToolkitError
+
+T = TypeVar("T")
+Decoder = Callable[[type, Any], Any]
+
+__all__ = ["UNSET", "Document", "UnsetType", "about", "as_builtins", "parse", "replace"]
+
+
+class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file or a JSON document, or a part of one. A field that is `UNSET` is absent from it."""
+
+
+def about(text: str, **bounds: Any) -> Meta:
+    """Return what a field says, with the bounds of its value, as `ge=0`; it annotates the field's type."""
+    return Meta(description=text, **bounds)
+
+
+def parse(
+    kind: type[T],
+    document: object,
+    problem: str,
+    where: object,
+    *,
+    remedy: str | None = None,
+    error: type[ToolkitError] = DamagedError,
+    decode: Decoder | None = None,
+) -> T:
+    """Return a document as its type has it; `problem`, `where` and `remedy` are those of its error."""
+    try:
+        return msgspec.convert(document, kind, dec_hook=decode)
+    except (ValueError, RecursionError) as wrong:
+        raise error(problem, found=wrong, where=where, remedy=remedy) from None
+
+
+def as_builtins(value: Any) -> Any:
+    """Return a document as dictionaries, lists and plain values, in the order in which they are declared."""
+    if isinstance(value, msgspec.Struct):
+        fields = ((name, getattr(value, name)) for name in value.__struct_fields__)
+        return {name: as_builtins(held) for name, held in fields if held is not UNSET}
+    if isinstance(value, dict):
+        return {key: as_builtins(held) for key, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_builtins(held) for held in value]
+    return value
+
+
+def replace(value: T, **changes: Any) -> T:
+    """Return a copy of a struct or a dataclass with other values of some fields."""
+    if isinstance(value, msgspec.Struct):
+        return msgspec.structs.replace(value, **changes)
+    return dataclasses.replace(value, **changes)  # type: ignore[type-var]
