@@ -102,14 +102,9 @@ def _formats() -> str:
 
 
 def _outputs() -> str:
-    rows = []
-    for name in OUTPUTS:
-        file = f"toolkit/documents/schemas/{name.replace(' ', '-')}.json"
-        assert (CHECKOUT / file).is_file(), file
-        rows.append(f"[{name}]({file})")
-    listed = " · ".join(rows)
+    listed = " · ".join(f"`{name}`" for name in OUTPUTS)
     return (
-        "Each document has a JSON Schema, which `toolkit schema` prints and which comes with the package. "
+        "Each document has a JSON Schema, which `toolkit schema NAME` prints. "
         f"`error` is what every command prints on stdout with `--json` when it fails.\n\n{listed}"
     )
 

@@ -5,8 +5,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from tests.schemas import file_name, schema
-from toolkit.documents.outputs import ERROR, OUTPUTS
+from toolkit.documents.outputs import ERROR, OUTPUTS, json_schema
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -36,7 +35,7 @@ def validator(name: str) -> "Draft202012Validator":
     """Return what examines the documents of a command; its schema is one."""
     from jsonschema import Draft202012Validator
 
-    made = schema(name, OUTPUTS[name])
+    made = json_schema(name)
     Draft202012Validator.check_schema(made)
     return Draft202012Validator(made)
 
@@ -76,7 +75,7 @@ def check(name: str, document: Any) -> None:
     from jsonschema.exceptions import best_match
 
     wrong = best_match(validator(name).iter_errors(bounded(document)))
-    assert wrong is None, f"{file_name(name)} at {wrong.json_path}: {wrong.message[:500]}"
+    assert wrong is None, f"{name} at {wrong.json_path}: {wrong.message[:500]}"
 
 
 def bounded(document: Any) -> Any:

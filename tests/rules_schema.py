@@ -3,11 +3,11 @@
 They are made of the keys that the parser reads; `rules_reference` says the same in words, as Markdown.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.schemas import text
 from toolkit.lab.play.matrix import SETTINGS
 from toolkit.rules.expressions import ARITHMETIC, COMPARISONS, OPERATORS
 from toolkit.rules.plan import CELL, FIXED
@@ -67,7 +67,9 @@ def schemas() -> dict[str, Schema]:
 
 def every() -> dict[str, str]:
     """Return the schemas as they are shipped, by the name of their file."""
-    return {name: text(schema) for name, schema in schemas().items()}
+    return {
+        name: json.dumps(schema, indent=1, ensure_ascii=False) + "\n" for name, schema in schemas().items()
+    }
 
 
 def _head(file: str, title: str) -> Schema:

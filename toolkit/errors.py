@@ -7,11 +7,11 @@ to understand bad input.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import Annotated, ClassVar, Literal, Self, TypedDict
 
-if TYPE_CHECKING:
-    from toolkit.documents.outputs import ErrorFacts, ExitCode
+from msgspec import Meta
 
+ExitCode = Literal[1, 2, 3, 4]
 
 EXCERPT = 300
 """How many characters of a foreign text an error quotes."""
@@ -27,6 +27,22 @@ def did_you_mean(given: str, known: Iterable[str], otherwise: str | None = None)
     close = get_close_matches(given[:EXCERPT].casefold(), folded, CLOSEST)
     question = f"did you mean {' or '.join(repr(folded[name]) for name in close)}?" if close else None
     return ". ".join(filter(None, (question, otherwise))).replace("?. ", "? ") or None
+
+
+class ErrorFacts(TypedDict):
+    """What stopped a command."""
+
+    problem: Annotated[str, Meta(description="One sentence.")]
+    expected: Annotated[str | None, Meta(description="What should have been there.")]
+    found: Annotated[str | None, Meta(description="What was there.")]
+    where: Annotated[str | None, Meta(description="File, table, column or rule.")]
+    remedy: Annotated[str | None, Meta(description="What the user can do about it.")]
+    exit_code: Annotated[
+        ExitCode,
+        Meta(
+            description="1: a verification failed; 2: wrong usage; 3: an input is missing; 4: damaged data."
+        ),
+    ]
 
 
 class ToolkitError(Exception):

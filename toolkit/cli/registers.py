@@ -482,7 +482,7 @@ audit.hidden = True  # an option of `verify`
 registers.add_command(audit)
 
 
-SCHEMAS = Path(__file__).parents[1] / "documents" / "schemas"
+SCHEMAS = Path(__file__).parents[1] / "documents" / "schemas"  # of rules and amendments
 
 
 @command()
@@ -510,7 +510,10 @@ def schema(
     if registers:
         context.invoke(describe, tables=words, as_json=as_json)
         return
-    names = sorted(path.stem for path in SCHEMAS.glob("*.json"))
+    from toolkit.documents.outputs import OUTPUTS, json_schema
+
+    outputs = {name.replace(" ", "-"): name for name in OUTPUTS}
+    names = sorted({*outputs, *(path.stem for path in SCHEMAS.glob("*.json"))})
     if not words:
         output.tell(names, *names, as_json=as_json)
         return
@@ -519,11 +522,10 @@ def schema(
         raise UsageError(
             f"there is no schema of {name!r}", expected=", ".join(names), remedy=did_you_mean(name, names)
         )
-    text = (SCHEMAS / f"{name}.json").read_text(encoding="utf-8")
-    if as_json:
-        output.tell(json.loads(text), as_json=True)
+    if name in outputs:
+        output.print_json(json_schema(outputs[name]))
     else:
-        click.echo(text, nl=False)
+        output.print_json(json.loads((SCHEMAS / f"{name}.json").read_text(encoding="utf-8")))
 
 
 @registers.command()

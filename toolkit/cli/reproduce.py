@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolkit.cli.output import Say
     from toolkit.decisions.case import Case
     from toolkit.decisions.decision import Decision
-    from toolkit.documents.runs import LackingAuditDocument, ReproducedAuditDocument, ReproductionDocument
+    from toolkit.documents.runs import ReproducedAuditDocument, ReproductionDocument
     from toolkit.places import Home
     from toolkit.prereg.verification import Standing, Verification
     from toolkit.registers.study import Study
@@ -119,7 +119,7 @@ class _Reproduced:
 
     def as_dict(self) -> ReproductionDocument:
         """Return what was reproduced as it is printed with `--json`."""
-        audits: list[ReproducedAuditDocument | LackingAuditDocument] = [
+        audits: list[ReproducedAuditDocument] = [
             {"study": name, "verdict": "verified", "sample": sum(done.sampled.values()), "seed": self.seed}
             for name, done in self.audits.items()
         ]

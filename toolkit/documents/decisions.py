@@ -4,6 +4,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 
 from toolkit.documents.registers import OriginDocument
 from toolkit.documents.verification import StandingDocument
+from toolkit.structs import about
 
 Kind = Literal["hypothesis", "prediction", "gate"]
 Evidence = Literal["excludes_zero", "includes_zero", "includes_threshold", "not_estimated"]
@@ -18,169 +19,185 @@ Decimal = float | dict[str, float | None] | None
 class ArmCountsDocument(TypedDict):
     """What one arm had, added up over the steps that are read."""
 
-    arm: Annotated[str, "The arm."]
-    seed: Annotated[int | None, "The seed; null for all seeds together."]
-    count: Annotated[int | float, "How many, such as successes; a sum where scores were measured."]
-    of: Annotated[int | float, "Out of how many, such as episodes."]
-    counted: Annotated[str, "The column that `count` adds up."]
-    among: Annotated[str, "The column that `of` adds up."]
-    steps: Annotated[int, "Evaluations that were added up; an area under the curve weighs them otherwise."]
+    arm: Annotated[str, about("The arm.")]
+    seed: Annotated[int | None, about("The seed; null for all seeds together.")]
+    count: Annotated[int | float, about("How many, such as successes; a sum where scores were measured.")]
+    of: Annotated[int | float, about("Out of how many, such as episodes.")]
+    counted: Annotated[str, about("The column that `count` adds up.")]
+    among: Annotated[str, about("The column that `of` adds up.")]
+    steps: Annotated[
+        int, about("Evaluations that were added up; an area under the curve weighs them otherwise.")
+    ]
 
 
 class CriterionRemarks(TypedDict, total=False):
     """What a criterion says only where there is something to be said."""
 
-    missing: Annotated[list[str], "What is missing, each in a phrase."]
-    cautions: Annotated[list[str], "Quotients whose denominator is not told from zero."]
-    procedures: Annotated[list[str], "Which tests its comparisons with margins are, and at what level."]
-    failing: Annotated[list[str], "Of a test of every member of a series, those for which it does not hold."]
-    counts: Annotated[list[ArmCountsDocument], "What the arms had; of the seeds that failed, where few did."]
-    rules: Annotated[dict[str, str], "The verdicts of the rules that it names."]
+    missing: Annotated[list[str], about("What is missing, each in a phrase.")]
+    cautions: Annotated[list[str], about("Quotients whose denominator is not told from zero.")]
+    procedures: Annotated[
+        list[str], about("Which tests its comparisons with margins are, and at what level.")
+    ]
+    failing: Annotated[
+        list[str], about("Of a test of every member of a series, those for which it does not hold.")
+    ]
+    counts: Annotated[
+        list[ArmCountsDocument], about("What the arms had; of the seeds that failed, where few did.")
+    ]
+    rules: Annotated[dict[str, str], about("The verdicts of the rules that it names.")]
 
 
 class OfReading(TypedDict, total=False):
     """Where a rule has several readings."""
 
-    reading: Annotated[str, "The reading that the criterion belongs to."]
+    reading: Annotated[str, about("The reading that the criterion belongs to.")]
 
 
 class Against(TypedDict, total=False):
     """Where a number is compared with another that is measured, too."""
 
-    against: Annotated[Decimal, "What the number is compared with."]
+    against: Annotated[Decimal, about("What the number is compared with.")]
 
 
 class CriterionDocument(OfReading, Against, CriterionRemarks):
     """One criterion of a rule."""
 
-    id: Annotated[str, "Its name in the rule."]
-    text: Annotated[str, "As registered."]
-    test: Annotated[str, "As written in the rules."]
+    id: Annotated[str, about("Its name in the rule.")]
+    text: Annotated[str, about("As registered.")]
+    test: Annotated[str, about("As written in the rules.")]
     value: Annotated[
         str | dict[str, str | None] | None,
-        "The number tested, exactly; by member where it is a series; null where the test is about none.",
+        about(
+            "The number tested, exactly; by member where it is a series; null where the test is about none."
+        ),
     ]
-    decimal: Annotated[Decimal, "The same, rounded to five decimals."]
-    basis: Annotated[list[str], "What it rests on, as `counts` or `interval as published`."]
-    holds: Annotated[bool | None, "Null: something is missing."]
+    decimal: Annotated[Decimal, about("The same, rounded to five decimals.")]
+    basis: Annotated[list[str], about("What it rests on, as `counts` or `interval as published`.")]
+    holds: Annotated[bool | None, about("Null: something is missing.")]
 
 
 class CoverageDocument(TypedDict):
     """How many of an arm's registered episodes an estimate rests on."""
 
-    arm: Annotated[str, "The arm."]
-    registered: Annotated[int, "Episodes that are registered."]
-    present: Annotated[int, "Those with an outcome."]
-    missing: Annotated[int, "Those without one, or without a row."]
-    excluded: Annotated[int, "Those that are left out of the comparison."]
-    imputed: Annotated[int, "Those that are missing and count as registered."]
+    arm: Annotated[str, about("The arm.")]
+    registered: Annotated[int, about("Episodes that are registered.")]
+    present: Annotated[int, about("Those with an outcome.")]
+    missing: Annotated[int, about("Those without one, or without a row.")]
+    excluded: Annotated[int, about("Those that are left out of the comparison.")]
+    imputed: Annotated[int, about("Those that are missing and count as registered.")]
 
 
 class EstimateDocument(TypedDict):
     """The value of an endpoint or a statistic, in the unit that the rules give it."""
 
-    endpoint: Annotated[str, "The endpoint, or the statistic."]
-    mean: Annotated[Decimal, "Its mean; null where a member is missing."]
-    by_seed: NotRequired[Annotated[Members, "Its value by seed."]]
-    by_run: NotRequired[Annotated[Members, "Its value by run."]]
-    by_step: NotRequired[Annotated[Members, "Its value by step."]]
-    by_checkpoint: NotRequired[Annotated[Members, "Its value by checkpoint of the probe."]]
-    by_place: NotRequired[Annotated[Members, "Its value by place in a list."]]
+    endpoint: Annotated[str, about("The endpoint, or the statistic.")]
+    mean: Annotated[Decimal, about("Its mean; null where a member is missing.")]
+    by_seed: NotRequired[Annotated[Members, about("Its value by seed.")]]
+    by_run: NotRequired[Annotated[Members, about("Its value by run.")]]
+    by_step: NotRequired[Annotated[Members, about("Its value by step.")]]
+    by_checkpoint: NotRequired[Annotated[Members, about("Its value by checkpoint of the probe.")]]
+    by_place: NotRequired[Annotated[Members, about("Its value by place in a list.")]]
     coverage: NotRequired[
-        Annotated[list[CoverageDocument], "By arm, where the rules say what becomes of missing episodes."]
+        Annotated[
+            list[CoverageDocument], about("By arm, where the rules say what becomes of missing episodes.")
+        ]
     ]
 
 
 class IntervalDocument(TypedDict):
     """A registered interval, in the estimate's unit."""
 
-    level: Annotated[float, "Confidence level, as 0.95."]
-    low: Annotated[float, "Lower end of the interval."]
-    high: Annotated[float, "Upper end of the interval."]
-    source: Annotated[IntervalSource, "`computed` from episode rows; `published` where these never were."]
-    method: Annotated[str, "How it was made, and from what."]
-    low_error: NotRequired[Annotated[float, "Monte Carlo standard error of the lower end."]]
-    high_error: NotRequired[Annotated[float, "Monte Carlo standard error of the upper end."]]
-    resamples: NotRequired[Annotated[int, "How many it was computed from."]]
+    level: Annotated[float, about("Confidence level, as 0.95.")]
+    low: Annotated[float, about("Lower end of the interval.")]
+    high: Annotated[float, about("Upper end of the interval.")]
+    source: Annotated[
+        IntervalSource, about("`computed` from episode rows; `published` where these never were.")
+    ]
+    method: Annotated[str, about("How it was made, and from what.")]
+    low_error: NotRequired[Annotated[float, about("Monte Carlo standard error of the lower end.")]]
+    high_error: NotRequired[Annotated[float, about("Monte Carlo standard error of the upper end.")]]
+    resamples: NotRequired[Annotated[int, about("How many it was computed from.")]]
 
 
 class SignificanceDocument(TypedDict):
     """A registered test of significance."""
 
-    name: Annotated[str, "Its name in the rules."]
-    endpoint: Annotated[str, "The endpoint that it is of."]
-    method: Annotated[str, "As `sign flip`, `wilcoxon`, `mcnemar`."]
-    over: Annotated[str, "What its differences are of: `seeds` or `tasks`."]
-    alternative: Annotated[str, "Where the mean is said to lie: `two-sided`, `greater`, `less`."]
-    made: Annotated[str, "How it is made, in words."]
-    n: Annotated[int, "Differences; 0 where p is missing."]
-    differing: Annotated[int, "Those that are not zero."]
-    p: Annotated[str | None, "The p-value, exactly."]
-    p_decimal: Annotated[float | None, "The same, rounded."]
-    p_missing: NotRequired[Annotated[list[str], "What is missing for it."]]
-    family: NotRequired[Annotated[str, "The family that it is adjusted in."]]
-    adjusted_by: NotRequired[Annotated[str, "How, in words."]]
-    adjusted: NotRequired[Annotated[str | None, "The adjusted p-value, exactly."]]
-    adjusted_decimal: NotRequired[Annotated[float | None, "The same, rounded."]]
-    adjusted_missing: NotRequired[Annotated[list[str], "What is missing for it."]]
+    name: Annotated[str, about("Its name in the rules.")]
+    endpoint: Annotated[str, about("The endpoint that it is of.")]
+    method: Annotated[str, about("As `sign flip`, `wilcoxon`, `mcnemar`.")]
+    over: Annotated[str, about("What its differences are of: `seeds` or `tasks`.")]
+    alternative: Annotated[str, about("Where the mean is said to lie: `two-sided`, `greater`, `less`.")]
+    made: Annotated[str, about("How it is made, in words.")]
+    n: Annotated[int, about("Differences; 0 where p is missing.")]
+    differing: Annotated[int, about("Those that are not zero.")]
+    p: Annotated[str | None, about("The p-value, exactly.")]
+    p_decimal: Annotated[float | None, about("The same, rounded.")]
+    p_missing: NotRequired[Annotated[list[str], about("What is missing for it.")]]
+    family: NotRequired[Annotated[str, about("The family that it is adjusted in.")]]
+    adjusted_by: NotRequired[Annotated[str, about("How, in words.")]]
+    adjusted: NotRequired[Annotated[str | None, about("The adjusted p-value, exactly.")]]
+    adjusted_decimal: NotRequired[Annotated[float | None, about("The same, rounded.")]]
+    adjusted_missing: NotRequired[Annotated[list[str], about("What is missing for it.")]]
 
 
 class RegistrationStandingDocument(StandingDocument):
     """A registration, and what its verdicts stand on."""
 
-    name: Annotated[str, "Of the registration."]
-    sha256: Annotated[str, "Digest of the list of frozen files."]
+    name: Annotated[str, about("Of the registration.")]
+    sha256: Annotated[str, about("Digest of the list of frozen files.")]
 
 
 class AmendmentRefDocument(TypedDict):
     """An amendment, and what it did to a rule."""
 
-    id: Annotated[str, "Its name."]
-    relation: Annotated[Relation, "`restates`: the rule is unchanged, and reads what the amendment changed."]
-    sha256: Annotated[str, "Of its file."]
+    id: Annotated[str, about("Its name.")]
+    relation: Annotated[
+        Relation, about("`restates`: the rule is unchanged, and reads what the amendment changed.")
+    ]
+    sha256: Annotated[str, about("Of its file.")]
 
 
 class ExploratoryDocument(TypedDict):
     """What a rule would say as an amendment has it that was made after the runs, and binds nothing."""
 
-    amendment: Annotated[str, "Id of the amendment."]
-    sha256: Annotated[str, "Of its file."]
-    verdict: Annotated[str, "The verdict by it."]
-    evidence: Annotated[Evidence, "What the interval would show."]
+    amendment: Annotated[str, about("Id of the amendment.")]
+    sha256: Annotated[str, about("Of its file.")]
+    verdict: Annotated[str, about("The verdict by it.")]
+    evidence: Annotated[Evidence, about("What the interval would show.")]
 
 
 class BoundsDocument(TypedDict):
     """What the episodes without an outcome could turn."""
 
-    counts_as: Annotated[str, "What they count as, as registered."]
-    all_fail: Annotated[str, "The verdict with all of them failures."]
-    all_succeed: Annotated[str, "The verdict with all of them successes."]
+    counts_as: Annotated[str, about("What they count as, as registered.")]
+    all_fail: Annotated[str, about("The verdict with all of them failures.")]
+    all_succeed: Annotated[str, about("The verdict with all of them successes.")]
     one_arm: Annotated[
-        dict[str, str], "By arm, of several: the verdict with those of this arm alone successes."
+        dict[str, str], about("By arm, of several: the verdict with those of this arm alone successes.")
     ]
 
 
 class RegisterRefDocument(TypedDict):
     """A table that was read."""
 
-    config: Annotated[str, "The table."]
-    sha256: Annotated[str | None, "Its logical row hash; null where only some of its files were read."]
-    files: Annotated[dict[str, str], "SHA-256 of each file that was read, by its path."]
+    config: Annotated[str, about("The table.")]
+    sha256: Annotated[str | None, about("Its logical row hash; null where only some of its files were read.")]
+    files: Annotated[dict[str, str], about("SHA-256 of each file that was read, by its path.")]
 
 
 class Remarks(TypedDict, total=False):
     """What a decision says only where there is something to be said."""
 
-    tests: Annotated[list[SignificanceDocument], "The tests of significance that its tests name."]
-    readings: Annotated[dict[str, str], "Verdict by reading, where there are several."]
-    binding_reading: Annotated[str, "The reading that decides."]
-    readings_agree: Annotated[bool, "Whether every reading gives the same verdict."]
-    original_verdict: Annotated[str, "Of a superseded prediction."]
-    superseded: Annotated[str, "Why it is superseded."]
-    missing: Annotated[list[str], "What is missing, each reason once."]
+    tests: Annotated[list[SignificanceDocument], about("The tests of significance that its tests name.")]
+    readings: Annotated[dict[str, str], about("Verdict by reading, where there are several.")]
+    binding_reading: Annotated[str, about("The reading that decides.")]
+    readings_agree: Annotated[bool, about("Whether every reading gives the same verdict.")]
+    original_verdict: Annotated[str, about("Of a superseded prediction.")]
+    superseded: Annotated[str, about("Why it is superseded.")]
+    missing: Annotated[list[str], about("What is missing, each reason once.")]
     missing_data: BoundsDocument
-    contains_pilot_rows: Annotated[str, "Why rows of a pilot are among those that it was decided on."]
-    close_calls: Annotated[list[str], "What other random numbers in the bootstrap could turn."]
+    contains_pilot_rows: Annotated[str, about("Why rows of a pilot are among those that it was decided on.")]
+    close_calls: Annotated[list[str], about("What other random numbers in the bootstrap could turn.")]
 
 
 class Amendments(TypedDict, total=False):
@@ -188,88 +205,95 @@ class Amendments(TypedDict, total=False):
 
     exploratory: list[ExploratoryDocument]
     is_exploratory: Annotated[
-        Literal[True], "The rule was added after the runs: its verdict binds nothing. Absent otherwise."
+        Literal[True],
+        about("The rule was added after the runs: its verdict binds nothing. Absent otherwise."),
     ]
-    amended_by: Annotated[str, "The last amendment that names the rule."]
+    amended_by: Annotated[str, about("The last amendment that names the rule.")]
     amendment: AmendmentRefDocument
-    added_by: Annotated[AmendmentRefDocument, "Absent where the rule was frozen."]
-    rests_on_amendments: Annotated[list[AmendmentRefDocument], "Amendments of the rules that it rests on."]
-    secondary: Annotated[list[EstimateDocument], "Shown beside the rule; they decide nothing."]
+    added_by: Annotated[AmendmentRefDocument, about("Absent where the rule was frozen.")]
+    rests_on_amendments: Annotated[
+        list[AmendmentRefDocument], about("Amendments of the rules that it rests on.")
+    ]
+    secondary: Annotated[list[EstimateDocument], about("Shown beside the rule; they decide nothing.")]
 
 
 class DecisionDocument(Remarks, Amendments):
     """The verdict on one rule in one study, with every number that it rests on."""
 
-    rule: Annotated[str, "Name of the rule."]
-    kind: Annotated[Kind, "Of the rule."]
-    title: Annotated[str, "Of the rule."]
-    study: Annotated[str, "Name of the study."]
+    rule: Annotated[str, about("Name of the rule.")]
+    kind: Annotated[Kind, about("Of the rule.")]
+    title: Annotated[str, about("Of the rule.")]
+    study: Annotated[str, about("Name of the study.")]
     verdict: Annotated[
         str,
-        "Of a hypothesis pass, miss; of a prediction met, partially_met, missed, superseded; of both "
-        "not_evaluable, not_run; of a gate one of its outcomes.",
+        about(
+            "Of a hypothesis pass, miss; of a prediction met, partially_met, missed, superseded; of both "
+            "not_evaluable, not_run; of a gate one of its outcomes."
+        ),
     ]
-    evidence: Annotated[Evidence, "What the interval shows beside the verdict."]
-    criteria: Annotated[list[CriterionDocument], "Every criterion of every reading."]
-    estimate: Annotated[EstimateDocument | None, "Null where the rule names none."]
-    interval: Annotated[IntervalDocument | None, "Null where the rule has none, or something is missing."]
+    evidence: Annotated[Evidence, about("What the interval shows beside the verdict.")]
+    criteria: Annotated[list[CriterionDocument], about("Every criterion of every reading.")]
+    estimate: Annotated[EstimateDocument | None, about("Null where the rule names none.")]
+    interval: Annotated[
+        IntervalDocument | None, about("Null where the rule has none, or something is missing.")
+    ]
     registration: RegistrationStandingDocument
-    origin: Annotated[OriginDocument | None, "Null for a local study."]
-    registers: Annotated[list[RegisterRefDocument], "Every table that was read."]
+    origin: Annotated[OriginDocument | None, about("Null for a local study.")]
+    registers: Annotated[list[RegisterRefDocument], about("Every table that was read.")]
 
 
 class EndpointRowsDocument(TypedDict):
     """An endpoint that a rule reads."""
 
-    id: Annotated[str, "Its name."]
-    title: Annotated[str, "What it is, in a few words."]
-    unit: Annotated[str, "Of its values."]
-    rows: Annotated[str, "A query for `toolkit sql` that lists its rows."]
+    id: Annotated[str, about("Its name.")]
+    title: Annotated[str, about("What it is, in a few words.")]
+    unit: Annotated[str, about("Of its values.")]
+    rows: Annotated[str, about("A query for `toolkit sql` that lists its rows.")]
 
 
 class StatisticDocument(TypedDict):
     """A statistic that a rule names."""
 
-    id: Annotated[str, "Its name."]
-    title: Annotated[str, "What it is, in a few words."]
-    unit: Annotated[str, "Of its values."]
-    formula: Annotated[str, "In the language of tests."]
+    id: Annotated[str, about("Its name.")]
+    title: Annotated[str, about("What it is, in a few words.")]
+    unit: Annotated[str, about("Of its values.")]
+    formula: Annotated[str, about("In the language of tests.")]
 
 
 class SpanDocument(TypedDict):
     """Lines of a frozen document."""
 
-    name: Annotated[str, "Of the span in the rules."]
-    lines: Annotated[list[int], "The first and the last, from 1."]
-    sha256: Annotated[str, "Of these lines."]
-    text: Annotated[str | None, "Null where the document is not at hand."]
+    name: Annotated[str, about("Of the span in the rules.")]
+    lines: Annotated[list[int], about("The first and the last, from 1.")]
+    sha256: Annotated[str, about("Of these lines.")]
+    text: Annotated[str | None, about("Null where the document is not at hand.")]
 
 
 class RestatedDocument(TypedDict):
     """What a rule restates of a document that was frozen elsewhere."""
 
-    document: Annotated[str, "Its name."]
-    sha256: Annotated[str, "Of the document, as recorded."]
-    of_frozen_rule: Annotated[bool, "Whether the lines are those of the rule as it was frozen."]
-    is_at_hand: Annotated[bool, "Whether the document is here."]
-    remedy: Annotated[str | None, "How to get the document."]
+    document: Annotated[str, about("Its name.")]
+    sha256: Annotated[str, about("Of the document, as recorded.")]
+    of_frozen_rule: Annotated[bool, about("Whether the lines are those of the rule as it was frozen.")]
+    is_at_hand: Annotated[bool, about("Whether the document is here.")]
+    remedy: Annotated[str | None, about("How to get the document.")]
     spans: list[SpanDocument]
 
 
 class AdditionDocument(TypedDict):
     """The amendment that added a rule."""
 
-    id: Annotated[str, "Of the amendment."]
-    dated: Annotated[str, "Its day, YYYY-MM-DD."]
-    seen: Annotated[str, "What had been seen by then, in its author's words."]
+    id: Annotated[str, about("Of the amendment.")]
+    dated: Annotated[str, about("Its day, YYYY-MM-DD.")]
+    seen: Annotated[str, about("What had been seen by then, in its author's words.")]
 
 
 class RuleDeviationDocument(TypedDict):
     """A deviation that concerns a rule."""
 
-    id: Annotated[str, "Its name."]
-    title: Annotated[str, "What it is, in a few words."]
-    text: Annotated[str, "What happened, in its author's words."]
+    id: Annotated[str, about("Its name.")]
+    title: Annotated[str, about("What it is, in a few words.")]
+    text: Annotated[str, about("What happened, in its author's words.")]
 
 
 class ExplanationRemarks(TypedDict, total=False):
@@ -283,9 +307,9 @@ class ExplanationRemarks(TypedDict, total=False):
 class ExplanationDocument(DecisionDocument, ExplanationRemarks):
     """A decision with its rule's words, and where the rows of its endpoints are."""
 
-    text: Annotated[str, "The rule as registered."]
-    confidence: Annotated[str | None, "That of a prediction's author."]
-    readings_text: Annotated[dict[str, str] | None, "What each reading means."]
+    text: Annotated[str, about("The rule as registered.")]
+    confidence: Annotated[str | None, about("That of a prediction's author.")]
+    readings_text: Annotated[dict[str, str] | None, about("What each reading means.")]
     endpoints: list[EndpointRowsDocument]
     deviations: list[RuleDeviationDocument]
 
@@ -293,17 +317,17 @@ class ExplanationDocument(DecisionDocument, ExplanationRemarks):
 class OperatorDocument(TypedDict):
     """An operator of the rule language."""
 
-    takes: Annotated[list[str], "The kind of each argument."]
-    gives: Annotated[str, "The kind of its value."]
-    meaning: Annotated[str, "In words."]
+    takes: Annotated[list[str], about("The kind of each argument.")]
+    gives: Annotated[str, about("The kind of its value.")]
+    meaning: Annotated[str, about("In words.")]
 
 
 class LanguageDocument(TypedDict):
     """The rule language: what `explain --language` prints."""
 
     operators: dict[str, OperatorDocument]
-    comparisons: Annotated[tuple[str, ...], "Its comparisons."]
-    arithmetic: Annotated[tuple[str, ...], "Its arithmetic."]
-    over_steps: Annotated[dict[str, str], "How several steps become one number."]
-    declared: Annotated[dict[str, str], "Tables of rules.toml, and what each declares."]
-    interval_methods: Annotated[dict[str, str], "What each does, and when its level holds."]
+    comparisons: Annotated[tuple[str, ...], about("Its comparisons.")]
+    arithmetic: Annotated[tuple[str, ...], about("Its arithmetic.")]
+    over_steps: Annotated[dict[str, str], about("How several steps become one number.")]
+    declared: Annotated[dict[str, str], about("Tables of rules.toml, and what each declares.")]
+    interval_methods: Annotated[dict[str, str], about("What each does, and when its level holds.")]

@@ -1,25 +1,15 @@
 """Which document each command prints with `--json`; documents of the site, errors and completion."""
 
-from typing import Annotated, Literal, TypedDict
+from types import UnionType
+from typing import Annotated, Any, Literal, TypedDict, get_args
+
+import msgspec
 
 from toolkit.documents import decisions, probe, registers, registrations, runs, theory, verification, world
+from toolkit.errors import ErrorFacts
+from toolkit.structs import about
 
 Shell = Literal["bash", "zsh", "fish"]
-ExitCode = Literal[1, 2, 3, 4]
-
-
-class ErrorFacts(TypedDict):
-    """What stopped a command."""
-
-    problem: Annotated[str, "One sentence."]
-    expected: Annotated[str | None, "What should have been there."]
-    found: Annotated[str | None, "What was there."]
-    where: Annotated[str | None, "File, table, column or rule."]
-    remedy: Annotated[str | None, "What the user can do about it."]
-    exit_code: Annotated[
-        ExitCode,
-        "1: a verification failed; 2: wrong usage; 3: an input is missing; 4: damaged or inconsistent data.",
-    ]
 
 
 class ErrorDocument(TypedDict):
@@ -31,52 +21,55 @@ class ErrorDocument(TypedDict):
 class CompletionDocument(TypedDict):
     """What has a shell complete commands, rules, studies and runs."""
 
-    shell: Annotated[Shell, "Which shell."]
-    script: Annotated[str, "In the shell's language."]
+    shell: Annotated[Shell, about("Which shell.")]
+    script: Annotated[str, about("In the shell's language.")]
 
 
 class ZipDocument(TypedDict):
     """The site as a zip."""
 
-    file: Annotated[str, "Its path."]
-    sha256: Annotated[str, "Of the zip."]
+    file: Annotated[str, about("Its path.")]
+    sha256: Annotated[str, about("Of the zip.")]
 
 
 class SiteBuildDocument(TypedDict):
     """The site as it was built."""
 
-    folder: Annotated[str, "Where it lies."]
-    pages: Annotated[int, "Files of the site."]
-    rendered: Annotated[bool, "False where the site was built from the same inputs and is as it was written."]
-    changed: Annotated[list[str], "Files that have other bytes than before."]
-    zip: Annotated[ZipDocument | None, "With --zip."]
+    folder: Annotated[str, about("Where it lies.")]
+    pages: Annotated[int, about("Files of the site.")]
+    rendered: Annotated[
+        bool, about("False where the site was built from the same inputs and is as it was written.")
+    ]
+    changed: Annotated[list[str], about("Files that have other bytes than before.")]
+    zip: Annotated[ZipDocument | None, about("With --zip.")]
 
 
 class FindingDocument(TypedDict):
     """One thing that is wrong with the site."""
 
-    file: Annotated[str, "Below the site's folder."]
-    kind: Annotated[str, "As `differs`, `absent`, `unexpected`, `broken link`, `over budget`."]
-    what: Annotated[str, "What was found there."]
+    file: Annotated[str, about("Below the site's folder.")]
+    kind: Annotated[str, about("As `differs`, `absent`, `unexpected`, `broken link`, `over budget`.")]
+    what: Annotated[str, about("What was found there.")]
 
 
 class SiteCheckDocument(TypedDict):
     """Whether the site is what its registers give, and works as a site."""
 
-    folder: Annotated[str, "Where it lies."]
-    files: Annotated[int, "That the registers give."]
-    identical: Annotated[bool, "Whether it is what the registers give, byte for byte."]
+    folder: Annotated[str, about("Where it lies.")]
+    files: Annotated[int, about("That the registers give.")]
+    identical: Annotated[bool, about("Whether it is what the registers give, byte for byte.")]
     findings: list[FindingDocument]
 
 
 class SiteServeDocument(TypedDict):
     """The site as it is served; printed before the first request."""
 
-    address: Annotated[str, "Where a browser finds it."]
-    folder: Annotated[str, "What is served."]
+    address: Annotated[str, about("Where a browser finds it.")]
+    folder: Annotated[str, about("What is served.")]
 
 
 ERROR = "error"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 OUTPUTS: dict[str, object] = {
     "decide": list[decisions.DecisionDocument],
     "explain": list[decisions.ExplanationDocument] | decisions.LanguageDocument,
@@ -140,3 +133,28 @@ OUTPUTS: dict[str, object] = {
     ERROR: ErrorDocument,
 }
 """Command → type of its document; what a command prints that fails is an `error`."""
+
+
+def json_schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of a command's document, made of its type."""
+    kind = OUTPUTS[name]
+    # Documents of which one is printed are told apart by their keys, which no parser is asked to do.
+    kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    made, parts = msgspec.json.schema_components(kinds, schema_hook=_anything, ref_template="#/$defs/{name}")
+    whole = made[0] if len(made) == 1 else {"anyOf": list(made)}
+    reference = str(whole.get("$ref", "")).rpartition("/")[2]
+    for part in parts.values():
+        if "properties" in part:
+            part.setdefault("additionalProperties", False)
+    head = {"$schema": DIALECT, "$id": f"{name.replace(' ', '-')}.json", "title": _title(name)}
+    return {**(parts.pop(reference) if reference else whole), **head, **({"$defs": parts} if parts else {})}
+
+
+def _anything(kind: type) -> dict[str, Any]:
+    if kind is object:
+        return {"title": "any value"}
+    raise NotImplementedError(kind)
+
+
+def _title(name: str) -> str:
+    return "What a command prints with --json where it fails" if name == ERROR else f"toolkit {name} --json"

@@ -2,12 +2,14 @@
 
 from typing import Annotated, TypedDict
 
+from toolkit.structs import about
+
 
 class ByDesignDocument(TypedDict):
     """A number in both designs."""
 
-    independent: Annotated[float, "Of the independent design."]
-    paired: Annotated[float, "Of the paired design."]
+    independent: Annotated[float, about("Of the independent design.")]
+    paired: Annotated[float, about("Of the paired design.")]
 
 
 class SpuriousDocument(ByDesignDocument):
@@ -17,25 +19,25 @@ class SpuriousDocument(ByDesignDocument):
 class GradientDocument(TypedDict):
     """The gradient of a group, in units of the score."""
 
-    trace: Annotated[ByDesignDocument, "Of its covariance, score²."]
-    mean_norm: Annotated[ByDesignDocument, "Of its mean, score."]
+    trace: Annotated[ByDesignDocument, about("Of its covariance, score².")]
+    mean_norm: Annotated[ByDesignDocument, about("Of its mean, score.")]
 
 
 class BanditDocument(TypedDict):
     """The aligned bandit."""
 
-    contrast_variance: Annotated[ByDesignDocument, "Of the difference of two rewards, reward²."]
-    mean_centred: Annotated[GradientDocument, "With advantages that are centred."]
-    standardized: Annotated[GradientDocument, "With advantages that are divided by their spread."]
-    clean_norm_squared: Annotated[float, "Of the gradient without flips, score²."]
-    score_spread: Annotated[float, "score²."]
+    contrast_variance: Annotated[ByDesignDocument, about("Of the difference of two rewards, reward².")]
+    mean_centred: Annotated[GradientDocument, about("With advantages that are centred.")]
+    standardized: Annotated[GradientDocument, about("With advantages that are divided by their spread.")]
+    clean_norm_squared: Annotated[float, about("Of the gradient without flips, score².")]
+    score_spread: Annotated[float, about("score².")]
 
 
 class DriftRatioDocument(TypedDict):
     """How far a step is expected to climb."""
 
-    drift: Annotated[ByDesignDocument, "In units of the learning rate."]
-    ratio: Annotated[float | None, "Paired over independent; null where that is zero."]
+    drift: Annotated[ByDesignDocument, about("In units of the learning rate.")]
+    ratio: Annotated[float | None, about("Paired over independent; null where that is zero.")]
 
 
 class DriftDocument(TypedDict):
@@ -48,82 +50,92 @@ class DriftDocument(TypedDict):
 class LuckDocument(TypedDict):
     """What a paired group is worth where luck explains a share of the rewards' variance."""
 
-    effective_group_size: Annotated[float, "Independent rollouts that its mean reward is worth."]
+    effective_group_size: Annotated[float, about("Independent rollouts that its mean reward is worth.")]
     contrast_replicates: Annotated[
-        float | None, "Independent differences that one of two rewards is worth; null where luck is all."
+        float | None,
+        about("Independent differences that one of two rewards is worth; null where luck is all."),
     ]
 
 
 class EqualVarianceDocument(TypedDict):
     """The independent batch whose gradient varies as much."""
 
-    independent_groups: Annotated[float, "Groups a step."]
+    independent_groups: Annotated[float, about("Groups a step.")]
 
 
 class ConditionDocument(TypedDict):
     """Both sides of the exact condition, score²."""
 
-    left: Annotated[float, "L: size of the clean group gradient."]
-    right: Annotated[float, "R: spread of the true successes' scores, over G²."]
-    ratio: Annotated[float | None, "Left over right; null where that is zero."]
-    pairing_lowers_trace: Annotated[bool, "Whether left is below right."]
+    left: Annotated[float, about("L: size of the clean group gradient.")]
+    right: Annotated[float, about("R: spread of the true successes' scores, over G².")]
+    ratio: Annotated[float | None, about("Left over right; null where that is zero.")]
+    pairing_lowers_trace: Annotated[bool, about("Whether left is below right.")]
 
 
 class FittedDocument(TypedDict):
     """What was fitted to a study, in the estimate's unit."""
 
-    observed: Annotated[list[float], "The seeds' differences."]
-    sampling_sd: Annotated[float, "Standard deviation that the episodes alone would give a difference."]
-    observed_sd_range: Annotated[
-        tuple[float, float] | None, "95% range of the seeds' standard deviation; null for a single seed."
+    observed: Annotated[list[float], about("The seeds' differences.")]
+    sampling_sd: Annotated[
+        float, about("Standard deviation that the episodes alone would give a difference.")
     ]
-    seed_sd: Annotated[float, "Standard deviation of the seeds' effects beyond the episodes'."]
-    variance_ratio: Annotated[float, "How many times less a difference varies by shared samples."]
-    success: Annotated[dict[str, list[float]], "The second arm's mean outcome at each step, by endpoint."]
+    observed_sd_range: Annotated[
+        tuple[float, float] | None,
+        about("95% range of the seeds' standard deviation; null for a single seed."),
+    ]
+    seed_sd: Annotated[float, about("Standard deviation of the seeds' effects beyond the episodes'.")]
+    variance_ratio: Annotated[float, about("How many times less a difference varies by shared samples.")]
+    success: Annotated[
+        dict[str, list[float]], about("The second arm's mean outcome at each step, by endpoint.")
+    ]
 
 
 class AssumedDocument(TypedDict):
     """What was assumed of simulated studies."""
 
-    model: Annotated[str, "Of an episode, in words."]
-    episode_sd: Annotated[float | None, "Of an episode's score or amount; null where it succeeds or fails."]
-    seed_sd: Annotated[float, "Standard deviation of the seeds' effects."]
-    task_sd_at_most: Annotated[float, "Of scores a share of their range, of amounts of their mean."]
-    tasks: Annotated[int | None, "Of each set; null for the registered number."]
-    variance_ratio: Annotated[float, "How many times less a difference varies by shared samples."]
-    simulations: Annotated[int, "For each effect and number of seeds."]
-    rng_seed: Annotated[int, "Seed of the simulations."]
+    model: Annotated[str, about("Of an episode, in words.")]
+    episode_sd: Annotated[
+        float | None, about("Of an episode's score or amount; null where it succeeds or fails.")
+    ]
+    seed_sd: Annotated[float, about("Standard deviation of the seeds' effects.")]
+    task_sd_at_most: Annotated[float, about("Of scores a share of their range, of amounts of their mean.")]
+    tasks: Annotated[int | None, about("Of each set; null for the registered number.")]
+    variance_ratio: Annotated[float, about("How many times less a difference varies by shared samples.")]
+    simulations: Annotated[int, about("For each effect and number of seeds.")]
+    rng_seed: Annotated[int, about("Seed of the simulations.")]
 
 
 class SimulatedDocument(TypedDict):
     """What became of the simulated studies with one effect and number of seeds."""
 
-    effect: Annotated[float, "True mean difference, in the estimate's unit."]
-    seeds: Annotated[int, "Seed pairs."]
-    pass_probability: Annotated[float, "Share that the rule passed."]
-    monte_carlo_error: Annotated[float, "Standard error of that."]
+    effect: Annotated[float, about("True mean difference, in the estimate's unit.")]
+    seeds: Annotated[int, about("Seed pairs.")]
+    pass_probability: Annotated[float, about("Share that the rule passed.")]
+    monte_carlo_error: Annotated[float, about("Standard error of that.")]
     coverage: Annotated[
-        float | None, "Share whose registered interval held the true effect; null without an interval."
+        float | None, about("Share whose registered interval held the true effect; null without an interval.")
     ]
-    excludes_zero: Annotated[float | None, "Share whose interval excluded zero."]
+    excludes_zero: Annotated[float | None, about("Share whose interval excluded zero.")]
     type_s: Annotated[
-        float | None, "Share of these whose estimate had the wrong sign; null where the effect is zero."
+        float | None,
+        about("Share of these whose estimate had the wrong sign; null where the effect is zero."),
     ]
-    mean_estimate_passed: Annotated[float | None, "Of those that passed; null where none did."]
-    task_sd: Annotated[dict[str, float], "Standard deviation of the tasks' means, by endpoint."]
+    mean_estimate_passed: Annotated[float | None, about("Of those that passed; null where none did.")]
+    task_sd: Annotated[dict[str, float], about("Standard deviation of the tasks' means, by endpoint.")]
 
 
 class PowerDocument(TypedDict):
     """How often a registered rule would pass; simulated, it changes no verdict."""
 
-    rule: Annotated[str, "Name of the rule."]
-    study: Annotated[str, "That was fitted."]
-    label: Annotated[str, "That it changes no verdict, in words."]
+    rule: Annotated[str, about("Name of the rule.")]
+    study: Annotated[str, about("That was fitted.")]
+    label: Annotated[str, about("That it changes no verdict, in words.")]
     fitted: FittedDocument
     assumed: AssumedDocument
     results: list[SimulatedDocument]
-    warnings: Annotated[list[str], "Intervals that cover clearly more or less than their level says."]
-    target: Annotated[float, "Power to be reached."]
+    warnings: Annotated[list[str], about("Intervals that cover clearly more or less than their level says.")]
+    target: Annotated[float, about("Power to be reached.")]
     seeds_needed: Annotated[
-        dict[str, int | None], "Fewest of the simulated seeds that reach it, by effect; null: none does."
+        dict[str, int | None],
+        about("Fewest of the simulated seeds that reach it, by effect; null: none does."),
     ]
