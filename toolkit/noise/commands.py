@@ -18,7 +18,6 @@ from toolkit.noise.regimes import REGIMES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.documents.world import ProposalDocument
     from toolkit.noise.mcp.record import Difference, Record
     from toolkit.noise.session import Session
 
@@ -131,8 +130,7 @@ def propose(
     if as_json:
         doubts = {each.tool.name: list(each.doubts) for each in proposed if each.doubts}
         declared = proposal.confirmed(name, proposed).document()
-        document: ProposalDocument = {"declaration": declared, "unsure": doubts}
-        print_json(document)
+        print_json({"declaration": declared, "unsure": doubts})
     else:
         click.echo(visible_lines(text), nl=False)
 
@@ -178,7 +176,7 @@ def _document(record: Record, session: Session, found: Sequence[Difference] | No
         "schedule": record.schedule,
         "calls": len(session.calls),
         "faults": len(session.exposures),
-        "end": None if record.end is None else record.end["end"],
+        "end": None if record.end is None else record.end.end,
         "is_cut": record.is_cut,
         "differences": None if found is None else [each._asdict() for each in found],
     }

@@ -25,30 +25,49 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import Annotated, Any
+
+from msgspec import Meta, structs
 
 from toolkit.canonical import canonical
 from toolkit.errors import DamagedError
 from toolkit.files import read_text
 from toolkit.noise.tools import ANY_RESOURCE, Kind, Stale, Tool
-
-if TYPE_CHECKING:
-    from toolkit.documents.world import DeclarationDocument, DeclaredToolDocument
+from toolkit.structs import UNSET, Document, UnsetType, about, as_builtins, parse
 
 WAIT = "wait"
 
-_TEXT = (str, "a text that is not empty")
-_IS: Mapping[str, tuple[type, str]] = {
-    "resource": _TEXT,
-    "shows": _TEXT,
-    "fields": (list, "a list of names"),
-    "offset": _TEXT,
-    "repeatable": (bool, "true or false"),
-}
-_ONE_OF: Mapping[str, tuple[str, ...]] = {"kind": get_args(Kind), "stale": get_args(Stale)}
+Text = Annotated[str, Meta(min_length=1)]
+
+
+class DeclaredToolDocument(Document, frozen=True):
+    """A declared tool; what is as it is by default is left out."""
+
+    kind: Annotated[Kind, about("A `list` is a read that answers with items; `control` tools meet no fault.")]
+    resource: Annotated[Text | UnsetType, about("The argument that names the record a call is about.")] = (
+        UNSET
+    )
+    shows: Annotated[Text | UnsetType, about("Path of the answer's record or items.")] = UNSET
+    fields: Annotated[
+        tuple[str, ...] | UnsetType, about("Fields of that record, one of which may be lost.")
+    ] = UNSET
+    offset: Annotated[Text | UnsetType, about("The argument with which a cut list is continued.")] = UNSET
+    repeatable: Annotated[bool | UnsetType, about("A write that leaves twice what it leaves once.")] = UNSET
+    stale: Annotated[Stale, about("How the state before the last write is seen.")] = "recorded"
+
+
+class DeclarationDocument(Document, frozen=True):
+    """The declared tools of a world."""
+
+    name: Annotated[str, about("Of the world.")]
+    tools: dict[str, DeclaredToolDocument]
+
+    def __post_init__(self) -> None:
+        if WAIT in self.tools:
+            raise ValueError("wait is always there, and is not declared")
 
 
 @dataclass(frozen=True)
@@ -61,14 +80,12 @@ class Declaration:
     @cached_property
     def sha256(self) -> str:
         """SHA-256 of what is declared, however it was written down."""
-        return hashlib.sha256(canonical(self.document()).encode()).hexdigest()
+        return hashlib.sha256(canonical(as_builtins(self.document())).encode()).hexdigest()
 
     def document(self) -> DeclarationDocument:
-        """Return the declaration as JSON values; what is as it is by default is left out."""
-        return {
-            "name": self.name,
-            "tools": {name: _said(tool) for name, tool in sorted(self.tools.items()) if name != WAIT},
-        }
+        """Return the declaration as a document."""
+        tools = {name: _declared(tool) for name, tool in sorted(self.tools.items()) if name != WAIT}
+        return DeclarationDocument(self.name, tools)
 
     def resource(self, tool: Tool, arguments: Mapping[str, Any]) -> str:
         """Return what a call is about: the text of the argument that names it, `*` where there is none."""
@@ -91,46 +108,28 @@ def read_declaration(path: Path) -> Declaration:
 def parse_declaration(text: str, place: str | Path) -> Declaration:
     """Return the declaration in a text of TOML."""
     try:
-        found = tomllib.loads(text)
+        document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise DamagedError("a declaration of tools is no TOML", found=error, where=place) from None
-    return declaration_of_document(found, place)
+        raise DamagedError("a declaration of tools is not TOML", found=error, where=place) from None
+    return declaration_of(parse(DeclarationDocument, document, "the declaration of tools is invalid", place))
 
 
-def declaration_of_document(found: Mapping[str, Any], place: str | Path) -> Declaration:
-    """Return the declaration that `Declaration.document` gave, or that TOML holds."""
-    name, tools = found.get("name"), found.get("tools")
-    if set(found) != {"name", "tools"} or not isinstance(name, str) or not isinstance(tools, dict):
-        raise DamagedError(
-            "a declaration has a name, and a table of tools",
-            expected="name = …, [tools.NAME]",
-            found=", ".join(found),
-            where=place,
-        )
-    return declare(name, [_tool(each, said, place) for each, said in tools.items()])
+def declaration_of(document: DeclarationDocument) -> Declaration:
+    """Return the declaration that a document is."""
+    return declare(document.name, [_tool(name, each) for name, each in document.tools.items()])
 
 
-def _tool(name: str, said: Any, place: str | Path) -> Tool:
-    """Return a declared tool, of which every word is known."""
-    where = f"{place}, tools.{name}"
-    if not isinstance(said, dict) or "kind" not in said:
-        raise DamagedError("a tool has a kind", expected=", ".join(_ONE_OF["kind"]), where=where)
-    for key, value in said.items():
-        choices, (kind, expected) = _ONE_OF.get(key), _IS.get(key, _TEXT)
-        if choices is None and key not in _IS:
-            raise DamagedError(f"a tool has no {key!r}", expected=", ".join((*_ONE_OF, *_IS)), where=where)
-        names = value if kind is list and type(value) is list else ()
-        if type(value) is not kind or value == "" or not all(type(one) is str for one in names):
-            raise DamagedError(f"{key} is {expected}", found=repr(value)[:80], where=where)
-        if choices is not None and value not in choices:
-            raise DamagedError(f"there is no {key} {value!r}", expected=", ".join(choices), where=where)
-    if name == WAIT:
-        raise DamagedError("wait is always there, and is not declared", where=where)
-    return Tool(name, **{"stale": "recorded", **said, "fields": tuple(said.get("fields", ()))})
+def _tool(name: str, declared: DeclaredToolDocument) -> Tool:
+    return Tool(name, **{key: value for key, value in structs.asdict(declared).items() if value is not UNSET})
 
 
-def _said(tool: Tool) -> DeclaredToolDocument:
-    said = {each.name: getattr(tool, each.name) for each in fields(tool) if each.init and each.name != "name"}
-    said["fields"] = list(tool.fields)
-    told = {name: value for name, value in said.items() if value not in (None, [], False)}
-    return cast("DeclaredToolDocument", told)  # its own fields by name
+def _declared(tool: Tool) -> DeclaredToolDocument:
+    return DeclaredToolDocument(
+        tool.kind,
+        tool.resource or UNSET,
+        tool.shows or UNSET,
+        tool.fields or UNSET,
+        tool.offset or UNSET,
+        tool.repeatable or UNSET,
+        tool.stale,
+    )

@@ -20,6 +20,7 @@ from toolkit.files import read_text
 from toolkit.noise.declaration import WAIT, Declaration, declare
 from toolkit.noise.mcp.server import Server
 from toolkit.noise.tools import Tool
+from toolkit.structs import as_builtins
 
 Json = dict[str, Any]
 METHODS = {"get": True, "put": True, "post": False, "patch": False, "delete": True}
@@ -106,7 +107,7 @@ def confirmed(name: str, proposed: Sequence[Proposed]) -> Declaration:
 
 def text_of(name: str, proposed: Sequence[Proposed]) -> str:
     """Return proposals as the TOML of a declaration, with a comment where a person has to look."""
-    document = confirmed(name, proposed).document()
+    document = as_builtins(confirmed(name, proposed).document())
     doubts = {each.tool.name: each.doubts for each in proposed}
     lines = ["# Proposed: look at every tool, above all where it says unsure, and delete the comments."]
     lines += [f"name = {_toml(document['name'])}"]

@@ -5,21 +5,23 @@ call. A proxy that is killed leaves no last line, and at most half of the line t
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import toolkit
 from toolkit.errors import DamagedError, VerificationError
 from toolkit.files import LARGEST_ROWS, read_bytes
-from toolkit.noise.declaration import Declaration, declaration_of_document
+from toolkit.noise.declaration import Declaration, DeclarationDocument, declaration_of
 from toolkit.noise.mcp.server import Server
 from toolkit.noise.regimes import REGIMES, Regime
 from toolkit.noise.session import Begun, Session
+from toolkit.noise.tools import Fault
 from toolkit.seeds import LIMIT
+from toolkit.structs import UNSET, Document, UnsetType, about, as_builtins, parse
 
-FORMAT = 1
+INVALID = "a line of the record is invalid"
 Json = dict[str, Any]
 
 
@@ -110,17 +112,52 @@ def _text(value: Any) -> str:
     return value if type(value) is str else json.dumps(value, ensure_ascii=False)
 
 
-_HEADER = {
-    "format": int,
-    "toolkit": str,
-    "regime": str,
-    "schedule": int,
-    "declaration_sha256": str,
-    "declaration": dict,
-    "proposed": bool,
-    "server": dict,
-}
-_CALL = {"tool": str, "arguments": dict, "answer": dict}
+class Header(Document, frozen=True):
+    """The first line of a record."""
+
+    format: Literal[1]
+    toolkit: Annotated[str, about("Version of this package.")]
+    regime: str
+    schedule: Annotated[int, about("Seed of the schedule ω.", ge=0)]
+    declaration_sha256: str
+    declaration: DeclarationDocument
+    proposed: Annotated[bool, about("Whether nobody has confirmed the declaration.")]
+    server: Json
+
+    def __post_init__(self) -> None:
+        if self.regime not in REGIMES or self.schedule >= LIMIT:
+            raise ValueError("an unknown regime, or a schedule of 2^64 or more")
+
+
+class Drawn(Document, frozen=True):
+    """The draw of an event key."""
+
+    gate: float
+    type: float
+    magnitude: float
+
+
+class CallLine(Document, frozen=True):
+    """A call."""
+
+    call: Annotated[int, about("Its number, from 0.")]
+    tool: str
+    arguments: Json
+    key: tuple[str, int] | None
+    draw: Drawn | None
+    fault: Fault | None
+    blocked_by: Fault | None
+    changed: bool
+    answer: Json
+    whole: Annotated[Json | UnsetType, about("What the server answered, if shown otherwise.")] = UNSET
+
+
+class EndLine(Document, frozen=True):
+    """The last line: how the episode ended."""
+
+    end: str
+    calls: int
+    faults: int
 
 
 class Recorder:
@@ -130,37 +167,46 @@ class Recorder:
         self._stream = path.open("wb")
         self._session = session
         declared = session.declaration
-        header = {"format": FORMAT, "toolkit": toolkit.__version__, "regime": session.regime.name}
-        header |= {"schedule": session.schedule.seed, "declaration_sha256": declared.sha256}
-        self.write({**header, "declaration": declared.document(), "proposed": proposed, "server": server})
+        self.write(
+            Header(
+                format=1,
+                toolkit=toolkit.__version__,
+                regime=session.regime.name,
+                schedule=session.schedule.seed,
+                declaration_sha256=declared.sha256,
+                declaration=declared.document(),
+                proposed=proposed,
+                server=server,
+            )
+        )
 
     def close(self, why: str) -> None:
         """Add the last line, which says how the episode ended."""
         with self._stream:
             self.write(_end(self._session, why))
 
-    def write(self, line: Json) -> None:
+    def write(self, line: Header | CallLine | EndLine) -> None:
         """Add a line."""
-        self._stream.write(json.dumps(line).encode() + b"\n")
+        self._stream.write(json.dumps(as_builtins(line)).encode() + b"\n")
         self._stream.flush()
 
 
-def entry(session: Session, shown: Json, whole: Json | None) -> Json:
+def entry(session: Session, shown: Json, whole: Json | None) -> CallLine:
     """Return the line of an episode's last call."""
     call = session.calls[-1]
     drawn = None if call.key is None else session.schedule.draw(call.tool, *call.key)
-    return {
-        "call": len(session.calls) - 1,
-        "tool": call.tool,
-        "arguments": call.arguments,
-        "key": None if call.key is None else list(call.key),
-        "draw": drawn and {"gate": drawn.gate, "type": drawn.type, "magnitude": drawn.magnitude},
-        "fault": call.fault,
-        "blocked_by": call.blocked_by,
-        "changed": call.fault is not None and session.exposures[-1].changed,
-        "answer": shown,
-        **({} if whole is None or shown is whole else {"whole": whole}),
-    }
+    return CallLine(
+        call=len(session.calls) - 1,
+        tool=call.tool,
+        arguments=dict(call.arguments),
+        key=call.key,
+        draw=None if drawn is None else Drawn(drawn.gate, drawn.type, drawn.magnitude),
+        fault=call.fault,
+        blocked_by=call.blocked_by,
+        changed=call.fault is not None and session.exposures[-1].changed,
+        answer=shown,
+        whole=UNSET if whole is None or shown is whole else whole,
+    )
 
 
 @dataclass(frozen=True)
@@ -171,8 +217,8 @@ class Record:
     regime: str  # name of the noise
     schedule: int  # seed of the schedule ω
     declaration: Declaration  # what was known of the tools
-    calls: Sequence[Json]  # the lines of calls
-    end: Json | None  # the last line; None where it is missing
+    calls: Sequence[CallLine]
+    end: EndLine | None  # None where it is missing
     is_cut: bool  # whether half a line follows the last whole one
 
     def session(self) -> Session:
@@ -195,28 +241,19 @@ def read_record(path: Path) -> Record:
     documents = [_document(path, number, line) for number, line in enumerate(lines, 1)]
     if not documents:
         raise DamagedError("the record has no first line", where=path, remedy="no call was made: play again")
-    header = documents[0]
-    _check(path, 1, _HEADER, header)
-    if header["format"] != FORMAT or not 0 <= header["schedule"] < LIMIT:
-        found = f"format {header['format']}, schedule {header['schedule']}"
-        raise DamagedError(
-            "the record has another format", expected=f"format {FORMAT}", found=found, where=path
-        )
-    if header["regime"] not in REGIMES:
-        raise DamagedError("the record names no regime", found=header["regime"], where=path)
-    declaration = declaration_of_document(header["declaration"], path)
-    if declaration.sha256 != header["declaration_sha256"]:
+    header = parse(Header, documents[0], INVALID, f"{path}, line 1")
+    declaration = declaration_of(header.declaration)
+    if declaration.sha256 != header.declaration_sha256:
         raise DamagedError(
             "the record's declaration is not the one it was made with",
-            expected=header["declaration_sha256"],
+            expected=header.declaration_sha256,
             found=declaration.sha256,
             where=path,
         )
-    calls = documents[1:]
-    end = calls.pop() if calls and "end" in calls[-1] else None
-    for number, line in enumerate(calls, 2):
-        _check(path, number, _CALL | {"whole": dict} if "whole" in line else _CALL, line)
-    return Record(path, header["regime"], header["schedule"], declaration, calls, end, bool(rest))
+    last = documents.pop() if len(documents) > 1 and "end" in documents[-1] else None
+    end = None if last is None else parse(EndLine, last, INVALID, f"{path}, line {len(documents) + 1}")
+    calls = [parse(CallLine, line, INVALID, f"{path}, line {n}") for n, line in enumerate(documents[1:], 2)]
+    return Record(path, header.regime, header.schedule, declaration, calls, end, bool(rest))
 
 
 def verify(record: Record) -> Session:
@@ -226,13 +263,13 @@ def verify(record: Record) -> Session:
         begun = _begun(record, number, session, line)
         whole: Json | None = None
         if isinstance(begun, Begun):
-            whole = line.get("whole") or line["answer"]
+            whole = line.whole or line.answer
             shown = finish(session, begun, whole)
         else:
             shown = {"result": result_of(begun)}
         _compare(record, number, line, entry(session, shown, whole))
     if record.end is not None:
-        _compare(record, len(record.calls) + 2, record.end, _end(session, record.end["end"]))
+        _compare(record, len(record.calls) + 2, record.end, _end(session, record.end.end))
     return session
 
 
@@ -245,39 +282,40 @@ async def play_again(record: Record, command: Sequence[str], patience: float) ->
         for number, line in enumerate(record.calls):
             begun = _begun(record, number + 2, session, line)
             if isinstance(begun, Begun):
-                sent = {"name": line["tool"], "arguments": line["arguments"]}
+                sent = {"name": line.tool, "arguments": line.arguments}
                 message = await server.request("tools/call", sent)
                 response: Json = {name: message[name] for name in ("result", "error") if name in message}
                 shown = finish(session, begun, response)
             else:
                 shown = {"result": result_of(begun)}
-            if read_by_agent(shown) != read_by_agent(line["answer"]):
-                found.append(Difference(number, line["tool"], line["answer"], shown))
+            if read_by_agent(shown) != read_by_agent(line.answer):
+                found.append(Difference(number, line.tool, line.answer, shown))
     finally:
         server.stop()
     return found
 
 
-def _begun(record: Record, number: int, session: Session, line: Json) -> Begun | Json:
+def _begun(record: Record, number: int, session: Session, line: CallLine) -> Begun | Json:
     try:
-        return session.begin(line["tool"], line["arguments"])
+        return session.begin(line.tool, line.arguments)
     except (ValueError, TypeError) as error:
         raise DamagedError(
             "no such call can be made", found=error, where=f"{record.path}, line {number}"
         ) from None
 
 
-def _end(session: Session, why: str) -> Json:
-    return {"end": why, "calls": len(session.calls), "faults": len(session.exposures)}
+def _end(session: Session, why: str) -> EndLine:
+    return EndLine(why, len(session.calls), len(session.exposures))
 
 
-def _compare(record: Record, number: int, line: Json, made: Json) -> None:
-    for name in [*made, *(name for name in line if name not in made)]:
-        if line.get(name) != made.get(name) or (name in line) != (name in made):
+def _compare(record: Record, number: int, line: CallLine | EndLine, made: CallLine | EndLine) -> None:
+    found, expected = as_builtins(line), as_builtins(made)
+    for name in {**expected, **found}:
+        if found.get(name) != expected.get(name) or (name in found) != (name in expected):
             raise VerificationError(
                 f"the record says another {name} than its schedule gives",
-                expected=_shortly(made, name),
-                found=_shortly(line, name),
+                expected=_shortly(expected, name),
+                found=_shortly(found, name),
                 where=f"{record.path}, line {number}",
                 remedy="nothing that this record says can be relied on from there",
             )
@@ -295,14 +333,3 @@ def _document(path: Path, number: int, line: bytes) -> Json:
     except (ValueError, RecursionError):
         pass
     raise DamagedError("the line is no object in JSON", where=f"{path}, line {number}")
-
-
-def _check(path: Path, number: int, kinds: Mapping[str, type], line: Json) -> None:
-    wrong = next((name for name, kind in kinds.items() if type(line.get(name)) is not kind), None)
-    if wrong is not None:
-        how = "is of another kind" if wrong in line else "is not there"
-        raise DamagedError(
-            f"the line is none of a record: {wrong} {how}",
-            expected=", ".join(kinds),
-            where=f"{path}, line {number}",
-        )

@@ -20,9 +20,10 @@ A group is recorded once its last rollout was observed, a line of JSON each, wit
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import Meta
 
 from toolkit.canonical import canonical
 from toolkit.errors import DamagedError, UsageError, VerificationError
@@ -33,6 +34,7 @@ from toolkit.noise.regimes import REGIMES, Regime
 from toolkit.noise.session import Session
 from toolkit.noise.trainers.tools import Noisy
 from toolkit.seeds import LIMIT, group_seed
+from toolkit.structs import Document, about, as_builtins, parse
 
 LARGEST_RECORD = 2**30
 _FOLLOWING = ("schedule_seeds", "observed_rewards", "zero_variance", "spurious")
@@ -46,22 +48,31 @@ class Place(NamedTuple):
     repeat: int = 0
 
 
-@dataclass(frozen=True)
-class Group:
+Whole = Annotated[int, Meta(ge=0)]
+
+
+class Group(Document, frozen=True):
     """A recorded group: its loop, its place, and lists with a value a slot."""
 
     design: Design
     regime: str
-    seed: int
-    step: int
+    seed: Whole
+    step: Whole
     task: str
-    repeat: int
-    schedule_seeds: list[str]  # as text: JSON's numbers end at 2^53 for many readers
-    true_outcomes: list[float]  # what each rollout earned
-    observed_rewards: list[float]  # what the grader reported
-    exposed: int  # rollouts that met a fault
-    zero_variance: bool  # whether the observed rewards are constant
-    spurious: bool  # whether all rollouts succeeded and the observed rewards nevertheless vary
+    repeat: Whole
+    schedule_seeds: Annotated[list[str], about("As text: JSON's numbers end at 2^53 for many readers.")]
+    true_outcomes: Annotated[list[float], about("What each rollout earned."), Meta(min_length=1)]
+    observed_rewards: Annotated[list[float], about("What the grader reported.")]
+    exposed: Annotated[Whole, about("Rollouts that met a fault.")]
+    zero_variance: Annotated[bool, about("Whether the observed rewards are constant.")]
+    spurious: Annotated[bool, about("Whether all rollouts succeeded and the observed rewards vary.")]
+
+    def __post_init__(self) -> None:
+        size = len(self.schedule_seeds)
+        if not size == len(self.true_outcomes) == len(self.observed_rewards) >= self.exposed:
+            raise ValueError("a value that is not one of a slot")
+        if self.regime not in REGIMES or max(self.seed, self.step, self.repeat) >= LIMIT:
+            raise ValueError("an unknown regime, or a number of 2^64 or more")
 
     @property
     def place(self) -> Place:
@@ -319,35 +330,15 @@ def _again(group: Group) -> Group:
 
 
 def _line(group: Group) -> bytes:
-    return canonical(asdict(group)).encode() + b"\n"
+    return canonical(as_builtins(group)).encode() + b"\n"
 
 
 def _groups(content: bytes, path: Path) -> Iterator[Group]:
+    problem = "a line of the record is not a group"
     for number, line in enumerate(content.splitlines(), start=1):
+        where = f"{path}, line {number}"
         try:
-            yield _checked(Group(**json.loads(line)))
-        except (ValueError, TypeError, RecursionError) as error:
-            raise DamagedError(
-                "a line of the record is no group",
-                expected=", ".join(field.name for field in fields(Group)),
-                found=error,
-                where=f"{path}, line {number}",
-            ) from None
-
-
-def _checked(group: Group) -> Group:
-    """Return a group whose values have their types, and a value a slot."""
-    sizes = {len(group.schedule_seeds), len(group.true_outcomes), len(group.observed_rewards)}
-    whole = (group.seed, group.step, group.repeat, group.exposed)
-    numbers = (*group.true_outcomes, *group.observed_rewards)
-    if (
-        len(sizes) != 1
-        or not all(type(number) is int and 0 <= number < LIMIT for number in whole)
-        or not all(type(number) in (int, float) for number in numbers)
-        or not group.exposed <= max(sizes) > 0
-        or not isinstance(group.task, str)
-        or group.design not in DESIGNS
-        or group.regime not in REGIMES
-    ):
-        raise TypeError("a value that none can have, or lists of several lengths")
-    return group
+            document = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise DamagedError(problem, found=error, where=where) from None
+        yield parse(Group, document, problem, where)

@@ -16,6 +16,7 @@ from tests.conftest import CHECKOUT, run
 from tests.unit.noise.pairing.notes_server import DECLARATION
 from tests.unit.stack import require_mcp
 from toolkit.noise.declaration import read_declaration
+from toolkit.structs import as_builtins
 
 require_mcp()
 
@@ -364,7 +365,7 @@ def test_an_interface_becomes_a_declaration(tmp_path: Path, suffix: str) -> None
     assert written.count("# unsure: ") == 2
     tools.write_text(written)
     document = run("noise", "propose", "--openapi", source, "--json").json()
-    assert document["declaration"] == read_declaration(tools).document()
+    assert document["declaration"] == as_builtins(read_declaration(tools).document())
     assert list(document["unsure"]) == ["post_all"]
 
 

@@ -10,6 +10,7 @@ import pytest
 from toolkit.errors import DamagedError, ToolkitError, VerificationError
 from toolkit.noise.declaration import Declaration, declare, parse_declaration
 from toolkit.noise.mcp.record import (
+    EndLine,
     Recorder,
     changed,
     entry,
@@ -80,7 +81,7 @@ def test_a_record_is_verified(record: Path) -> None:
     }
     assert (len(session.calls), read.end, read.is_cut) == (
         120,
-        {"end": "the client left", "calls": 120, "faults": len(session.exposures)},
+        EndLine("the client left", 120, len(session.exposures)),
         False,
     )
 
