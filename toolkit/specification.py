@@ -1,17 +1,19 @@
 """What a run is: everything that decides its bytes, frozen before it is launched."""
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
+from msgspec import field, structs
+
 from toolkit.canonical import canonical
+from toolkit.structs import Document, parse
 
 KEEPS_ALL = "all"
+CODE = "1"
+CHECKPOINT_EVERY = 20
 
 
-@dataclass(frozen=True)
-class Specification:
+class Specification(Document, frozen=True):
     """The specification of a run."""
 
     checkpoint_table: ClassVar[str] = "checkpoints"
@@ -37,11 +39,11 @@ class Specification:
     group_size: int = 8  # rollouts in a group, G
     learning_rate: str = "0.0035"  # Adam's, as decimal text
     surface_tokens: int = 16  # V, reward-irrelevant tokens a tool is called with; 0 for none
-    checkpoint_every: int = 20  # steps between two checkpoints, each evaluated
+    checkpoint_every: int = CHECKPOINT_EVERY  # steps between two checkpoints, each evaluated
     diagnosed: tuple[int, ...] = (0, 100)  # steps at which the luck share is diagnosed
     # Pool → SHA-256 of the tasks that the run may meet
-    pools: Mapping[str, str] = field(default_factory=dict)
-    code: str = "1"  # version of the code that decides the bytes
+    pools: dict[str, str] = field(default_factory=dict)
+    code: str = CODE  # version of the code that decides the bytes
     # What the policy samples in an evaluation: the run's `own`, or `shared` by all arms, runs and steps
     # of a study
     sampling: str = "own"
@@ -57,7 +59,7 @@ class Specification:
     # training groups. Whoever plays such a row again plays the run from its start.
     registers: str = "all"
     # Where nothing is trained, the `study` and `run` whose checkpoints are evaluated, and their `sha256`
-    checkpoints: Mapping[str, str] = field(default_factory=dict)
+    checkpoints: dict[str, str] = field(default_factory=dict)
     # How many sub-requests the tasks have that it trains and is evaluated on; 0 for any
     sub_requests: int = 0
     world: str = ""  # the foreign world that it is played in; empty for the back office
@@ -92,7 +94,7 @@ class Specification:
 
         What came later is left out where it is as it always was: a specification keeps its digest.
         """
-        document = {**asdict(self), "diagnosed": list(self.diagnosed), "pools": dict(self.pools)}
+        document = {**structs.asdict(self), "diagnosed": list(self.diagnosed)}
         return {name: value for name, value in document.items() if _LATER.get(name) != value}
 
     def sha256(self) -> str:
@@ -114,8 +116,7 @@ _LATER = {
 """Settings that came later, and the value that they had before."""
 
 
-@dataclass(frozen=True)
-class LanguageModelSpecification(Specification):
+class LanguageModelSpecification(Specification, frozen=True):
     """The specification of a language model's run.
 
     Its sizes and learning rate are those of the recipe; it has no surface tokens.
@@ -123,15 +124,12 @@ class LanguageModelSpecification(Specification):
 
     checkpoint_table: ClassVar[str] = "adapters"
 
-    recipe: Mapping[str, Any] = field(default_factory=dict)  # the recipe's document
+    recipe: dict[str, Any] = field(default_factory=dict)  # the recipe's document
     model_commit: str = ""  # commit of the model that it starts from, or the SHA-256 of its files
 
-    def document(self) -> dict[str, Any]:
-        """Return the specification as JSON values."""
-        return {**super().document(), "recipe": dict(self.recipe)}
 
-
-def read_specification(document: Mapping[str, Any]) -> Specification:
+def read_specification(document: object, where: object) -> Specification:
     """Return the specification that a document is, of either kind of run."""
-    kind = LanguageModelSpecification if "recipe" in document else Specification
-    return kind(**{**document, "diagnosed": tuple(document["diagnosed"])})
+    is_model = isinstance(document, dict) and "recipe" in document
+    kind = LanguageModelSpecification if is_model else Specification
+    return parse(kind, document, "the specification of a run is invalid", where)

@@ -19,7 +19,7 @@ from toolkit.prereg.registration import Registration
 from toolkit.rules.plan import Cell, Fixed, Plan, run_name
 from toolkit.rules.rulebook import rulebook_of
 from toolkit.rules.sections import OPTIONAL, Key, Named, Section, Value, alike, exact_number, keys
-from toolkit.specification import Specification
+from toolkit.specification import CHECKPOINT_EVERY, Specification
 
 REFERENCE_ARM = "clean"
 PILOT = "pilot"
@@ -245,7 +245,7 @@ def _settings(cell: Cell, steps: int, *, has_recipe: bool) -> dict[str, Any]:
         raise _unset(
             cell, problem, "world", f"battery one of {', '.join(WITH_ANY_TASKS)}, and settings.pools"
         )
-    every = cell.settings.get("checkpoint_every", Specification.checkpoint_every)
+    every = cell.settings.get("checkpoint_every", CHECKPOINT_EVERY)
     if not has_recipe and steps % every:
         problem = f"checkpoints every {every} steps leave out the last of {steps}"
         raise _unset(cell, problem, "checkpoint_every", "a divisor of the steps")

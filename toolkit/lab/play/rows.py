@@ -73,13 +73,12 @@ def keeps_checkpoints(run: Row) -> bool:
 
 def specification_of(study: Study, run_id: str) -> Specification:
     """Return the specification that a run was made by."""
+    where = f"{study.folder}, {run_id}"
     try:
-        document: dict[str, Any] = json.loads(run_row(study, run_id)["specification"] or "")
-        return read_specification(document)
-    except (TypeError, ValueError, KeyError) as error:
-        problem = f"the specification of {run_id} is not one of this package's"
-        found = f"{type(error).__name__}: {error}"[:200]
-        raise DamagedError(problem, found=found, where=study.folder) from None
+        document = json.loads(run_row(study, run_id)["specification"] or "")
+    except ValueError as error:
+        raise DamagedError("the specification of a run is not JSON", found=error, where=where) from None
+    return read_specification(document, where)
 
 
 def read_adapter(row: arrow.Row, run_id: str) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -227,7 +227,7 @@ def shortened(run: Specification, recipe: Recipe, steps: int) -> LanguageModelSp
     document = recipe.document()
     document["step"] |= {"steps": steps, "checkpoint_every": steps}
     document["optimizer"]["warmup_steps"] = min(recipe.optimizer.warmup_steps, steps)
-    plain = Specification(**{f.name: getattr(run, f.name) for f in fields(Specification)})
+    plain = Specification(**{name: getattr(run, name) for name in Specification.__struct_fields__})
     tried = replace(
         plain,
         root=f"{ROOT} {run.run_id}",

@@ -2,223 +2,164 @@
 
 import hashlib
 import re
+import sys
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, structs
 
 from toolkit.canonical import canonical
 from toolkit.errors import RuleError, ToolkitError, UsageError, did_you_mean
 from toolkit.files import read_text
-from toolkit.lab.policies.language_model.options import DTYPES, EngineOptions
+from toolkit.lab.policies.language_model.options import EngineOptions
 from toolkit.specification import LanguageModelSpecification, Specification
+from toolkit.structs import Document, about, as_builtins, parse
 
 AUTO = "auto"
-ONE_OF = {
-    "dtype": ("bfloat16", "float32"),
-    "lora.target": ("all-linear",),
-    "optimizer.schedule": ("linear", "constant"),
-    "loss.type": ("dapo",),
-    "loss.scale_rewards": ("group", "none"),
-    "loss.importance_sampling.level": (
-        *("sequence_mask", "sequence_truncate"),
-        *("token_mask", "token_truncate"),
-    ),
-    "engine.kind": ("vllm", "transformers"),
-    "engine.dtype": (AUTO, *DTYPES),
-}
-"""Setting → the words that it may be."""
-
-AT_LEAST = {
-    "lora.rank": 1,
-    "lora.alpha": 1,
-    "lora.dropout": 0,
-    "step.prompts": 1,
-    "step.rollouts": 2,  # advantages compare the rollouts of a group
-    "step.micro_batch": 1,
-    "step.steps": 1,
-    "step.checkpoint_every": 1,
-    "optimizer.warmup_steps": 0,
-    "optimizer.weight_decay": 0,
-    "optimizer.max_grad_norm": 0,
-    "sampling.max_completion_tokens": 1,
-    "sampling.max_turns": 1,
-    "sampling.context": 2,
-    "engine.conversations": 0,
-    "loss.beta": 0,
-}
-"""Setting → the least that it may be."""
-
-ABOVE_ZERO = ("sampling.temperature", "loss.importance_sampling.max", "engine.gpu_memory")
-BELOW_ONE = ("lora.dropout", "engine.gpu_memory")
-NOT_EMPTY = ("name", "model")
 PACKAGES = "packages."
-_VERSION = re.compile(r"\d+(\.[0-9A-Za-z+-]+)*")
-
-
-def problems(settings: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield what is wrong with settings, by their dotted names: the problem, what is expected, and found."""
-    for is_wrong, name, problem, expected in (*_limits(settings), *_contradictions(settings)):
-        if is_wrong:
-            yield problem, expected, str(settings[name]).strip() or repr(settings[name])
-
-
-Problem = tuple[bool, str, str, str]
-"""Whether a setting is wrong, its name, the problem, and what is expected."""
-
-
-def _limits(settings: Mapping[str, Any]) -> Iterator[Problem]:
-    for name, allowed in ONE_OF.items():
-        yield settings[name] not in allowed, name, f"{name} is none of its words", ", ".join(allowed)
-    for name in NOT_EMPTY:
-        yield not settings[name].strip(), name, f"{name} is empty", "a text"
-    for name, version in settings.items():
-        is_wrong = name.startswith(PACKAGES) and not _VERSION.fullmatch(version)
-        yield is_wrong, name, f"{name} is no exact version", "a version, as 1.12.0"
-    for name, least in AT_LEAST.items():
-        is_wrong = not least <= settings[name] < float("inf")
-        yield is_wrong, name, f"{name} is too small, or no number", f"{least} or more"
-    for name in ABOVE_ZERO:
-        is_wrong = not 0 < settings[name] < float("inf")
-        yield is_wrong, name, f"{name} is not above zero", "a number above zero"
-    for name in BELOW_ONE:
-        yield not settings[name] < 1, name, f"{name} is a share", "less than 1"
-    name = "optimizer.learning_rate"
-    yield not _is_rate(settings[name]), name, f"{name} is no rate", 'decimal text, as "0.00001"'
-
-
-def _is_rate(text: str) -> bool:
-    try:
-        rate = Decimal(text)
-    except InvalidOperation:
-        return False
-    return rate.is_finite() and rate > 0
-
-
-def _contradictions(settings: Mapping[str, Any]) -> Iterator[Problem]:
-    prompts, rollouts, steps = (settings[f"step.{name}"] for name in ("prompts", "rollouts", "steps"))
-    name, size = "step.micro_batch", prompts * rollouts
-    problem = "a step's rollouts cannot be divided into micro-batches"
-    expected = f"{name} that divides {prompts} × {rollouts} = {size}"
-    yield bool(size % (settings[name] or 1)), name, problem, expected
-    name, problem = "step.checkpoint_every", "the last step would leave no checkpoint"
-    yield bool(steps % (settings[name] or 1)), name, problem, f"{name} that divides {steps} steps"
-    name, problem = "optimizer.warmup_steps", "the learning rate would never be reached"
-    yield settings[name] > steps, name, problem, f"{name} of {steps} or less"
-    for name, otherwise in {"engine.dtype": AUTO, "engine.sleep": False}.items():
-        is_wrong = settings["engine.kind"] != "vllm" and settings[name] != otherwise
-        yield is_wrong, name, f"{name} is vLLM's alone", 'engine.kind "vllm", or the setting left out'
-    name, context = "sampling.max_completion_tokens", settings["sampling.context"]
-    yield settings[name] >= context, name, "the context has no room for a prompt", f"{name} below {context}"
-
-
+LARGEST = sys.float_info.max
 SHIPPED = Path(__file__).parent / "recipes"
 ENDING = ".toml"
 LEFT_OUT = "its default: left out"
-_CALLED = {str: "text", int: "a whole number", float: "a number", bool: "true or false", dict: "a section"}
+_CALLED = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+
+Text = Annotated[str, Meta(pattern=r"\S")]
+Whole = Annotated[int, Meta(ge=0)]
+Natural = Annotated[int, Meta(ge=1)]
+Amount = Annotated[float, Meta(ge=0, le=LARGEST)]
+Positive = Annotated[float, Meta(gt=0, le=LARGEST)]
+Version = Annotated[str, Meta(pattern=r"\A\d+(\.[0-9A-Za-z+-]+)*\Z")]
 
 
-@dataclass(frozen=True)
-class Lora:
-    """The adapter: its rank, its alpha, its dropout, and which layers have one."""
+class Lora(Document, frozen=True):
+    """The adapter."""
 
-    rank: int
-    alpha: int
-    dropout: float
-    target: str
+    rank: Natural
+    alpha: Natural
+    dropout: Annotated[float, Meta(ge=0, lt=1)]
+    target: Annotated[Literal["all-linear"], about("Which layers have one.")]
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Document, frozen=True):
     """The sizes of training."""
 
-    prompts: int  # groups in a step
-    rollouts: int  # rollouts in a group, G
-    micro_batch: int  # rollouts that one backward pass takes on one GPU
-    steps: int  # optimizer steps of a run
-    checkpoint_every: int  # steps between two checkpoints
+    prompts: Annotated[Natural, about("Groups in a step.")]
+    rollouts: Annotated[int, about("Rollouts in a group, G: advantages compare them.", ge=2)]
+    micro_batch: Annotated[Natural, about("Rollouts that one backward pass takes on one GPU.")]
+    steps: Annotated[Natural, about("Optimizer steps of a run.")]
+    checkpoint_every: Annotated[Natural, about("Steps between two checkpoints.")]
+
+    def __post_init__(self) -> None:
+        size = self.prompts * self.rollouts
+        if size % self.micro_batch:
+            problem = "a step's rollouts cannot be divided into micro-batches"
+            raise ValueError(f"{problem}: step.micro_batch has to divide {size}")
+        if self.steps % self.checkpoint_every:
+            problem = "the last step would leave no checkpoint"
+            raise ValueError(f"{problem}: step.checkpoint_every has to divide {self.steps}")
 
 
-@dataclass(frozen=True)
-class Optimizer:
-    """AdamW's settings; the learning rate is decimal text, so that it is what was written."""
+class Optimizer(Document, frozen=True):
+    """AdamW's settings."""
 
-    learning_rate: str
-    schedule: str
-    warmup_steps: int
-    weight_decay: float
-    max_grad_norm: float
+    learning_rate: Annotated[str, about("Decimal text, so that it is what was written.")]
+    schedule: Literal["linear", "constant"]
+    warmup_steps: Whole
+    weight_decay: Amount
+    max_grad_norm: Amount
+
+    def __post_init__(self) -> None:
+        try:
+            rate = Decimal(self.learning_rate)
+        except InvalidOperation:
+            rate = Decimal(0)
+        if not (rate.is_finite() and rate > 0):
+            raise ValueError('optimizer.learning_rate is not a rate: decimal text, as "0.00001"')
 
 
-@dataclass(frozen=True)
-class Sampling:
+class Sampling(Document, frozen=True):
     """How rollouts are sampled."""
 
-    temperature: float  # of the sampling
-    max_completion_tokens: int  # tokens after the prompt, results of tools included
-    max_turns: int  # turns with tool calls
-    context: int  # tokens of prompt and completion together
+    temperature: Positive
+    max_completion_tokens: Annotated[Natural, about("Tokens after the prompt, results of tools included.")]
+    max_turns: Annotated[Natural, about("Turns with tool calls.")]
+    context: Annotated[int, about("Tokens of prompt and completion together.", ge=2)]
+
+    def __post_init__(self) -> None:
+        if self.max_completion_tokens >= self.context:
+            problem = "the context has no room for a prompt"
+            raise ValueError(f"{problem}: sampling.max_completion_tokens has to be below {self.context}")
 
 
-@dataclass(frozen=True)
-class ImportanceSampling:
-    """The correction for what the engine samples otherwise than the trainer scores: kind, and upper bound."""
+class ImportanceSampling(Document, frozen=True):
+    """The correction for what the engine samples otherwise than the trainer scores."""
 
-    level: str
-    max: float
+    level: Literal["sequence_mask", "sequence_truncate", "token_mask", "token_truncate"]
+    max: Positive
 
 
-@dataclass(frozen=True)
-class Loss:
-    """The loss: its aggregation, its KL coefficient β, how advantages are scaled, and the correction."""
+class Loss(Document, frozen=True):
+    """The loss."""
 
-    type: str
-    beta: float
-    scale_rewards: str
+    type: Annotated[Literal["dapo"], about("Its aggregation.")]
+    beta: Annotated[Amount, about("Its KL coefficient.")]
+    scale_rewards: Annotated[Literal["group", "none"], about("How advantages are scaled.")]
     importance_sampling: ImportanceSampling
 
 
-@dataclass(frozen=True)
-class EngineSettings:
+class EngineSettings(Document, frozen=True, omit_defaults=True):
     """What generates."""
 
-    kind: str  # vLLM beside the trainer, or the trainer's own model
-    gpu_memory: float  # vLLM's share of the GPU's memory
-    thinking: bool  # whether the model may think first
-    dtype: str = AUTO  # number format that vLLM has the weights in; `auto` for that of the model's files
-    sleep: bool = False  # whether vLLM gives its memory back while a step is trained
-    conversations: int = 0  # most of them side by side; 0 for all that the step, or the evaluation, has
+    kind: Annotated[
+        Literal["vllm", "transformers"], about("vLLM beside the trainer, or the trainer's own model.")
+    ]
+    gpu_memory: Annotated[float, about("vLLM's share of the GPU's memory.", gt=0, lt=1)]
+    thinking: Annotated[bool, about("Whether the model may think first.")]
+    dtype: Annotated[
+        Literal["auto", "bfloat16", "float16", "float32"],
+        about("Number format that vLLM has the weights in; `auto` for that of the model's files."),
+    ] = "auto"
+    sleep: Annotated[bool, about("Whether vLLM gives its memory back while a step is trained.")] = False
+    conversations: Annotated[Whole, about("Most of them side by side; 0 for all that there are.")] = 0
 
-    def written(self) -> dict[str, Any]:
-        """Return the settings without those that are as they are when left out."""
-        return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
+    def __post_init__(self) -> None:
+        for name, value in (("dtype", self.dtype != AUTO), ("sleep", self.sleep)):
+            if value and self.kind != "vllm":
+                raise ValueError(f"engine.{name} is vLLM's alone")
 
 
-@dataclass(frozen=True)
-class Recipe:
+class Recipe(Document, frozen=True):
     """All settings of a language model's training."""
 
-    name: str  # name of the recipe
-    model: str  # identity of the model on the Hub, or the path of a folder
-    revision: str  # commit of the model on the Hub; empty for whatever is newest, or for a folder
-    dtype: str  # number format of the weights
-    lora: Lora  # the adapter
-    step: Step  # sizes
-    optimizer: Optimizer  # the optimizer
-    sampling: Sampling  # how rollouts are sampled
-    loss: Loss  # the loss
-    engine: EngineSettings  # what generates
-    packages: Mapping[str, str]  # package → the version that the settings were written for
+    name: Text
+    model: Annotated[Text, about("Identity of the model on the Hub, or the path of a folder.")]
+    revision: Annotated[str, about("Commit on the Hub; empty for the newest, or for a folder.")]
+    dtype: Annotated[Literal["bfloat16", "float32"], about("Number format of the weights.")]
+    lora: Lora
+    step: Step
+    optimizer: Optimizer
+    sampling: Sampling
+    loss: Loss
+    engine: EngineSettings
+    packages: Annotated[dict[str, Version], about("The versions that the settings were written for.")]
+
+    def __post_init__(self) -> None:
+        if self.optimizer.warmup_steps > self.step.steps:
+            problem = "the learning rate would never be reached"
+            raise ValueError(f"{problem}: optimizer.warmup_steps is above {self.step.steps}")
 
     def document(self) -> dict[str, Any]:
-        """Return the recipe as JSON values."""
-        return {**asdict(self), "engine": self.engine.written(), "packages": dict(self.packages)}
+        """Return the recipe as JSON values, without what is as it is when left out."""
+        document: dict[str, Any] = msgspec.to_builtins(self)
+        return document
 
     def settings(self) -> dict[str, Any]:
         """Return every single setting by its dotted name, as `lora.rank`, those that are left out, too."""
-        return _flat({**asdict(self), "packages": dict(self.packages)})
+        return _flat({**as_builtins(self), "packages": dict(sorted(self.packages.items()))})
 
     def left_out(self) -> frozenset[str]:
         """Return the dotted names of settings that are as they are when left out."""
@@ -286,45 +227,14 @@ def _read_file(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         document = tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:
-        raise RuleError("the recipe is no TOML", found=str(error), where=path) from None
+        raise RuleError("the recipe is not TOML", found=str(error), where=path) from None
     sources = document.pop("sources", {})
     return document, _flat(sources) if isinstance(sources, dict) else {"sources": sources}
 
 
 def read_recipe(document: Mapping[str, Any], where: str, error: type[ToolkitError] = RuleError) -> Recipe:
     """Return a document as a recipe."""
-    recipe: Recipe = _section(Recipe, document, "", where, error)
-    for problem, expected, value in problems(recipe.settings()):
-        raise error(problem, expected=expected, found=value, where=where)
-    return recipe
-
-
-def _section(kind: Any, given: Mapping[str, Any], prefix: str, where: str, error: type[ToolkitError]) -> Any:
-    """Return a section as its dataclass, every key of it and none besides."""
-    hints = get_type_hints(kind, localns={"Mapping": dict})
-    names = [field.name for field in fields(kind)]
-    needed = {field.name for field in fields(kind) if field.default is MISSING}
-    for what, keys in (("does not know", set(given) - set(names)), ("lacks", needed - set(given))):
-        if keys:
-            problem = f"a recipe {'with a setting that it' if what == 'does not know' else 'that'} {what}"
-            expected = ", ".join(prefix + name for name in names)
-            found = ", ".join(sorted(prefix + key for key in keys))
-            raise error(problem, expected=expected, found=found, where=where)
-    there = [name for name in names if name in given]
-    return kind(**{n: _value(hints[n], given[n], prefix + n, where, error) for n in there})
-
-
-def _value(kind: Any, given: Any, name: str, where: str, error: type[ToolkitError]) -> Any:
-    if is_dataclass(kind) and isinstance(given, dict):
-        return _section(kind, given, f"{name}.", where, error)
-    if kind is float and type(given) is int:
-        return float(given)
-    if name == "packages" and isinstance(given, dict):
-        return {k: _value(str, v, f"{name}.{k}", where, error) for k, v in sorted(given.items())}
-    if type(given) is not kind:
-        called = _CALLED.get(kind, _CALLED[dict])
-        raise error(f"{name} is not {called}", expected=called, found=repr(given), where=where)
-    return given
+    return parse(Recipe, document, "the recipe is invalid", where, error=error)
 
 
 def _change(document: dict[str, Any], settings: Mapping[str, Any], change: str) -> None:
@@ -335,9 +245,7 @@ def _change(document: dict[str, Any], settings: Mapping[str, Any], change: str) 
             f"--set {change!r} changes no setting",
             expected=f"SECTION.KEY=VALUE, with one of {', '.join(settings)}",
         )
-    *path, key = (
-        name.split(".") if not name.startswith("packages.") else ("packages", name[len("packages.") :])
-    )
+    *path, key = name.split(".", 1) if name.startswith(PACKAGES) else name.split(".")
     inner = document
     for part in path:
         inner = inner[part]
@@ -375,7 +283,7 @@ def specify_language_model(
     """Return the specification of a language model's run."""
     return LanguageModelSpecification(
         **{
-            **asdict(specification),
+            **structs.asdict(specification),
             "learning_rate": recipe.optimizer.learning_rate,
             "surface_tokens": 0,
             "checkpoint_every": recipe.step.checkpoint_every,

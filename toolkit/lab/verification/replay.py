@@ -29,6 +29,7 @@ from itertools import accumulate, islice, product
 from pathlib import PurePosixPath
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from toolkit import errors, seeds
@@ -64,7 +65,7 @@ from toolkit.registers.arrow import Row, to_rows
 from toolkit.registers.row_tables import BASE
 from toolkit.registers.study import Study, specification_document
 from toolkit.rooms import Audited
-from toolkit.specification import Specification
+from toolkit.specification import CODE, Specification
 from toolkit.verification.summaries import SUMMARIES
 
 
@@ -311,14 +312,12 @@ def playable(run: Row) -> Specification | None:
     """Return the specification of a run that can be played here; None where other code made it."""
     try:
         document = json.loads(run.get("specification") or "")
-        specification = Specification(**{**document, "diagnosed": tuple(document["diagnosed"])})
-    except (ValueError, TypeError, KeyError):
+        specification = msgspec.convert(document, Specification)
+    except ValueError:
         return None
     return (
         specification
-        if specification.code == Specification.code
-        and specification.regime in regimes.REGIMES
-        and not specification.world
+        if specification.code == CODE and specification.regime in regimes.REGIMES and not specification.world
         else None
     )
 

@@ -96,7 +96,7 @@ def test_no_whole_number_of_a_run_s_rows_is_forgotten(run: Specification) -> Non
 def test_what_a_run_plays_stays_below_its_bounds(name: str) -> None:
     """The largest numbers of the shipped studies, against the bounds of one of their runs."""
     study = open_study(CHECKOUT / "registers" / name)
-    run = read_specification(json.loads(study.rows("runs")[0]["specification"] or ""))
+    run = read_specification(json.loads(study.rows("runs")[0]["specification"] or ""), "here")
     highest = max(row["seed"] for row in study.rows("runs"))
     for most in largest(replace(run, seed=highest), COORDINATES):
         table = study.arrow(most.table) if study.has(most.table) else None

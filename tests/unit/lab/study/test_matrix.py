@@ -245,7 +245,7 @@ def test_a_matrix_with_a_recipe_has_language_models_runs() -> None:
     assert isinstance(run, LanguageModelSpecification)
     assert recipe_of(run) == recipe
     assert (run.model_commit, run.learning_rate) == (recipe.revision, recipe.optimizer.learning_rate)
-    assert read_specification(json.loads(canonical(run.document()))) == run
+    assert read_specification(json.loads(canonical(run.document())), "here") == run
     assert policy_of(run) == recipe.model
 
 

@@ -85,28 +85,28 @@ def test_the_revision_is_the_one_that_the_published_runs_record(published: Any) 
 @pytest.mark.parametrize(
     ("section", "key", "value", "said"),
     [
-        ("lora", "rang", 8, "does not know"),
-        ("lora", "rank", "32", "not a whole number"),
-        ("lora", "rank", True, "not a whole number"),
-        ("lora", "dropout", "0", "not a number"),
-        ("lora", "dropout", 1.0, "is a share"),
-        ("engine", "thinking", 0, "not true or false"),
-        ("engine", "kind", "sglang", "none of its words"),
-        ("engine", "gpu_memory", float("nan"), "not above zero"),
-        ("engine", "dtype", "int8", "none of its words"),
-        ("engine", "sleep", 1, "not true or false"),
-        ("engine", "conversations", -1, "too small"),
-        ("engine", "tensor_parallel", 2, "does not know"),
-        ("step", "rollouts", 1, "too small"),
+        ("lora", "rang", 8, "`rang`"),
+        ("lora", "rank", "32", "`int`, got `str`"),
+        ("lora", "rank", True, "`int`, got `bool`"),
+        ("lora", "dropout", "0", "`float`, got `str`"),
+        ("lora", "dropout", 1.0, "< 1.0"),
+        ("engine", "thinking", 0, "`bool`"),
+        ("engine", "kind", "sglang", "'sglang'"),
+        ("engine", "gpu_memory", float("nan"), "> 0.0"),
+        ("engine", "dtype", "int8", "'int8'"),
+        ("engine", "sleep", 1, "`bool`"),
+        ("engine", "conversations", -1, ">= 0"),
+        ("engine", "tensor_parallel", 2, "`tensor_parallel`"),
+        ("step", "rollouts", 1, ">= 2"),
         ("step", "micro_batch", 7, "cannot be divided"),
         ("step", "checkpoint_every", 30, "no checkpoint"),
         ("optimizer", "warmup_steps", 101, "never be reached"),
-        ("optimizer", "learning_rate", 1e-5, "not text"),
-        ("optimizer", "learning_rate", "fast", "no rate"),
+        ("optimizer", "learning_rate", 1e-5, "`str`, got `float`"),
+        ("optimizer", "learning_rate", "fast", "not a rate"),
         ("sampling", "max_completion_tokens", 12288, "no room for a prompt"),
-        ("packages", "trl", ">=1.12", "no exact version"),
-        ("", "lora", 32, "not a section"),
-        ("", "model", " ", "is empty"),
+        ("packages", "trl", ">=1.12", "matching regex"),
+        ("", "lora", 32, "`object`, got `int`"),
+        ("", "model", " ", "matching regex"),
     ],
 )
 def test_a_recipe_that_cannot_be_is_refused_by_name(document, section, key, value, said) -> None:
@@ -118,9 +118,9 @@ def test_a_recipe_that_cannot_be_is_refused_by_name(document, section, key, valu
 
 def test_a_setting_that_is_left_out_is_missed(document: dict[str, Any]) -> None:
     del document["loss"]["importance_sampling"]["max"]
-    with pytest.raises(RuleError, match="lacks") as caught:
+    with pytest.raises(RuleError, match="`max`") as caught:
         read_recipe(document, "here.toml")
-    assert caught.value.found == "loss.importance_sampling.max"
+    assert "$.loss.importance_sampling" in str(caught.value)
 
 
 @pytest.mark.parametrize("line", ['lora.rang = "app:training"', "lora.rank = 3"])
@@ -134,7 +134,7 @@ def test_a_source_of_no_setting_is_refused(tmp_path: Path, line: str) -> None:
 
 def test_what_is_no_recipe_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text("name =")
-    with pytest.raises(RuleError, match="no TOML"):
+    with pytest.raises(RuleError, match="not TOML"):
         load_recipe(str(tmp_path / "x.toml"))
     with pytest.raises(UsageError, match="no recipe 'nothing'"):
         load_recipe("nothing")
@@ -197,7 +197,7 @@ def test_changes_are_typed_by_their_setting() -> None:
         ("lora.rank=3.5", "not a whole number"),
         ("engine.thinking=no", "not true or false"),
         ("step.micro_batch=5", "cannot be divided"),
-        ("packages.trl=newest", "no exact version"),
+        ("packages.trl=newest", "matching regex"),
     ],
 )
 def test_a_change_that_cannot_be_is_wrong_usage(change: str, said: str) -> None:
