@@ -1,5 +1,6 @@
 """Which document each command prints with `--json`; documents of the site, errors and completion."""
 
+from pkgutil import resolve_name
 from types import UnionType
 from typing import Annotated, Any, Literal, TypedDict, get_args
 
@@ -104,12 +105,12 @@ OUTPUTS: dict[str, object] = {
     "draw": world.DrawDocument,
     "backoffice mcp": ErrorDocument,  # stdout belongs to the protocol
     "backoffice schema": world.Schemas,
-    "world check": world.ParityDocument,
+    "world check": "toolkit.lab.worlds.bfcl.world:Parity",
     "noise mcp": ErrorDocument,
-    "noise propose": world.ProposalDocument,
-    "noise replay": world.NoiseReplayDocument,
-    "pairing inspect": world.InspectionDocument,
-    "pairing verify": world.VerifiedGroupsDocument,
+    "noise propose": "toolkit.noise.mcp.proposal:ProposalDocument",
+    "noise replay": "toolkit.noise.mcp.record:NoiseReplayDocument",
+    "pairing inspect": "toolkit.lab.inspection.inspection:InspectionDocument",
+    "pairing verify": "toolkit.noise.trainers.groups:Verified",
     "theory bandit": theory.BanditDocument,
     "theory condition": theory.ConditionDocument,
     "theory drift": theory.DriftDocument,
@@ -132,14 +133,18 @@ OUTPUTS: dict[str, object] = {
     "schema": list[str] | dict[str, object],
     ERROR: ErrorDocument,
 }
-"""Command → type of its document; what a command prints that fails is an `error`."""
+"""Command → type of its document, "module:Type" where that module is no part of the core, or several of them.
+
+What a command prints that fails is an `error`.
+"""
 
 
 def json_schema(name: str) -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of a command's document, made of its type."""
     kind = OUTPUTS[name]
     # Documents of which one is printed are told apart by their keys, which no parser is asked to do.
-    kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    named = get_args(kind) if isinstance(kind, UnionType) else kind if isinstance(kind, tuple) else (kind,)
+    kinds = [resolve_name(each) if isinstance(each, str) else each for each in named]
     made, parts = msgspec.json.schema_components(kinds, schema_hook=_anything, ref_template="#/$defs/{name}")
     whole = made[0] if len(made) == 1 else {"anyOf": list(made)}
     reference = str(whole.get("$ref", "")).rpartition("/")[2]

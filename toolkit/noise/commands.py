@@ -130,7 +130,7 @@ def propose(
     if as_json:
         doubts = {each.tool.name: list(each.doubts) for each in proposed if each.doubts}
         declared = proposal.confirmed(name, proposed).document()
-        print_json({"declaration": declared, "unsure": doubts})
+        print_json(proposal.ProposalDocument(declared, doubts))
     else:
         click.echo(visible_lines(text), nl=False)
 
@@ -156,30 +156,28 @@ def replay(
       toolkit noise replay calls.jsonl
       toolkit noise replay calls.jsonl --json -- npx some-server
     """
-    from toolkit.noise.mcp.record import play_again, read_record, verify
+    from toolkit.noise.mcp.record import NoiseReplayDocument, play_again, read_record, verify
 
     record = read_record(file)
     session = verify(record)
     found = asyncio.run(play_again(record, command, timeout)) if command else None
     if as_json:
-        print_json(_document(record, session, found))
+        print_json(
+            NoiseReplayDocument(
+                verdict="verified",
+                regime=record.regime,
+                schedule=record.schedule,
+                calls=len(session.calls),
+                faults=len(session.exposures),
+                end=None if record.end is None else record.end.end,
+                is_cut=record.is_cut,
+                differences=found,
+            )
+        )
     else:
         _print(record, session, found)
     if found:
         raise click.exceptions.Exit(VerificationError.exit_code)
-
-
-def _document(record: Record, session: Session, found: Sequence[Difference] | None) -> dict[str, object]:
-    return {
-        "verdict": "verified",
-        "regime": record.regime,
-        "schedule": record.schedule,
-        "calls": len(session.calls),
-        "faults": len(session.exposures),
-        "end": None if record.end is None else record.end.end,
-        "is_cut": record.is_cut,
-        "differences": None if found is None else [each._asdict() for each in found],
-    }
 
 
 def _print(record: Record, session: Session, found: Sequence[Difference] | None) -> None:

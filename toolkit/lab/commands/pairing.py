@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -13,7 +13,6 @@ from toolkit.cli.output import bold, print_json, print_table, say_line, steps, t
 from toolkit.errors import IncompleteError, VerificationError
 
 if TYPE_CHECKING:
-    from toolkit.documents.world import InspectionDocument, VerifiedGroupsDocument
     from toolkit.lab.inspection.inspection import RunInspection
 
 
@@ -52,7 +51,7 @@ def inspect(
       toolkit pairing inspect rollouts.parquet --seed-column env_seed
       toolkit pairing inspect registers/embedded
     """
-    from toolkit.lab.inspection.inspection import inspect_log, inspect_study, overall
+    from toolkit.lab.inspection.inspection import InspectionDocument, inspect_log, inspect_study, overall
     from toolkit.registers.importing.reading import read_log
 
     with steps("inspecting") as say:
@@ -67,13 +66,7 @@ def inspect(
             )
     common = overall(runs)
     if as_json:
-        document: InspectionDocument = {
-            "log": log,
-            "format": kind,
-            "design": common,
-            "runs": [run.document() for run in runs],
-        }
-        print_json(document)
+        print_json(InspectionDocument(log, kind, common, runs))
     else:
         _show(kind, runs)
     # The code of the worst that was found: a broken declaration, or nothing to tell by.
@@ -99,7 +92,7 @@ def verify(*, log: Path = argument(type=FILE), as_json: bool = json_option) -> N
 
     found = verified(log)
     tell(
-        cast("VerifiedGroupsDocument", {"record": str(log), **found._asdict()}),
+        found,
         f"verified   {found.groups} groups of {found.steps} steps, {found.rollouts} rollouts; "
         f"{found.zero_variance} without variance, {found.spurious} spurious",
         as_json=as_json,
@@ -121,7 +114,7 @@ def _design(run: RunInspection) -> str:
     words = run.design.replace("_", " ")
     if run.contradicts:
         return f"{words}, declared {run.declared}"
-    return f"{words} by accident: no design is declared" if run.is_accidental else words
+    return f"{words} by accident: no design is declared" if run.accidental else words
 
 
 def _seeds(run: RunInspection) -> str:

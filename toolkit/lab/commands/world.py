@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
-
 import click
 
 from toolkit.cli.options import argument, group, json_option, option
 from toolkit.cli.output import stepped, tell
 from toolkit.errors import UsageError
-
-if TYPE_CHECKING:
-    from toolkit.documents.world import ParityDocument
 
 NAMES = ("bfcl",)
 
@@ -48,10 +43,9 @@ def check(
         raise UsageError(f"there is no foreign world {name!r}", expected=", ".join(NAMES))
     with stepped("comparing verdicts", steps_of(changes)) as say:
         found = check_parity(changes, say)
-    document = cast("ParityDocument", {"world": name, "verdict": "verified", **found._asdict()})
     same = f"{found.changed} of {found.changed} get one verdict here and there"
     tell(
-        document,
+        found,
         *(
             f"{of:14}  {number} of {number} answers pass here and there"
             for of, number in found.answers.items()

@@ -16,10 +16,9 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from itertools import groupby, pairwise
 from math import comb
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +26,7 @@ import numpy.typing as npt
 from toolkit.canonical import canonical
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.registers.importing.source import FILE, Log
+from toolkit.structs import Document, about
 
 _TURNS = re.compile(r"<tool_call>(.*?)</tool_call>|<tool_response>(.*?)</tool_response>", re.DOTALL)
 _TOOL, _ANSWER = ("tool", "name"), ("answer", "result", "fault")
@@ -80,32 +80,29 @@ Asked = Mapping[Question, Mapping[int, Sequence[str]]]
 """For each question, the answers that the rollouts of each group were given."""
 
 
-@dataclass(frozen=True)
-class Agreement:
+RunDesign = Literal["paired", "independent", "neither", "cannot_tell"]
+
+
+class Agreement(Document, frozen=True):
     """Pairs of rollouts of one group that were asked the same, at the same point of the same history."""
 
-    pairs: int  # such pairs
-    agreeing: int  # those of them that were answered the same
-    informative: int  # pairs at questions that several groups asked and that had several answers
-    informative_agreeing: int  # those of them that were answered the same
-    # How many would have been, were answers shuffled between the rollouts that asked the same
-    by_chance: float
-    p: float | None  # how often shuffled answers agree at least as much; None without informative pairs
-
-    @property
-    def differing(self) -> int:
-        """Pairs that were answered differently, which rollouts under one schedule never are."""
-        return self.pairs - self.agreeing
+    pairs: Annotated[int, about("How many.")]
+    agreeing: Annotated[int, about("Answered the same.")]
+    informative: Annotated[
+        int, about("Pairs at questions that several groups asked and that had several answers.")
+    ]
+    informative_agreeing: Annotated[int, about("Those of them that were answered the same.")]
+    by_chance: Annotated[float, about("How many would agree were answers shuffled.")]
+    p: Annotated[
+        float | None, about("How often shuffled answers agree as much; null without informative pairs.")
+    ]
+    differing: Annotated[int, about("Answered differently, which one schedule never does.")]
+    design: Annotated[RunDesign, about("What it says.")]
 
     @property
     def expected_differing(self) -> float:
         """How many informative pairs would differ by chance: what there is to see."""
         return self.informative - self.by_chance
-
-    def document(self, design: RunDesign) -> AgreementDocument:
-        """Return it as JSON values, with the design that it speaks for."""
-        document = {**asdict(self), "differing": self.differing, "design": design}
-        return cast("AgreementDocument", document)  # its own fields by name
 
 
 def asked(rollouts: Iterable[tuple[int, str, Sequence[Call]]]) -> Asked:
@@ -137,7 +134,17 @@ def agreement(questions: Asked) -> Agreement:
             shuffled += _shuffled(codes, sizes, answers, generator)
     as_much = int((shuffled >= informative_agreeing).sum())
     p = (1 + as_much) / (1 + PERMUTATIONS) if informative else None
-    return Agreement(pairs, agreeing, informative, informative_agreeing, by_chance, p)
+    differing = pairs - agreeing
+    design = _of_answers(p, differing, informative - by_chance)
+    return Agreement(pairs, agreeing, informative, informative_agreeing, by_chance, p, differing, design)
+
+
+def _of_answers(p: float | None, differing: int, expected_differing: float) -> RunDesign:
+    if p is None:
+        return "cannot_tell"
+    if p <= LEVEL:
+        return "neither" if differing else "paired"
+    return "independent" if differing and expected_differing >= TO_SEE else "cannot_tell"
 
 
 def _shuffled(
@@ -165,7 +172,6 @@ def _alike(codes: npt.NDArray[np.int32], sizes: list[int], counts: list[int]) ->
 if TYPE_CHECKING:
     import polars as pl
 
-    from toolkit.documents.world import AgreementDocument, RunDesign, RunInspectionDocument, SeedsDocument
     from toolkit.registers.study import Study
 
 
@@ -194,119 +200,92 @@ _EVALUATION = re.compile(r"val|eval|test", re.IGNORECASE)
 _DESIGN = ("design", "own.design", "config.design", "arm")
 
 
-@dataclass(frozen=True)
-class Seeds:
+class Seeds(Document, frozen=True):
     """The seeds of a column."""
 
-    column: str  # its name
-    equal: int  # groups whose rollouts have one seed
-    different: int  # groups whose rollouts have a seed each
-    mixed: int  # groups in which some rollouts share one
-    unknown: int  # groups in which a rollout has none
-
-    @property
-    def design(self) -> RunDesign:
-        """What they say."""
-        if not self.equal + self.different + self.mixed:
-            return "cannot_tell"
-        if not self.different + self.mixed:
-            return "paired"
-        return "neither" if self.equal + self.mixed else "independent"
-
-    def document(self) -> SeedsDocument:
-        """Return it as JSON values."""
-        return cast("SeedsDocument", {**asdict(self), "design": self.design})  # its own fields by name
+    column: Annotated[str, about("Its name.")]
+    equal: Annotated[int, about("Groups whose rollouts have one seed.")]
+    different: Annotated[int, about("Groups whose rollouts have a seed each.")]
+    mixed: Annotated[int, about("Groups in which some rollouts share one.")]
+    unknown: Annotated[int, about("Groups in which a rollout has none.")]
+    design: Annotated[RunDesign, about("What they say.")]
 
 
-@dataclass(frozen=True)
-class RunInspection:
+class RunInspection(Document, frozen=True):
     """What is found of a run."""
 
-    run: str  # its name
-    groups: int  # of two rollouts or more
-    rollouts: int  # in them
-    declared: RunDesign | None  # design that the log or the asker says it has
-    seeds: tuple[Seeds, ...]  # a column each
-    answers: Agreement | None  # agreement of what groups were answered; None where no call is read
+    run: Annotated[str, about("Name of the run.")]
+    design: Annotated[RunDesign, about("What the strongest evidence says.")]
+    basis: Annotated[Literal["seeds", "answers"], about("Which evidence that is.")]
+    declared: Annotated[RunDesign | None, about("What it is declared to be.")]
+    accidental: Annotated[bool, about("Paired, and nobody has said so.")]
+    contradicts: Annotated[bool, about("Not what it is declared to be.")]
+    groups: Annotated[int, about("Of two rollouts or more.")]
+    rollouts: Annotated[int, about("In them.")]
+    seeds: tuple[Seeds, ...]
+    answers: Annotated[Agreement | None, about("Null where no call is read.")]
+    remarks: Annotated[list[str], about("What a reader of the design has to know.")]
 
-    @property
-    def basis(self) -> Literal["seeds", "answers"]:
-        """Which evidence decides."""
-        return "seeds" if self.by_seeds != "cannot_tell" else "answers"
 
-    @property
-    def by_seeds(self) -> RunDesign:
-        """What seeds say; `neither` where two columns say different things."""
-        said = {column.design for column in self.seeds} - {"cannot_tell"}
-        if not said:
-            return "cannot_tell"
-        return said.pop() if len(said) == 1 else "neither"
+class InspectionDocument(Document, frozen=True):
+    """Which design training has really run."""
 
-    @property
-    def by_answers(self) -> RunDesign:
-        """What answers say."""
-        found = self.answers
-        if found is None or found.p is None:
-            return "cannot_tell"
-        if found.p <= LEVEL:
-            return "neither" if found.differing else "paired"
-        return "independent" if found.differing and found.expected_differing >= TO_SEE else "cannot_tell"
+    log: Annotated[str, about("What was inspected.")]
+    format: Annotated[str, about("What wrote it, as it was recognized.")]
+    design: Annotated[
+        Literal["paired", "independent", "neither", "cannot_tell", "by_run"], about("`by_run`: runs differ.")
+    ]
+    runs: list[RunInspection]
 
-    @property
-    def design(self) -> RunDesign:
-        """What the strongest evidence says."""
-        return self.by_seeds if self.basis == "seeds" else self.by_answers
 
-    @property
-    def is_accidental(self) -> bool:
-        """Whether it is paired and nobody has said so."""
-        return self.design == "paired" and self.declared is None
-
-    @property
-    def contradicts(self) -> bool:
-        """Whether it is not what it is declared to be."""
-        return self.declared is not None and self.design not in {self.declared, "cannot_tell"}
-
-    @property
-    def remarks(self) -> list[str]:
-        """What the reader of the design has to know."""
-        found = []
-        if self.basis == "seeds" and self.by_seeds == "paired" and self.answers and self.answers.differing:
-            found.append(
-                "the seeds are equal within groups, but the world does not obey them: "
-                f"{self.answers.differing} of {self.answers.pairs} pairs that asked the same differ"
-            )
-        if self.basis == "seeds" and self.by_seeds == "independent" and self.by_answers == "paired":
-            found.append("the seeds differ within groups, but answers never do: the world does not obey them")
-        if self.design == "cannot_tell":
-            found.append(self._lacking())
-        return found
-
-    def _lacking(self) -> str:
-        if self.answers is None:
-            return "no seed of a rollout and no answered call is in the log"
-        if self.answers.p is None:
-            return "no question that several groups asked had several answers: no noise is to be seen"
-        return (
-            f"too few repeated calls: {self.answers.expected_differing:.1f} pairs would differ by chance, "
-            f"{TO_SEE} are needed"
+def _judged(
+    run: str,
+    groups: int,
+    rollouts: int,
+    *,
+    declared: RunDesign | None,
+    seeds: tuple[Seeds, ...],
+    answers: Agreement | None,
+) -> RunInspection:
+    """Return what is found of a run, by its strongest evidence; columns that disagree say `neither`."""
+    said = {column.design for column in seeds} - {"cannot_tell"}
+    by_seeds: RunDesign = "neither" if len(said) > 1 else next(iter(said), "cannot_tell")
+    by_answers: RunDesign = "cannot_tell" if answers is None else answers.design
+    design = by_answers if by_seeds == "cannot_tell" else by_seeds
+    remarks = []
+    if by_seeds == "paired" and answers and answers.differing:
+        remarks.append(
+            "the seeds are equal within groups, but the world does not obey them: "
+            f"{answers.differing} of {answers.pairs} pairs that asked the same differ"
         )
+    if by_seeds == "independent" and by_answers == "paired":
+        remarks.append("the seeds differ within groups, but answers never do: the world does not obey them")
+    if design == "cannot_tell":
+        remarks.append(_lacking(answers))
+    return RunInspection(
+        run=run,
+        design=design,
+        basis="answers" if by_seeds == "cannot_tell" else "seeds",
+        declared=declared,
+        accidental=design == "paired" and declared is None,
+        contradicts=declared is not None and design not in {declared, "cannot_tell"},
+        groups=groups,
+        rollouts=rollouts,
+        seeds=seeds,
+        answers=answers,
+        remarks=remarks,
+    )
 
-    def document(self) -> RunInspectionDocument:
-        """Return it as JSON values."""
-        return {
-            "run": self.run,
-            "design": self.design,
-            "basis": self.basis,
-            "declared": self.declared,
-            "accidental": self.is_accidental,
-            "contradicts": self.contradicts,
-            "groups": self.groups,
-            "rollouts": self.rollouts,
-            "seeds": [column.document() for column in self.seeds],
-            "answers": None if self.answers is None else self.answers.document(self.by_answers),
-            "remarks": self.remarks,
-        }
+
+def _lacking(answers: Agreement | None) -> str:
+    if answers is None:
+        return "no seed of a rollout and no answered call is in the log"
+    if answers.p is None:
+        return "no question that several groups asked had several answers: no noise is to be seen"
+    return (
+        f"too few repeated calls: {answers.expected_differing:.1f} pairs would differ by chance, "
+        f"{TO_SEE} are needed"
+    )
 
 
 def inspect_log(
@@ -356,7 +335,7 @@ def inspect_study(study: Study, declared: RunDesign | None = None) -> list[RunIn
         counted = _counted("schedule_seeds", [group for group in groups if len(group) > 1])
         rollouts = sum(map(len, groups))
         said = declared or _DECLARED.get(arms[run])
-        found.append(RunInspection(run, len(groups), rollouts, said, (counted,), None))
+        found.append(_judged(run, len(groups), rollouts, declared=said, seeds=(counted,), answers=None))
     return found
 
 
@@ -441,7 +420,7 @@ def _inspected(
         if any(calls):
             answers = agreement(asked(zip(numbers, run["_task"].to_list(), calls, strict=True)))
     said = declared or _declared(run)
-    return RunInspection(name, len(set(numbers)), run.height, said, seeds, answers)
+    return _judged(name, len(set(numbers)), run.height, declared=said, seeds=seeds, answers=answers)
 
 
 def _grouped(numbers: list[int], cells: list[Any]) -> list[list[Any]]:
@@ -456,7 +435,14 @@ def _counted(column: str, groups: Sequence[Sequence[Any]]) -> Seeds:
     for group in groups:
         known = len(set(group))
         counts["unknown" if None in group else "equal" if known == 1 else _several(known, len(group))] += 1
-    return Seeds(column, counts["equal"], counts["different"], counts["mixed"], counts["unknown"])
+    equal, different, mixed = counts["equal"], counts["different"], counts["mixed"]
+    return Seeds(column, equal, different, mixed, counts["unknown"], _of_seeds(equal, different, mixed))
+
+
+def _of_seeds(equal: int, different: int, mixed: int) -> RunDesign:
+    if not different + mixed:
+        return "paired" if equal else "cannot_tell"
+    return "neither" if equal + mixed else "independent"
 
 
 def _several(known: int, size: int) -> str:

@@ -13,14 +13,14 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from toolkit.errors import DamagedError, UsageError
 from toolkit.files import read_text
-from toolkit.noise.declaration import WAIT, Declaration, declare
+from toolkit.noise.declaration import WAIT, Declaration, DeclarationDocument, declare
 from toolkit.noise.mcp.server import Server
 from toolkit.noise.tools import Tool
-from toolkit.structs import as_builtins
+from toolkit.structs import Document, about, as_builtins
 
 Json = dict[str, Any]
 METHODS = {"get": True, "put": True, "post": False, "patch": False, "delete": True}
@@ -36,6 +36,13 @@ class Proposed(NamedTuple):
 
     tool: Tool  # the tool
     doubts: tuple[str, ...]  # what a person has to look at
+
+
+class ProposalDocument(Document, frozen=True):
+    """A declaration for a person to confirm."""
+
+    declaration: DeclarationDocument
+    unsure: Annotated[dict[str, list[str]], about("What is guessed, in words, by tool.")]
 
 
 def from_server(tools: Iterable[Json]) -> list[Proposed]:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import toolkit
 from toolkit.errors import DamagedError, VerificationError
@@ -226,13 +226,28 @@ class Record:
         return noisy_session(self.declaration, REGIMES[self.regime], self.schedule)
 
 
-class Difference(NamedTuple):
-    """A call that was answered otherwise."""
+class Difference(Document, frozen=True):
+    """A call that a fresh server answered otherwise."""
 
-    call: int  # its number, from 0
-    tool: str  # its tool
-    recorded: Json  # the response in the record
-    found: Json  # the response now
+    call: Annotated[int, about("Its number, from 0.")]
+    tool: Annotated[str, about("Name of the tool.")]
+    recorded: Annotated[Json, about("The response in the record.")]
+    found: Annotated[Json, about("The response now.")]
+
+
+class NoiseReplayDocument(Document, frozen=True):
+    """A record of calls, each fate of which was drawn anew."""
+
+    verdict: Annotated[
+        Literal["verified"], about("Of the fates; `differences` says what a fresh server answered.")
+    ]
+    regime: Annotated[str, about("The noise.")]
+    schedule: Annotated[int, about("Seed of the schedule.")]
+    calls: Annotated[int, about("How many calls.")]
+    faults: Annotated[int, about("How many faults landed.")]
+    end: Annotated[str | None, about("How the record ends; null where its last line is missing.")]
+    is_cut: Annotated[bool, about("Whether half a line follows the last whole one.")]
+    differences: Annotated[list[Difference] | None, about("Null without a fresh server.")]
 
 
 def read_record(path: Path) -> Record:

@@ -261,14 +261,15 @@ class Groups:
             )
 
 
-class Verified(NamedTuple):
-    """What a record holds, whose seeds and flags follow from what it says."""
+class Verified(Document, frozen=True):
+    """A record of training groups, whose seeds and flags follow from what it says."""
 
-    groups: int
-    rollouts: int
-    steps: int
-    zero_variance: int
-    spurious: int
+    record: Annotated[str, about("Its path.")]
+    groups: Annotated[int, about("How many groups.")]
+    rollouts: Annotated[int, about("How many rollouts.")]
+    steps: Annotated[int, about("How many steps.")]
+    zero_variance: Annotated[int, about("Groups whose observed rewards are constant.")]
+    spurious: Annotated[int, about("Groups of successes alone whose observed rewards vary.")]
 
 
 def read(record: Path) -> list[Group]:
@@ -310,6 +311,7 @@ def verify(record: str | Path) -> Verified:
             )
         seen.add(place)
     return Verified(
+        record=str(record),
         groups=len(groups),
         rollouts=sum(len(group.schedule_seeds) for group in groups),
         steps=len({group.step for group in groups}),

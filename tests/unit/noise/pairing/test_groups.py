@@ -141,7 +141,8 @@ def test_the_example_of_any_loop_records_its_groups(design, tmp_path, monkeypatc
     monkeypatch.setattr(sys, "argv", ["plain.py", design])
     runpy.run_path(str(CHECKOUT / "examples" / "pairing" / "plain.py"))
     groups = read(tmp_path / "groups.jsonl")
-    assert verify(tmp_path / "groups.jsonl")[:3] == (4, 16, 2)
+    found = verify(tmp_path / "groups.jsonl")
+    assert (found.groups, found.rollouts, found.steps) == (4, 16, 2)
     # All rollouts of a group do the same: those of a paired one come out the same.
     assert all(len(set(group.true_outcomes)) == 1 for group in groups) == (design == "paired")
 

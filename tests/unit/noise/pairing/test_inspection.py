@@ -70,9 +70,9 @@ def test_without_seeds_answers_tell_it(design: Design, run: int) -> None:
 
 def test_seeding_by_group_is_pairing_by_accident() -> None:
     found = inspected(training(lambda row, size: (row % 1000,) * size).drop("env_seed"))
-    assert (found.design, found.is_accidental, found.contradicts) == ("paired", True, False)
+    assert (found.design, found.accidental, found.contradicts) == ("paired", True, False)
     declared = inspected(training(by_design("paired")), declared="independent")
-    assert (declared.is_accidental, declared.contradicts) == (False, True)
+    assert (declared.accidental, declared.contradicts) == (False, True)
 
 
 def test_a_group_of_which_one_rollout_has_its_own_is_neither() -> None:

@@ -16,15 +16,17 @@ from functools import lru_cache
 from math import ceil
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from toolkit.canonical import canonical
+from toolkit.documents.registers import Verified
 from toolkit.errors import DamagedError, VerificationError
 from toolkit.lab.tasks.task import Call
 from toolkit.lab.tasks.templates import WEIGHTS
 from toolkit.lab.worlds.foreign import ForeignTask, Package, Request, deal, in_envelope
 from toolkit.noise.declaration import read_declaration
 from toolkit.seeds import Stream, derive
+from toolkit.structs import Document, about
 
 VERSION = "2025.6.8"
 CATEGORIES = ("base", "miss_func", "miss_param", "long_context")
@@ -270,12 +272,14 @@ PARITY = 3000
 TOLD_EVERY = 500
 
 
-class Parity(NamedTuple):
-    """What was compared: answers by category, changed turns, and how many of these pass."""
+class Parity(Document, frozen=True):
+    """The grading of a foreign world, here and by its own project: the same verdicts."""
 
-    answers: dict[str, int]
-    changed: int
-    passing: int
+    world: Annotated[str, about("Name of the world.")]
+    verdict: Verified
+    answers: Annotated[dict[str, int], about("Answers that pass here and there, by category.")]
+    changed: Annotated[int, about("Changed turns that were compared.")]
+    passing: Annotated[int, about("Those of them that pass.")]
 
 
 def check() -> None:
@@ -308,7 +312,7 @@ def check_parity(changes: int, say: Callable[[str], None] = lambda _: None) -> P
         scenario = stream.choice(scenarios(category))
         turn = stream.choice([at for at, plan in enumerate(scenario.plans) if plan])
         passing += _compare(scenario, _truth(category, scenario.name), turn, _changed(stream, scenario, turn))
-    return Parity(answers, changes, passing)
+    return Parity("bfcl", "verified", answers, changes, passing)
 
 
 def official(scenario: Scenario, plans: Any) -> bool:
