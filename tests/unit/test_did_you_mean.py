@@ -25,35 +25,6 @@ def test_the_closest_names_are_offered(given, known, otherwise, remedy) -> None:
     assert did_you_mean(given, known, otherwise) == remedy
 
 
-@pytest.mark.parametrize(
-    ("line", "meant"),
-    [
-        ("decid H2a", "decide"),
-        ("registers verfy", "verify"),
-        ("decide --studdy embedded", "--study"),
-        ("decide H1", "H1a"),
-        ("decide H2 --study embedded", "H2a"),
-        ("decide gat2", "gate2"),
-        ("explain H2 --study embedded", "H2a"),
-        ("power H2", "H2a"),
-        ("decide H2a --study embeded", "embedded"),
-        ("verify-prereg paired-rollout", "paired-rollouts"),
-        ("study status embeded", "embedded"),
-        ("study run embedded --run c2-pared-s0", "c2-paired-s0"),
-        ("study run embedded --rule H2", "H2a"),
-        ("episode replay --study embedded --run c0-clean-s9 --step 0", None),
-        ("registers schema episode", "episodes"),
-        ("episode play --regime fault_p025", "faults_p025"),
-        ("pools show validaton:3", "validation"),
-        ("train --recipe qwen3.5 --dry-run", "qwen3.5-2b"),
-    ],
-)
-def test_an_error_asks_whether_the_closest_was_meant(toolkit: Toolkit, line: str, meant: str | None) -> None:
-    refused = toolkit(*line.split(" ")).refused(2)
-    assert ("did you mean" in refused.err.lower()) == (meant is not None)
-    assert meant is None or f"'{meant}'" in refused.err
-
-
 def test_a_column_that_a_table_lacks_may_be_another(case: Case) -> None:
     with pytest.raises(UsageError) as caught:
         case.study.columns("runs", ["run_idd"])

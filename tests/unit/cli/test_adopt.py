@@ -112,12 +112,6 @@ def test_once_adopted_a_rule_is_explained_in_the_words_that_it_restates(place, d
     assert document.splitlines()[61].decode() in run("explain", "H2a").out
 
 
-def test_of_a_rule_that_was_amended_the_frozen_rules_words_are_named() -> None:
-    (amended,) = run("explain", "H1b", "--study", "published", "--json").json()
-    (span,) = amended["restates"]["spans"]
-    assert (amended["restates"]["of_frozen_rule"], span["name"], span["lines"]) == (True, "H1b", [56, 56])
-
-
 def test_what_a_checkout_lacks_is_named_and_never_taken_for_equal(place) -> None:
     shutil.rmtree(place / "checkout/data")
     (place / "checkout" / RUN).unlink()

@@ -62,17 +62,6 @@ def test_computing_an_interval_imports_nothing_that_it_could_do_without(plain: P
     assert not {"pandas", "polars", "scipy", "rich"} & packages
 
 
-def test_a_quotient_over_nearly_nothing_is_told(toolkit: Toolkit) -> None:
-    """P7 of the embedded study: a gap of 0.0016 between two seeds, below one fifteen times as large."""
-    (document,) = toolkit("decide", "P7", "--study", "embedded", "--json").json()
-    shrinks, positive = document["criteria"]
-    (caution,) = shrinks["cautions"]
-    assert "the mean of c4_auc_group, is not told from zero" in caution
-    assert "cautions" not in positive
-    assert caution in " ".join(toolkit("explain", "P7", "--study", "embedded").out.split())
-    assert "not told from zero" in " ".join(toolkit("decide", "P7", "--study", "embedded").out.split())
-
-
 TESTED = """
 [tests.flip]
 endpoint = "c2_auc"
@@ -99,10 +88,3 @@ def test_explain_says_each_test_and_the_level_of_a_margin(case: Case) -> None:
     assert said.startswith(
         "Test       flip of c2_auc: p = 0.5 (sign-flip test over seeds, exact over all signs"
     )
-
-
-def test_the_language_names_what_tests_significance(toolkit: Toolkit) -> None:
-    document = toolkit("explain", "--language", "--json").json()
-    assert "TOST" in document["operators"]["equivalent"]["meaning"]
-    assert {"p", "adjusted", "non_inferior"} <= set(document["operators"])
-    assert {"tests.NAME", "families.NAME"} <= set(document["declared"])

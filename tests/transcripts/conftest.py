@@ -1,0 +1,46 @@
+"""The places of transcripts: what a folder holds before its first command; and commands for forgers."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.forge.case import recipe
+from tests.forge.pki import house
+from tests.forge.token import DOCUMENT
+from tests.registrations import chained, rehash
+from tests.unit.conftest import alone, copy  # noqa: F401 - a published study, all registrations; tiny-lm, too
+from toolkit.lab.tasks.pools import POOLS
+from toolkit.places import HOME_VARIABLE, Home
+from toolkit.prereg.evidence import write_certificates
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home without anything."""
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
+
+
+@pytest.fixture
+def few_pools(alone: Home, monkeypatch: pytest.MonkeyPatch) -> Home:  # noqa: F811
+    """The same as `alone`, for which the toolkit knows one pool, a small one."""
+    for name in set(POOLS) - {"diagnostic"}:
+        monkeypatch.delitem(POOLS, name)
+    return alone
+
+
+@pytest.fixture
+def token(tmp_path: Path) -> None:
+    """A token over a document, and the certificate of the root that it rests on."""
+    (tmp_path / "good.tsr").write_bytes(recipe().make())
+    (tmp_path / "document").write_bytes(DOCUMENT)
+    (tmp_path / "root.pem").write_bytes(write_certificates([house().root.der]))
+    (tmp_path / "root.der").write_bytes(house().root.der)
+
+
+def rehash_registration(folder: str, *added: str) -> None:
+    """Recompute every hash of a registration, with files added to its chain."""
+    rehash(Path(folder), [*chained(Path(folder)), *added])
+
+
+TOOLS: dict[str, Callable[..., None]] = {"rehash": rehash_registration}
