@@ -42,7 +42,7 @@ def vouched(authorities: dict[str, Authority]) -> str:
     """Return a trust file of theirs."""
     return write_trust(
         [
-            Trusted(name, name.lower(), f"Operator of {name}", "demonstration", (fingerprint(server.root),))
+            Trusted(name, f"Operator of {name}", "demonstration", (fingerprint(server.root),))
             for name, server in authorities.items()
         ],
         "Made for a test.",

@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 from tests.registrations import rehash
-from toolkit.prereg.spans import SPANS, named_spans, read_spans, read_unrestated, sentences, span_sha256
+from toolkit.prereg.spans import SPANS, named_spans, read_spans, sentences, span_sha256
 
 FROZEN_DOCUMENT = Path(__file__).parents[2] / "shared/fixtures/published/PREREGISTRATION.md"
 DOCUMENT_MISSING = f"THE FROZEN DOCUMENT IS MISSING: there is no {FROZEN_DOCUMENT}; a made one was used"
@@ -50,9 +50,9 @@ def fit_spans(folder: Path, document: bytes) -> None:
     spans, named = read_spans(parsed[SPANS]), named_spans(parsed)
     covered = {n for name, span in spans.items() if named[name] for n in range(span.first, span.last + 1)}
     listing = folder / "unrestated.toml"
-    sections = read_unrestated(listing.read_text()).sections
+    sections = tomllib.loads(listing.read_text())["sections"]
     entries = [
-        f'\n[[sentences]]\nline = {s.line}\nsentence = {s.number}\nsha256 = "{s.sha256}"\nwhy = "made"\n'
+        f'\n[[sentences]]\nline = {s.line}\nsentence = {s.sentence}\nsha256 = "{s.sha256}"\nwhy = "made"\n'
         for s in sentences(document, sections)
         if s.line not in covered
     ]

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from toolkit.decisions.case import Case, Explanation
     from toolkit.decisions.decision import Decision
-    from toolkit.documents.verification import OwnStanding
     from toolkit.drafting.importing import Imported
     from toolkit.exports.formats import Wanted
     from toolkit.prereg.freeze import Draft, Frozen
@@ -677,7 +676,7 @@ def freeze(
         own = draft.contents.get(record.TRUST)
         named = record.parse_trust(own.decode(errors="replace"), record.TRUST) if own is not None else ()
         asked = authority.online(authorities, named, known, roots, timeout_s)
-    standing: OwnStanding = record.DEMONSTRATION if demonstration else record.PUBLIC
+    standing: record.FrozenStanding = record.DEMONSTRATION if demonstration else record.PUBLIC
     say = say or logging.getLogger(__name__).info
     if folder.parent == home.registrations and protect(home.root):
         say(ADDED)

@@ -11,7 +11,7 @@ from pathlib import Path
 from toolkit.errors import DamagedError, ToolkitError, VerificationError
 from toolkit.files import hold, read_bytes, write_bytes
 from toolkit.line_ends import refuse_converted, refuse_converted_list
-from toolkit.prereg.record import EVIDENCE, leads_out
+from toolkit.prereg.record import EVIDENCE, INSIDE
 
 CHAIN = "LATER.chain"
 NAMED = ("amendments", "deviations")
@@ -100,7 +100,7 @@ LARGEST_REGISTRATION = 256 * 2**20
 """Bytes of all files that a list names: they are held at once."""
 CACHED = "blobs"  # what the Hub's cache calls the folder of all contents
 
-_LISTED = re.compile(r"([0-9a-f]{64})  (\w[\w./-]*)", re.ASCII)
+_LISTED = re.compile(rf"([0-9a-f]{{64}})  ({INSIDE}\w[\w./-]*)", re.ASCII)
 
 
 def write_list(contents: Mapping[str, bytes]) -> bytes:
@@ -160,7 +160,7 @@ def entries(raw: bytes, where: Path | str) -> dict[str, str]:
     text = raw.decode("utf-8", errors="replace")
     for number, line in enumerate(text.split("\n")[:-1], start=1):
         match = _LISTED.fullmatch(line)
-        if match is None or match[2] in hashes or leads_out(match[2]):
+        if match is None or match[2] in hashes:
             raise DamagedError(
                 "a hash list has a line that it cannot have",
                 expected="64 hexadecimal digits, two spaces, a file name inside the folder, once each",

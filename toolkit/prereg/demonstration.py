@@ -15,7 +15,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from toolkit.errors import IncompleteError
 from toolkit.prereg.authority import Judge, Reply, Say, make_request
-from toolkit.prereg.record import Trusted, slug_of
+from toolkit.prereg.record import Trusted
 from toolkit.prereg.token.verdict import VERIFIED
 
 LIFETIME = timedelta(days=3650)
@@ -44,7 +44,7 @@ class DemonstrationAuthority:
     def trusted(self) -> Trusted:
         """Its entry in a trust file."""
         operator, fingerprint = f"{self.name} (made for the occasion)", hashlib.sha256(self.root).hexdigest()
-        return Trusted(self.name, slug_of(self.name), operator, ADDRESS, (fingerprint,))
+        return Trusted(self.name, operator, ADDRESS, (fingerprint,))
 
     @property
     def certificates(self) -> tuple[bytes, ...]:

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from toolkit.documents.verification import OwnStanding
-from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
+from toolkit.errors import IncompleteError, UsageError, VerificationError
 from toolkit.files import read_bytes, write_all
 from toolkit.prereg import record
 from toolkit.prereg.authority import Source, timestamp
@@ -41,7 +40,7 @@ from toolkit.prereg.chain import (
 from toolkit.prereg.demonstration import ADDRESS
 from toolkit.prereg.evidence import Judged, places
 from toolkit.prereg.git import clean_commit
-from toolkit.prereg.record import AMENDMENTS, DEVIATIONS, EVIDENCE, FROZEN, PILOTS, RECORD, TRUST, Trusted
+from toolkit.prereg.record import EVIDENCE, FROZEN, PILOTS, RECORD, TRUST, FrozenStanding, Trusted, decoded
 from toolkit.prereg.registration import ADDED_TRUST, PROTOCOL, RULES, Registration, load_registration
 from toolkit.prereg.verification import agreement, independence
 
@@ -66,7 +65,7 @@ class Frozen:
     registration: str
     sha256: str
     files: tuple[str, ...]
-    standing: OwnStanding
+    standing: FrozenStanding
     commit: str
     tokens: tuple[Judged, ...]
 
@@ -94,8 +93,8 @@ def open_draft(folder: Path, check_rules: Callable[[str], None]) -> Draft:
                 where=folder,
                 remedy=f"write it; `toolkit freeze {folder.name} --template` prints rules to fill in",
             )
-    rules = _decoded(contents[RULES], RULES)
-    if not _decoded(contents[PROTOCOL], PROTOCOL).strip():
+    rules = decoded(contents[RULES], RULES)
+    if not decoded(contents[PROTOCOL], PROTOCOL).strip():
         raise UsageError("the protocol is empty", where=PROTOCOL, remedy="say in words what will be done")
     check_rules(rules)
     name = tomllib.loads(rules).get("name")
@@ -115,7 +114,7 @@ def freeze(
     sources: Sequence[Source],
     known: Sequence[Trusted],
     *,
-    standing: OwnStanding,
+    standing: FrozenStanding,
     say: Callable[[str], None] = lambda _: None,
 ) -> Frozen:
     """Freeze a draft (steps 3 to 5)."""
@@ -214,7 +213,7 @@ def _contents(folder: Path) -> dict[str, bytes]:
 
 
 def _record(
-    digest: str, draft: Draft, standing: OwnStanding, tokens: tuple[Judged, ...]
+    digest: str, draft: Draft, standing: FrozenStanding, tokens: tuple[Judged, ...]
 ) -> record.FreezeRecord:
     return record.FreezeRecord(
         standing=standing,
@@ -239,7 +238,7 @@ def _record(
 def _trust_file(draft: Draft, trusted: tuple[Trusted, ...], standing: str) -> bytes:
     """Return the trust file: the draft's own where it has one, else one that names whom we ask."""
     own = draft.contents.get(TRUST)
-    authorities = record.parse_trust(_decoded(own, TRUST), TRUST) if own is not None else ()
+    authorities = record.parse_trust(decoded(own, TRUST), TRUST) if own is not None else ()
     if own is not None and standing == record.PUBLIC and set(authorities) == set(trusted):
         return own
     if any(authority.address != ADDRESS for authority in authorities):
@@ -280,13 +279,6 @@ def _names(folder: Path) -> list[str]:
     return names
 
 
-def _decoded(content: bytes, name: str) -> str:
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise DamagedError(f"{name} is not UTF-8 text", found=error, where=name) from None
-
-
 _IDENTIFIER = re.compile(r"[A-Za-z]\w{0,39}", re.ASCII)
 _A_DAY = timedelta(days=1)
 
@@ -311,19 +303,10 @@ def read_addition(
     if after_runs:
         content = _with_after_runs(content)
     entry: record.Amendment | record.Deviation
-    try:
-        head = tomllib.loads(content.decode())
-        if "amendment" in head:
-            entry = record.read_amendment(f"{AMENDMENTS}/{head['amendment']['id']}.toml", content)
-        else:
-            entry = record.read_deviation(f"{DEVIATIONS}/{head['deviation']['id']}.toml", content)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise DamagedError(
-            f"{path.name} does not say what it has to",
-            expected="what `toolkit amend --template` or `toolkit deviate --template` prints, filled in",
-            found=f"{type(error).__name__}: {error}",
-            where=path,
-        ) from None
+    if "amendment" in record.parse_toml(dict[str, object], content, path):
+        entry = record.read_amendment(content, path)
+    else:
+        entry = record.read_deviation(content, path)
     _check_entry(registration, entry)
     return entry, content
 
@@ -353,10 +336,9 @@ def add(
         fresh = load_registration(folder)
         _check_entry(fresh, entry)
         check(fresh)  # 2
-        name = f"{AMENDMENTS if isinstance(entry, record.Amendment) else DEVIATIONS}/{entry.id}.toml"
         trusted = tuple(source.trusted for source in sources)
         check_slugs(trusted)
-        files = {**_added_trust(fresh, entry, trusted), name: content}
+        files = {**_added_trust(fresh, entry, trusted), entry.file: content}
         chain = read_bytes(folder / CHAIN, LARGEST_LIST)
         for added, raw in files.items():
             chain = extend_chain(chain, fresh.sha256, added, raw)
@@ -370,7 +352,7 @@ def add(
         write_all(folder, {**evidence, **files, CHAIN: chain})
         discard(folder)
         link = load_registration(folder).entries[-1].link
-    return Added(fresh.name, entry.id, name, link, tokens)
+    return Added(fresh.name, entry.id, entry.file, link, tokens)
 
 
 def _added_trust(

@@ -1,4 +1,4 @@
-"""What a registration's own files say beside its rules: freeze record, amendments, deviations, trust file."""
+"""A registration's own files beside its rules: freeze record, amendments, deviations, trust files."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
-from pathlib import Path, PurePosixPath
-from typing import Any, Final, cast
+from pathlib import Path
+from typing import Annotated, Final, Literal, TypeVar
 
-from toolkit.documents.verification import OwnStanding
+from msgspec import Meta
+from msgspec.structs import asdict, force_setattr
+
 from toolkit.errors import DamagedError
 from toolkit.files import read_text
+from toolkit.structs import Document, about, parse
 
 SHIPPED = Path(__file__).parent
 RECORD = "record.toml"
@@ -22,55 +24,99 @@ FROZEN = "FROZEN.sha256"
 EVIDENCE = "evidence"
 PUBLIC: Final = "public"
 DEMONSTRATION: Final = "demonstration"
-STANDINGS = (PUBLIC, DEMONSTRATION)
 AMENDMENTS = "amendments"
 DEVIATIONS = "deviations"
-KINDS = ("deviation", "disclosure")
 # Years between which a margin can be added to a moment; RFC 3161 is from 2001.
 EARLIEST, LATEST = 1990, 9998
 UNFILLED = "FILL IN"
-AFTER_RUNS = "after_runs"
+INSIDE = r"(?!/)(?!(?s:.*/)?\.\.(?:/|\Z))"
+"""What a path within a folder begins with."""
+
+Text = Annotated[str, Meta(pattern=rf"\A(?!{UNFILLED})(?s:.)*\S")]
+"""Neither empty nor as a template has it."""
+Sha256 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+FrozenStanding = Literal["public", "demonstration"]
+Moment = Annotated[datetime, Meta(tz=True)]
+Place = Annotated[str, Meta(pattern=rf"\A{EVIDENCE}/\w[\w.-]*\Z")]
+Path_ = Annotated[str, Meta(pattern=rf"\A{INSIDE}(?s:.)*\S")]
+T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Authority:
+def parse_toml(kind: type[T], content: bytes, where: object, table: str = "") -> T:
+    """Return a TOML file, or one table of it, as its type has it."""
+    problem = "a file of a registration is invalid"
+    try:
+        document = tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as error:
+        raise DamagedError(problem, found=error, where=where) from None
+    return parse(kind, document.get(table) if table else document, problem, where)
+
+
+def decoded(content: bytes, where: object) -> str:
+    """Return a file's text."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise DamagedError("a file is not UTF-8 text", found=error, where=where) from None
+
+
+class Authority(Document, frozen=True):
     """One time-stamping authority of the freeze."""
 
-    name: str  # its name in the trust file
-    address: str  # where it was asked
-    recorded_time: datetime  # the time it gave, as recorded; the token says it itself
-    token_place: str  # file of the token
-    request_place: str = ""  # file of the request that it answers, or nothing
+    name: Annotated[Text, about("Its name in the trust file.")]
+    address: Annotated[Text, about("Where it was asked.")]
+    recorded_time: Annotated[Moment, about("The time that it gave, as recorded; the token has its own.")]
+    token_place: Place
+    request_place: Annotated[
+        str,
+        Meta(pattern=rf"\A({EVIDENCE}/\w[\w.-]*)?\Z"),
+        about("File of the request that the token answers, or nothing."),
+    ] = ""
+
+    def __post_init__(self) -> None:
+        _to_utc(self, "recorded_time")
 
 
-@dataclass(frozen=True)
-class Checkout:
+class Checkout(Document, frozen=True):
     """Where a checkout of the repository of a frozen document keeps its proof; paths are relative to it."""
 
-    document: str  # the document
-    digest: str  # the file with its SHA-256
-    freeze: str  # the authors' own record of the freeze, JSON
-    request: str  # the request that the tokens answer
-    certificates: tuple[str, ...]  # files with certificates of the authorities
-    tokens: Mapping[str, str]  # authority → its token
-    manifest: str  # the list of the task pools, JSON
-    pools: Mapping[str, str]  # file of a task pool → its SHA-256, as transcribed from that list
-    runs: str  # folder of the runs' registers, a JSON file a run
+    document: Path_
+    digest: Annotated[Path_, about("The file with the document's SHA-256.")]
+    freeze: Annotated[Path_, about("The authors' own record of the freeze, JSON.")]
+    request: Annotated[Path_, about("The request that the tokens answer.")]
+    certificates: Annotated[tuple[Path_, ...], about("Files with certificates of the authorities.")]
+    tokens: Annotated[dict[Text, Path_], about("Authority → its token.")]
+    manifest: Annotated[Path_, about("The list of the task pools, JSON.")]
+    pools: Annotated[dict[Path_, Text], about("File of a task pool → its SHA-256 in that list.")]
+    runs: Annotated[Path_, about("Folder of the runs' registers, a JSON file a run.")]
 
 
-@dataclass(frozen=True)
-class FreezeRecord:
+class FreezeRecord(Document, frozen=True, kw_only=True):
     """What was timestamped, when, and where a reader puts or finds the evidence."""
 
-    standing: OwnStanding  # `public`, or `demonstration` where the authorities were made for the occasion
-    document: str  # what was timestamped, in words
-    document_sha256: str  # its hash
-    document_place: str  # its file: the list of frozen files, or one that a reader provides
-    frozen_at: datetime  # when it was frozen, by the clock of whoever did it
-    freeze_commit: str  # the commit that it was frozen at, or nothing
-    source: str  # where the evidence comes from
-    authorities: tuple[Authority, ...]  # who timestamped it
-    checkout: Checkout | None = None  # where a checkout of its authors' repository keeps it, if it is said
+    standing: Annotated[
+        FrozenStanding,
+        about("`demonstration`: its authorities were made for the occasion."),
+    ]
+    document: Annotated[Text, about("What was timestamped, in words.")]
+    document_sha256: Sha256
+    document_place: Annotated[
+        str,
+        Meta(pattern=rf"\A({re.escape(FROZEN)}|{EVIDENCE}/\w[\w.-]*)\Z"),
+        about("The list of frozen files, or a document that a reader provides."),
+    ]
+    frozen_at: Annotated[Moment, about("By the clock of whoever froze it.")]
+    freeze_commit: str = ""
+    source: Annotated[Text, about("Where the evidence comes from.")]
+    authorities: Annotated[tuple[Authority, ...], Meta(min_length=1)]
+    checkout: Checkout | None = None
+
+    def __post_init__(self) -> None:
+        _to_utc(self, "frozen_at")
+        places = [self.document_place]
+        places += [place for a in self.authorities for place in (a.token_place, a.request_place) if place]
+        if len(set(places)) != len(places):
+            raise ValueError("one file is named twice")
 
     @property
     def is_restated(self) -> bool:
@@ -78,290 +124,165 @@ class FreezeRecord:
         return self.document_place != FROZEN
 
 
-def read_record(content: bytes) -> FreezeRecord:
-    """Read a freeze record."""
-    document = tomllib.loads(content.decode())
-    record = FreezeRecord(
-        standing=cast("OwnStanding", text(document["standing"])),
-        frozen_at=utc(document["frozen_at"]),
-        freeze_commit=document.get("freeze_commit", ""),
-        authorities=tuple(
-            Authority(
-                recorded_time=utc(entry["recorded_time"]),
-                request_place=entry.get("request_place", ""),
-                **_texts_of(entry, "name", "address", "token_place"),
-            )
-            for entry in document["authorities"]
-        ),
-        checkout=_checkout(document["checkout"]) if "checkout" in document else None,
-        **_texts_of(document, "document", "document_sha256", "document_place", "source"),
-    )
-    if record.standing not in STANDINGS:
-        raise ValueError(f"standing {record.standing!r} is none of {', '.join(STANDINGS)}")
-    if not re.fullmatch(r"[0-9a-f]{64}", record.document_sha256):
-        raise ValueError("document_sha256 is no SHA-256")
-    if not record.authorities:
-        raise ValueError("a freeze has authorities")
-    places = [path for a in record.authorities for path in (a.token_place, a.request_place) if path]
-    if record.is_restated:
-        places.append(record.document_place)
-    for path in places:
-        if not re.fullmatch(rf"{EVIDENCE}/\w[\w.-]*", path):
-            raise ValueError(f"{path!r} is no file under {EVIDENCE}/")
-    if len(set(places)) != len(places):
-        raise ValueError("one file is named twice")
-    return record
+def _to_utc(document: Authority | FreezeRecord, name: str) -> None:
+    moment = getattr(document, name)
+    if not EARLIEST <= moment.year <= LATEST:
+        raise ValueError(f"{moment} is out of range")
+    force_setattr(document, name, moment.astimezone(UTC))
 
 
 def write_record(record: FreezeRecord) -> bytes:
     """Return a freeze record as TOML."""
-    lines = [
-        "# The freeze: what was timestamped, by whom, when, and where the evidence is.",
-        "",
-        *(f"{name} = {_toml(getattr(record, name))}" for name in _STATED),
-    ]
+    lines = ["# The freeze: what was timestamped, by whom, when, and where the evidence is.", ""]
+    lines += _lines(record, "authorities", "checkout")
     for authority in record.authorities:
-        stated = (f"{field.name} = {_toml(getattr(authority, field.name))}" for field in fields(authority))
-        lines += ["", "[[authorities]]", *stated]
+        lines += ["", "[[authorities]]", *_lines(authority)]
     return ("\n".join(lines) + "\n").encode()
 
 
-_STATED = tuple(f.name for f in fields(FreezeRecord) if f.name not in {"authorities", "checkout"})
+def _lines(document: Document, *but: str) -> list[str]:
+    """Return fields as lines of TOML; JSON's escapes and lists are TOML's."""
+    return [
+        f"{name} = {value:%Y-%m-%dT%H:%M:%SZ}"
+        if isinstance(value, datetime)
+        else f"{name} = {json.dumps(value, ensure_ascii=False)}"
+        for name, value in asdict(document).items()
+        if name not in but
+    ]
 
 
-def _checkout(entry: dict[str, Any]) -> Checkout:
-    checkout = Checkout(
-        certificates=texts(entry["certificates"]),
-        tokens={text(name): text(path) for name, path in entry["tokens"].items()},
-        pools={text(path): text(sha256) for path, sha256 in entry["pools"].items()},
-        **_texts_of(entry, "document", "digest", "freeze", "request", "manifest", "runs"),
-    )
-    paths = (checkout.document, checkout.digest, checkout.freeze, checkout.request, checkout.manifest)
-    for path in (*paths, checkout.runs, *checkout.certificates, *checkout.tokens.values(), *checkout.pools):
-        if leads_out(path):
-            raise ValueError(f"{path!r} leads out of a checkout")
-    return checkout
+class AmendmentHead(Document, frozen=True, kw_only=True):
+    """What an amendment, a change of rules before the data that it concerns, says of itself."""
 
-
-def _toml(value: str | tuple[str, ...] | datetime) -> str:
-    """Return a value as TOML; JSON's escapes and lists are TOML's."""
-    is_time = isinstance(value, datetime)
-    return f"{value:%Y-%m-%dT%H:%M:%SZ}" if is_time else json.dumps(value, ensure_ascii=False)
-
-
-@dataclass(frozen=True)
-class Amendment:
-    """A change of rules before the data it concerns."""
-
-    id: str  # id, dated, title, reason, changes, note: as it says itself
+    id: Text
     dated: date
-    title: str
-    seen: str  # what had been seen when it was made
-    reason: str
-    changes: tuple[str, ...]
-    replaces: tuple[str, ...]  # the rules it changes
-    restates: tuple[str, ...]  # rules that it leaves unchanged and that read what it changed
-    adds: tuple[str, ...]  # rules that there were not before it
-    note: str
-    file: str  # its file, relative to the registration
-    sha256: str  # of that file
-    rules: str  # its text
-    after_runs: bool = False  # whether it says that it was made after runs: it binds nothing then
+    title: Text
+    seen: Annotated[Text, about("What had been seen when it was made.")]
+    reason: Text
+    changes: tuple[Text, ...]
+    replaces: Annotated[tuple[Text, ...], about("Rules that it changes.")] = ()
+    restates: Annotated[tuple[Text, ...], about("Rules that it leaves, and that read what it changed.")] = ()
+    adds: Annotated[tuple[Text, ...], about("Rules that there were not before it.")] = ()
+    note: Text = ""
+    document: Annotated[Text, about("The document that it restates.")] = ""
+    after_runs: Annotated[bool, about("Whether it was made after runs: it binds nothing then.")] = False
 
 
-@dataclass(frozen=True)
-class Deviation:
+class Amendment(AmendmentHead, frozen=True, kw_only=True):
+    """An amendment's file."""
+
+    rules: Annotated[str, about("Its text.")]
+
+    @property
+    def file(self) -> str:
+        """Its place, relative to the registration."""
+        return f"{AMENDMENTS}/{self.id}.toml"
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the file."""
+        return hashlib.sha256(self.rules.encode()).hexdigest()
+
+
+class Deviation(Document, frozen=True, kw_only=True):
     """An event that departs from the protocol, or a disclosure; it changes no rule."""
 
-    id: str  # id, title, text: as it says itself
-    dated: date | None  # when it happened, or None where no record gives a day
-    kind: str  # `deviation` or `disclosure`
-    title: str
-    text: str
-    seen: str  # what had been seen when it was recorded; empty where that is not told
-    concerns: tuple[str, ...]  # the rules that it bears on
+    id: Text
+    dated: Annotated[date | None, about("When it happened; absent where no record gives a day.")] = None
+    kind: Literal["deviation", "disclosure"]
+    title: Text
+    text: Text
+    seen: Annotated[Text, about("What had been seen when it was recorded.")] = ""
+    concerns: Annotated[tuple[Text, ...], about("The rules that it bears on.")]
+
+    @property
+    def file(self) -> str:
+        """Its place, relative to the registration."""
+        return f"{DEVIATIONS}/{self.id}.toml"
 
 
-def read_amendment(name: str, content: bytes) -> Amendment:
+def read_amendment(content: bytes, where: object) -> Amendment:
     """Read an amendment file."""
-    source = content.decode()
-    head = tomllib.loads(source)["amendment"]
-    return Amendment(
-        id=_identifier(head, name),
-        dated=date.fromisoformat(head["dated"]),
-        changes=texts(head["changes"]),
-        replaces=texts(head.get("replaces", [])),
-        restates=texts(head.get("restates", [])),
-        adds=texts(head.get("adds", [])),
-        note=text(head["note"]) if "note" in head else "",
-        file=name,
-        sha256=hashlib.sha256(content).hexdigest(),
-        rules=source,
-        after_runs=_flag(head.get(AFTER_RUNS, False)),
-        **_texts_of(head, "title", "seen", "reason"),
-    )
+    head = parse_toml(AmendmentHead, content, where, "amendment")
+    return Amendment(**asdict(head), rules=content.decode())
 
 
-def read_deviation(name: str, content: bytes) -> Deviation:
+def read_deviation(content: bytes, where: object) -> Deviation:
     """Read a deviation file."""
-    entry = tomllib.loads(content.decode())["deviation"]
-    deviation = Deviation(
-        id=_identifier(entry, name),
-        dated=date.fromisoformat(entry["dated"]) if "dated" in entry else None,
-        seen=text(entry["seen"]) if "seen" in entry else "",
-        concerns=texts(entry["concerns"]),
-        **_texts_of(entry, "kind", "title", "text"),
-    )
-    if deviation.kind not in KINDS:
-        raise ValueError(f"kind {deviation.kind!r} is none of {', '.join(KINDS)}")
-    return deviation
-
-
-def _identifier(entry: dict[str, Any], name: str) -> str:
-    """Return the entry's id, which is its file's name, too."""
-    identifier = text(entry["id"])
-    if name.rpartition("/")[2] != f"{identifier}.toml":
-        raise ValueError(f"{name} has the id {identifier!r}")
-    return identifier
-
-
-# Fields of a registration's own files: whatever is wrong with one is a TypeError or ValueError.
-
-
-def text(value: object) -> str:
-    """Return text that is not empty."""
-    if not isinstance(value, str) or not value.strip():
-        raise TypeError(f"expected text, found {value!r}")
-    if value.startswith(UNFILLED):
-        raise ValueError(f"{value!r} was left as in the template")
-    return value
-
-
-def _texts_of(table: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {name: text(table[name]) for name in names}
-
-
-def texts(values: object) -> tuple[str, ...]:
-    """Return a list of texts."""
-    if not isinstance(values, list):
-        raise TypeError(f"expected a list of texts, found {values!r}")
-    return tuple(text(value) for value in values)
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"expected true or false, found {value!r}")
-    return value
-
-
-def utc(moment: datetime) -> datetime:
-    """Return a moment in UTC; one without a zone is refused."""
-    if moment.tzinfo is None:
-        raise TypeError(f"{moment} has no time zone")
-    in_utc = moment.astimezone(UTC)
-    if not EARLIEST <= in_utc.year <= LATEST:
-        raise ValueError(f"{moment} is out of range")
-    return in_utc
-
-
-def leads_out(name: str) -> bool:
-    """Whether a name leads out of its folder."""
-    path = PurePosixPath(name)
-    return path.is_absolute() or ".." in path.parts
+    return parse_toml(Deviation, content, where, "deviation")
 
 
 TRUST = "trust.toml"
 PILOTS = "pilots.json"
 """What was seen before the freeze, which the freeze puts there itself."""
-_FINGERPRINT = re.compile(r"[0-9a-f]{64}")
-_ADDRESS = re.compile(r"https?://\S+|demonstration", re.ASCII)
-_SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+Plain = Annotated[str, Meta(pattern=r'\A[^"\\]+\Z')]
 
 
-@dataclass(frozen=True)
-class Trusted:
+class Trusted(Document, frozen=True):
     """An authority."""
 
-    name: str  # as people know it
-    slug: str  # as file names have it
-    operator: str  # who runs it; two authorities of one operator count as one
-    address: str  # where it answers
-    roots: tuple[str, ...]  # SHA-256 fingerprints of its pinned certificates, hexadecimal
-    policies: tuple[str, ...] = ()  # object identifiers of the policies accepted; any where none is named
-    certificates: str = ""  # where its root certificate can be had
+    name: Annotated[Plain, about("As people know it.")]
+    operator: Annotated[Plain, about("Who runs it; two authorities of one operator count as one.")]
+    address: Annotated[str, Meta(pattern=r"\A(https?://\S+|demonstration)\Z")]
+    roots: Annotated[
+        tuple[Annotated[str, Meta(pattern=r"\A[0-9a-fA-F]{64}\Z")], ...],
+        about("SHA-256 of its pinned certificates.", min_length=1),
+    ]
+    policies: Annotated[
+        tuple[Plain, ...], about("Object identifiers of the policies accepted; any where none is named.")
+    ] = ()
+    certificates: Annotated[str, about("Where its root certificate can be had.")] = ""
+
+    def __post_init__(self) -> None:
+        if not all(map(str.isprintable, (self.name, self.operator, *self.policies))):
+            raise ValueError(f"{self.name!r} has characters that cannot be printed")
+        if not self.slug:
+            raise ValueError(f"{self.name!r} has no letter or digit")
+        force_setattr(self, "roots", tuple(map(str.lower, self.roots)))
+
+    @property
+    def slug(self) -> str:
+        """Its name as file names have it."""
+        return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")[:40].strip("-")
+
+
+class TrustFile(Document, frozen=True):
+    """Authorities that are trusted."""
+
+    authorities: tuple[Trusted, ...]
+
+    def __post_init__(self) -> None:
+        slugs = [authority.slug for authority in self.authorities]
+        if len(set(slugs)) != len(slugs):
+            raise ValueError(f"an authority is named twice: {', '.join(slugs)}")
 
 
 def known_authorities(*more: Path) -> tuple[Trusted, ...]:
     """Return the authorities that this version ships, and those of a reader's own trust files."""
-    shipped = (SHIPPED / "authorities.toml").read_text(encoding="utf-8")
-    authorities = list(parse_trust(shipped, "authorities.toml"))
-    for path in more:
-        authorities += parse_trust(read_text(path), path)
-    return tuple(authorities)
+    files = (SHIPPED / "authorities.toml", *more)
+    return tuple(authority for path in files for authority in parse_trust(read_text(path), path))
 
 
 def known_restatements(more: Iterable[str] = ()) -> frozenset[str]:
     """Return the restatements that somebody stands for, by the last link of their chain."""
-    shipped = tomllib.loads((SHIPPED / "restatements.toml").read_text(encoding="utf-8"))
+    shipped = tomllib.loads(read_text(SHIPPED / "restatements.toml"))
     return frozenset((*(entry["link"] for entry in shipped["restatements"]), *more))
 
 
-def parse_trust(text: str, where: Path | str) -> tuple[Trusted, ...]:
+def parse_trust(text: str, where: object) -> tuple[Trusted, ...]:
     """Read a trust file."""
-    try:
-        authorities = tuple(_trusted(entry) for entry in tomllib.loads(text)["authorities"])
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise DamagedError(
-            "a trust file does not say what it has to",
-            expected="[[authorities]] with name, operator, address and roots (SHA-256 fingerprints)",
-            found=f"{type(error).__name__}: {error}",
-            where=where,
-        ) from None
-    slugs = [authority.slug for authority in authorities]
-    if len(set(slugs)) != len(slugs):
-        raise DamagedError("a trust file names an authority twice", found=", ".join(slugs), where=where)
-    return authorities
+    return parse_toml(TrustFile, text.encode(), where).authorities
 
 
 def write_trust(authorities: Iterable[Trusted], comment: str) -> str:
     """Return a trust file."""
     lines = [f"# {comment}"]
     for authority in authorities:
-        stated = ((f.name, getattr(authority, f.name)) for f in fields(authority) if f.name != "slug")
-        lines += ["", "[[authorities]]", *(f"{name} = {_toml(value)}" for name, value in stated if value)]
+        absent = (name for name, value in asdict(authority).items() if not value)
+        lines += ["", "[[authorities]]", *_lines(authority, *absent)]
     return "\n".join(lines) + "\n"
 
 
 def operator_of(root_sha256: str, known: Iterable[Trusted]) -> str | None:
     """Return the operator of a pinned root, or None where no known authority has it."""
     return next((authority.operator for authority in known if root_sha256 in authority.roots), None)
-
-
-def slug_of(name: str) -> str:
-    """Return a name as file names have it."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40].strip("-")
-
-
-def _trusted(entry: dict[str, Any]) -> Trusted:
-    authority = Trusted(
-        name=_text(entry["name"]),
-        slug=slug_of(_text(entry["name"])),
-        operator=_text(entry["operator"]),
-        address=_text(entry["address"]),
-        roots=tuple(_text(root).lower() for root in entry["roots"]),
-        policies=tuple(_text(policy) for policy in entry.get("policies", [])),
-        certificates=entry.get("certificates", ""),
-    )
-    if not authority.roots or not all(_FINGERPRINT.fullmatch(root) for root in authority.roots):
-        raise ValueError(f"{authority.name}: roots are SHA-256 fingerprints, 64 hexadecimal digits each")
-    if not _ADDRESS.fullmatch(authority.address):
-        raise ValueError(f"{authority.name}: {authority.address!r} is no http(s) address")
-    if not _SLUG.fullmatch(authority.slug):
-        raise ValueError(f"{authority.name!r} has no letter or digit")
-    return authority
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value.isprintable() or not value or '"' in value or "\\" in value:
-        raise TypeError(f"expected plain text, found {value!r}")
-    return value

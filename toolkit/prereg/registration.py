@@ -1,30 +1,55 @@
 """A registration: a folder whose frozen files, and whose later ones, are exactly the recorded bytes."""
 
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.files import file_sha256, read_up_to
 from toolkit.line_ends import refuse_converted
-from toolkit.prereg import record
 from toolkit.prereg.chain import CHAIN, LARGEST_FROZEN, Entry, is_left_over, promised, read_chain, read_listed
-from toolkit.prereg.record import EVIDENCE, FROZEN, RECORD, TRUST, Amendment, Deviation, FreezeRecord, Trusted
-from toolkit.prereg.spans import UNRESTATED, Unrestated, read_unrestated
+from toolkit.prereg.record import (
+    AMENDMENTS,
+    DEVIATIONS,
+    EVIDENCE,
+    FROZEN,
+    RECORD,
+    TRUST,
+    Amendment,
+    Deviation,
+    FreezeRecord,
+    Text,
+    Trusted,
+    TrustFile,
+    decoded,
+    parse_toml,
+    read_amendment,
+    read_deviation,
+)
+from toolkit.prereg.spans import UNRESTATED, Unrestated
+from toolkit.structs import Document
 
+A = TypeVar("A", Amendment, Deviation)
 RULES = "rules.toml"
 PROTOCOL = "protocol.md"
 ADDED_TRUST = "trust"
 
 
-@dataclass(frozen=True)
-class DisclosedException:
+class DisclosedException(Document, frozen=True, forbid_unknown_fields=False):
     """A run that may precede the freeze because the frozen document names it."""
 
-    run: str
-    reason: str
+    run: Text
+    reason: Text
+
+
+class RulesHead(Document, frozen=True, forbid_unknown_fields=False):
+    """What a registration's frozen rules say of it."""
+
+    name: Text
+    title: Text
+    exceptions: tuple[DisclosedException, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,43 +113,49 @@ def load_registration(folder: Path) -> Registration:
     entries, later = read_chain(folder, digest)
     chain = entries[-1].text if entries else b""
     _refuse_unlisted(folder, {*frozen, *later, FROZEN, CHAIN}, promised(folder, digest, chain))
-    try:
-        rules = frozen[RULES].decode()
-        head = tomllib.loads(rules)
-        registration = Registration(
-            folder=folder,
-            name=record.text(head["name"]),
-            title=record.text(head["title"]),
-            sha256=digest,
-            protocol=frozen[PROTOCOL].decode(),
-            rules=rules,
-            record=record.read_record(later[RECORD]),
-            trust={
-                name: record.parse_trust(raw.decode(), name)
-                for name, raw in {**frozen, **later}.items()
-                if name == TRUST or name.startswith(f"{ADDED_TRUST}/")
-            },
-            entries=entries,
-            amendments=tuple(record.read_amendment(*each) for each in _under(record.AMENDMENTS, later)),
-            deviations=tuple(record.read_deviation(*each) for each in _under(record.DEVIATIONS, later)),
-            exceptions=tuple(
-                DisclosedException(record.text(e["run"]), record.text(e["reason"]))
-                for e in head.get("exceptions", [])
-            ),
-            unrestated=read_unrestated(frozen[UNRESTATED].decode()) if UNRESTATED in frozen else None,
-        )
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    files = {**frozen, **later}
+    absent = [name for name in (RULES, PROTOCOL, RECORD, TRUST) if name not in files]
+    if absent:
         raise DamagedError(
-            f"registration {folder.name!r} has a file that does not say what it has to",
-            found=f"{type(error).__name__}: {error}",
-            where=folder,
-        ) from None
+            "a registration does not list a file that it needs", expected=absent[0], where=folder
+        )
+    head = parse_toml(RulesHead, frozen[RULES], folder / RULES)
+    registration = Registration(
+        folder=folder,
+        name=head.name,
+        title=head.title,
+        sha256=digest,
+        protocol=decoded(frozen[PROTOCOL], folder / PROTOCOL),
+        rules=frozen[RULES].decode(),
+        record=parse_toml(FreezeRecord, later[RECORD], folder / RECORD),
+        trust={
+            name: parse_toml(TrustFile, raw, folder / name).authorities
+            for name, raw in files.items()
+            if name == TRUST or name.startswith(f"{ADDED_TRUST}/")
+        },
+        entries=entries,
+        amendments=_added(folder, AMENDMENTS, later, read_amendment),
+        deviations=_added(folder, DEVIATIONS, later, read_deviation),
+        exceptions=head.exceptions,
+        unrestated=parse_toml(Unrestated, frozen[UNRESTATED], folder / UNRESTATED)
+        if UNRESTATED in frozen
+        else None,
+    )
     _check_record(registration)
     return registration
 
 
-def _under(folder: str, contents: Mapping[str, bytes]) -> list[tuple[str, bytes]]:
-    return [(name, raw) for name, raw in contents.items() if name.startswith(f"{folder}/")]
+def _added(
+    folder: Path, kind: str, later: Mapping[str, bytes], read: Callable[[bytes, object], A]
+) -> tuple[A, ...]:
+    """Return the amendments or the deviations, each in the file of its id."""
+    found = {name: read(raw, folder / name) for name, raw in later.items() if name.startswith(f"{kind}/")}
+    for name, entry in found.items():
+        if entry.file != name:
+            raise DamagedError(
+                "a file has another name than its id", expected=entry.file, where=folder / name
+            )
+    return tuple(found.values())
 
 
 def _check_record(registration: Registration) -> None:

@@ -3,58 +3,88 @@
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from toolkit.errors import RuleError
-from toolkit.prereg.record import text
+from toolkit.prereg.record import Sha256, Text
+from toolkit.structs import Document, about, parse
 
 UNRESTATED = "unrestated.toml"
 SPANS = "spans"
 
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 _SECTION = re.compile(r"## (\d{1,4})\.")
 _TABLE_RULE = re.compile(r"\|[-| :]*\|")
 # A full stop ends a sentence where a capital, a quotation or a parenthesis follows.
 _END = re.compile(r'(?<=[.?!])\s+(?=[A-Z`("])')
 
+Number = Annotated[int, Meta(ge=1, lt=10**6)]
 
-@dataclass(frozen=True)
-class Span:
+
+class Span(Document, frozen=True):
     """Lines of a document."""
 
-    first: int  # first, last: their numbers, from 1; the last one is included
-    last: int
-    sha256: str  # of their bytes, line ends included, as recorded
+    lines: Annotated[tuple[Number, Number], about("The first and the last, from 1.")]
+    sha256: Annotated[Sha256, about("Of their bytes, line ends included, as recorded.")]
+
+    def __post_init__(self) -> None:
+        if self.first > self.last:
+            raise ValueError(f"line {self.first} comes after line {self.last}")
 
     @property
-    def lines(self) -> str:
+    def first(self) -> int:
+        """The first line."""
+        return self.lines[0]
+
+    @property
+    def last(self) -> int:
+        """The last line, which is included."""
+        return self.lines[1]
+
+    @property
+    def place(self) -> str:
         """The lines in words."""
         return f"line {self.first}" if self.first == self.last else f"lines {self.first} to {self.last}"
 
 
-@dataclass(frozen=True)
-class Sentence:
+class Sentence(Document, frozen=True):
     """A sentence of a document: a row of a table is one; headings are none."""
 
-    line: int  # the line that it stands on, from 1
-    number: int  # which one of that line, from 1
-    sha256: str  # of its words
+    line: Number
+    sentence: Annotated[Number, about("Which one of that line.")]
+    sha256: Annotated[Sha256, about("Of its words.")]
 
     @property
     def place(self) -> str:
         """Where it stands, in words."""
-        return f"line {self.line}, sentence {self.number}"
+        return f"line {self.line}, sentence {self.sentence}"
 
 
-@dataclass(frozen=True)
-class Unrestated:
+class Omission(Sentence, frozen=True):
+    """A sentence that no rule restates."""
+
+    why: Text
+
+
+class Unrestated(Document, frozen=True):
     """What a restatement leaves out."""
 
-    sections: tuple[int, ...]  # numbers of the document's sections of which every sentence is accounted for
-    why: Mapping[Sentence, str]  # sentence → why no rule restates it
+    sections: Annotated[
+        tuple[Number, ...], about("Sections of the document of which every sentence is accounted for.")
+    ]
+    sentences: tuple[Omission, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.why) != len(self.sentences):
+            raise ValueError("a sentence is listed twice")
+
+    @property
+    def why(self) -> dict[Sentence, str]:
+        """Sentence → why no rule restates it."""
+        return {Sentence(each.line, each.sentence, each.sha256): each.why for each in self.sentences}
 
 
 def span_bytes(document: bytes, first: int, last: int) -> bytes:
@@ -75,9 +105,7 @@ def span_text(document: bytes, span: Span) -> str | None:
 
 def read_spans(table: object) -> dict[str, Span]:
     """Read the table of spans of a rules file, by name."""
-    if not isinstance(table, dict):
-        raise RuleError("a section is not a table", found=type(table).__name__, where=SPANS)
-    return {name: _span(entry, f"{SPANS}.{name}") for name, entry in table.items()}
+    return parse(dict[str, Span], table, "a span is malformed", SPANS, error=RuleError)
 
 
 def named_spans(rules: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -104,19 +132,6 @@ def sentences(document: bytes, sections: tuple[int, ...]) -> list[Sentence]:
     return found
 
 
-def read_unrestated(source: str) -> Unrestated:
-    """Read the list of sentences that no rule restates."""
-    document = tomllib.loads(source)
-    listed = [
-        (Sentence(_whole(entry["line"]), _whole(entry["sentence"]), _digest(entry["sha256"])), entry["why"])
-        for entry in document["sentences"]
-    ]
-    why = {sentence: text(reason) for sentence, reason in listed}
-    if len(why) != len(listed):
-        raise ValueError(f"{UNRESTATED} has a sentence twice")
-    return Unrestated(tuple(_whole(section) for section in document["sections"]), why)
-
-
 def differences(document: bytes, rules: str, unrestated: Unrestated | None) -> list[str]:
     """Compare the spans of rules, and the list of what they leave out, with the document they restate."""
     parsed = tomllib.loads(rules)
@@ -127,7 +142,7 @@ def differences(document: bytes, rules: str, unrestated: Unrestated | None) -> l
         if name not in spans
     ]
     problems += [
-        f"span {name} ({span.lines}), restated by {', '.join(namers[name]) or 'nothing'}: expected SHA-256 "
+        f"span {name} ({span.place}), restated by {', '.join(namers[name]) or 'nothing'}: expected SHA-256 "
         f"{span.sha256}, found {digest}"
         for name, span in spans.items()
         if (digest := span_sha256(document, span.first, span.last)) != span.sha256
@@ -137,13 +152,13 @@ def differences(document: bytes, rules: str, unrestated: Unrestated | None) -> l
     covered = {
         line for name, span in spans.items() if namers[name] for line in range(span.first, span.last + 1)
     }
-    there = sentences(document, unrestated.sections)
+    there, why = sentences(document, unrestated.sections), unrestated.why
     problems += [
         f"{sentence.place}: no span has it, and {UNRESTATED} does not name it"
         for sentence in there
-        if sentence.line not in covered and sentence not in unrestated.why
+        if sentence.line not in covered and sentence not in why
     ]
-    gone = [sentence for sentence in unrestated.why if sentence not in set(there)]
+    gone = [sentence for sentence in why if sentence not in set(there)]
     return problems + [f"{UNRESTATED} names {sentence.place}, which says something else" for sentence in gone]
 
 
@@ -157,37 +172,8 @@ def spans_told(rules: str, unrestated: Unrestated | None) -> str:
     sections = ", ".join(map(str, unrestated.sections))
     return (
         f"its {len(spans)} spans that they name have the recorded bytes, and every sentence of its sections "
-        f"{sections} is in one of them or among the {len(unrestated.why)} that {UNRESTATED} lists"
+        f"{sections} is in one of them or among the {len(unrestated.sentences)} that {UNRESTATED} lists"
     )
-
-
-def _span(entry: object, where: str) -> Span:
-    try:
-        if not isinstance(entry, dict) or set(entry) != {"lines", "sha256"}:
-            raise ValueError("not lines and sha256")  # noqa: TRY301 - one message for what is no span
-        first, last = map(_whole, entry["lines"])
-        if first > last:
-            raise ValueError(f"line {first} comes after line {last}")  # noqa: TRY301 - likewise
-        return Span(first, last, _digest(entry["sha256"]))
-    except (ValueError, TypeError) as error:
-        raise RuleError(
-            "a span is malformed",
-            expected='{ lines = [FIRST, LAST], sha256 = "64 hexadecimal digits" }',
-            found=error,
-            where=where,
-        ) from None
-
-
-def _whole(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 10**6:
-        raise ValueError(f"{value!r} is no number of a line, sentence or section")
-    return value
-
-
-def _digest(value: object) -> str:
-    if not isinstance(value, str) or not _SHA256.fullmatch(value):
-        raise ValueError(f"{value!r} is no SHA-256")
-    return value
 
 
 def _namers(content: object, where: str) -> Iterator[tuple[str, list[str]]]:

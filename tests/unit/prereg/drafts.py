@@ -18,7 +18,7 @@ from toolkit.prereg.authority import Online, Source
 from toolkit.prereg.demonstration import DemonstrationAuthority
 from toolkit.prereg.evidence import write_certificates
 from toolkit.prereg.freeze import Added, Draft, Frozen, add, freeze, open_draft, read_addition
-from toolkit.prereg.record import Trusted, slug_of, write_trust
+from toolkit.prereg.record import Trusted, write_trust
 from toolkit.prereg.registration import load_registration
 from toolkit.prereg.verification import Reader, StudyRuns, Verification, verify_registration
 from toolkit.rules.rulebook import load_rulebook
@@ -49,7 +49,7 @@ def trusted(server: Authority | OpensslAuthority, name: str, **facts: object) ->
     """Return a trust file's entry for a server."""
     fingerprint = hashlib.sha256(server.root).hexdigest()
     known = {"operator": f"Operator of {name}", "address": server.url, "roots": (fingerprint,)} | facts
-    return Trusted(name=name, slug=slug_of(name), **known)  # type: ignore[arg-type]
+    return Trusted(name=name, **known)  # type: ignore[arg-type]
 
 
 def source(

@@ -123,7 +123,7 @@ def test_nobody_at_the_address_is_said(draft, good) -> None:
 
 @pytest.mark.parametrize("address", ["http://", "http://[::1", "http://127.0.0.1:99999/", "http://a b/"])
 def test_an_address_that_is_none_is_an_error_that_names_it(draft, good, address) -> None:
-    nowhere = Online(Trusted("Nowhere", "nowhere", "Nobody", address, ("0" * 64,)), (), 5)
+    nowhere = Online(Trusted("Nowhere", "Nobody", address, ("0" * 64,)), (), 5)
     with pytest.raises((IncompleteError, UsageError)) as caught:
         freeze_with(draft, good, nowhere)
     assert address in str(caught.value)
@@ -182,7 +182,7 @@ def obtain(url: str, timeout_s: float):
     def never(_):
         raise AssertionError("nothing came that could be judged")
 
-    server = Trusted("Server", "server", "Nobody", url, ("0" * 64,))
+    server = Trusted("Server", "Nobody", url, ("0" * 64,))
     return Online(server, (), timeout_s, attempts=1).obtain(bytes(32), never, print)
 
 

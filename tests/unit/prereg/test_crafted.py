@@ -362,7 +362,7 @@ def test_a_record_that_does_not_fit_is_damaged(restated, before, after, told) ->
 def test_independence_wants_every_token_verified() -> None:
     tokens = []
     for label, verdict in (("a", "verified"), ("b", "verified"), ("c", "not_verified")):
-        authority = Trusted(label, label, f"Operator {label}", "https://x.example", (label * 64,))
+        authority = Trusted(label, f"Operator {label}", "https://x.example", (label * 64,))
         stated = TokenVerdict(verdict, None, None, "", root_sha256=label * 64, key_sha256=(label,))
         tokens.append(Judged(authority, "t", stated))
     trust = [each.authority for each in tokens]
@@ -384,7 +384,7 @@ def test_lists_of_other_authorities_are_no_news_in_a_registration(tmp_path) -> N
     made = embedding(house().signer, house().intermediate, house().root).make()
     (tmp_path / "evidence/a.tsr").write_bytes(made)
     (tmp_path / "evidence/b.crl").write_bytes(Crl(house("B").intermediate, AFTER).der)
-    authority = Trusted("A", "a", "A", "https://a.example", (hashlib.sha256(house().root.der).hexdigest(),))
+    authority = Trusted("A", "A", "https://a.example", (hashlib.sha256(house().root.der).hexdigest(),))
     token = judge(Subject(tmp_path, DOCUMENT), authority, "evidence/a.tsr", "", NOW)
     assert token.is_verified
     assert not any("issued none of the chain" in note for note in token.verdict.notes)

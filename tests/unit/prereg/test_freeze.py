@@ -254,7 +254,7 @@ def test_what_was_added_is_verified_in_its_order(added, pair) -> None:
 
 YESTERDAY_BUT_ONE = str((datetime.now(UTC) - timedelta(days=2)).date())
 NEXT_WEEK = str((datetime.now(UTC) + timedelta(days=7)).date())
-BACK, AHEAD, SILENT = "dated the day on which it is recorded", "say when it happened", "say what it has to"
+BACK, AHEAD, SILENT = "dated the day on which it is recorded", "say when it happened", "is invalid"
 REFUSED: dict[str, tuple[bytes, type[ToolkitError], str]] = {
     "an amendment dated back": (amendment("A2", dated=YESTERDAY_BUT_ONE), UsageError, BACK),
     "an amendment dated ahead": (amendment("A2", dated=NEXT_WEEK), UsageError, BACK),

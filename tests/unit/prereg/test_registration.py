@@ -4,7 +4,6 @@ import hashlib
 import re
 import shutil
 import subprocess
-from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -16,24 +15,22 @@ from toolkit.errors import DamagedError, IncompleteError, ToolkitError, Verifica
 from toolkit.prereg.chain import extend_chain, parse_chain
 from toolkit.prereg.evidence import anchor
 from toolkit.prereg.record import (
-    Authority,
     FreezeRecord,
     Trusted,
+    TrustFile,
     known_authorities,
+    parse_toml,
     parse_trust,
-    read_record,
-    slug_of,
+    read_amendment,
+    read_deviation,
     write_record,
     write_trust,
 )
 from toolkit.prereg.registration import load_registration
+from toolkit.prereg.spans import Unrestated
 
 EMBEDDED = CHECKOUT / "prereg" / "embedded"
 PAIRED = CHECKOUT / "prereg" / "paired-rollouts"
-RECORD, DEVIATION, AMENDMENT = (
-    (PAIRED / name).read_text(encoding="utf-8")
-    for name in ("record.toml", "deviations/D4.toml", "amendments/A1.toml")
-)
 
 
 def test_sha256sum_agrees_with_the_lists_and_with_the_digest() -> None:
@@ -93,35 +90,79 @@ def test_a_missing_file_is_incomplete(restated, name) -> None:
         load_registration(restated)
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("record.toml", "standing ="),
-        ("record.toml", ""),
-        ("record.toml", RECORD.replace("12:34:39Z", "12:34:39")),
-        ("record.toml", RECORD.replace("public", "whatever")),
-        ("record.toml", RECORD.replace("6dc709de", "zzzzzzzz")),
-        ("record.toml", RECORD.replace("evidence/document", "../../document")),
-        ("record.toml", RECORD.replace('"evidence/freetsa.tsr"', "5")),
-        ("record.toml", RECORD[: RECORD.index("[[authorities]]")] + "authorities = []"),
-        ("record.toml", RECORD.replace("2026-09-08T12:33:49Z", "0001-01-01T00:00:00+14:00")),
-        ("record.toml", "x = " + "[" * 100_000),
-        ("amendments/A1.toml", AMENDMENT.replace("2026-09-08", "yesterday")),
-        ("amendments/A1.toml", AMENDMENT.replace('replaces = ["H1b"]', "replaces = [1]")),
-        ("amendments/A1.toml", AMENDMENT.replace('id = "A1"', "id = [1]")),
-        ("deviations/D4.toml", "deviation = 3"),
-        ("deviations/D4.toml", "[deviation]\nid = 1"),
-        ("deviations/D4.toml", DEVIATION.replace("disclosure", "success")),
-        ("deviations/D4.toml", DEVIATION.replace("D4", "D99")),
-        ("amendments/A1.toml", "x = 1"),
-    ],
-)
-def test_a_recorded_file_that_says_nothing_is_damaged(restated, name, text) -> None:
+FILES = ("record.toml", "trust.toml", "unrestated.toml", "amendments/A1.toml", "deviations/D4.toml")
+
+
+@pytest.mark.parametrize("name", ["rules.toml", *FILES])
+def test_a_recorded_file_that_is_invalid_is_damaged(restated, name) -> None:
     path = restated / name
-    path.write_text(text)
+    path.write_text(path.read_text().replace(" =", "", 1))
     rehash(restated)
-    with pytest.raises(DamagedError, match="does not say what it has to"):
+    with pytest.raises(DamagedError, match="is invalid") as caught:
         load_registration(restated)
+    assert str(path) in str(caught.value)
+
+
+def test_a_file_has_the_name_of_its_id_and_is_text(restated) -> None:
+    (restated / "deviations/D4.toml").write_text(TEXTS["deviations/D4.toml"].replace("D4", "D99"))
+    rehash(restated)
+    with pytest.raises(DamagedError, match="another name than its id"):
+        load_registration(restated)
+    (restated / "protocol.md").write_bytes(b"\xff")
+    rehash(restated)
+    with pytest.raises(DamagedError, match="not UTF-8"):
+        load_registration(restated)
+
+
+TEXTS = {name: (PAIRED / name).read_text(encoding="utf-8") for name in FILES}
+KINDS = (FreezeRecord, TrustFile, Unrestated, read_amendment, read_deviation)
+DAMAGES = [
+    ("record.toml", 'standing = "public"\n', "", "missing required field `standing`"),
+    ("record.toml", "12:34:39Z", "12:34:39", "timezone"),
+    ("record.toml", "public", "whatever", r"\$.standing"),
+    ("record.toml", "6dc709de", "zzzzzzzz", r"\$.document_sha256"),
+    ("record.toml", '"evidence/document"', '"../../document"', r"\$.document_place"),
+    ("record.toml", '"evidence/freetsa.tsr"', "5", r"\$.authorities\[0\].token_place"),
+    ("record.toml", '"evidence/freetsa.tsr"', '"/a.tsr"', r"\$.authorities\[0\].token_place"),
+    ("record.toml", '"evidence/freetsa.tsr"', '"a.tsr"', r"\$.authorities\[0\].token_place"),
+    ("record.toml", '"evidence/freetsa.tsr"', '"evidence/../a.tsr"', r"\$.authorities\[0\].token_place"),
+    ("record.toml", '"evidence/freetsa.tsq"', '"evidence/"', r"\$.authorities\[0\].request_place"),
+    ("record.toml", "evidence/digicert.tsr", "evidence/freetsa.tsr", "named twice"),
+    ("record.toml", "2026-09-08T12:33:49Z", "0001-01-01T00:00:00+14:00", "out of range"),
+    ("record.toml", "2026-09-08T12:33:49Z", "9999-12-31T23:00:00-14:00", "out of range"),
+    ("record.toml", "docs/PRE", "../PRE", r"\$.checkout.document"),
+    ("record.toml", "docs/PRE", "/PRE", r"\$.checkout.document"),
+    ("record.toml", "registers/freeze/v1/prereg.tsq", "a/..", r"\$.checkout.request"),
+    ("record.toml", "\n", "\nx = 1\n", "unknown field `x`"),
+    ("record.toml", "\n", "\nx = " + "[" * 100_000, "recursion"),
+    ("trust.toml", "a6379e7c", "a6379e7", r"\$.authorities\[0\].roots\[0\]"),
+    ("trust.toml", "https://freetsa", "ftp://x", r"\$.authorities\[0\].address"),
+    ("trust.toml", '"FreeTSA"', '""', r"\$.authorities\[0\].name"),
+    ("trust.toml", '"FreeTSA"', '"\\u0007"', "cannot be printed"),
+    ("trust.toml", '"FreeTSA"', '"---"', "no letter or digit"),
+    ("trust.toml", '"FreeTSA"', "'a\\b'", r"\$.authorities\[0\].name"),
+    ("trust.toml", '"FreeTSA"', '"digicert"', "named twice"),
+    ("trust.toml", "roots = [", "roots = []\n# [", "length >= 1"),
+    ("amendments/A1.toml", "2026-09-08", "yesterday", r"\$.dated"),
+    ("amendments/A1.toml", 'replaces = ["H1b"]', "replaces = [1]", r"\$.replaces"),
+    ("amendments/A1.toml", 'id = "A1"', "id = [1]", r"\$.id"),
+    ("amendments/A1.toml", 'title = "', 'title = "FILL IN', r"\$.title"),
+    ("amendments/A1.toml", "[amendment]", "[other]", "got `null`"),
+    ("deviations/D4.toml", "[deviation]", "[[deviation]]", "got `array`"),
+    ("deviations/D4.toml", "disclosure", "success", r"\$.kind"),
+    ("deviations/D4.toml", 'title = "', 'title = " "\n# "', r"\$.title"),
+    ("unrestated.toml", "line = ", "line = 0\n# ", r"\$.sentences\[0\].line"),
+    ("unrestated.toml", 'sha256 = "', 'sha256 = "g', r"\$.sentences\[0\].sha256"),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "message"), DAMAGES)
+def test_a_damaged_file_is_refused_with_its_field(name, old, new, message) -> None:
+    read, text = KINDS[FILES.index(name)], TEXTS[name]
+    assert old in text
+    damaged = text.replace(old, new, 1).encode()
+    with pytest.raises(DamagedError, match=message):
+        parse_toml(read, damaged, name) if isinstance(read, type) else read(damaged, name)
 
 
 def test_the_anchor_is_the_hash_of_digest_and_tokens(tmp_path) -> None:
@@ -206,16 +247,13 @@ def test_a_name_that_a_chain_cannot_have_is_refused(name) -> None:
         chain("record.toml", name)
 
 
-ONE = Trusted(
-    "One Ünion", slug_of("One Ünion"), "Operator 1", "https://one.example/tsr", ("a" * 64,), ("1.2.3",)
-)
-TWO = Trusted(
-    "Two", "two", "Operator 2", "demonstration", ("b" * 64, "c" * 64), certificates="https://x.example"
-)
+ONE = Trusted("One Ünion", "Operator 1", "https://one.example/tsr", ("a" * 64,), ("1.2.3",))
+TWO = Trusted("Two", "Operator 2", "demonstration", ("B" * 64, "c" * 64), certificates="https://x.example")
 
 
 def test_a_trust_file_reads_as_it_was_written() -> None:
     assert parse_trust(write_trust((ONE, TWO), "Comment."), "here") == (ONE, TWO)
+    assert TWO.roots[0] == "b" * 64
 
 
 def test_the_shipped_authorities_are_of_different_operators() -> None:
@@ -225,55 +263,6 @@ def test_the_shipped_authorities_are_of_different_operators() -> None:
     assert len({root for authority in known for root in authority.roots}) == len(known)
 
 
-GOOD = write_trust((TWO,), "Good.")
-NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "authorities = 3",
-        "authorities = [3]",
-        GOOD.replace("b" * 64, "b" * 63),
-        GOOD.replace("demonstration", "ftp://x"),
-        GOOD.replace('"Two"', '""'),
-        GOOD.replace('"Two"', '"\\u0007"'),
-        GOOD.replace('"Two"', '"---"'),
-        GOOD.replace('"Two"', "'a\\b'"),
-        GOOD.replace("roots = [", "roots = []\n# ["),
-        GOOD + GOOD,
-        "x = " + "[" * 100_000,
-    ],
-)
-def test_a_trust_file_that_says_nothing_is_damaged(text) -> None:
-    with pytest.raises(DamagedError, match="trust file"):
-        parse_trust(text, "here")
-
-
-def test_two_authorities_of_one_file_name_are_refused() -> None:
-    with pytest.raises(DamagedError, match="names an authority twice"):
-        parse_trust(GOOD + "".join(GOOD.partition("[[")[1:]), "here")
-
-
-def record(*authorities: Authority) -> FreezeRecord:
-    return FreezeRecord("public", "x", "f" * 64, "FROZEN.sha256", NOON, "", "here", authorities)
-
-
-def test_a_record_reads_as_it_was_written() -> None:
-    written = record(
-        Authority('"quoted" \\ é', "https://one.example", NOON, "evidence/a.tsr", "evidence/a.tsq")
-    )
-    assert read_record(write_record(written)) == written
-
-
-@pytest.mark.parametrize("place", ["../a.tsr", "/a.tsr", "a.tsr", "evidence/../a.tsr", "evidence/"])
-def test_evidence_lies_in_its_folder(place) -> None:
-    with pytest.raises(ValueError, match="is no file under evidence/"):
-        read_record(write_record(record(Authority("a", "https://one.example", NOON, place))))
-
-
-def test_one_token_does_not_stand_for_two_authorities() -> None:
-    both = (Authority(name, "https://x.example", NOON, "evidence/a.tsr") for name in "AB")
-    with pytest.raises(ValueError, match="named twice"):
-        read_record(write_record(record(*both)))
+def test_a_record_is_written_byte_for_byte() -> None:
+    raw = (EMBEDDED / "record.toml").read_bytes().replace(b"this folder", '"quoted\\" é'.encode()[1:])
+    assert write_record(parse_toml(FreezeRecord, raw, "here")) == raw

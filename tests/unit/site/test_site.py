@@ -55,7 +55,7 @@ def test_an_amended_rule_shows_what_was_frozen() -> None:
 
 def amended(case: Case, *texts: tuple[str, str]) -> Material:
     """Return a site's material once amendments were recorded."""
-    new = tuple(read_amendment(f"amendments/{label}.toml", text.encode()) for label, text in texts)
+    new = tuple(read_amendment(text.encode(), label) for label, text in texts)
     registration = replace(case.registration, amendments=(*case.registration.amendments, *new))
     return Material((open_case(case.study, registration),))
 
