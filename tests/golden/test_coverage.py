@@ -3,7 +3,6 @@
 import math
 import re
 
-import numpy as np
 import pytest
 
 from tests.conftest import CHECKOUT
@@ -11,15 +10,6 @@ from tests.golden import measure_coverage as of
 from tests.golden import measure_drift_coverage, measure_seed_coverage, measure_tests
 from tests.golden.measure_coverage import DESIGNS, OF_EPISODES, OF_ONE_SEED, SEEDS, SIMULATIONS, Played
 from tests.golden.measure_tests import EFFECT, SEED_DEVIATIONS, TESTS, WITH_EFFECT
-from toolkit.estimators import (
-    clustered_bca_interval,
-    clustered_t_interval,
-    counted_bootstrap,
-    draw_tasks,
-    draw_weights,
-    nested_bootstrap,
-    t_interval,
-)
 from toolkit.rules.endpoints import METHODS_SAY
 
 DIFFERENCES, EPISODES = of.stored()
@@ -79,67 +69,12 @@ def test_an_interval_covers_as_its_model_says(cell: tuple, least: float, most: f
     assert least < rate(*cell) < most
 
 
-def test_intervals_made_by_the_block_are_the_estimators() -> None:
-    tables = of.simulate(0.1, 3, 0)
-    weights = draw_weights(3, of.TASKS, of.RESAMPLES, 7)
-    ends = of.student(tables, weights, 0.95)
-    for number, (low, high) in enumerate(of.nested(tables, weights, 0.95).T[:5]):
-        assert ends[:, number] == pytest.approx(
-            t_interval(tables[number].mean(axis=1).tolist(), 0.95), abs=1e-12
-        )
-        theirs = nested_bootstrap(tables[number], 20_000, 3, 0.95)
-        width = theirs.high - theirs.low
-        assert (low, high) == pytest.approx((theirs.low, theirs.high), abs=0.08 * width)
-    by_hand = np.quantile([w @ tables[0].mean(axis=1) for w in weights.seeds], [0.025, 0.975])
-    assert of.seeds_only(tables, weights, 0.95)[:, 0] == pytest.approx(by_hand, abs=1e-12)
-
-
-def residuals(tables: np.ndarray) -> np.ndarray:
-    """Return what neither seed nor task explains, shape (E, S, T)."""
-    seeds, tasks = tables.mean(axis=2, keepdims=True), tables.mean(axis=1, keepdims=True)
-    return tables - seeds - tasks + tables.mean(axis=(1, 2), keepdims=True)
-
-
-def test_simulations_have_the_deviations_they_name() -> None:
-    tables = np.concatenate([of.simulate(0.1, 10, block) for block in range(10)])
-    assert tables.mean() == pytest.approx(0.03, abs=0.002)
-    assert (residuals(tables) ** 2).sum() / (1000 * 9 * 63) == pytest.approx(0.16**2, rel=0.02)
-    by_seed, by_task = (tables.mean(axis=at).var(axis=1, ddof=1).mean() for at in (2, 1))
-    assert by_seed == pytest.approx(0.034**2 + 0.16**2 / of.TASKS, rel=0.1)
-    assert by_task == pytest.approx(0.1**2 + 0.16**2 / 10, rel=0.05)
-
-
 @pytest.mark.parametrize("design", [Played(3, 50, 0.03, 0.1, ""), Played(1, 200, 0.0, 0.0, "")])
 def test_the_stored_counts_of_episodes_come_out_again(design: Played) -> None:
     again = of.measure_played(design, ("student_tasks", "student", "crossed", "bca_tasks"))
     place = (design.seeds, design.tasks, design.seed_deviation, design.task_deviation)
     assert again == [PLAYED[*place, cell.interval] for cell in again]
     assert len(again) == (4 if design.seeds > 1 else 2)
-
-
-def test_episodes_have_the_gap_and_the_deviations_they_name() -> None:
-    tables = np.concatenate([of.play(Played(8, 61, 0.03, 0.1, ""), block) for block in range(10)])
-    assert set(np.unique(tables)) == {-1, 0, 1}
-    assert tables.mean() == pytest.approx(of.EFFECT, abs=0.004)
-    noise = (residuals(tables) ** 2).sum() / (1000 * 7 * 60)
-    by_seed, by_task = (tables.mean(axis=at).var(axis=1, ddof=1).mean() for at in (2, 1))
-    assert (by_seed - noise / 61) ** 0.5 == pytest.approx(0.03, rel=0.15)
-    assert (by_task - noise / 8) ** 0.5 == pytest.approx(0.1, rel=0.05)
-
-
-def test_intervals_of_episodes_made_by_the_block_are_the_estimators() -> None:
-    tables = of.play(Played(3, 50, 0.03, 0.1, ""), 0)
-    weights = draw_weights(3, 50, of.RESAMPLES, 7)
-    made = [f(tables, weights, 0.95) for f in (of.student_tasks, of.bca_tasks, of.crossed)]
-    for number, d in enumerate(tables[:5]):
-        by_t, by_bca, by_draws = (ends[:, number].tolist() for ends in made)
-        totals = d.sum(axis=0).tolist()
-        assert by_t == pytest.approx(clustered_t_interval(totals, 3, 0.95), abs=1e-12)
-        bca = clustered_bca_interval(totals, 3, draw_tasks(50, of.RESAMPLES, 7), 0.95)
-        assert bca is not None
-        assert by_bca == [bca.low, bca.high]
-        registered = counted_bootstrap(d, 1, weights, 0.95)
-        assert by_draws == [registered.low, registered.high]
 
 
 # --------------------------------------------------------------------------- of seeds, and of the drift ratio

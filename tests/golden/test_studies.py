@@ -4,13 +4,11 @@ Levels, differences and intervals come from the Parquet files and the frozen tex
 """
 
 import json
-import re
 import tomllib
 from collections import Counter
 from functools import cache
 from hashlib import sha256
 from itertools import combinations
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,9 +19,6 @@ from scipy import stats
 from tests.conftest import CHECKOUT, Toolkit
 from tests.golden import measure_levels
 from toolkit import api
-from toolkit.lab.play.rows import rows_of_run
-from toolkit.lab.policies.language_model.loading import model_path
-from toolkit.lab.policies.language_model.opening import folder_sha256
 from toolkit.registers.study import Study, open_study
 
 REGISTERS = CHECKOUT / "registers"
@@ -129,46 +124,6 @@ def test_the_matrix_was_played_whole_and_after_the_freeze(toolkit: Toolkit, name
     assert document["chronology"]["runs_after"] == len(runs)
 
 
-@pytest.mark.parametrize(("name", "pair"), PAIRS)
-def test_arms_of_one_seed_met_the_same_tasks_and_the_paired_one_shares_schedules(name, pair) -> None:
-    met = []
-    for arm in ("paired", "independent"):
-        rows = rows_of_run(opened(name), "groups", pair.format(arm))
-        met.append([(row["step"], row["position"], row["task"]) for row in rows])
-        assert {len(set(row["schedule_seeds"])) == 1 for row in rows} == {arm == "paired"}
-    assert met[0] == met[1]
-
-
-@pytest.mark.parametrize("name", STARTS)
-def test_a_language_model_starts_from_its_model_and_learns_from_standardized_rewards(name: str) -> None:
-    study = opened(name)
-    assert {run["model_commit"] for run in study.rows("runs")} == {
-        folder_sha256(Path(model_path(STARTS[name])))
-    }
-    for pair in STUDIES[name].pairs:
-        for row in rows_of_run(study, "groups", pair.format("paired")):
-            rewards = np.array(row["observed_rewards"], float)
-            expected = (rewards - rewards.mean()) / (rewards.std(ddof=1) + 1e-4)
-            assert row["advantages"] == pytest.approx(expected, abs=1e-5)
-
-
-def test_every_step_of_a_language_model_has_its_figures_and_its_seconds() -> None:
-    study = opened("small-lm")
-    seconds = Counter({row["run_id"]: len(row["step_seconds"]) for row in study.rows("launches")})
-    for run in study.rows("runs"):
-        rows = rows_of_run(study, "steps", run["run_id"])
-        assert [row["step"] for row in rows] == [*range(1, run["steps"] + 1)]
-        teaching = {g["step"] for g in rows_of_run(study, "groups", run["run_id"]) if not g["zero_variance"]}
-        assert {row["step"] for row in rows if row["grad_norm"]} == teaching
-        assert all(row["entropy"] > 0 and row["clipped"] == 0 for row in rows)
-        assert seconds[run["run_id"]] == run["steps"]
-
-
-@pytest.mark.parametrize(("names", "most"), [(["coupled"], 16e6), (["coupled", "map"], 40e6)])
-def test_registers_are_small(names: list[str], most: float) -> None:
-    assert sum(path.stat().st_size for name in names for path in (REGISTERS / name).rglob("*.parquet")) < most
-
-
 @pytest.mark.slow
 def test_the_card_shows_the_levels_as_measured() -> None:
     assert measure_levels.table(opened("embedded")) in measure_levels.CARD.read_text(encoding="utf-8")
@@ -228,45 +183,6 @@ def test_a_ratio_is_that_of_the_variances() -> None:
         assert float(criterion["decimal"]) == pytest.approx(own / shared, rel=1e-4)
 
 
-@pytest.mark.parametrize("condition", BFCL)
-def test_intervals_are_those_of_a_bootstrap_of_seeds_and_tasks(condition: str) -> None:
-    weight = pl.when(pl.col("step").is_in([0, 100])).then(0.1).otherwise(0.2)
-    sign = pl.when(pl.col("arm") == "paired").then(1.0).otherwise(-1.0)
-    summed = (pl.col("true_success") * weight * sign).sum() / 2
-    by_cell = episodes("bfcl", condition).group_by("seed", "task").agg(summed).sort("seed", "task").collect()
-    cells = by_cell["true_success"].to_numpy().reshape(20, BFCL[condition])
-    rng, drawn = np.random.default_rng(0), []
-    for _ in range(4000):
-        seeds = rng.integers(20, size=20)
-        drawn.append(cells[seeds][:, rng.integers(cells.shape[1], size=cells.shape[1])].mean())
-    decision = decided("bfcl")[f"H6_{condition}"]
-    assert np.quantile(drawn, [0.025, 0.975]) == pytest.approx((decision["low"], decision["high"]), abs=3e-4)
-
-
-@pytest.mark.parametrize("condition", ["C2", "C4", "C2o"])
-def test_at_step_0_all_forty_runs_have_one_set_of_episodes(condition: str) -> None:
-    """One policy and one key: every column of every episode is the same, and with own samples it is not."""
-    for name, alike in ((condition, True), (f"{condition}-own", False)):
-        start = episodes("coupled", name, 0).collect()
-        assert start["run_id"].n_unique() == 40
-        said = start.drop("run_id", "arm", "seed").unique()
-        assert (len(said) == len(said.unique(["task", "schedule"]))) == alike
-
-
-def test_at_step_0_all_runs_of_bfcl_succeed_alike() -> None:
-    for condition, tasks in BFCL.items():
-        start = episodes("bfcl", condition, 0).collect()
-        outcomes = start.group_by("task", "schedule").agg(pl.col("true_success").n_unique())
-        assert (outcomes.height, outcomes["true_success"].max()) == (2 * tasks, 1)
-
-
-def test_trained_policies_differ_in_few_shared_episodes_and_in_many_of_their_own() -> None:
-    for name, least, most in (("C2", 0, 0.03), ("C2-own", 0.1, 1)):
-        last = episodes("coupled", name, 100).collect()
-        wide = last.pivot(on="arm", index=["seed", "task", "schedule"], values="true_success")
-        assert least < (wide["paired"] != wide["independent"]).mean() < most
-
-
 def test_the_checkpoints_are_those_of_the_other_study_and_have_the_registered_digests() -> None:
     registered = frozen("coupled")
     rows, source = (
@@ -279,13 +195,6 @@ def test_the_checkpoints_are_those_of_the_other_study_and_have_the_registered_di
         lines = "".join(f"{step} {digest}\n" for step, digest in mine.select("step", "sha256").iter_rows())
         assert sha256(lines.encode()).hexdigest() == named["sha256"]
         assert named["sha256"] in registered
-
-
-def test_pools_of_bfcl_are_registered_and_hold_no_text_of_the_benchmark() -> None:
-    prompts = table("bfcl", "task_pools").collect()["prompt"]
-    assert all(re.fullmatch(r"multi_turn_base_[\d.]+, [0-9a-f]{64}", prompt) for prompt in prompts)
-    for pool in ("train", "validation"):
-        assert re.search(rf'^{pool} = "[0-9a-f]{{64}}"$', frozen("bfcl"), re.MULTILINE)
 
 
 # ----------------------------------------------------------------------------------------------- the map
@@ -346,10 +255,3 @@ def test_estimates_over_cells_are_those_of_the_cells() -> None:
     for rule, value in expected.items():
         assert decided("map")[rule]["estimate"] == pytest.approx(value, rel=1e-4, abs=1e-5)
     assert all(0 < start(cell) < 1 for cell in CELLS)
-
-
-def test_intervals_over_seeds_are_about_those_of_other_draws() -> None:
-    rng = np.random.default_rng(5)
-    slopes = [stats.linregress(DRIFT, seen(rng.integers(0, 24, 24))).slope for _ in range(200)]
-    low, high = (decided("map")["regression"][end] for end in ("low", "high"))
-    assert np.percentile(slopes, (2.5, 97.5)) == pytest.approx((low, high), abs=0.15 * (high - low))

@@ -3,15 +3,12 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
 
-from tests.forge import der
 from tests.forge.defects import CASES, CHECKS
 from tests.golden import measure_engines, measure_mutations
 from tests.unit.prereg.test_real_tokens import MISSING
@@ -95,16 +92,6 @@ def test_no_stored_mutation_is_verified_but_where_nobody_signs() -> None:
     assert measure_mutations.COUNTS["tokens"] >= 100_000
 
 
-def test_every_way_to_change_a_token_was_taken_often() -> None:
-    for name, part in MUTATED["sections"].items():
-        ways = {
-            way.__name__
-            for way in (measure_mutations.ELEMENTS if name == "elements" else measure_mutations.BYTES)
-        }
-        assert set(part["changes"]) == ways
-        assert min(part["changes"].values()) > part["mutations"] / len(ways) / 2
-
-
 def test_two_thousand_mutations_made_now_are_not_verified(tmp_path: Path) -> None:
     """In a process of its own, with so much memory and no more."""
     counts = ("--tokens", "2000", "--loose", "200", "--elements", "300", "--responses", "300")
@@ -114,34 +101,6 @@ def test_two_thousand_mutations_made_now_are_not_verified(tmp_path: Path) -> Non
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
     # The stored run is held to the goal; here the machine may be busy, and only a standstill is a failure.
     hold(json.loads(to.read_text(encoding="utf-8")), patience=50)
-
-
-TREE = der.seq(der.oid("1.2.3"), der.explicit(0, der.seq(der.integer(3), der.octets(bytes(200)))))
-
-
-@pytest.mark.parametrize("change", [*measure_mutations.BYTES, *measure_mutations.ELEMENTS])
-def test_a_change_changes_and_comes_out_again(change: Callable[[Random, bytes, bytes], bytes]) -> None:
-    other = der.seq(der.oid("1.2.4"), der.explicit(0, der.seq(der.integer(70_000))))
-    made, again = (
-        [change(Random(seed), TREE, other) for seed in range(50)]  # noqa: S311 - to be had again, not to be secret
-        for _ in range(2)
-    )
-    assert made == again
-    assert len(set(made)) > 2
-
-
-def test_a_survivor_is_told_by_the_innermost_elements_that_differ() -> None:
-    changed = der.change(TREE, (1, 0, 0), lambda _: der.integer(4))
-    assert measure_mutations.where(TREE, changed) == [(1, 0, 0)]
-    assert measure_mutations.where(TREE, der.change(changed, (0,), lambda _: der.oid("1.2.4"))) == [
-        (0,),
-        (1, 0, 0),
-    ]
-    assert measure_mutations.where(
-        TREE, der.change(TREE, (1, 0), lambda one: der.with_more(one, der.NULL))
-    ) == [(1, 0)]
-    assert measure_mutations.region(TREE, (1, 0, 0)) == "version"
-    assert measure_mutations.region(der.seq(der.seq(der.integer(0)), TREE), (0, 0)) == "status"
 
 
 def test_the_readme_tells_what_is_stored() -> None:

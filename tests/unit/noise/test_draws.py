@@ -8,14 +8,10 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable
-from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from scipy import stats
 
 from tests.conftest import CHECKOUT
 from toolkit.noise.draws import GRADER, Draw, Schedule
@@ -122,108 +118,3 @@ def test_a_word_is_read_from_its_own_eight_bytes_and_never_one(word: str, at: in
 
 
 # Statistics: a source gives the draw of a seed and a key, as the package does or broken on purpose.
-
-Source = Callable[[int, str, int], Draw]
-ENOUGH = 1e-4
-HOPELESS = 1e-12
-
-
-def package(seed: int, resource: str, repeat: int) -> Draw:
-    return Schedule(seed).draw("get_order", resource, repeat)
-
-
-def words(draws: Iterable[Draw]) -> np.ndarray:
-    """Return the words of draws: gate, type, magnitude × draws."""
-    rows = (word for draw in draws for word in (draw.gate, draw.type, draw.magnitude))
-    return np.ascontiguousarray(np.fromiter(rows, float).reshape(-1, 3).T)
-
-
-def lattice(source: Source, seeds: int = 32, resources: int = 20, repeats: int = 32) -> np.ndarray:
-    """Return the words of neighbouring seeds, orders and repeats: word × seed × order × repeat."""
-    at = product(range(seeds), (f"O-{10_200 + n}" for n in range(resources)), range(repeats))
-    return words(source(*key) for key in at).reshape(3, seeds, resources, repeats)
-
-
-def uniformity(sample: np.ndarray) -> float:
-    """Return the smallest probability of a word's distribution and of its last byte's, were it uniform."""
-    probabilities = []
-    for word in sample.reshape(len(sample), -1):
-        last_byte = (word * 2.0**53).astype(np.int64) & 255
-        probabilities += [
-            stats.kstest(word, "uniform").pvalue,
-            stats.chisquare(np.bincount(last_byte, minlength=256)).pvalue,
-        ]
-    return float(min(probabilities))
-
-
-def independence(pairs: Iterable[tuple[np.ndarray, np.ndarray]]) -> float:
-    """Return the smallest probability of two words' counts on a grid of 16 × 16, were they independent."""
-    grids = (
-        np.histogram2d(one.ravel(), other.ravel(), bins=16, range=((0, 1), (0, 1)))[0] for one, other in pairs
-    )
-    return float(min(stats.chi2_contingency(counts).pvalue for counts in grids))
-
-
-def serial(sample: np.ndarray, *offset: int) -> float:
-    """Return the smallest probability of the correlation of draws an offset apart, were there none."""
-    steps = list(zip(offset, sample.shape[1:], strict=True))
-    first = tuple(slice(max(0, -step), n - max(0, step)) for step, n in steps)
-    second = tuple(slice(max(0, step), n + min(0, step)) for step, n in steps)
-    return float(min(stats.pearsonr(w[first].ravel(), w[second].ravel()).pvalue for w in sample))
-
-
-# Along each axis, and along the diagonals where parts that are added to one another would meet again.
-STATISTICS: dict[str, Callable[[np.ndarray], float]] = {
-    "every word is uniform": uniformity,
-    "words are independent": lambda sample: independence(combinations(sample, 2)),
-    "along repeats": lambda sample: serial(sample, 0, 0, 1),
-    "across keys": lambda sample: serial(sample, 0, 1, 0),
-    "across seeds": lambda sample: serial(sample, 1, 0, 0),
-    "a seed up and a repeat down": lambda sample: serial(sample, 1, 0, -1),
-    "all up": lambda sample: serial(sample, 1, 1, 1),
-}
-
-
-@pytest.fixture(scope="module")
-def sample() -> np.ndarray:
-    return lattice(package, seeds=64, resources=25, repeats=64)
-
-
-@pytest.mark.parametrize("statistic", STATISTICS)
-def test_draws_look_as_random_numbers_do(sample: np.ndarray, statistic: str) -> None:
-    assert STATISTICS[statistic](sample) > ENOUGH
-    assert len(np.unique(sample[0])) == sample[0].size
-
-
-def type_for_the_gate(seed: int, resource: str, repeat: int) -> Draw:
-    digest = package(seed, resource, repeat).digest
-    return Draw(digest[8:16] + digest[8:])
-
-
-def counter(seed: int, resource: str, repeat: int) -> Draw:
-    """Return draws that differ between neighbours by a fixed small amount: a counter without a hash."""
-    word = (seed + repeat + int(resource[2:])) * (LIMIT // 100) % LIMIT
-    return Draw(word.to_bytes(8, "big") + package(seed, resource, repeat).digest[8:])
-
-
-BROKEN: dict[str, Source] = {
-    "every word is uniform": counter,
-    "words are independent": type_for_the_gate,
-    "along repeats": lambda seed, resource, _: package(seed, resource, 0),
-    "across keys": lambda seed, _, repeat: package(seed, "", repeat),
-    "across seeds": lambda _, resource, repeat: package(0, resource, repeat),
-    "a seed up and a repeat down": lambda seed, resource, repeat: package(0, resource, seed + repeat),
-    "all up": counter,
-}
-
-
-@pytest.mark.parametrize("statistic", STATISTICS)
-def test_a_broken_generator_does_not(statistic: str) -> None:
-    assert STATISTICS[statistic](lattice(BROKEN[statistic])) < HOPELESS
-
-
-def test_the_grader_draws_independently_of_the_calls() -> None:
-    calls = words(package(seed, "O-10233", 0) for seed in range(25_000))
-    graders = words(Schedule(seed).grader() for seed in range(25_000))
-    assert independence(product(calls, graders)) > ENOUGH
-    assert independence(product(calls, calls)) < HOPELESS

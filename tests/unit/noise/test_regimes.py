@@ -84,13 +84,6 @@ def test_a_control_tool_never_faults(regime: str, repeat: int) -> None:
     assert mixture is None or not any(mixture.share("control", fault) for fault in get_args(Fault))
 
 
-@pytest.mark.parametrize("draw", [LOWEST, HIGHEST])
-def test_the_challenge_faults_exactly_the_first_attempt_of_writes(draw: Draw) -> None:
-    for kind, repeat in product(APPLIES, (0, 1, 2, 50)):
-        expected = "transient" if (kind, repeat) == ("write", 0) else None
-        assert REGIMES["challenge"].fault(Tool("any", kind), repeat, draw) == expected
-
-
 @pytest.mark.parametrize("name", REGIMES)
 def test_a_success_flips_where_the_grader_s_draw_is_below_the_rate(name: str) -> None:
     schedules = [Schedule(seed) for seed in range(400)]
@@ -118,11 +111,6 @@ def test_strengths_are_equal_parts_of_their_word() -> None:
 def test_a_paired_group_has_the_seed_of_its_row_and_an_independent_one_a_seed_each(size: int) -> None:
     assert group_seeds("paired", 17, size) == (17,) * size
     assert group_seeds("independent", 17, size) == tuple(slot_seed(17, slot) for slot in range(size))
-
-
-def test_no_independent_rollout_shares_a_seed_with_another_row() -> None:
-    seeds = [*range(5000), *(seed for row in range(5000) for seed in group_seeds("independent", row, 8))]
-    assert len(set(seeds)) == len(seeds)
 
 
 def test_what_is_no_group_is_refused() -> None:

@@ -13,7 +13,6 @@ from toolkit.lab.backoffice.schemas import (
     error_schema,
     json_schema,
     json_schemas,
-    openai_tools,
     openapi_document,
 )
 from toolkit.lab.backoffice.tools import TOOLS, Tool
@@ -26,7 +25,6 @@ from toolkit.seeds import evaluation_seed
 
 ALL = pytest.mark.parametrize("tool", TOOLS.values(), ids=list(TOOLS))
 TASKS = [load_task(f"validation:{index}") for index in range(40)]
-NEVER_PLANNED = {"get_customer", "wait", "finish"}
 Validator = jsonschema.Draft202012Validator
 
 
@@ -42,13 +40,6 @@ PARAMETERS = pytest.mark.parametrize(
         for parameter in tool.parameters
     ],
 )
-
-
-@ALL
-def test_planned_arguments_are_valid(tool: Tool) -> None:
-    planned = [call.arguments for task in TASKS for call in task.plan if call.tool == tool.name]
-    assert bool(planned) == (tool.name not in NEVER_PLANNED)
-    assert all(accepts(json_schema(tool), arguments) for arguments in planned)
 
 
 @ALL
@@ -93,21 +84,6 @@ def test_an_answer_of_another_shape_is_not_described(field: str) -> None:
     assert not accepts(answer_schema(TOOLS["get_order"]), answer)
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("nothing", {}),
-        ("wait", {}),
-        ("wait", {"seconds": 1, "minutes": 1}),
-        ("wait", []),
-        ("get_order", {"order_id": "O-0"}),
-    ],
-)
-def test_an_error_has_the_shape_that_is_described(name: str, arguments: Any) -> None:
-    answer = Desk(TASKS[0], REGIMES["clean"], 0).call(name, arguments)
-    Validator(error_schema()).validate(answer)
-
-
 def test_every_error_code_is_described() -> None:
     code = error_schema()["properties"]["error"]["properties"]["code"]
     assert code["enum"] == list(CODES)
@@ -132,11 +108,6 @@ def test_openapi_has_a_path_for_each_of_the_thirteen_tools_and_what_version_3_1_
     assert references == {f"#/components/schemas/{name}" for name in schemas}
     for schema in (*schemas.values(), *json_schemas().values()):
         Validator.check_schema(schema)
-
-
-@pytest.mark.parametrize("build", [openai_tools, json_schemas, lambda: openapi_document("9.9")])
-def test_a_document_is_json(build: Any) -> None:
-    assert json.loads(json.dumps(build())) == build()
 
 
 def smallest(parameter: Parameter) -> str | int:

@@ -13,7 +13,6 @@ from toolkit.lab.episodes.desk import Desk
 from toolkit.lab.episodes.document import episode_document, replay
 from toolkit.lab.episodes.episode import close, play
 from toolkit.lab.tasks.pools import load_task
-from toolkit.noise.draws import Schedule
 from toolkit.noise.regimes import REGIMES
 
 
@@ -36,14 +35,6 @@ def test_the_golden_episode_still_comes_out_the_same() -> None:
     golden = json.loads((CHECKOUT / "tests/golden/episode.json").read_text(encoding="utf-8"))
     assert replay(golden).true_success
     assert {call["fault"] for call in golden["calls"]} >= {"transient", "rate_limit"}
-
-
-def test_every_drawn_call_names_its_key_and_its_draw() -> None:
-    recorded = document()
-    drawn = [call for call in recorded["calls"] if call["key"]]
-    assert drawn
-    for call in drawn:
-        assert Schedule(3).draw(*call["key"]).digest.hex() == call["draw"]
 
 
 @pytest.mark.parametrize(
@@ -112,21 +103,6 @@ def test_a_damaged_document_is_refused(damage: Any) -> None:
     damage(damaged)
     with pytest.raises(DamagedError):
         replay(damaged)
-
-
-def test_an_agent_that_tampers_with_answers_does_not_spoil_the_record() -> None:
-    def tampering(prompt: str, call: Any) -> None:
-        def tampered(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-            answer = call(tool, arguments)
-            kept = copy.deepcopy(answer)
-            arguments.clear()
-            answer.clear()
-            return kept
-
-        reference(prompt, tampered)
-
-    played = play(load_task("test:7"), REGIMES["faults_p025"], 3, tampering, traced=True)
-    replay(json.loads(json.dumps(episode_document(played))))
 
 
 def test_an_episode_without_calls_cannot_be_played_again() -> None:

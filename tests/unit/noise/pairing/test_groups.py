@@ -88,21 +88,6 @@ def test_a_line_is_a_group_of_the_register(tmp_path: Path) -> None:
     assert shared | {"spurious"} <= set(Group.__struct_fields__) & set(GROUPS.column_names)
 
 
-def test_a_flip_that_all_of_a_paired_group_share_makes_no_spurious_group(tmp_path: Path) -> None:
-    found = {}
-    for design in ("paired", "independent"):
-        record = tmp_path / f"{design}.jsonl"
-        groups = Groups(design, "flips_q010", 0, 8, record)  # type: ignore[arg-type]
-        for step in range(1, 201):
-            for slot in range(8):
-                groups.rollout(step, "t", slot).observed(1.0)
-        found[design] = verify(record)
-    assert found["paired"].spurious == 0
-    assert found["paired"].zero_variance == 200
-    # 1 - 0.9^8 - 0.1^8 = 0.57 of 200, four standard deviations around.
-    assert 86 < found["independent"].spurious < 142
-
-
 def test_a_run_that_was_killed_leaves_whole_lines_and_goes_on_without_doubling(tmp_path: Path) -> None:
     whole, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
     loop(whole)

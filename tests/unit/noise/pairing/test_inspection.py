@@ -101,20 +101,6 @@ def test_too_few_repeated_calls_tell_nothing() -> None:
     assert found.remarks
 
 
-def test_independent_runs_are_called_paired_no_more_often_than_the_level_says() -> None:
-    for run in range(60):
-        rollouts = training(by_design("independent"), run, steps=6).with_row_index()
-        found = agreement(
-            asked(
-                (row["index"] // 4, row["task"], calls_of_text(row["completion"]))
-                for row in rollouts.to_dicts()
-            )
-        )
-        assert found.p is not None
-        assert found.p > 0.0005
-        assert found.differing
-
-
 def test_counts_are_those_of_every_pair() -> None:
     call = {answer: Call("q", answer) for answer in "xyz"}
     rollouts = [(0, "t", [call["x"]]), (0, "t", [call["x"]]), (0, "t", [call["y"]]), (1, "t", [call["y"]])]

@@ -431,10 +431,3 @@ def test_a_record_is_replayed_on_a_fresh_server_call_by_call(declared: Path, tmp
     assert all(each["found"]["result"]["content"][0]["text"] == "fine" for each in differences)
     shown = run("noise", "replay", record, "--", *HOSTILE, "fine")
     assert (shown.code, "call 0, put: answered otherwise" in shown.out) == (1, True)
-
-
-def test_a_changed_record_ends_with_the_line_that_differs(declared: Path, tmp_path: Path) -> None:
-    record = tmp_path / "calls.jsonl"
-    dialogue((*proxy("--tools", declared, "--record", record), *NOTES), *made(SHOWN[:1]))
-    record.write_text(record.read_text().replace('"key": ["a", 0]', '"key": ["a", 1]'))
-    run("noise", "replay", record).refused(1, "another key", f"{record}, line 2")

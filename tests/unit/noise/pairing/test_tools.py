@@ -80,16 +80,6 @@ def test_a_field_is_lost_and_a_list_is_cut() -> None:
     assert len(answer["names"]) < 3
 
 
-def test_a_rate_limit_ends_once_it_was_waited_for() -> None:
-    notes = Noisy(Notes(), always("rate_limit"), 0)
-    limit = notes.show("a")["error"]["retry_after"]
-    assert notes.put("b")["error"]["retry_after"] == limit
-    assert [call.blocked_by for call in notes.session.calls] == [None, "rate_limit"]
-    notes.wait(limit)
-    assert notes.put("b")["error"]["code"] == "rate_limited"
-    assert notes.session.calls[-1].fault == "rate_limit"
-
-
 def test_what_a_tool_raises_is_its_own() -> None:
     notes = Noisy(Notes(), always("field_dropout"), 0)
     with pytest.raises(KeyError):
