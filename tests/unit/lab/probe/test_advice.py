@@ -73,31 +73,6 @@ def test_the_advice_is_what_the_truth_and_the_number_of_tasks_allow(settings, ve
     json.dumps(advice.document(), allow_nan=False)
 
 
-def test_as_many_tasks_as_it_asks_for_settle_it_more_often_than_not() -> None:
-    few = advise(made(2.0, 2.5, 12)[0], "adam", BATCH)
-    assert few.verdict == "undecided"
-    settled = [
-        advise(made(2.0, 2.5, 2 * few.tasks_needed, seed=seed)[0], "adam", BATCH).verdict for seed in range(8)
-    ]
-    assert 12 < few.tasks_needed < 200
-    assert settled.count("pair") > 4
-
-
-def test_the_batch_that_is_named_brings_the_true_ratio_over_the_margin() -> None:
-    evidence, expected = made(1.0, 1.0, 250, constant=0.6)
-    advice = advise(evidence, "adam", BATCH)
-    assert expected < 0.95
-    assert advice.batch_needed > BATCH
-    variance = (1 + MEAN**2) / 0.4 - MEAN**2
-
-    def at(batch: float) -> float:
-        gains = [(MEAN**2 / np.sqrt(MEAN**2 + v / batch)).sum() for v in (variance, np.ones(COORDINATES))]
-        return float(gains[0] / gains[1])
-
-    assert at(advice.batch_needed * 0.6) < 0.95 < at(advice.batch_needed * 1.6)
-    assert any(f"{advice.batch_needed} groups" in sentence for sentence in advice.sentences)
-
-
 def test_groups_drawn_again_have_the_ratio_of_the_varied_ones_alone() -> None:
     evidence, _ = made(1.0, 1.0, 250, constant=0.6)
     figures = advise(evidence, "adam", BATCH).figures

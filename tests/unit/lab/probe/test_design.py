@@ -1,14 +1,9 @@
 """What a probe plays, scores and records, and which rollouts make a group."""
 
 import math
-from collections import Counter
-from functools import cache
-from itertools import permutations, product
-from math import comb
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from tests.unit.lab.probe import small
 from tests.unit.lab.probe.small import CLEAN, DESIGN, FAULTY, SURFACE_TOKENS
@@ -33,28 +28,10 @@ from toolkit.registers.arrow import Row
 from toolkit.structs import replace
 
 SIZE = FAULTY.per_schedule
-DRAWS = 8000
-LEAST = 1e-3
-"""A p-value below it is refused; the seed is fixed, so that a test passes or fails for good."""
-
-
-@cache
-def many(comparator: str) -> tuple[tuple[int, ...], ...]:
-    """Return many groups of one comparator, over several tasks."""
-    design = replace(DESIGN, groups=DRAWS // 4)
-    return tuple(group for task in range(4) for group in draw_groups(design, comparator, task))
 
 
 def labels(group: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(at // SIZE for at in group)
-
-
-def fits(counted: Counter[object], chances: dict[object, float]) -> bool:
-    """Say whether counts fit a law, by a chi-square test; what has no chance must not occur."""
-    assert set(counted) <= set(chances)
-    total = sum(counted.values())
-    observed = [counted[key] for key in chances]
-    return stats.chisquare(observed, [chance * total for chance in chances.values()]).pvalue > LEAST
 
 
 # -------------------------------------------------------------------------------------- what lists are
@@ -66,52 +43,11 @@ def test_paired_groups_are_the_schedules() -> None:
     assert [set(labels(group)) for group in found] == [{k} for k in range(FAULTY.schedules)]
 
 
-def test_more_schedules_than_places_are_drawn_without_replacement() -> None:
-    design = replace(DESIGN, transition=FAULTY._replace(schedules=9), groups=900)
-    found = [labels(group) for task in range(4) for group in draw_groups(design, "stratified", task)]
-    assert all(len(set(one)) == SIZE for one in found)
-    counted = Counter(label for one in found for label in one)
-    assert fits(counted, dict.fromkeys(range(9), 1 / 9))
-
-
 def test_lists_follow_from_the_seed_alone_by_task_and_comparator() -> None:
     assert index_rows(DESIGN) == index_rows(replace(DESIGN, level=0.5, rng_seed=1))
     assert index_rows(DESIGN) != index_rows(replace(DESIGN, root="another"))
     drawn = {draw_groups(DESIGN, name, task) for name in ("independent", "stratified") for task in (0, 1)}
     assert len(drawn) == 4
-
-
-# -------------------------------------------------------------------------------- by what law they are drawn
-
-SCHEDULES, PLACES = range(FAULTY.schedules), range(SIZE)
-EQUALLY_LIKELY = {
-    "labels, place by place": ("independent", lambda g: [labels(g)], product(SCHEDULES, repeat=SIZE)),
-    "rollouts, place by place": ("independent", enumerate, product(PLACES, range(FAULTY.rollouts))),
-    "every order of labels": ("stratified", lambda g: [labels(g)], permutations(SCHEDULES, SIZE)),
-    "rollouts within their schedule": (
-        *("stratified", lambda g: [tuple(at % SIZE for at in g)]),
-        product(PLACES, repeat=SIZE),
-    ),
-}
-
-
-@pytest.mark.parametrize(("comparator", "seen", "cells"), EQUALLY_LIKELY.values(), ids=list(EQUALLY_LIKELY))
-def test_groups_are_drawn_so_that_all_is_equally_likely(comparator, seen, cells) -> None:
-    counted = Counter(cell for group in many(comparator) for cell in seen(group))
-    every = list(cells)
-    assert fits(counted, dict.fromkeys(every, 1 / len(every)))
-
-
-def test_rollouts_within_a_label_are_equally_likely_and_distinct() -> None:
-    """Where a label fills n places, each of the C(G, n) sets of its rollouts is as likely."""
-    by_number: dict[int, Counter[object]] = {n: Counter() for n in range(1, SIZE + 1)}
-    for group in many("independent"):
-        for label in set(labels(group)):
-            inside = frozenset(at % SIZE for at in group if at // SIZE == label)
-            by_number[labels(group).count(label)][inside] += 1
-    for number in (1, 2, 3):
-        assert len(by_number[number]) == comb(SIZE, number)
-        assert fits(by_number[number], dict.fromkeys(by_number[number], 1 / comb(SIZE, number)))
 
 
 # --------------------------------------------------------------------------------------- what is refused

@@ -14,7 +14,6 @@ from toolkit.lab.probe.checkpoint import coordinate_blocks, weight_figures
 from toolkit.lab.probe.design import (
     ACTIONS,
     ALL,
-    DERIVED,
     DESIGNS,
     OUTCOME,
     TRANSITION,
@@ -198,16 +197,6 @@ def test_the_register_alone_gives_every_figure_exactly(name: str) -> None:
         "probe_clean_tasks": CLEAN.tasks,
         "probe_diagnostic_tasks": FAULTY.tasks,
     }
-
-
-@pytest.mark.parametrize("table", DERIVED)
-def test_derived_rows_are_rows_of_their_tables(table: str) -> None:
-    rows = small.derived(small.measured())[0][table]
-    key = TABLES[table].key
-    assert all(set(row) == {column.name for column in TABLES[table].columns} for row in rows)
-    found = {tuple(row[part] for part in key): row for row in stored(table, rows)}
-    assert found == {tuple(row[part] for part in key): row for row in rows}
-    assert len(found) == len(rows)
 
 
 def test_rows_by_task_sum_to_the_summary() -> None:

@@ -247,28 +247,6 @@ def test_the_jackknife_recomputes_everything_without_each_task(noise: str, estim
         assert row["corrected"] == pytest.approx(corrected, rel=SIX_DIGITS, abs=1e-12), name
 
 
-@pytest.mark.parametrize("estimator", ["MC", "SW"])
-def test_shares_under_transition_noise_stand_beside_pure_noise(estimator: str) -> None:
-    """Disjoint groups a task are the schedules, also where overlapping groups were drawn."""
-    tasks, groups = FAULTY.tasks, FAULTY.schedules
-    pure = (1 - 1 / groups) / (1 - 1 / (tasks * groups))
-    for design in DESIGNS[TRANSITION]:
-        row = intervals(TRANSITION, estimator)[f"within_share_{design}"]
-        assert row["pure_noise"] == pytest.approx(pure, rel=SIX_DIGITS)
-        share = row["value"]
-        noise = share / (1 - 1 / groups)
-        real = (1 - share) / (1 - 1 / tasks) - noise / groups
-        assert row["debiased"] == pytest.approx(1 - real / (real + noise), rel=1e-4)
-
-
-@pytest.mark.parametrize("estimator", ["MC", "SW"])
-def test_shares_under_outcome_noise_have_no_pure_noise_beside_them(estimator: str) -> None:
-    """Masks are listed exactly: no sampling within a task is there to leave a bias."""
-    for name, row in intervals(OUTCOME, estimator).items():
-        if not name.startswith("norm_over_floor"):
-            assert (row["pure_noise"], row["debiased"]) == (None, None)
-
-
 @BOTH
 def test_norms_stand_beside_their_own_sampling_variance(noise: str, estimator: str) -> None:
     rows = small.derived(small.measured())[0]["probe"]
@@ -281,15 +259,6 @@ def test_norms_stand_beside_their_own_sampling_variance(noise: str, estimator: s
         assert row["pure_noise"] == pytest.approx(number / (number - 1), rel=SIX_DIGITS)
         assert row["debiased"] == pytest.approx(1 - number / (number - 1) / ratio, rel=1e-4, abs=1e-6)
         assert [row[name] for name in ("low", "high", "standard_error", "corrected")] == [None] * 4
-
-
-def test_both_sides_of_the_condition_are_never_negative() -> None:
-    evidence = small.measured()[OUTCOME]
-    tiny = replace(evidence, gram=-np.abs(evidence.gram) * 1e-18)
-    found = sides(tiny)
-    assert (found.left >= 0).all()
-    assert (found.right >= 0).all()
-    assert found.successes.tolist() == evidence.rewards.sum(axis=1).tolist()
 
 
 def test_a_figure_that_a_resample_does_not_define_has_its_value_alone() -> None:

@@ -1,8 +1,5 @@
 """Gram matrices: products of score vectors, by block."""
 
-from collections.abc import Iterator
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.unit.lab.probe.designs import draw
 from toolkit.errors import DamagedError, UsageError
-from toolkit.lab.probe.evidence import SMALLEST_WIDTH, blocks, default_width, gram
+from toolkit.lab.probe.evidence import blocks, gram
 
 
 def plain(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -26,18 +23,6 @@ def test_any_blocking_gives_the_same_matrix(rows: int, coordinates: int, width: 
     np.testing.assert_allclose(found, plain(scores, scores), rtol=1e-12, atol=1e-12)
 
 
-@given(st.integers(1, 4), st.integers(1, 30), st.integers(1, 31), st.data())
-def test_products_of_small_whole_numbers_are_exact(rows, coordinates, width, data) -> None:
-    row = st.lists(st.integers(-100, 100), min_size=coordinates, max_size=coordinates)
-    table = data.draw(st.lists(row, min_size=rows, max_size=rows))
-    scores = np.array(table, dtype=np.float32) / 8
-    exact = [
-        [sum((Fraction(x, 8) * Fraction(y, 8) for x, y in zip(a, b, strict=True)), Fraction()) for b in table]
-        for a in table
-    ]
-    assert [[Fraction(x) for x in line] for line in gram(blocks(scores, width)).tolist()] == exact
-
-
 def test_both_triangles_are_the_lower_one_even_where_a_product_is_not_symmetric(monkeypatch) -> None:
     multiply = np.matmul
 
@@ -49,31 +34,6 @@ def test_both_triangles_are_the_lower_one_even_where_a_product_is_not_symmetric(
     found = gram([draw(5, 20)])
     np.testing.assert_allclose(found, plain(draw(5, 20), draw(5, 20)), rtol=1e-12, atol=1e-12)
     assert np.array_equal(found, found.T)
-
-
-def test_blocks_of_one_coordinate_are_added_in_their_order() -> None:
-    scores, total = draw(4, 300).astype(float), np.zeros((4, 4))
-    for column in scores.T:
-        total += np.multiply.outer(column, column)
-    assert np.array_equal(gram(blocks(scores.astype(np.float32), 1)), total)
-
-
-def test_a_block_may_be_overwritten_when_the_next_is_asked_for() -> None:
-    scores, memory = draw(3, 500), np.empty((3, 10), np.float32)
-
-    def overwritten() -> Iterator[np.ndarray]:
-        for block in blocks(scores, 10):
-            memory[...] = block
-            yield memory
-
-    assert np.array_equal(gram(overwritten()), gram(blocks(scores, 10)))
-
-
-def test_a_block_may_be_wider_than_the_caches() -> None:
-    wide = default_width(200) + 5
-    scores = draw(200, wide)
-    assert default_width(200) == SMALLEST_WIDTH
-    np.testing.assert_allclose(gram([scores]), plain(scores, scores), rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -1e200])

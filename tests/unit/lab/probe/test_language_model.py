@@ -10,23 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.unit.lab.probe import tiny
 from tests.unit.lab.probe.backoffice_episodes import played
 from tests.unit.lab.probe.designs import FLIP_RATE, design, groups_of
-from tests.unit.lab.probe.published import COORDINATES, published_model
-from tests.unit.lab.probe.tiny import draw, log_likelihood, tiny_model
+from tests.unit.lab.probe.tiny import tiny_model
 from tests.unit.stack import require_stack
-from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
-from toolkit.estimators import importance_weights, outcome_moments, standardized
+from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.lab.probe.design import ACTIONS, ALL, OUTCOME, TRANSITION
 from toolkit.lab.probe.evidence import GramEvidence, Scored, gather
 from toolkit.lab.probe.language_model import probe_language_model
-from toolkit.lab.probe.lora import Coordinates, Scorer, log_probabilities
+from toolkit.lab.probe.lora import Coordinates, Scorer
 from toolkit.lab.probe.recorded import Recorded, Transcript
 
 require_stack()
 
-import torch  # noqa: E402
 
 from toolkit.structs import replace  # noqa: E402
 
@@ -82,17 +78,6 @@ def test_the_evidence_is_that_of_scores_in_memory(model: Any, recorded: Tasks, e
     assert np.abs(found.gram - expected.gram).max() < 1e-12 * expected.gram.max()
     for name, products in expected.products.items():
         assert np.abs(found.products[name] - products).max() < 1e-12 * products.max()
-
-
-def test_an_adapter_that_changes_between_two_tasks_is_refused(model, recorded, tmp_path) -> None:
-    def tasks() -> Iterator[Recorded]:
-        yield recorded[OUTCOME][0]
-        draw(model, 2)
-        yield recorded[OUTCOME][1]
-
-    with pytest.raises(VerificationError, match="adapter changed"):
-        probe(Scorer(model), {**recorded, OUTCOME: tasks()}, tmp_path)
-    assert not list(tmp_path.iterdir())
 
 
 class Stub:
@@ -155,19 +140,6 @@ def test_a_score_that_is_no_number_leaves_no_file(recorded: Tasks, tmp_path: Pat
     assert not list(tmp_path.iterdir())
 
 
-def test_groups_that_draw_on_a_missing_schedule_are_refused_before_a_pass(recorded, tmp_path) -> None:
-    scorer = Stub()
-    fewer = replace(DESIGN, transition=DESIGN.transition._replace(schedules=5))
-    with pytest.raises(IncompleteError, match="a schedule is missing"):
-        probe(scorer, recorded, tmp_path, groups=groups_of(replace(fewer, groups=64)))
-    assert not scorer.passes
-
-
-def test_the_published_architecture_has_the_papers_coordinates() -> None:
-    trainable = [tensor for tensor in published_model("meta").parameters() if tensor.requires_grad]
-    assert sum(tensor.numel() for tensor in trainable) == COORDINATES
-
-
 def test_a_model_has_no_coordinates_of_actions(recorded: Tasks, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no coordinates of actions"):
         probe(SimpleNamespace(), recorded, tmp_path, design=replace(DESIGN, scored=(ALL, ACTIONS)))
@@ -183,88 +155,3 @@ ANSWERS = [
 ]
 REWARDS = np.array([float(sum(one.tokens[-2:]) % 3 == 0) for one in ANSWERS])
 SINGLE = 1e-4
-
-
-@pytest.fixture(scope="module")
-def trained() -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(tiny.TEXT, "vocab_size", WORDS)
-        model = tiny_model()
-    with torch.no_grad():
-        model.get_output_embeddings().weight *= 2
-    return model
-
-
-@pytest.fixture(scope="module")
-def chances(trained: Any) -> np.ndarray:
-    """Return the sampler's probability of every answer."""
-    sampler = copy.deepcopy(trained)
-    draw(sampler, 5)
-    with torch.no_grad():
-        found = [float(log_likelihood(sampler, one, TEMPERATURE).exp()) for one in ANSWERS]
-    assert sum(found) == pytest.approx(1)
-    return np.array(found)
-
-
-@pytest.fixture(scope="module")
-def log_ratios(trained: Any, chances: np.ndarray) -> np.ndarray:
-    own = log_probabilities(trained, ANSWERS, TEMPERATURE, 8)
-    assert all(part.shape == (2,) for part in own)
-    return np.array([part.sum() for part in own]) - np.log(chances)
-
-
-@pytest.fixture(scope="module")
-def scores(trained: Any) -> np.ndarray:
-    with Scorer(trained, TEMPERATURE) as scorer:
-        return np.array(list(scorer.scores(ANSWERS)), dtype=float)
-
-
-def gradient(model: Any, values: np.ndarray) -> np.ndarray:
-    """Return ∇ Σ_y π(y) v(y) over all answers, in the coordinates of the scores."""
-    for tensor in Scorer(model).adapter.tensors.values():
-        tensor.grad = None
-    chosen = ((one, float(value)) for one, value in zip(ANSWERS, values, strict=True))
-    sum(log_likelihood(model, one, TEMPERATURE).exp() * value for one, value in chosen).backward()
-    found = [tensor.grad.flatten() for tensor in Scorer(model).adapter.tensors.values()]
-    return torch.cat(found).double().numpy()
-
-
-def close(found: np.ndarray, truth: np.ndarray) -> bool:
-    return bool(np.linalg.norm(found - truth) < SINGLE * np.linalg.norm(truth))
-
-
-def test_with_whole_ratios_the_sampler_s_mean_is_the_trained_policy_s(
-    trained: Any, chances: np.ndarray, log_ratios: np.ndarray, scores: np.ndarray
-) -> None:
-    weights = importance_weights(log_ratios, most=np.inf)
-    assert chances @ weights == pytest.approx(1, abs=SINGLE)
-    truth = gradient(trained, REWARDS)
-    assert close((chances * weights * REWARDS) @ scores, truth)
-    assert not close((chances * REWARDS) @ scores, truth)
-
-
-@pytest.mark.parametrize("level", ["sequence_mask", "sequence_truncate"])
-def test_the_standardized_gradient_of_groups_is_that_of_the_enumerated_policy(
-    trained: Any, chances: np.ndarray, log_ratios: np.ndarray, scores: np.ndarray, level: str
-) -> None:
-    """Groups of two; the sibling is the sampler's, and a ratio above the bound counts as the level says."""
-    groups = np.array(list(product(range(len(ANSWERS)), repeat=2)))
-    of_group = chances[groups].prod(axis=1)
-
-    def expected(weights: np.ndarray) -> np.ndarray:
-        gram = np.zeros((len(groups), 2, 2))
-        found = outcome_moments(
-            REWARDS[groups], gram, FLIP_RATE, weights=weights[groups], standardized=True
-        ).paired.coefficients
-        return np.bincount(groups.ravel(), (of_group[:, None] * found).ravel()) @ scores
-
-    advantages = standardized(np.array([[[own, other] for other in REWARDS] for own in REWARDS]))[..., 0]
-    above = np.exp(log_ratios) > 3
-    assert 0 < above.sum() < len(ANSWERS) / 2
-    kept = {"sequence_mask": 0.0, "sequence_truncate": 3 / np.exp(log_ratios)}[level]
-    values = 2 * (1 - FLIP_RATE) * (advantages @ chances) * np.where(above, kept, 1)
-    truth = gradient(trained, values)
-    assert close(expected(importance_weights(log_ratios, level=level)), truth)
-    assert not close(expected(np.ones(len(ANSWERS))), truth)
-    other = {"sequence_mask": "sequence_truncate", "sequence_truncate": "sequence_mask"}[level]
-    assert not close(expected(importance_weights(log_ratios, level=other)), truth)

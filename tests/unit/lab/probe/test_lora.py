@@ -54,60 +54,6 @@ def test_hooks_on_padded_batches_equal_the_loop(*, vision: bool, temperature: fl
             assert relative(stacked(scorer, SOME, batch), expected) < NEAR
 
 
-def test_a_score_is_the_slope_of_the_log_likelihood(model: Any) -> None:
-    model.double()
-    one, step = SOME[0], 1e-2
-    scorer = Scorer(model, 0.7)
-    (score,) = scorer.scores([one])
-    direction = torch.randn(len(score), generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    direction /= direction.norm()
-    places = scorer.coordinates.places
-    ends = []
-    for sign in (1, -1):
-        moved = copy.deepcopy(model)
-        with torch.no_grad():
-            for name, tensor in moved.named_parameters():
-                if name in places:
-                    tensor.add_(sign * step * direction[places[name]].view_as(tensor))
-            ends.append(log_likelihood(moved, one, 0.7).item())
-    assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(float(score @ direction.numpy()), rel=2e-3)
-
-
-def test_a_tool_token_counts_only_as_a_prefix(model: Any) -> None:
-    """After the last choice it changes nothing; before it, it does; chosen, it has a part of its own."""
-    tokens, chosen = (4, 8, 15, 16, 23, 42), (False, False, True, False, True, False)
-    after = Transcript((*tokens[:5], 7), chosen)
-    before = Transcript((*tokens[:3], 7, *tokens[4:]), chosen)
-    marked = Transcript(tokens, (*chosen[:5], True))
-    base, *others = stacked(Scorer(model), [Transcript(tokens, chosen), after, before, marked])
-    np.testing.assert_array_equal(others[0], base)
-    assert relative(others[1], base) > 0.1
-    assert relative(others[2], base) > 0.1
-
-
-def test_rows_come_in_the_order_given_whatever_shares_their_batch(model: Any) -> None:
-    scorer = Scorer(model)
-    order = [3, 0, 4, 2, 1]
-    shuffled = stacked(scorer, [SOME[at] for at in order], batch=2)
-    assert relative(shuffled, stacked(scorer, SOME)[order]) < NEAR
-
-
-def test_what_pads_changes_no_bit(model: Any) -> None:
-    scorer = Scorer(model)
-    expected = stacked(scorer, SOME)
-    lengths, seen = torch.tensor(LENGTHS)[:, None], []
-
-    def pad_otherwise(_: Any, arguments: Any, options: dict[str, Any]) -> Any:
-        tokens = options["input_ids"]
-        padding = torch.arange(tokens.shape[1]) >= lengths
-        seen.append(int(padding.sum()))
-        return arguments, {**options, "input_ids": torch.where(padding, 17, tokens)}
-
-    model.register_forward_pre_hook(pad_otherwise, with_kwargs=True)
-    np.testing.assert_array_equal(stacked(scorer, SOME), expected)
-    assert seen == [5 * 90 - sum(LENGTHS)]
-
-
 def test_half_precision_gives_single_precision_scores(model: Any) -> None:
     expected = stacked(Scorer(model), SOME)
     scorer = Scorer(model.bfloat16())
@@ -127,18 +73,6 @@ def test_only_tensors_with_a_gradient_are_coordinates_in_the_models_order() -> N
     absent = [name for name in scorer.adapter.tensors if name not in present]
     assert len(absent) == 12
     assert all(".visual." in name for name in absent)
-
-
-def test_a_gradient_of_zeros_is_a_coordinate(model: Any) -> None:
-    with torch.no_grad():
-        for name, tensor in model.named_parameters():
-            if "lora_B" in name:
-                tensor.zero_()
-    scorer = Scorer(model)
-    (score,) = scorer.scores(SOME[:1])
-    zeros = [name for name, place in scorer.coordinates.places.items() if not score[place].any()]
-    assert zeros == [name for name in scorer.coordinates.names if "lora_A" in name]
-    assert len(zeros) == 15
 
 
 def test_the_adapters_hash_is_of_its_values_in_order(model: Any) -> None:
@@ -214,14 +148,6 @@ def test_a_model_that_changed_after_the_last_pass_does_not_finish(model, change)
         pass
     with pytest.raises(UsageError, match="finished"):
         scorer.scores(SOME)
-
-
-def test_the_hash_at_the_end_sees_what_the_sums_would_not(model, monkeypatch) -> None:
-    scorer = Scorer(model)
-    nudge(model)
-    monkeypatch.setattr(scorer.adapter, "verify", lambda: None)
-    with pytest.raises(VerificationError, match="changed while scores"):
-        scorer.finish()
 
 
 PART = "layers.1.mlp.down_proj.lora_B.default"
@@ -304,14 +230,6 @@ def test_a_model_without_one_plain_adapter_at_rest_is_refused(model: Any, name: 
     with pytest.raises(UsageError, match=problem) as stopped:
         Scorer(changed or model)
     assert stopped.value.remedy
-
-
-def test_only_the_active_adapter_is_scored(model: Any) -> None:
-    expected = stacked(Scorer(model), SOME)
-    add_second(model).eval()
-    scorer = Scorer(model)
-    np.testing.assert_array_equal(stacked(scorer, SOME), expected)
-    assert all(".default." in name for name in scorer.adapter.tensors)
 
 
 def test_a_weight_that_is_used_past_its_module_is_refused(model: Any) -> None:

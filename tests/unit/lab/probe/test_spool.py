@@ -1,7 +1,5 @@
 """Evidence and drift of scores that pass through files: the same as in memory, within bounded memory."""
 
-import itertools
-import tracemalloc
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -88,42 +86,6 @@ def test_evidence_through_files_is_that_of_memory(tmp_path, rollouts, monkeypatc
         assert one == {n: pytest.approx(v, rel=1e-4) if isinstance(v, float) else v for n, v in other.items()}
 
 
-def peak_memory(folder: Path, tasks: int, coordinates: int) -> int:
-    """Return the peak memory of spooling simulated scores, of which there is one, and its evidence."""
-    rollouts = RolloutSet(OUTCOME, "validation", "clean", tasks, 1, 4)
-    numbers = recorded_numbers(tasks, 4)
-    row = draw(coordinates)
-    tracemalloc.start()
-    try:
-        with spool(folder, rollouts, coordinates) as opened:
-            for task in range(tasks):
-                opened.add(*(part[task] for part in numbers), itertools.repeat(row, 4))
-            opened.evidence()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
-@pytest.mark.slow
-def test_memory_grows_neither_with_coordinates_nor_with_tasks(tmp_path: Path) -> None:
-    peak_memory(tmp_path, 2, 70_000)
-    base = peak_memory(tmp_path, 2, 200_000)
-    assert base < 12e6 < 4 * 4 * 800_000
-    assert peak_memory(tmp_path, 2, 800_000) < 1.02 * base
-    assert peak_memory(tmp_path, 10, 200_000) < 1.02 * base
-
-
-@pytest.mark.parametrize("rollouts", ONE.sets, ids=[OUTCOME, TRANSITION])
-def test_the_files_are_as_large_as_the_documentation_says(tmp_path: Path, rollouts: RolloutSet) -> None:
-    designs, coordinates = {OUTCOME: 2, TRANSITION: 3}[rollouts.noise], 1001
-    expected = 4 * rollouts.rollouts * coordinates + 8 * 2 * designs * rollouts.tasks * coordinates
-    for steps, more in ((None, 0), (STEPS, 4 * 2 * 2 * rollouts.tasks * coordinates)):
-        with spool(tmp_path, rollouts, coordinates, steps=steps):
-            (own,) = tmp_path.iterdir()
-            assert sum(file.stat().st_size for file in own.iterdir()) == expected + more
-            assert sum(file.stat().st_blocks * 512 for file in own.iterdir()) >= expected + more
-
-
 def add(folder: Path, numbers: list, *tasks: Iterator) -> None:
     with spool(folder, ONE.outcome, 50) as opened:
         for scores in tasks:
@@ -187,21 +149,6 @@ def test_a_missing_task_is_named_and_one_too_many_is_refused(tmp_path: Path) -> 
 )
 def test_nothing_to_spool_is_refused(tmp_path: Path, rollouts: RolloutSet, coordinates: int) -> None:
     with pytest.raises(UsageError, match="no scores"), spool(tmp_path, rollouts, coordinates):
-        pass
-
-
-@pytest.mark.parametrize(
-    ("rollouts", "changed", "problem"),
-    [
-        (ONE.outcome, {"groups": GROUPS}, "not those of outcome noise"),
-        (ONE.transition, {"groups": {"paired": GROUPS["paired"]}}, "not those of transition noise"),
-        (ONE.transition, {"tasks": 4}, "tasks that were played"),
-        (ONE.transition._replace(per_schedule=3), {}, "a schedule is missing"),
-    ],
-)
-def test_groups_of_other_designs_tasks_or_schedules_are_refused(tmp_path, rollouts, changed, problem) -> None:
-    refused = pytest.raises((UsageError, IncompleteError), match=problem)
-    with refused, spool(tmp_path, rollouts, 5, **changed):
         pass
 
 

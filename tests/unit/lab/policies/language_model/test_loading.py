@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,6 @@ require_stack()
 
 import transformers  # noqa: E402
 from small_model.untrained import make_model, make_tokenizer  # noqa: E402
-from transformers.utils import logging  # noqa: E402
 
 from toolkit.errors import IncompleteError, UsageError  # noqa: E402
 from toolkit.lab.policies.language_model.loading import load_chat, load_model  # noqa: E402
@@ -76,14 +74,6 @@ def without(model: Path, tmp_path: Path, *names: str) -> Any:
     folder = tmp_path / "damaged"
     shutil.copytree(model, folder, ignore=lambda *_: names)
     return folder
-
-
-@pytest.mark.parametrize("is_terminal", [True, False])
-def test_a_bar_is_drawn_on_a_terminal_alone(model, is_terminal, capsys, monkeypatch) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
-    load_model(str(model))
-    assert ("Loading weights" in capsys.readouterr().err) is is_terminal
-    assert logging.is_progress_bar_enabled()
 
 
 def test_a_model_whose_calls_nobody_can_read_is_refused(model: Path, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -24,7 +23,7 @@ from toolkit.lab.episodes.episode import play
 from toolkit.lab.policies.language_model.conversation import Conversation, Play, Turn, converse, opening
 from toolkit.lab.policies.language_model.loading import model_path
 from toolkit.lab.policies.language_model.opening import next_turn
-from toolkit.lab.policies.language_model.options import EngineOptions, read_options
+from toolkit.lab.policies.language_model.options import EngineOptions
 from toolkit.lab.policies.language_model.vllm_engine import (
     CONVERSATIONS,
     READ,
@@ -170,15 +169,6 @@ def test_every_request_has_the_adapter_and_the_seed_of_its_conversation_and_turn
     assert params.temperature == 0.7
 
 
-def test_the_next_turn_continues_the_tokens_that_were_sampled() -> None:
-    llm = LLM()
-    converse(engine(llm), [Play(load_task("validation:0"), REGIMES["clean"], 0, 0)])
-    prompts = [prompt["prompt_token_ids"] for (prompt,), _, _ in llm.generated]
-    for earlier, later in pairwise(prompts):
-        continued = earlier + list(llm.said(earlier))
-        assert later[: len(continued)] == continued
-
-
 @pytest.mark.parametrize(("reason", "cut"), [("stop", False), ("length", True)])
 def test_a_turn_holds_its_tokens_and_whether_they_ran_out(reason: str, *, cut: bool) -> None:
     talk = conversation()
@@ -197,15 +187,6 @@ def test_a_turn_may_have_what_is_left_of_the_conversation() -> None:
     answer = len(Spelling().after_call(talk.messages[-1:]))
     held.turns([talk])
     assert [params.max_tokens for _, (params,), _ in llm.generated] == [500, 500 - used - answer]
-
-
-def test_a_conversation_without_room_ends_without_being_asked() -> None:
-    llm, talk = LLM(), conversation()
-    held = engine(llm, max_tokens=10)
-    held.turns([talk])
-    talk.messages.append(REFUSED)
-    (turn,) = held.turns([talk])
-    assert (turn.calls, turn.cut, len(llm.generated)) == ((), True, 1)
 
 
 def test_a_context_too_small_for_the_task_is_told() -> None:
@@ -257,19 +238,6 @@ def test_the_trainer_opens_the_revision_of_its_model(monkeypatch: pytest.MonkeyP
     assert (llm.revision, llm.tokenizer_revision) == ("c0ffee", "c0ffee")
     assert llm.hf_overrides["partial_rotary_factor"] == 1.0
     assert vllm_generation.LLM is LLM
-
-
-def test_every_option_reaches_vllm_by_its_name_and_one_that_is_left_out_does_not() -> None:
-    require_stack()
-    texts = (
-        *("gpu_memory=0.5", "max_length=4096", "dtype=float16", "tensor_parallel=2"),
-        *("conversations=9", "conversations=7"),  # the later counts
-    )
-    llm = open_llm(model_path("small"), options=read_options(texts, "vllm"))
-    assert (llm.gpu_memory_utilization, llm.max_model_len, llm.dtype) == (0.5, 4096, "float16")
-    assert (llm.tensor_parallel_size, llm.max_num_seqs) == (2, 7)
-    plain = open_llm(model_path("small"))
-    assert (plain.gpu_memory_utilization, plain.max_model_len, plain.max_num_seqs) == (0.9, None, None)
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"r": 4096}', '{"r": "x"}'])
