@@ -1,21 +1,12 @@
-"""A language model that is small enough to be trained in tests, and a battery that is soon played."""
+"""A language model whose adapters are probed, and a battery that is soon played."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.unit.stack import require_stack, require_trainer
+from tests.unit.stack import require_stack
 from toolkit.lab.evaluation import sets
-
-
-@pytest.fixture(scope="session")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the folder of a small untrained model."""
-    require_trainer()
-    from tests.unit.lab.training.language_model.small_model import a_tokenizer, saved
-
-    return saved(tmp_path_factory.mktemp("model"), a_tokenizer())
 
 
 @pytest.fixture(scope="session")

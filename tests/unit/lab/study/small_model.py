@@ -9,6 +9,7 @@ from small_model.untrained import make_tokenizer
 from tests.unit.lab.probe.designs import design
 from tests.unit.lab.probe.tiny import draw
 from tests.unit.lab.study import fake_play
+from tests.unit.lab.training.language_model.small_model import saved
 from toolkit.lab.play import language_model_run
 from toolkit.lab.policies.language_model.opening import model_commit
 from toolkit.lab.probe.recorded import Recorded
@@ -26,34 +27,8 @@ DESIGN = design(outcome_tasks=3, transition_tasks=2, size=2)
 
 def save_base(folder: Path, seed: int = 1) -> Path:
     """Write a base model of 20 thousand parameters, and return its folder."""
-    import torch
-    from transformers import Qwen3_5ForCausalLM, Qwen3_5TextConfig
-
-    tokenizer = make_tokenizer(load_task(f"train:{number}").prompt for number in range(20))
-    config = Qwen3_5TextConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        layer_types=["linear_attention", "full_attention"],
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        head_dim=16,
-        linear_num_key_heads=2,
-        linear_num_value_heads=2,
-        linear_key_head_dim=16,
-        linear_value_head_dim=16,
-        max_position_embeddings=512,
-        tie_word_embeddings=True,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        dtype="float32",
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        Qwen3_5ForCausalLM(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    prompts = (load_task(f"train:{number}").prompt for number in range(20))
+    return Path(saved(folder, make_tokenizer(prompts), 512, seed))
 
 
 def recipe(base: Path, *changes: str) -> Recipe:

@@ -77,19 +77,6 @@ def test_the_episodes_of_a_run_are_those_of_training_evaluation_and_diagnostics(
     assert (launch["attempt"], launch["launched_at"] <= launch["ended_at"]) == (1, True)
 
 
-def test_evaluations_count_their_episodes(study: Study) -> None:
-    final = {"run_id": "c2-paired-s0", "phase": "final", "regime": "clean", "step": 4}
-    (evaluation,), episodes = (
-        [row for row in study.rows(table) if final.items() <= row.items()]
-        for table in ("evaluations", "episodes")
-    )
-    assert evaluation["episodes"] == len(episodes) == 800
-    assert evaluation["successes"] == sum(row["true_success"] for row in episodes)
-    assert evaluation["exposed"] == 400
-    assert evaluation["recovered"] == sum(row["true_success"] for row in episodes if row["transient"])
-    assert evaluation["calls"] == sum(row["calls"] for row in episodes)
-
-
 def test_two_seeds_in_one_place_are_damage() -> None:
     def file(seed: int) -> bytes:
         sink = io.BytesIO()

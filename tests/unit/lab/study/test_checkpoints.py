@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import snapshot
 from tests.described import SOURCE
 from tests.unit.lab.study.changed import Changed
 from tests.unit.lab.study.fake_play import specification
@@ -15,7 +14,6 @@ from tests.unit.lab.study.small_study import Specified
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.lab.executors.executor import Executor
 from toolkit.lab.play.assemble import assemble, seal
-from toolkit.lab.play.conclusion import shortcomings
 from toolkit.lab.play.rows import checkpoints_sha256, given_by
 from toolkit.lab.play.runner import play_runs
 from toolkit.lab.play.segments import play_segment
@@ -114,33 +112,6 @@ def test_what_is_evaluated_is_the_checkpoint_of_the_step(evaluated: Study, train
     assert episodes("paired", 4) != episodes("independent", 4)
 
 
-def test_a_study_that_was_cut_off_anywhere_goes_on_to_the_same_bytes(
-    trained, runs, evaluated, tmp_path
-) -> None:
-    workplace = Workplace(tmp_path / "cut-off")
-
-    def play(watch: Any) -> None:
-        with workplace.held(runs):
-            executor = Executor(places=1, watch=watch)
-            play_runs(workplace, runs, executor, given=given_by(runs, lambda _: trained))
-
-    for end in (1, 2, 4):
-
-        def stop(done: int, *_: object, end: int = end) -> None:
-            if done >= end:
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            play(stop)
-    play(lambda *_: None)
-    whole_runs = evaluated.folder.parent / "evaluated-runs"
-    lasting = [
-        {name: raw for name, raw in snapshot(folder).items() if "/attempt-" not in name}
-        for folder in (workplace.folder, whole_runs)
-    ]
-    assert lasting[0] == lasting[1]
-
-
 def test_another_checkpoint_than_registered_stops_a_study_before_anything_is_played(trained, runs) -> None:
     rows = [dict(row) for row in trained.rows("checkpoints")]
     rows[-1]["sha256"] = "0" * 64
@@ -170,14 +141,6 @@ def test_a_copy_that_was_changed_is_damage(evaluated: Study, check: Any) -> None
     rows[1], rows[2] = ({**rows[2], "step": rows[1]["step"]}, {**rows[1], "step": rows[2]["step"]})
     with pytest.raises(DamagedError, match="was registered to evaluate"):
         check(Changed(evaluated, {"checkpoints": rows}))
-
-
-def test_a_group_too_much_is_no_evidence_of_a_run_that_trains_nothing(trained, runs) -> None:
-    groups = trained.run_columns(
-        "groups", runs[0].checkpoints["run"], ("run_id", "step", "position", "observed_rewards")
-    )
-    found = shortcomings(replace(runs[0], run_id="c2-paired-s0"), None, {"groups": groups})
-    assert any("training groups are not the 0" in reason for reason in found)
 
 
 def test_its_rows_are_replayed_and_audited(evaluated: Study, runs: tuple[Specification, ...]) -> None:

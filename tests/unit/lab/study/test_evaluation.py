@@ -67,23 +67,8 @@ def test_the_luck_share_is_measured_where_schedules_differ() -> None:
     assert replace(asked, luck_share=False).diagnosed == ()
 
 
-def test_jobs_cover_every_episode_once() -> None:
-    blocks = jobs(OPENING, ASKED)
-    assert len({job.name for job in blocks}) == len(blocks)
-    assert sum(job.episodes for job in blocks if job.table == "episodes") == 8 + 8 + 4
-    assert sum(job.episodes for job in blocks if job.table == "luck_share") == 4 * 64
-
-
 def test_the_order_in_which_jobs_are_done_leaves_no_trace(tmp_path: Path, played: EvaluatedBlocks) -> None:
     assert play(tmp_path, places=2).rows == played.rows
-
-
-def test_a_set_has_the_same_rows_whatever_else_is_asked_for(tmp_path: Path, played: EvaluatedBlocks) -> None:
-    alone = play(tmp_path, replace(ASKED, regimes=("faults_p025",)))
-    assert alone.rows["episodes"] == [
-        row for row in played.rows["episodes"] if row["regime"] == "faults_p025"
-    ]
-    assert alone.rows["luck_share"] == played.rows["luck_share"]
 
 
 def test_own_and_shared_samples_are_not_mixed(tmp_path: Path) -> None:
@@ -126,16 +111,6 @@ def test_a_folder_takes_further_sets(tmp_path: Path) -> None:
     play(tmp_path, few)
     more = play(tmp_path, replace(few, regimes=("clean", "challenge"), schedules=2))
     assert (more.kept, more.played) == (1, 1)
-
-
-def test_playing_tells_how_far_it_has_come(tmp_path: Path) -> None:
-    told: list[tuple[int, int, str]] = []
-    play(tmp_path, Asked(("clean",), tasks=65, schedules=1), watch=lambda *tick: told.append(tick))
-    assert told == [
-        (0, 65, "what is there was checked"),
-        (64, 65, "clean, test:0 to 63"),
-        (65, 65, "clean, test:64 to 64"),
-    ]
 
 
 def test_a_damaged_block_is_kept_aside_and_played_again(tmp_path: Path) -> None:
@@ -193,14 +168,6 @@ def test_the_registers_are_a_study_that_verifies(study: Study, played: Evaluated
     (counted,) = ask(study, "SELECT sum(true_success::INT) FROM episodes WHERE regime = 'faults_p025'").rows
     expected = [row["true_success"] for row in played.rows["episodes"] if row["regime"] == "faults_p025"]
     assert counted == (sum(expected),)
-
-
-def test_registers_of_more_sets_replace_those_of_fewer(tmp_path: Path) -> None:
-    there = folder(tmp_path)
-    for regimes in (("challenge",), ("clean",)):
-        asked = Asked(regimes, tasks=2)
-        write_registers(there.registers, "reference", there.identity, play(tmp_path, asked).rows)
-    assert [row["run_id"] for row in open_study(there.registers).rows("runs")] == ["clean"]
 
 
 def row(task: int, *, success: bool, calls: int = 3, transient: int = 0) -> Row:

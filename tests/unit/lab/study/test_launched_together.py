@@ -13,7 +13,6 @@ import pytest
 from tests.conftest import CHECKOUT, SMALL_MODEL
 from tests.unit.lab.study import test_language_model_run as alone
 from tests.unit.lab.study.test_language_model_run import FILES, RUN, attempts
-from tests.unit.stack import require_trainer
 from toolkit.errors import UsageError
 
 pytestmark = pytest.mark.slow
@@ -124,11 +123,3 @@ def test_processes_that_cannot_share_a_step_begin_nothing(tmp_path: Path, model:
     ended = launch(3, tmp_path, model)
     assert "the processes cannot share a step evenly" in ended.stderr
     assert not list(tmp_path.rglob("attempt-*"))
-
-
-def test_a_model_that_samples_by_itself_leaves_the_same_groups_and_episodes(tmp_path: Path) -> None:
-    require_trainer()
-    for processes in (1, 2):
-        ended = launch(processes, tmp_path / str(processes), "small")
-        assert ended.returncode == 0, ended.stderr
-    check_alike(tmp_path / "1" / RUN, tmp_path / "2" / RUN, (1,), SAMPLED)

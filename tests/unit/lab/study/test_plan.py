@@ -9,16 +9,13 @@ from toolkit.errors import DamagedError, UsageError
 from toolkit.lab.plan import (
     Measurements,
     Range,
-    Rate,
     RunCounts,
     count_run,
-    makespan,
     measured_rate,
     rate_of_step,
     rate_of_tokens,
     read_measurements,
     runs_of,
-    schedule_runs,
 )
 from toolkit.lab.play.matrix import EVERYTHING, Selection, check_agreement
 from toolkit.lab.training.recipe import load_recipe
@@ -29,7 +26,6 @@ from toolkit.structs import replace
 
 PAPER = load_recipe("qwen3.5-2b")
 FIRST = Selection(tiers=(1,))
-RATE = Rate(Range(30.0, 60.0, 90.0), "x")
 RUN = RunCounts("a", "C2", "paired", 0, 1, 10, 12, 100, 20, 0, 0, (10,))
 
 
@@ -103,14 +99,3 @@ def test_a_rate_is_what_was_measured_or_an_upper_end_alone() -> None:
     assert measured_rate([(100.0, 50), (300.0, 100)], "x").seconds == Range(2.0, 400 / 150, 3.0)
     assert rate_of_step(PAPER, 384.0).seconds == Range(None, None, 2.0)
     assert rate_of_tokens(PAPER, 1536.0).seconds == Range(None, None, 4.0)
-
-
-def test_runs_take_their_episodes_at_the_rate_and_are_whole_so_more_gpus_than_runs_help_no_more() -> None:
-    one, many = schedule_runs([RUN, RUN], RATE, 1), schedule_runs([RUN, RUN], RATE, 64)
-    assert one.hours == one.gpu_hours == many.gpu_hours == Range(2.0, 4.0, 6.0)
-    assert (many.hours, many.slots) == (Range(1.0, 2.0, 3.0), 2)
-
-
-def test_the_longest_jobs_go_first() -> None:
-    # Graham's example: in the order given, two slots would end at 4.
-    assert makespan([1.0, 1.0, 2.0], 2) == 2.0

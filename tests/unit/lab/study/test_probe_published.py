@@ -4,34 +4,14 @@ from typing import Any
 
 import pytest
 
+from tests.golden.test_paper_tables import TABLES
 from tests.unit.lab.study.changed import Changed
 from toolkit.lab.probing.figures import published_figures
 from toolkit.registers.study import Study
 
 Figures = dict[tuple[str, int, str, str, str], dict[str, Any]]
 
-# tab:probe: trajectory, step, L/R, outcome MC and SW, transition MC and SW, MC over stratified.
-TABLE = """
-base 0 0.275 0.789 0.782 0.601 0.645 0.552
-B 20 0.243 0.759 0.582 0.517 0.735 0.464
-B 40 0.196 0.706 0.406 0.421 1.044 0.389
-B 60 0.220 0.736 0.494 0.387 0.721 0.343
-B 80 0.206 0.719 0.372 0.384 0.368 0.340
-B 100 0.197 0.707 0.345 0.370 0.897 0.332
-A 80 0.189 0.697 0.366 0.388 0.646 0.347
-A 100 0.216 0.731 0.460 0.385 0.697 0.354
-"""
-# tab:probe_extra: the independent trace's within-task shares, f_out and f_trans.
-FRACTIONS = """
-base 0 0.291 0.879
-B 20 0.318 0.882
-B 40 0.366 0.880
-B 60 0.339 0.878
-B 80 0.354 0.878
-B 100 0.364 0.875
-A 80 0.373 0.876
-A 100 0.343 0.874
-"""
+# L/R, outcome MC and SW, transition MC and SW, MC over stratified; then f_out and f_trans.
 COLUMNS = (
     ("outcome", "MC", "condition_ratio"),
     ("outcome", "MC", "trace_ratio"),
@@ -44,11 +24,6 @@ SHARES = (("outcome", "MC", "within_share_independent"), ("transition", "MC", "w
 NAMES = ("value", "low", "high", "standard_error", "corrected")
 
 
-def printed(text: str) -> list[tuple[str, int, list[str]]]:
-    lines = (line.split() for line in text.strip().splitlines())
-    return [(trajectory, int(step), numbers) for trajectory, step, *numbers in lines]
-
-
 @pytest.fixture(scope="session")
 def figures(published: Study) -> Figures:
     rows = published_figures(published)
@@ -57,12 +32,12 @@ def figures(published: Study) -> Figures:
     return keyed
 
 
-@pytest.mark.parametrize(("table", "columns"), [(TABLE, COLUMNS), (FRACTIONS, SHARES)])
+@pytest.mark.parametrize(("table", "columns"), [("probe", COLUMNS), ("probe_fractions", SHARES)])
 def test_figures_are_the_papers_to_every_printed_digit(figures, table, columns) -> None:
-    for trajectory, step, numbers in printed(table):
-        found = [f"{figures[trajectory, step, *column]['value']:.3f}" for column in columns]
-        assert found == numbers, (trajectory, step)
-    assert len({key[:2] for key in figures}) == len(printed(table)) == 8
+    for trajectory, step, *numbers in TABLES[table]:
+        found = [f"{figures[trajectory, int(step), *column]['value']:.3f}" for column in columns]
+        assert found == numbers[: len(columns)], (trajectory, step)
+    assert len({key[:2] for key in figures}) == len(TABLES[table]) == 8
 
 
 def test_shares_under_transition_noise_stand_beside_pure_noise(figures: Figures) -> None:

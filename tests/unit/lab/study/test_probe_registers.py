@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import CHECKOUT, Toolkit
+from tests.conftest import CHECKOUT
 from tests.unit.lab.study.changed import Changed
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.lab.play.rows import rows_of_run
 from toolkit.lab.probe.evidence import Place
 from toolkit.lab.probing import design, figures, run
-from toolkit.lab.verification.replay import ProbeReplayer, audit
+from toolkit.lab.verification.replay import ProbeReplayer
 from toolkit.prereg.evidence import amendment_anchor, anchor
 from toolkit.prereg.registration import Registration, load_registration
 from toolkit.registers.arrow import Row
@@ -38,14 +38,6 @@ def probe(registration: Registration, registered: dict[str, Specification]) -> d
     return design.required_probe(registration, registered.values())
 
 
-def test_every_run_of_tier_1_is_probed_at_every_checkpoint(embedded, probe) -> None:
-    assert len(probe.runs) == 14
-    expected = {("base", 0), *((each.run_id, step) for each in probe.runs for step in range(20, 101, 20))}
-    for scored in ("all", "actions"):
-        rows = [row for row in embedded.rows("probe_checkpoints") if row["scored"] == scored]
-        assert {(row["trajectory"], row["step"]) for row in rows} == expected
-
-
 def by_key(name: str, rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: [str(row[part]) for part in TABLES[name].key])
 
@@ -65,14 +57,6 @@ def test_figures_computed_from_the_evidence_alone_are_those_stored(embedded, pro
     compared, residual = figures.recompute(embedded, meant, probe, lambda _: None)
     assert compared == 2 * 16 * 64 + len(meant) * (1 + 4 + 64 + 16 + 31)
     assert residual < 1e-12
-
-
-def test_a_decision_on_the_probe_names_the_evidence_that_it_rests_on(embedded, toolkit) -> None:
-    (decision,) = toolkit("decide", "P13", "--study", "embedded", "--json").json()
-    (named,) = [read["files"] for read in decision["registers"] if read["config"] == "probe_gram"]
-    probed_ones = ("base", "c2-paired-s0", "c2-paired-s1", "c2-paired-s2")
-    files = embedded.files("probe_gram")
-    assert named == {name: files[name] for name in (f"probe_gram/{each}.parquet" for each in probed_ones)}
 
 
 def test_a_table_of_a_place_is_derived_from_its_trajectory_s_evidence_alone(
@@ -192,16 +176,3 @@ def test_a_row_of_evidence_is_probed_again_and_what_was_changed_in_it_noticed(em
     for place in ({"trajectory": "c1-paired-s0"}, {"task": 64}, {"trajectory": "base"}):
         with pytest.raises(VerificationError, match="no registered checkpoint or task"):
             prober.check({**first, **place})
-
-
-def test_an_audit_draws_evidence_where_a_probe_is_registered(embedded, registered, probe) -> None:
-    done = audit(embedded, 5, 3, registered, lambda *_: None, probe=probe)
-    assert done.sampled == {"episodes": 1, "groups": 1, "luck_share": 1, "checkpoints": 1, "probe_gram": 1}
-
-
-def test_a_report_shows_what_the_guide_shows(toolkit: Toolkit) -> None:
-    shown = (CHECKOUT / "GUIDE.md").read_text(encoding="utf-8")
-    printed = toolkit("probe", "report", "--study", "embedded", "--trajectory", "base", columns=None).out
-    rows = [line for line in shown.splitlines() if line.startswith("base@0 ")]
-    assert rows
-    assert set(rows) <= set(printed.splitlines())

@@ -9,14 +9,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.conftest import Toolkit, run
-from tests.tampering.forger import Forger
-from tests.tampering.measure import copy_of
-from toolkit.errors import DamagedError, UsageError, VerificationError
+from tests.conftest import Toolkit
+from toolkit.errors import DamagedError, VerificationError
 from toolkit.lab.play.rows import rows_of_run
 from toolkit.lab.training.checkpoint import checkpoint_row, read_checkpoint
 from toolkit.lab.verification.replay import Replayer, audit
-from toolkit.places import HOME_VARIABLE
 from toolkit.registers.arrow import parquet_bytes, to_arrow
 from toolkit.registers.manifest import FileEntry
 from toolkit.registers.schema import TABLES
@@ -69,12 +66,6 @@ def test_a_rollout_is_played_with_every_call(replayer: Replayer) -> None:
     episode = replayer.rollout(7, 2, 5)
     assert episode.trace is not None
     assert episode.schedule.seed == replayer.rows("groups")[24 * 6 + 2]["schedule_seeds"][5]
-
-
-@pytest.mark.parametrize("place", [(0, 0, 0), (101, 0, 0), (1, 24, 0), (1, 0, 8)])
-def test_a_rollout_that_is_none_is_refused(replayer: Replayer, place: tuple[int, int, int]) -> None:
-    with pytest.raises(UsageError):
-        replayer.rollout(*place)
 
 
 def nudged(row: dict[str, Any], first: float) -> dict[str, Any]:
@@ -166,16 +157,6 @@ def test_the_command_draws_rows_that_nobody_can_foresee_and_the_same_again(toolk
     assert sum(first["derived"].values()) == 2
     assert "2 rows that follow derived again" in again
     toolkit("registers", "audit", "--study", "published").refused(3, "no rows that can be played")
-
-
-def test_an_audit_draws_what_follows_from_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    forger = Forger(copy_of("embedded", tmp_path), "embedded")
-    forger.edit("evaluations", lambda rows: [row.update(calls=row["calls"] + 1) for row in rows]).seal()
-    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
-    refused = run("registers", "audit", "--sample", 1, "--seed", 1)
-    assert refused.code == 0, "a sample of one draws no evaluation"
-    refused = run("registers", "audit", "--sample", 2, "--seed", 1)
-    refused.refused(4, "evaluations.calls is not what follows from episodes", "--sample 2 --seed 1")
 
 
 PLACE = {"--run": RUN, "--step": 40, "--regime": "clean", "--task": 3, "--schedule": 0}

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -86,22 +85,6 @@ def runner(folder: Path, runs: int, **options: Any) -> "subprocess.Popen[str]":
 def wait_for(process: "subprocess.Popen[str]", folder: Path, pattern: str, more_than: int = 0) -> None:
     while len(list(folder.glob(f"*/{pattern}"))) <= more_than and process.poll() is None:
         time.sleep(0.002)
-
-
-@pytest.mark.slow
-def test_kills_at_random_moments_leave_the_same_bytes(tmp_path: Path) -> None:
-    moments = random.Random(2)  # noqa: S311 - moments, not secrets
-    folder, runs = tmp_path / "killed", [specification(f"c2-paired-s{seed}", seed=seed) for seed in range(6)]
-    for awaited in ("attempt-*", "segment-*", "segment-*"):
-        there = len(list(folder.glob(f"*/{awaited}")))
-        with runner(folder, len(runs)) as killed:
-            wait_for(killed, folder, awaited, there)
-            time.sleep(moments.random() * 0.03)
-            killed.send_signal(signal.SIGKILL)
-        assert killed.returncode == -signal.SIGKILL
-    for path in (folder, tmp_path / "undisturbed"):
-        play(path, tuple(runs))
-    assert lasting(folder) == lasting(tmp_path / "undisturbed")
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])

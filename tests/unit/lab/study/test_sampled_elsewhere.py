@@ -26,9 +26,6 @@ from toolkit.lab.policies.language_model.vllm_engine import extend  # noqa: E402
 from toolkit.lab.probe import language_model  # noqa: E402
 from toolkit.lab.probing import run as probing  # noqa: E402
 from toolkit.lab.probing.run import probe_all, probe_jobs  # noqa: E402
-from toolkit.registers.arrow import to_arrow  # noqa: E402
-from toolkit.registers.schema import TABLES  # noqa: E402
-from toolkit.registers.validation import check_table  # noqa: E402
 from toolkit.seeds import sample_seed, sampling_seed, units  # noqa: E402
 
 if TYPE_CHECKING:
@@ -163,20 +160,6 @@ def test_a_checkpoint_s_row_says_which_weights_it_met(probed: MeasuredProbe, lev
         assert row["masked_rollouts"] == (weights == 0).sum()
         figures = [row["weight_mean"], row["weight_min"], row["weight_max"]]
         assert figures == pytest.approx([used.mean(), used.min(), used.max()], rel=1e-4)
-
-
-def test_the_tables_obey_the_schema_and_only_the_weighted_estimator_sees_the_weights(probed) -> None:
-    for name, rows in probed.rows.items():
-        check_table(TABLES[name], to_arrow(TABLES[name], rows))
-    assert probed.largest_residual < 1e-9
-    assert any(row["trace_paired"] > 0 for row in probed.rows["probe"] if row["estimator"] == "SW")
-
-
-def test_a_rollout_ends_with_what_was_sampled_and_counts_no_more(probed: MeasuredProbe) -> None:
-    """The call's tokens, two or three of a seed's, and the two ends of turns."""
-    lengths = {tokens for row in gram_rows(probed) for tokens in row["tokens"]}
-    assert len(lengths) == 2
-    assert max(lengths) == min(lengths) + 1
 
 
 def test_without_vllm_it_is_told_before_anything_is_sampled(base, tmp_path, monkeypatch) -> None:

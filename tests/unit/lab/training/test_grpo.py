@@ -97,23 +97,6 @@ def test_blocking_plays_each_task_clean_and_noisy(name: str, shared: int) -> Non
     assert {len(set(g.schedule_seeds)) for g in groups if g.regime != "clean"} == {shared}
 
 
-def test_a_step_climbs_the_token_weighted_gradient() -> None:
-    before = start(untrained(2))
-    policy = Policy(before.parameters, 2)
-    after, rows = train_step(SMALL, before)
-    parts, symbols = [], 0
-    for group, row in zip(groups_at(SMALL, 1), rows, strict=True):
-        played = [play_rollout(SMALL, policy, 1, group, slot) for slot in range(8)]
-        symbols += sum(len(r.decisions) + len(r.tokens) for r, _ in played)
-        rewards = [episode.observed_reward for _, episode in played]
-        assert row["observed_rewards"] == list(map(bool, rewards))
-        parts += [
-            [a * s for s in score(policy, r)] for a, (r, _) in zip(standardized(rewards), played, strict=True)
-        ]
-    gradient = [fsum(column) / symbols for column in zip(*parts, strict=True)]
-    assert [m / 0.1 for m in after.first_moment] == pytest.approx(gradient, abs=1e-12)
-
-
 @pytest.mark.parametrize("decay", [0.999, 0.9, 0.0])
 def test_adam_is_the_algorithm_of_its_paper(decay: float) -> None:
     slopes = np.random.default_rng(1).normal(size=(20, 4)) * [1, 1e-3, 1e-9, 0]
@@ -136,35 +119,9 @@ def test_a_step_without_moments_by_hand(optimizer: str, moved: tuple[float, ...]
     assert after == Weights(1, after.parameters, before.first_moment, before.second_moment)
 
 
-@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=6), st.floats(1e-6, 1e6))
-def test_a_sign_does_not_ask_how_large_and_a_plain_step_does(slopes: list[float], scale: float) -> None:
-    before = start([0.0] * len(slopes))
-    scaled = [slope * scale for slope in slopes]
-    if all(slope == 0.0 or abs(slope) > 1e-7 for slope in slopes):
-        assert ascend(before, scaled, 0.1, "sign") == ascend(before, slopes, 0.1, "sign")
-    plain = ascend(before, slopes, 0.5, "gradient").parameters
-    assert ascend(before, [2 * slope for slope in slopes], 0.25, "gradient").parameters == plain
-
-
 def test_an_optimizer_that_is_none_is_refused() -> None:
     with pytest.raises(ValueError, match="no optimizer 'lion'"):
         ascend(start([0.0]), [1.0], 0.1, "lion")
-
-
-@pytest.mark.parametrize("scale_rewards", ["group", "none"])
-def test_a_step_divides_by_its_symbols_or_by_its_rollouts(scale_rewards: str) -> None:
-    plain = replace(SMALL, optimizer="gradient", learning_rate="0.5", scale_rewards=scale_rewards)
-    before = start(untrained(2))
-    by_symbols, rows = train_step(plain, before)
-    by_rollouts, same = train_step(replace(plain, loss_type="dr_grpo"), before)
-    assert rows == same
-    symbols, rollouts = sum(row["decisions"] for row in rows), 4 * 8
-    moves = [
-        [(b - a) * divisor for a, b in zip(before.parameters, after.parameters, strict=True)]
-        for after, divisor in ((by_symbols, symbols), (by_rollouts, rollouts))
-    ]
-    assert moves[0] == pytest.approx(moves[1], abs=1e-11)
-    assert any(moves[0])
 
 
 RESAMPLED = replace(SMALL, constant_groups="resampled")
@@ -237,15 +194,6 @@ def test_draws_begin_with_the_groups_of_a_run_that_keeps_all_and_no_task_comes_t
     assert [group.position for group in steps[7]] == list(range(40))
     seeds = [group.schedule_seeds for draws in steps for group in draws]
     assert len(set(seeds)) == len(seeds)
-
-
-def test_both_designs_draw_the_same_tasks_whatever_came_before() -> None:
-    paired, independent = (
-        list(draws_at(arm(name, constant_groups="resampled"), 9)) for name in ("paired", "independent")
-    )
-    assert [group.task for group in paired] == [group.task for group in independent]
-    assert {len(set(group.schedule_seeds)) for group in paired} == {1}
-    assert {len(set(group.schedule_seeds)) for group in independent} == {8}
 
 
 def test_training_gives_the_same_bits_everywhere_and_arms_take_samples_of_their_own() -> None:

@@ -264,16 +264,6 @@ def test_what_the_paper_leaves_to_the_trainer_is_the_trainer_s_default(grpo: Any
         assert given[name] == defaults[name], name
 
 
-def test_the_arguments_for_a_gpu_are_the_paper_s() -> None:
-    given = grpo_arguments(OF_PAPER, Path("x"), 3)
-    assert given["bf16"]
-    assert given["use_vllm"]
-    assert (given["vllm_mode"], given["vllm_gpu_memory_utilization"]) == ("colocate", 0.35)
-    assert (given["learning_rate"], given["max_completion_length"]) == (1e-5, 6144)
-    assert given["chat_template_kwargs"] == {"enable_thinking": False}
-    assert (given["save_steps"], given["max_steps"], given["seed"]) == (20, 100, 3)
-
-
 def test_engine_options_reach_trl_and_what_it_does_not_take_reaches_vllm(grpo: Any, tmp_path: Path) -> None:
     changes = ["engine.gpu_memory=0.2", "sampling.context=8192", "engine.sleep=true"]
     recipe = load_recipe("qwen3.5-2b", changes=[*changes, "engine.dtype=float16", "engine.conversations=48"])
@@ -294,11 +284,6 @@ def test_several_processes_share_a_step() -> None:
     assert grpo_arguments(OF_PAPER, Path("x"), 0, processes=8)["gradient_accumulation_steps"] == 12
     with pytest.raises(UsageError, match="share a step evenly"):
         accumulation(OF_PAPER, 5)
-
-
-def test_a_constant_rate_with_a_warm_up_is_the_trainer_s_word_for_it() -> None:
-    recipe = load_recipe("qwen3.5-2b", changes=["optimizer.schedule=constant", "optimizer.warmup_steps=5"])
-    assert grpo_arguments(recipe, Path("x"), 0)["lr_scheduler_type"] == "constant_with_warmup"
 
 
 def the_published(*, with_images: bool) -> Any:

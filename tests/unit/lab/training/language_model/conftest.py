@@ -5,9 +5,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.unit.lab.training.language_model.scripts import reference
-from tests.unit.lab.training.language_model.small_model import CONTEXT, a_tokenizer, saved
+from tests.unit.lab.training.language_model.small_model import CONTEXT
 from tests.unit.lab.training.language_model.trained import FakeVllm, Trained, trained
-from tests.unit.stack import require_trainer
 from toolkit.errors import IncompleteError
 
 # Around the paper's mean of about 0.35; the bound is 3.
@@ -20,19 +19,6 @@ class WithVllm(NamedTuple):
     run: Trained
     engine: FakeVllm
     told: IncompleteError
-
-
-@pytest.fixture(scope="session")
-def tokenizer() -> Any:
-    """Return a tokenizer that has seen the reference agent at work."""
-    require_trainer()
-    return a_tokenizer()
-
-
-@pytest.fixture(scope="session")
-def model(tokenizer: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the folder of a small untrained model."""
-    return saved(tmp_path_factory.mktemp("model"), tokenizer)
 
 
 @pytest.fixture(scope="session")

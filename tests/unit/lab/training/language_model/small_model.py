@@ -74,7 +74,7 @@ def a_tokenizer() -> Any:
     return make_tokenizer(texts)
 
 
-def tiny_model(tokenizer: Any, context: int = CONTEXT) -> Any:
+def tiny_model(tokenizer: Any, context: int = CONTEXT, seed: int = 1) -> Any:
     """Return an untrained model: a layer of linear attention, one of full attention."""
     import torch
     from transformers import Qwen3_5ForCausalLM, Qwen3_5TextConfig
@@ -89,13 +89,13 @@ def tiny_model(tokenizer: Any, context: int = CONTEXT) -> Any:
         dtype="float32",
     )
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(1)
+        torch.manual_seed(seed)
         return Qwen3_5ForCausalLM(config)
 
 
-def saved(folder: Path, tokenizer: Any, context: int = CONTEXT) -> str:
+def saved(folder: Path, tokenizer: Any, context: int = CONTEXT, seed: int = 1) -> str:
     """Save a model and its tokenizer; return the folder's name."""
-    tiny_model(tokenizer, context).save_pretrained(folder)
+    tiny_model(tokenizer, context, seed).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)
 

@@ -71,30 +71,6 @@ def test_many_synchronizations_leave_no_trace_in_the_base(tokenizer: Any) -> Non
         assert (differing > 0.005 * total) if drifts else differing == 0, (differing, total)
 
 
-def test_what_is_sent_is_the_base_with_the_adapter(tokenizer: Any) -> None:
-    import torch
-
-    model = adapted(tokenizer)
-    restore_base(model)
-    for name, tensor in model.named_parameters():
-        if "lora_" in name:
-            tensor.data.fill_(0.05)
-    before = base_of(model)
-    sent = dict(sent_by(model))
-    merged = 0
-    for name, tensor in before.items():
-        plain = name.removeprefix("base_model.model.").replace(".base_layer", "")
-        delta = torch.zeros_like(tensor, dtype=torch.float32)
-        if ".base_layer" in name:
-            layer = model.get_submodule(name.rpartition(".base_layer")[0])
-            delta = layer.scaling["default"] * layer.lora_B["default"].weight @ layer.lora_A["default"].weight
-            merged += 1
-        torch.testing.assert_close(sent[plain].float(), tensor.float() + delta, rtol=2**-7, atol=1e-3)
-        assert torch.equal(model.get_parameter(name), tensor)
-    assert merged > 0
-    assert not any(layer.merged for layer in model.modules() if hasattr(layer, "merged_adapters"))
-
-
 def test_a_session_s_model_restores_its_base(model: str, tmp_path: Path) -> None:
     opened_model = opened(model, tmp_path, specified(model), []).trainer.model
     before = base_of(opened_model)

@@ -114,12 +114,6 @@ def test_every_name_is_looked_up_as_a_call_at_the_desk(environment: BackOffice, 
     assert charged(environment) == 1
 
 
-def test_after_the_end_nothing_is_done(environment: BackOffice) -> None:
-    assert json.loads(environment._call("finish", {})) == {"finished": True}
-    assert code(environment._call("wait", {"seconds": 1})) == "episode_over"
-    assert charged(environment) == 0
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_the_reward_is_the_grader_s(seed: int) -> None:
     environment = BackOffice()
@@ -129,16 +123,6 @@ def test_the_reward_is_the_grader_s(seed: int) -> None:
     AGENTS["reference"](task.prompt, lambda *call: json.loads(environment._call(*call)))
     assert environment.get_reward() == expected.observed_reward
     assert environment._graded().true_success == expected.true_success
-
-
-def test_an_environment_that_is_reset_starts_anew(environment: BackOffice) -> None:
-    environment._call("finish", {})
-    assert environment.get_reward() == 0
-    environment.reset(task=3, regime="clean", schedule_seed=12, group_index=4, rollout_slot=5)
-    assert json.loads(environment._call("wait", {"seconds": 1})) == {"waited": 1}
-    assert environment.place == (4, 5)
-    with pytest.raises(RuntimeError, match="reset"):
-        BackOffice().get_reward()
 
 
 SPECIFICATION = LanguageModelSpecification(

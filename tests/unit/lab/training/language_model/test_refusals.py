@@ -119,20 +119,6 @@ def test_a_message_without_calls_is_left_as_it_is(message: Any) -> None:
     assert reader(lambda: message)() == message
 
 
-def test_evaluations_read_answers_as_training_does(folder: Path) -> None:
-    """Whatever the parser makes of a turn: TRL's loop and the chat make the same calls of it."""
-    from trl.chat_template_utils import parse_response
-
-    trainer = opened_in(folder).trainer
-    tokenizer = trainer._tokenizer
-    for said in ("<call>finish<end>", "<call>wait<arg>seconds<is> 3<end>", "well<end>", "<call>wait<arg>x"):
-        tokens = tokenizer.encode(said, add_special_tokens=False)
-        before = trainer.chat.opening([{"role": "user", "content": "x"}])
-        message = parse_response(tokenizer, tokens, prefix=before)
-        calls = [(c["function"]["name"], c["function"]["arguments"]) for c in message.get("tool_calls") or ()]
-        assert list(trainer.chat.turn(tokens, before, cut=False).calls) == calls
-
-
 def test_a_call_whose_arguments_are_left_out_has_none() -> None:
     from toolkit.lab.policies.language_model.chat import Chat
 

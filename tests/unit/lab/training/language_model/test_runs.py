@@ -1,6 +1,5 @@
 """Runs of scripted rollouts: what the trainer records, counts and follows is what their scripts came to."""
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock, call
@@ -10,8 +9,8 @@ import pytest
 
 from tests.unit.lab.training.language_model.conftest import WEIGHTS, WithVllm
 from tests.unit.lab.training.language_model.scripts import MIXED, confused, hasty, inventive, stubborn
-from tests.unit.lab.training.language_model.small_model import conversation, specified
-from tests.unit.lab.training.language_model.trained import EngineDeadError, Trained, adapter_of, opened
+from tests.unit.lab.training.language_model.small_model import conversation
+from tests.unit.lab.training.language_model.trained import EngineDeadError, Trained
 from toolkit.estimators import mean_centred, standardized
 from toolkit.lab.training.language_model.session import Session
 from toolkit.lab.training.recipe import load_recipe
@@ -53,12 +52,6 @@ def test_both_arms_of_a_seed_start_alike_and_meet_the_same_tasks(paired, indepen
     assert len(set(mine)) == 4
     assert paired.start
     assert paired.start == independent.start
-
-
-def test_another_seed_starts_from_another_adapter(paired: Trained, model: str, tmp_path: Path) -> None:
-    other = opened(model, tmp_path, specified(model, seed=4, run_id="c2-paired-s4"), [])
-    assert adapter_of(other).keys() == paired.start.keys()
-    assert adapter_of(other) != paired.start
 
 
 # ------------------------------------------------------------------------------------- outcomes and charges
@@ -165,11 +158,6 @@ def test_the_loss_s_gradient_is_the_mean_of_advantage_times_score(paired: Traine
         masks = (step.output["prompt_mask"], step.output["completion_mask"])
         assert all(bool((mask == 0).any()) for mask in masks), "nothing was padded"
     assert "linear_attention" in paired.session.trainer.model.config.layer_types
-
-
-def test_rollouts_are_held_all_at_once_or_a_few_at_a_time(paired: Trained, independent: Trained) -> None:
-    """What becomes of them is what the tests above ask of both runs."""
-    assert (paired.held, independent.held) == ([16, 16], [5, 5, 5, 1])
 
 
 # --------------------------------------------------------------------------------- vLLM, in TRL's own loop
