@@ -255,7 +255,7 @@ def work(section: str, numbers: range, among: list[Base]) -> dict[str, Any]:
         outcomes[verdict.verdict] += 1
         checks[verdict.failed_check or "none"] += 1
         if verdict.verdict == "verified":
-            survivors.append(_survivor(number, how, base, verdict, changed))
+            survivors.append(_survivor(base, verdict, changed))
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - resident) / 1024
     return {
         "outcomes": outcomes,
@@ -298,24 +298,16 @@ def region(raw: bytes, path: tuple[int, ...]) -> str:
     return ": ".join(filter(None, words)) or "token"
 
 
-FIELDS = ("number", "base", "change", "region", "path", "offset", "bytes_more", "verdict")
-
-
-def _survivor(number: int, how: str, base: Base, verdict: TokenVerdict, changed: bytes) -> list[Any]:
-    """Return what is told of a mutation that was verified, as `FIELDS` names it."""
-    raw = base.raw
-    pairs = enumerate(zip(raw, changed, strict=False))
-    first = next((n for n, (a, b) in pairs if a != b), min(len(raw), len(changed)))
-    paths, more = where(raw, changed), len(changed) - len(raw)
-    places = sorted({region(raw, path) for path in paths})
+def _survivor(base: Base, verdict: TokenVerdict, changed: bytes) -> str:
+    """Return where a mutation that was verified differs, and whether its verdict says so."""
+    places = sorted({region(base.raw, path) for path in where(base.raw, changed)})
     kinds = {"certificates": "was not examined", "signer: unsigned attributes": "unsigned attributes"}
     noted = all(place in kinds and kinds[place] in "".join(verdict.notes) for place in places)
     note = "noted" if noted else "not noted"
     stated = ("gen_time", "accuracy_seconds", "serial", "policy", "imprint", "signer", "root_sha256")
     if any(getattr(verdict, one) != getattr(base.verdict, one) for one in stated):
         note = "STATES SOMETHING ELSE"
-    shown_paths = [".".join(map(str, path)) for path in paths[:3]]
-    return [number, base.name, how, " + ".join(places), " ".join(shown_paths), first, more, note]
+    return f"{' + '.join(places)}: {note}"
 
 
 def measure(section: str, count: int, among: list[Base]) -> dict[str, Any]:
@@ -325,7 +317,6 @@ def measure(section: str, count: int, among: list[Base]) -> dict[str, Any]:
         jobs = [(section, range(part, count, PROCESSES), among) for part in range(PROCESSES)]
         parts = pool.starmap(work, jobs, chunksize=1)
     slowest = max(part["slowest"] for part in parts)
-    survivors = sorted(one for part in parts for one in part["survivors"])
     return {
         "mutations": count,
         "outcomes": _total(parts, "outcomes"),
@@ -334,8 +325,7 @@ def measure(section: str, count: int, among: list[Base]) -> dict[str, Any]:
         "slowest": {"cpu_s": round(slowest[0], 4), "base": slowest[1], "number": slowest[2]},
         "memory_growth_mb": round(max(part["memory_mb"] for part in parts), 1),
         "raised": [one for part in parts for one in part["raised"]],
-        "survived": dict(Counter(f"{one[3]}: {one[-1]}" for one in survivors).most_common()),
-        "survivors": survivors if section != "elements" else [],
+        "survived": dict(Counter(one for part in parts for one in part["survivors"]).most_common()),
     }
 
 
@@ -354,15 +344,6 @@ def _total(parts: list[dict[str, Any]], name: str) -> dict[str, int]:
 def stored() -> dict[str, Any]:
     """Return the file."""
     return json.loads(FILE.read_text(encoding="utf-8"))
-
-
-def write(found: dict[str, Any], file: Path) -> None:
-    """Write the result, a line for a survivor."""
-    text = json.dumps(found, indent=1, ensure_ascii=False)
-    for one in (one for part in found["sections"].values() for one in part["survivors"]):
-        spread = json.dumps(one, indent=1, ensure_ascii=False).replace("\n", "\n    ")
-        text = text.replace(spread, json.dumps(one, ensure_ascii=False), 1)
-    file.write_text(text + "\n", encoding="utf-8")
 
 
 def main() -> None:
@@ -386,7 +367,6 @@ def main() -> None:
             "crafted": sum(b.at != PRESENT for b in among),
             "real": sum(b.at == PRESENT for b in among),
         },
-        "survivor_fields": FIELDS,
         "sections": {},
     }
     for section in COUNTS:
@@ -396,7 +376,7 @@ def main() -> None:
         part = measure(section, options[section], chosen)
         found["sections"][section] = part
         print(f"{section}: {part['outcomes']}, slowest {part['slowest']}, {part['memory_growth_mb']} MB")
-    write(found, options["to"])
+    options["to"].write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
