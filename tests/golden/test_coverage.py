@@ -37,6 +37,7 @@ def test_every_cell_is_stored_once_and_every_method_that_can_be_registered_is_me
     assert {method.partition(",")[0] for method in OF_EPISODES.values()} == set(METHODS_SAY)
 
 
+@pytest.mark.slow
 def test_the_stored_counts_come_out_again() -> None:
     columns = [column for column in of.COLUMNS if column[1] in {"crossed", "seeds_only", "student"}]
     again = of.measure(0.1, 3, columns)
@@ -69,6 +70,7 @@ def test_an_interval_covers_as_its_model_says(cell: tuple, least: float, most: f
     assert least < rate(*cell) < most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", [Played(3, 50, 0.03, 0.1, ""), Played(1, 200, 0.0, 0.0, "")])
 def test_the_stored_counts_of_episodes_come_out_again(design: Played) -> None:
     again = of.measure_played(design, ("student_tasks", "student", "crossed", "bca_tasks"))
@@ -87,6 +89,7 @@ def test_every_case_of_seeds_is_said_once() -> None:
     assert set(SAID) == set(measure_seed_coverage.CASES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAID)
 def test_an_interval_of_seeds_covers_as_often_as_is_said(name: str) -> None:
     """Other simulations than the table's: their difference is within four standard errors."""
@@ -138,6 +141,7 @@ def test_an_exact_test_keeps_its_level_where_its_null_hypothesis_holds(test: str
     assert max(sizes) <= LEVEL + 3 * ERROR
 
 
+@pytest.mark.slow
 def test_the_stored_rejections_come_out_again() -> None:
     tests = ("sign flip over seeds", "Wilcoxon over seeds", "equivalence")
     again = measure_tests.measure(8, 61, 0.034, EFFECT, tests)

@@ -92,8 +92,9 @@ def test_no_stored_mutation_is_verified_but_where_nobody_signs() -> None:
     assert measure_mutations.COUNTS["tokens"] >= 100_000
 
 
+@pytest.mark.slow
 def test_two_thousand_mutations_made_now_are_not_verified(tmp_path: Path) -> None:
-    """In a process of its own, with so much memory and no more."""
+    """In a process of its own, with so much memory and no more; `tests/properties` has fewer."""
     counts = ("--tokens", "2000", "--loose", "200", "--elements", "300", "--responses", "300")
     to = tmp_path / "counted.json"
     command = [sys.executable, "-m", "tests.golden.measure_mutations", *counts, "--to", str(to)]
