@@ -8,7 +8,7 @@ import pytest
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.lab.executors.executor import Executor
 from toolkit.lab.policies.loglinear import Policy, untrained
-from toolkit.lab.probe.predicted import Cell, Groups, play_groups, predict, weighted_sums
+from toolkit.lab.probe.predicted import Cell, Groups, play_groups, weighted_sums
 from toolkit.lab.probing.drift import predicted_drift
 from toolkit.noise.draws import DESIGNS
 
@@ -36,22 +36,6 @@ def test_any_cut_gives_the_same_groups() -> None:
         np.testing.assert_allclose(joined.gradients, whole.gradients[:12], atol=1e-12)
         np.testing.assert_array_equal(joined.numbers, whole.numbers[:12])
         np.testing.assert_array_equal(joined.symbols, whole.symbols[:12])
-
-
-def test_figures_are_those_of_the_groups() -> None:
-    found = predict(played(), Cell(group_size=SIZE, surface_tokens=V, loss_type="dr_grpo"))
-    for design in DESIGNS:
-        groups, figures = played()[design], found.designs[design]
-        scaled = groups.gradients / groups.divisors[:, None]
-        # Blocks of eight tasks: the unbiased mean differs little from the plain one.
-        assert figures.trace == pytest.approx(scaled.var(axis=0, ddof=1).sum(), rel=0.01)
-        assert (figures.constant, figures.draws) == (1 - groups.varied.mean(), 1)
-        assert figures.strongest < figures.trace
-
-
-def test_plain_steps_of_unscaled_gradients_gain_the_same() -> None:
-    cell = Cell("faults_p025", SIZE, V, "none", "kept", "dr_grpo", 2, "gradient")
-    assert predict(played(), cell).ratios["drift"].value == 1
 
 
 def test_cells_share_what_was_played_and_processes_change_no_more_than_rounding() -> None:

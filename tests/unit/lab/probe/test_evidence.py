@@ -47,17 +47,6 @@ def explicit(noise: str, name: str, estimator: str, design: str) -> list[tuple[n
 
 @NAMES
 @NOISES
-def test_gram_matrices_are_the_inner_products_of_the_scores(noise: str, name: str) -> None:
-    scores = vectors(noise, name)
-    found = small.measured(name)[noise]
-    np.testing.assert_allclose(found.gram, np.einsum("tip,tjp->tij", scores, scores), rtol=1e-12, atol=1e-12)
-    assert np.array_equal(found.gram, found.gram.swapaxes(1, 2))
-    assert np.array_equal(found.tokens, small.scored(noise).tokens[name])
-    assert np.array_equal(found.rewards, small.scored(noise).rewards)
-
-
-@NAMES
-@NOISES
 @pytest.mark.parametrize("estimator", ["MC", "SW"])
 def test_products_are_those_of_the_mean_gradients(noise: str, name: str, estimator: str) -> None:
     tasks, designs = len(small.scored(noise).rewards), DESIGNS[noise]

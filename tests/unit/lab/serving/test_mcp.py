@@ -157,25 +157,6 @@ def test_a_number_that_has_no_value_is_charged_and_refused(tmp_path: Path, numbe
     replay(document)
 
 
-def test_the_budget_ends_the_episode(tmp_path: Path) -> None:
-    calls = [call({"name": "nothing"}, number) for number in range(1, TASK.budget + 3)]
-    got = answers(tmp_path / "e.json", *calls)
-    codes = [answer["result"]["structuredContent"]["error"]["code"] for answer in got]
-    assert codes == ["unknown_tool"] * TASK.budget + ["budget_exceeded", "episode_over"]
-    assert recorded(tmp_path / "e.json")["ended"] == "budget_exceeded"
-
-
-def test_calls_sent_at_once_are_made_and_answered_in_their_order(tmp_path: Path) -> None:
-    seconds = list(range(1, TASK.budget + 1))
-    calls = [call({"name": "wait", "arguments": {"seconds": s}}, s) for s in seconds]
-    got = answers(tmp_path / "episode.json", *calls)
-    assert [(answer["id"], answer["result"]["structuredContent"]["waited"]) for answer in got] == [
-        (s, s) for s in seconds
-    ]
-    made = [entry["arguments"]["seconds"] for entry in recorded(tmp_path / "episode.json")["calls"]]
-    assert made == seconds
-
-
 @pytest.mark.parametrize(
     ("line", "identifier", "code"),
     [

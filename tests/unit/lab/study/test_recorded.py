@@ -67,6 +67,7 @@ def test_of_a_run_a_success_a_failure_and_a_fault_of_its_last_evaluation_are_pla
         assert sum(call.charged for call in each.episode.trace or ()) == each.row["calls"]
 
 
+@pytest.mark.slow
 def test_a_run_without_played_episodes_says_why(embedded, home, of_runs) -> None:
     whole = {
         name: choose_of_runs(open_study(home.study_folder(name))) for name in ("map", "bfcl", "small-lm")

@@ -22,7 +22,6 @@ from toolkit.lab.play import language_model_run, training_jobs
 from toolkit.lab.play.language_model_run import TRACKERS, stopping
 from toolkit.lab.play.training_jobs import Trial, TriedStep, shortened
 from toolkit.lab.play.workplace import Workplace
-from toolkit.lab.training import devices
 from toolkit.lab.training.recipe import load_recipe, recipe_of, specify_language_model
 from toolkit.lab.training.rows import groups_at
 from toolkit.specification import LanguageModelSpecification, Specification
@@ -60,13 +59,6 @@ def test_a_study_s_runs_are_not_sent_by_several_processes(run, monkeypatch, tmp_
     with pytest.raises(UsageError, match="one command sends the runs") as error:
         training_jobs.train_models(Workplace(tmp_path), [run], HERE)
     assert "-m toolkit train" in str(error.value.remedy)
-
-
-def test_a_run_in_a_process_that_sees_several_gpus_begins_nothing(run, monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr(devices, "visible_gpus", lambda: ("0", "1"))
-    with pytest.raises(UsageError, match="c2-paired-s3 would be trained in a process that sees several"):
-        language_model_run.train_run(run, "a-folder", tmp_path)
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.fixture

@@ -101,15 +101,6 @@ def test_arguments_may_be_left_out_or_arrive_decoded(arguments: Any, read: dict[
     assert turn(lambda _: said(("wait", arguments))).calls == (("wait", read),)
 
 
-def test_arguments_go_back_as_text_and_answers_by_the_call_that_they_answer() -> None:
-    turns = iter([said(("get_order", '{"order_id": "O-1"}')), said()])
-    _, server = played(lambda _: next(turns))
-    call, answer = server.asked[1]["messages"][-2:]
-    assert call["tool_calls"][0]["function"] == {"name": "get_order", "arguments": '{"order_id": "O-1"}'}
-    assert answer["tool_call_id"] == call["tool_calls"][0]["id"]
-    assert json.loads(answer["content"])["error"]["code"] == "not_found"
-
-
 def test_every_turn_has_a_seed_of_its_own_that_all_servers_take() -> None:
     _, server = played(lambda q: said(("wait", '{"seconds": 1}')) if len(q["messages"]) < 8 else said(), 3)
     seeds = [question["seed"] for question in server.asked]
