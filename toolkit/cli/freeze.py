@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
 import click
 
@@ -23,25 +23,68 @@ from toolkit.cli.options import (
     together,
     trust_option,
 )
+from toolkit.documents.verification import CheckDocument, TokenDocument
 from toolkit.errors import UsageError
 from toolkit.files import read_text
 from toolkit.places import find_home
+from toolkit.prereg import adoption
+from toolkit.prereg.adoption import Evidence, Folder, Pools
+from toolkit.prereg.record import FrozenStanding
+from toolkit.registers.published import SOURCES, STUDY, Comparison, compare_runs, read_source
+from toolkit.structs import Document, about
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.documents import registrations as documents
-    from toolkit.documents.registrations import AdoptDocument
-    from toolkit.documents.registrations import AdoptionOutcome as Outcome
     from toolkit.places import Home
-    from toolkit.prereg import authority, evidence, record
-    from toolkit.prereg.adoption import Evidence, Folder
-    from toolkit.prereg.freeze import Added, Frozen
+    from toolkit.prereg import authority, record
     from toolkit.prereg.registration import Registration
-    from toolkit.registers.published import Comparison
     from toolkit.registers.study import Study
 
 TEMPLATES = Path(__file__).parent / "templates"
+Outcome = Literal["adopted", "unchanged", "dry run"]
+
+
+class TemplateDocument(Document, frozen=True):
+    """A file to be filled in: with --template."""
+
+    template: Annotated[str, about("Its text, in TOML.")]
+
+
+class DryFreezeDocument(Document, frozen=True):
+    """A draft that can be frozen: with --dry-run."""
+
+    registration: Annotated[str, about("Name of the registration.")]
+    files: Annotated[list[str], about("Names of the files that would be frozen.")]
+    commit: Annotated[str | None, about("Null where the folder is under no version control.")]
+    ready: Annotated[Literal[True], about("A draft that cannot be frozen gives an error.")] = True
+
+
+class FreezeDocument(Document, frozen=True):
+    """A registration that was frozen."""
+
+    registration: Annotated[str, about("Name of the registration.")]
+    sha256: Annotated[str, about("Digest of the list of frozen files.")]
+    standing: Annotated[FrozenStanding, about("`demonstration`: its authorities were made for the occasion.")]
+    commit: Annotated[str | None, about("Null where the folder is under no version control.")]
+    files: Annotated[tuple[str, ...], about("Names of the frozen files.")]
+    authorities: list[TokenDocument]
+
+
+class AdoptDocument(Document, frozen=True):
+    """The evidence of a freeze, taken from a checkout of its authors' repository."""
+
+    registration: Annotated[str, about("Name of the registration.")]
+    outcome: Annotated[Outcome, about("`unchanged`: exactly this lay there already.")]
+    folder: Annotated[str, about("Where it lies.")]
+    files: Annotated[list[str], about("Names of the evidence's files.")]
+    document_sha256: Annotated[str, about("Of the frozen document.")]
+    authorities: list[TokenDocument]
+    checks: list[CheckDocument]
+    pools: Pools
+    figures: Annotated[
+        Comparison | None, about("Null where the study was not transcribed from run registers.")
+    ]
 
 
 class Asking(NamedTuple):
@@ -125,12 +168,16 @@ def freeze(
         say=output.remark,
     )
     if as_json:
-        output.print_json(_freeze_document(frozen))
+        tokens = [judged.as_dict() for judged in frozen.tokens]
+        commit = frozen.commit or None
+        output.print_json(
+            FreezeDocument(frozen.registration, frozen.sha256, frozen.standing, commit, frozen.files, tokens)
+        )
         return
     output.say_line(output.bold(frozen.registration), ": frozen", output.standing_mark(frozen.standing))
     output.say_line(f"  {len(frozen.files)} files: {', '.join(frozen.files)}")
     output.say_line(f"  digest {frozen.sha256}")
-    print_tokens(frozen.tokens)
+    print_tokens([judged.as_dict() for judged in frozen.tokens])
     trusting = "".join(f" --trust {path}" for path in asking.trust_files)
     output.say_line("  commit the folder, and publish the digest")
     output.say_whole(f"  toolkit verify-prereg {frozen.registration}{trusting}")
@@ -138,37 +185,19 @@ def freeze(
         output.say_line(f"  NOT COMMITTED with the folder, because git ignores it: {name}")
 
 
-def _freeze_document(frozen: Frozen) -> documents.FreezeDocument:
-    return {
-        "registration": frozen.registration,
-        "sha256": frozen.sha256,
-        "standing": frozen.standing,
-        "commit": frozen.commit or None,
-        "files": frozen.files,
-        "authorities": [judged.as_dict() for judged in frozen.tokens],
-    }
-
-
 def _print_template(kind: str, *, as_json: bool, name: str = "") -> None:
     """Print a file to be filled in; what is left as it is, is refused."""
     text = read_text(TEMPLATES / f"{kind}.toml")
     text = text.replace("{name}", name).replace("{today}", str(datetime.now(UTC).date()))
     if as_json:
-        document: documents.TemplateDocument = {"template": text}
-        output.print_json(document)
+        output.print_json(TemplateDocument(text))
     else:
         click.echo(text, nl=False)
 
 
 def _print_dry_run(name: str, files: Sequence[str], commit: str, *, as_json: bool) -> None:
-    document: documents.DryFreezeDocument = {
-        "registration": name,
-        "files": list(files),
-        "commit": commit or None,
-        "ready": True,
-    }
     output.tell(
-        document,
+        DryFreezeDocument(name, list(files), commit or None),
         f"{name} can be frozen: {', '.join(files)}",
         "every rule can pass and can miss over the declared ranges, and be decided on the registered runs; "
         "nothing was written",
@@ -252,7 +281,8 @@ def _add(
     entry, content = read_addition(loaded, file, after_runs=after_runs)
     if type(entry).__name__.lower() != kind:
         raise UsageError(f"{file.name} is no {kind}", found=type(entry).__name__.lower(), where=file)
-    is_exploratory = isinstance(entry, Amendment) and _is_exploratory(home, loaded, entry)
+    if isinstance(entry, Amendment) and not entry.after_runs:
+        _refuse_late(home, loaded, entry)
     known = known_authorities(*asking.trust_files)
     added = add(
         loaded,
@@ -264,45 +294,29 @@ def _add(
         say=output.remark,
     )
     if as_json:
-        output.print_json(
-            _addition_document(added, is_exploratory=is_exploratory if kind == "amendment" else None)
-        )
+        output.print_json(added)
         return
     mark = output.standing_mark(loaded.record.standing)
     output.say_line(output.bold(added.registration), f": {kind} {added.id} recorded in {added.file}{mark}")
     output.say_line(f"  link {added.link}")
-    print_tokens(added.tokens)
+    print_tokens(added.authorities)
     output.say_line("  commit the folder")
-    if is_exploratory:
+    if added.exploratory is True:
         output.say_line(f"  MADE AFTER RUNS: it binds nothing; {_LATE}")
-    if not added.tokens:
+    if not added.authorities:
         output.say_line("  NOT TIMESTAMPED: this registration restates one that was frozen elsewhere")
-
-
-def _addition_document(added: Added, *, is_exploratory: bool | None) -> documents.AdditionEntryDocument:
-    exploratory: documents.ExploratoryEntry = (
-        {} if is_exploratory is None else {"exploratory": is_exploratory}
-    )
-    return {
-        "registration": added.registration,
-        "id": added.id,
-        "file": added.file,
-        "link": added.link,
-        **exploratory,
-        "authorities": [judged.as_dict() for judged in added.tokens],
-    }
 
 
 _LATE = "the verdicts on the rules before it stand, and what it says is shown beside them as exploratory"
 
 
-def _is_exploratory(home: Home, registration: Registration, amendment: record.Amendment) -> bool:
-    """Whether an amendment says of itself that it came after runs; one that did and does not is refused."""
+def _refuse_late(home: Home, registration: Registration, amendment: record.Amendment) -> None:
+    """Refuse an amendment that comes after runs, and does not say so."""
     from toolkit.verification.registered import is_on_new_data, launched_under
 
     studies = api.studies_here(home)
     launched = launched_under(registration, studies, home.runs / registration.name)
-    if launched and not amendment.after_runs and not is_on_new_data(registration, amendment, studies):
+    if launched and not is_on_new_data(registration, amendment, studies):
         raise UsageError(
             f"runs have been launched under {registration.name!r}: amendment {amendment.id} would come after "
             "them, and bind nothing",
@@ -312,7 +326,6 @@ def _is_exploratory(home: Home, registration: Registration, amendment: record.Am
             ),
             remedy=f"give --after-runs, and the file says so: {_LATE}",
         )
-    return amendment.after_runs
 
 
 def _sources(
@@ -330,12 +343,12 @@ def _sources(
     return online(asking.addresses, registration.trust_in(), known, roots, asking.timeout_s)
 
 
-def print_tokens(tokens: Sequence[evidence.Judged]) -> None:
+def print_tokens(tokens: Sequence[TokenDocument]) -> None:
     """Print one line a token."""
-    for judged in tokens:
-        verdict = judged.verdict
-        line = f"  {judged.authority.name}: {verdict.gen_time:%Y-%m-%dT%H:%M:%SZ}, serial {verdict.serial}"
-        output.say_line(line)
+    for token in tokens:
+        output.say_line(
+            f"  {token['name']}: {token['gen_time']:%Y-%m-%dT%H:%M:%SZ}, serial {token['serial']}"
+        )
 
 
 MOST = 5
@@ -368,10 +381,6 @@ def adopt(
       toolkit adopt published ../paired-rollouts --dry-run --json
       toolkit verify-prereg paired-rollouts
     """
-    from datetime import UTC, datetime
-
-    from toolkit.prereg import adoption
-    from toolkit.prereg.adoption import Folder
     from toolkit.prereg.record import known_authorities, known_restatements
     from toolkit.prereg.registration import load_registration
     from toolkit.prereg.verification import Reader
@@ -400,8 +409,6 @@ def adopt(
 
 def _compared(study: Study, checkout: Folder, runs: str) -> Comparison | None:
     """Compare the figures of a study that was transcribed from run registers; None of any other study."""
-    from toolkit.registers.published import SOURCES, STUDY, compare_runs, read_source
-
     if study.name != STUDY:
         return None
     for name in SOURCES:
@@ -410,30 +417,17 @@ def _compared(study: Study, checkout: Folder, runs: str) -> Comparison | None:
 
 
 def _adopt_document(done: Evidence, outcome: Outcome, figures: Comparison | None) -> AdoptDocument:
-    verification = done.verification
-    document: AdoptDocument = {
-        "registration": verification.registration,
-        "outcome": outcome,
-        "folder": str(done.folder),
-        "files": sorted(done.contents),
-        "document_sha256": verification.document_sha256,
-        "authorities": [judged.as_dict() for judged in verification.authorities],
-        "checks": [check.as_dict() for check in done.checks],
-        "pools": {
-            "compared": done.pools.compared,
-            "differences": done.pools.differences,
-            "not_compared": done.pools.not_compared,
-        },
-        "figures": None,
-    }
-    if figures is not None:
-        document["figures"] = {
-            "runs": figures.runs,
-            "compared": figures.compared,
-            "differences": [difference.as_dict() for difference in figures.differences],
-            "not_compared": figures.not_compared,
-        }
-    return document
+    return AdoptDocument(
+        registration=done.verification.registration,
+        outcome=outcome,
+        folder=str(done.folder),
+        files=sorted(done.contents),
+        document_sha256=done.verification.document_sha256,
+        authorities=[judged.as_dict() for judged in done.verification.authorities],
+        checks=[check.as_dict() for check in done.checks],
+        pools=done.pools,
+        figures=figures,
+    )
 
 
 def _show_adopted(done: Evidence, outcome: Outcome, figures: Comparison | None) -> None:

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
-from toolkit.documents.registrations import PlacingOutcome
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError, VerificationError
 from toolkit.files import file_sha256, read_bytes, replacing, write_bytes
 from toolkit.line_ends import CAUSE, is_converted, is_converted_file
@@ -22,6 +21,7 @@ from toolkit.prereg.record import EVIDENCE, Checkout, FreezeRecord
 from toolkit.prereg.registration import Registration
 from toolkit.prereg.token.der import MAX_BYTES
 from toolkit.prereg.verification import TIME, Check, Reader, Verification, verify_registration
+from toolkit.structs import Document, about
 
 MAX_CERTIFICATES = 1 << 20
 MAX_NOTE = 64 << 10
@@ -35,13 +35,12 @@ UNCHANGED: Final = "unchanged"
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Pools:
+class Pools(Document, frozen=True):
     """What came of the hashes of task pools."""
 
-    compared: int  # how many hashes were compared: those of the list, and of the files that are there
-    differences: tuple[str, ...]  # what differs, in words
-    not_compared: tuple[str, ...]  # what the checkout does not have
+    compared: Annotated[int, about("Hashes: those of the list, and of the files that are there.")]
+    differences: Annotated[tuple[str, ...], about("In words.")]
+    not_compared: Annotated[tuple[str, ...], about("What the checkout does not have.")]
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ def examine(registration: Registration, checkout: Folder, reader: Reader, say: S
     return Evidence(registration.folder / EVIDENCE, contents, needed, verification, pools, places.runs)
 
 
-def put_in_place(evidence: Evidence) -> PlacingOutcome:
+def put_in_place(evidence: Evidence) -> Literal["adopted", "unchanged"]:
     """Put verified evidence where `verify-prereg` reads it, all of it or nothing."""
     with locked(evidence.folder.parent):
         if evidence.folder.is_dir():

@@ -19,7 +19,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Annotated
 
+from toolkit.documents.verification import TokenDocument
 from toolkit.errors import IncompleteError, UsageError, VerificationError
 from toolkit.files import read_bytes, write_all
 from toolkit.prereg import record
@@ -43,6 +45,7 @@ from toolkit.prereg.git import clean_commit
 from toolkit.prereg.record import EVIDENCE, FROZEN, PILOTS, RECORD, TRUST, FrozenStanding, Trusted, decoded
 from toolkit.prereg.registration import ADDED_TRUST, PROTOCOL, RULES, Registration, load_registration
 from toolkit.prereg.verification import agreement, independence
+from toolkit.structs import UNSET, Document, UnsetType, about
 
 PREFIX = "freeze"
 _NAME = re.compile(r"\w[\w./-]*", re.ASCII)
@@ -51,23 +54,14 @@ _LATER = (f"{record.AMENDMENTS}/", f"{record.DEVIATIONS}/", f"{ADDED_TRUST}/")
 
 @dataclass(frozen=True)
 class Frozen:
-    """What a freeze gave.
+    """What a freeze gave."""
 
-    Args:
-        registration: its name.
-        sha256: digest of its frozen files.
-        files: their names.
-        standing: `public` or `demonstration`.
-        commit: the commit it was frozen at, or nothing.
-        tokens: the tokens, verified.
-    """
-
-    registration: str
-    sha256: str
-    files: tuple[str, ...]
+    registration: str  # its name
+    sha256: str  # digest of its frozen files
+    files: tuple[str, ...]  # their names
     standing: FrozenStanding
-    commit: str
-    tokens: tuple[Judged, ...]
+    commit: str  # the commit it was frozen at, or nothing
+    tokens: tuple[Judged, ...]  # verified
 
     def __repr__(self) -> str:
         return f"<Frozen {self.registration!r} {self.sha256}: {self.standing}, {len(self.tokens)} tokens>"
@@ -283,16 +277,19 @@ _IDENTIFIER = re.compile(r"[A-Za-z]\w{0,39}", re.ASCII)
 _A_DAY = timedelta(days=1)
 
 
-@dataclass(frozen=True)
-class Added:
-    """What was added."""
+class Added(Document, frozen=True, kw_only=True):
+    """An amendment or a deviation that was added to a registration."""
 
-    registration: str  # its name
-    id: str  # of the amendment or deviation
-    file: str  # where it lies, relative to the registration
-    link: str  # the last link of the chain
-    # The tokens, verified; none where the registration's own freeze was made elsewhere
-    tokens: tuple[Judged, ...]
+    registration: Annotated[str, about("Name of the registration.")]
+    id: Annotated[str, about("Of the amendment or the deviation.")]
+    file: Annotated[str, about("Relative to the registration.")]
+    link: Annotated[str, about("The last link of the registration's chain.")]
+    exploratory: Annotated[
+        bool | UnsetType, about("Only of an amendment: whether it was made after runs, and binds nothing.")
+    ] = UNSET
+    authorities: Annotated[
+        tuple[TokenDocument, ...], about("None where the registration was frozen elsewhere.")
+    ]
 
 
 def read_addition(
@@ -352,7 +349,14 @@ def add(
         write_all(folder, {**evidence, **files, CHAIN: chain})
         discard(folder)
         link = load_registration(folder).entries[-1].link
-    return Added(fresh.name, entry.id, entry.file, link, tokens)
+    return Added(
+        registration=fresh.name,
+        id=entry.id,
+        file=entry.file,
+        link=link,
+        exploratory=entry.after_runs if isinstance(entry, record.Amendment) else UNSET,
+        authorities=tuple(judged.as_dict() for judged in tokens),
+    )
 
 
 def _added_trust(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Annotated, Any, Protocol
 
 from toolkit.errors import DamagedError
 from toolkit.files import read_bytes
@@ -23,10 +23,7 @@ from toolkit.registers.schema import GROUPS_SUMMARY, LUCK_SHARE_SUMMARY, RUNS
 from toolkit.registers.study import Study
 from toolkit.registers.validation import compare
 from toolkit.registers.writer import compare_built, rows_files, write_study
-
-if TYPE_CHECKING:
-    from toolkit.documents.registrations import FigureDifferenceDocument
-
+from toolkit.structs import Document, about
 
 SOURCES = (
     *("calibration", "decisions", "evaluations", "freeze", "luck_share"),
@@ -538,27 +535,21 @@ class Files(Protocol):
         """Return a JSON document, its numbers as `Decimal`."""
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A figure that differs: where it stands, as published here, and as the checkout has it."""
+class Difference(Document, frozen=True):
+    """A figure that differs."""
 
-    figure: str
-    published: str
-    found: str
-
-    def as_dict(self) -> FigureDifferenceDocument:
-        """Return the figure as it is printed with `--json`."""
-        return {"figure": self.figure, "published": self.published, "found": self.found}
+    figure: Annotated[str, about("Where it stands.")]
+    published: Annotated[str, about("As it is here.")]
+    found: Annotated[str, about("As the checkout has it.")]
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """What came of comparing the figures."""
+class Comparison(Document, frozen=True):
+    """What came of the figures of the authors' runs."""
 
-    runs: int  # how many runs have a register in the checkout
-    compared: int  # how many figures were compared
-    differences: tuple[Difference, ...]  # those that differ
-    not_compared: tuple[str, ...]  # what could not be, in words
+    runs: Annotated[int, about("Runs that have a register in the checkout.")]
+    compared: Annotated[int, about("Figures.")]
+    differences: tuple[Difference, ...]
+    not_compared: Annotated[tuple[str, ...], about("In words.")]
 
 
 def compare_runs(source: Source, checkout: Files, folder: str) -> Comparison:

@@ -434,7 +434,7 @@ def test_nothing_slips_past_the_tokens_in_another_place_or_under_a_taken_id(adde
 
 def test_a_registration_frozen_elsewhere_records_without_tokens(restated) -> None:
     before = chained(restated)
-    assert add_to(restated, deviation("D99", concerns=["H2a"])).tokens == ()
+    assert add_to(restated, deviation("D99", concerns=["H2a"])).authorities == ()
     assert chained(restated) == [*before, "deviations/D99.toml"]
     assert load_registration(restated).deviations[-1].id == "D99"
     assert {check.step: check.outcome for check in verify(restated).checks}[8] == "unproven"
