@@ -4,6 +4,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
 from small_model.untrained import make_tokenizer
 
 from tests.unit.lab.probe.designs import design
@@ -57,7 +58,9 @@ def specification(base: Path, run_id: str, *changes: str) -> LanguageModelSpecif
     sizes = {"steps": STEPS[-1], "checkpoint_every": STEPS[1], "surface_tokens": 0, "pools": pools()}
     made = recipe(base, f"step.steps={STEPS[-1]}", *changes)
     own = {"recipe": made.document(), "model_commit": model_commit(str(base), None)}
-    return LanguageModelSpecification(**vars(fake_play.specification(run_id, **place, **sizes)), **own)
+    return LanguageModelSpecification(
+        **structs.asdict(fake_play.specification(run_id, **place, **sizes)), **own
+    )
 
 
 def graded(transcripts: Any, rewards: Any, weights: Any) -> Recorded:
