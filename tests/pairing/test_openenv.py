@@ -137,6 +137,7 @@ def test_the_example_plays_its_groups(design: str, tmp_path: Path, monkeypatch: 
     monkeypatch.syspath_prepend(str(examples))
     monkeypatch.setattr(sys, "argv", ["with_openenv.py", design])
     runpy.run_path(str(examples / "with_openenv.py"))
-    assert verify(tmp_path / "groups.jsonl")[:3] == (4, 16, 2)
+    found = verify(tmp_path / "groups.jsonl")
+    assert (found.groups, found.rollouts, found.steps) == (4, 16, 2)
     groups = read(tmp_path / "groups.jsonl")
     assert all(group.exposed in (0, 4) for group in groups) == (design == "paired")
