@@ -139,10 +139,14 @@ def outlined(
     told = {name: _words(table, column, name) for name, column in named.items()}
     key = [columns[name] for name in ("run_id", *_PLACE) if name in columns]
     # The rules that are written compare evaluations on the first pool, in the first regime and condition.
-    shown = table
-    for target in ("condition", "pool", "regime"):
-        if target in columns:
-            shown = shown.filter(pl.col(columns[target]).cast(pl.String) == next(iter(words[target])))
+    divided = [target for target in ("condition", "pool", "regime") if target in columns]
+    shown = table.drop_nulls([columns[target] for target in divided])
+    for target in divided:  # not every pool has every regime: the first is one that occurs
+        there = set(shown[columns[target]].cast(pl.String))
+        first = next((text for text in words[target] if text in there), None)
+        words[target] = dict(sorted(words[target].items(), key=lambda item: item[0] != first))
+        shown = shown.filter(pl.col(columns[target]).cast(pl.String) == first)
+    coverage = _coverage(shown, columns, words["arm"])
     if "schedule" in columns:  # attempts at an episode are one
         places = [columns[name] for name in (*_PLACE, "task", "schedule") if name in columns]
         shown = shown.unique(places, keep="last", maintain_order=True)
@@ -168,7 +172,7 @@ def outlined(
         tasks=int(str(tasks)),
         schedules=int(str(trials)),
         is_of_log=True,
-        coverage=_coverage(shown, columns, words["arm"]),
+        coverage=coverage,
         episodes=_episodes(shown, columns),
         scores=None if seen is None else (min(0, floor(seen[0])), max(1, ceil(seen[1]))),
         seen=seen,

@@ -187,6 +187,15 @@ def test_two_models_are_two_arms_of_a_study() -> None:
         assert run["successes"] / run["episodes"] == pytest.approx(whole["results"][run["pool"]]["acc,none"])
 
 
+def test_rules_are_drafted_for_a_pool_and_a_regime_that_occur_together() -> None:
+    outline = outlined("mine", read("."))
+    assert (outline.pools[0], outline.regimes, outline.tasks) == (
+        "sums_both",
+        ("none", "flexible", "strict"),
+        6,
+    )
+
+
 def test_two_tasks_can_be_the_arms() -> None:
     log = read("models")
     table = log.table.filter(pl.col("model") == "lab/tiny-a")
