@@ -30,7 +30,7 @@ from toolkit.registers import row_tables, writer
 from toolkit.registers.arrow import Row
 from toolkit.registers.cards import repository_documents
 from toolkit.registers.columns import MissingData
-from toolkit.registers.importing.mapping import TableMapping, read_mapping
+from toolkit.registers.importing.mapping import TableMapping, parse_mapping
 from toolkit.registers.importing.reading import read_log
 from toolkit.registers.importing.source import ROW, Log
 from toolkit.registers.importing.tables import counted, files_of, rows_of
@@ -74,7 +74,8 @@ def import_study(
 ) -> Imported:
     """Import a study; the same files give the same bytes."""
     progress("reading the log")
-    card, mapping = files.read_text(wanted.card), read_mapping(wanted.mapping)  # 1
+    card, mapped_by = files.read_text(wanted.card), files.read_text(wanted.mapping)
+    mapping = parse_mapping(mapped_by, wanted.mapping)  # 1
     registration = wanted.registration
     if mapping.registration != registration.name:
         raise errors.DamagedError(
@@ -100,7 +101,7 @@ def import_study(
     tables = {name: table for name, table in tables.items() if name != row_tables.EPISODES.name}
     amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
     belongs_to = RegistrationRef(registration.name, registration.sha256, amendments)
-    documents = {MAPPING: mapping.text.encode(), ORIGIN: origin, **_registered(registration), **seen}
+    documents = {MAPPING: mapped_by.encode(), ORIGIN: origin, **_registered(registration), **seen}
 
     write = partial(
         writer.write_study,
