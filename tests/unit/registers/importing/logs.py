@@ -14,6 +14,7 @@ from toolkit.registers.importing.mapping import parse_mapping
 from toolkit.registers.importing.reading import read_log
 from toolkit.registers.importing.source import Log
 from toolkit.registers.importing.tables import tables_of
+from toolkit.structs import replace
 
 LOGS = Path(__file__).parents[3] / "fixtures" / "logs"
 
@@ -23,6 +24,16 @@ def study_of(log: Log, **given: str) -> dict[str, pl.DataFrame]:
     files = scaffold(outlined("mine", log, given), "me/mine")
     mapping = parse_mapping(files["mappings/mine.toml"])
     return tables_of(log.measured(mapping.columns), mapping)
+
+
+def outcome(table: pl.DataFrame) -> str:
+    """Return the column with the outcome of a benchmark."""
+    return "exact_match" if "exact_match" in table.columns else "true_success"
+
+
+def played(log: Log) -> Log:
+    """Return a log without what has no outcome: how much may be missing is for rules to say."""
+    return replace(log, table=log.table.drop_nulls(outcome(log.table)))
 
 
 def lines(file: Path, **numbers: Any) -> list[dict[str, Any]]:
