@@ -15,13 +15,7 @@ from toolkit.registers.importing.readers import common
 from toolkit.registers.importing.reading import read_log
 from toolkit.registers.importing.source import Log
 
-FORMATS = {
-    "bfcl": "BFCL",
-    "tau2": "tau2",
-    "tau_bench": "tau-bench",
-    "helm": "HELM",
-    "swe_bench": "SWE-bench",
-}
+FORMATS = {"bfcl": "BFCL", "tau2": "tau2", "tau_bench": "tau-bench", "helm": "HELM", "swe_bench": "SWE-bench"}
 ERRORS = {
     "bfcl": "Error during inference: the server did not answer",
     "tau2": "the provider closed the connection",

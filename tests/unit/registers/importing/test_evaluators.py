@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from tests.conftest import run
-from tests.unit.registers.importing.logs import LOGS, lines, refused, study_of
+from tests.unit.registers.importing.logs import LOGS, lines, study_of
 from toolkit.errors import IncompleteError, ToolkitError
 from toolkit.registers.importing import source
 from toolkit.registers.importing.mapping import OF_EPISODES
@@ -124,34 +124,6 @@ def _of_one_prompt(row: dict[str, Any]) -> dict[str, Any]:
     return row | {"provider": {"id": "solver"}}
 
 
-def _without_variables(row: dict[str, Any]) -> dict[str, Any]:
-    return row | {"vars": {}, "testCase": row["testCase"] | {"vars": {}}}
-
-
-PROMPTFOO_DEFECTS: dict[str, tuple[Callable[[Objects], Objects], str]] = {
-    "a result twice": (lambda rows: [*rows, rows[0]], "a result is in the file twice"),
-    "two runs in one file": (
-        lambda rows: [*rows, *({**row, "id": f"{at}"} for at, row in enumerate(rows))],
-        "a result is in the file twice",
-    ),
-    "stripped variables": (lambda rows: list(map(_without_variables, rows)), "nothing tells the tests"),
-    "errors alone": (
-        lambda rows: [row | {"failureReason": 2, "success": False} for row in rows],
-        "no result of the log has an outcome",
-    ),
-    "no prompt": (lambda rows: [row | {"prompt": 1} for row in rows], "not results of promptfoo"),
-    "a list": (lambda rows: [rows[0], *([[1]] * 2)], "not results of promptfoo"),  # type: ignore[list-item]
-}
-
-
-@pytest.mark.parametrize("defect", PROMPTFOO_DEFECTS)
-def test_results_of_promptfoo_that_could_be_misread_are_refused(defect: str, tmp_path: Path) -> None:
-    damage, match = PROMPTFOO_DEFECTS[defect]
-    with pytest.raises(ToolkitError, match=match) as caught:
-        read_log([written(tmp_path, damage(lines(REPEATS)))])
-    assert caught.value.where
-
-
 def test_two_providers_of_one_name_are_two_arms(tmp_path: Path) -> None:
     log = read_log([written(tmp_path, list(map(_of_one_prompt, lines(REPEATS))))])
     assert outcomes(log, "provider") == {
@@ -185,13 +157,6 @@ def test_one_evaluation_in_two_layouts_is_refused(tmp_path: Path) -> None:
         read_log([tmp_path])
 
 
-@pytest.mark.parametrize("source", [REPEATS, ERRORS, LOGS / "openai_evals/sums/small.jsonl", TRACES])
-def test_half_of_a_file_is_refused(source: Path, tmp_path: Path) -> None:
-    file = tmp_path / source.name
-    file.write_bytes(source.read_bytes()[:-600])
-    refused(file, match=r"is not (a|results)")
-
-
 def test_matches_are_outcomes_but_not_of_samples_with_an_error() -> None:
     log = read_log([LOGS / "openai_evals/sums"])
     asked = {"sums.dev.0": 3, "sums.dev.1": 7, "sums.dev.2": 11, "sums.dev.3": 15}
@@ -223,26 +188,6 @@ def _without(*kinds: str) -> Callable[[Objects], Objects]:
     return lambda events: [event for event in events if event.get("type") not in kinds]
 
 
-EVALS_DEFECTS: dict[str, tuple[Callable[[Objects], Objects], str]] = {
-    "an event twice": (lambda events: [*events, events[1]], "a log of OpenAI evals"),
-    "an event of another run": (
-        lambda events: [*events, events[1] | {"run_id": "x"}],
-        "a log of OpenAI evals",
-    ),
-    "no outcomes": (_without("match", "metrics"), "no sample of the log has an outcome"),
-    "no samples": (lambda events: events[:1], "no sample of the log has an outcome"),
-    "a run twice": (lambda events: [*events, *events], "a log of OpenAI evals"),
-}
-
-
-@pytest.mark.parametrize("defect", EVALS_DEFECTS)
-def test_logs_of_openai_evals_that_could_be_misread_are_refused(defect: str, tmp_path: Path) -> None:
-    damage, match = EVALS_DEFECTS[defect]
-    with pytest.raises(ToolkitError, match=match) as caught:
-        read_log([written(tmp_path, damage(lines(SMALL)))])
-    assert caught.value.where
-
-
 def test_where_there_is_no_match_a_metric_is_the_outcome_and_a_sample_without_any_has_none(
     tmp_path: Path,
 ) -> None:
@@ -253,14 +198,6 @@ def test_where_there_is_no_match_a_metric_is_the_outcome_and_a_sample_without_an
     lost = events[last]["sample_id"]
     assert (lost, None, "it was not scored") in told
     assert [row for row in told if row[1] is not None]
-
-
-def test_a_run_that_is_in_two_files_is_refused(tmp_path: Path) -> None:
-    events = lines(SMALL)
-    written(tmp_path, events, "whole.jsonl")
-    written(tmp_path, events[:-1], "before.jsonl")
-    with pytest.raises(ToolkitError, match="a run is in two files"):
-        read_log([tmp_path])
 
 
 def changed(tmp_path: Path, change: Callable[[dict[str, Any]], None]) -> Path:

@@ -125,12 +125,6 @@ def test_filters_that_nothing_names_are_refused(old: Path, case: str) -> None:
     assert "not repetitions" in str(error)
 
 
-def test_a_document_twice_under_one_filter_is_refused(mine: Path) -> None:
-    rewritten(mine, lambda line: line.update(doc_id=max(line["doc_id"], 1)))
-    error = logs.refused(mine, match="twice under one filter")
-    assert "schedule" not in str(error)
-
-
 def test_several_metrics_have_a_column_each() -> None:
     table = read("metrics").table
     ((_, whole),) = results(LOGS / "metrics")
@@ -230,43 +224,6 @@ def test_many_tasks_are_pooled_by_their_outermost_group(mine, monkeypatch) -> No
 
 def samples_name(task: str, results_file: Path) -> str:
     return f"samples_{task}_{results_file.stem.removeprefix('results_')}.jsonl"
-
-
-def test_arguments_of_older_versions_are_text(mine: Path) -> None:
-    described(mine, lambda whole: whole["config"].update(model_args="pretrained=a/b,dtype=float16"))
-    described(mine, lambda whole: whole.pop("model_name"))
-    row = read_log([mine]).table.row(0, named=True)
-    assert (row["model"], row["model_args.dtype"]) == ("a/b", "float16")
-
-
-def test_samples_without_results_are_incomplete(mine: Path) -> None:
-    for file in mine.glob("results_*"):
-        file.unlink()
-    with pytest.raises(IncompleteError, match="no results beside them"):
-        read_log([mine])
-
-
-def test_results_without_samples_are_no_episodes(mine: Path) -> None:
-    samples(mine).unlink()
-    with pytest.raises(IncompleteError, match="no episodes") as refused:
-        read_log([mine])
-    assert "--log_samples" in str(refused.value)
-    assert "samples of sums_both" in str(refused.value)
-
-
-def test_a_score_that_is_no_number_is_none(mine: Path) -> None:
-    rewritten(mine, lambda line: line.pop("acc_norm"))
-    rewritten(mine, lambda line: line.update(acc=float("nan") if line["doc_id"] == 2 else 0.25))
-    table = read_log([mine]).table
-    assert table["score"].to_list() == [0.25, 0.25, None, 0.25, 0.25, 0.25]
-    assert table.filter(pl.col("score").is_null())["error"].to_list() == ["it was not scored"]
-
-
-def test_a_metric_that_is_a_list_is_named_as_left_out(mine: Path) -> None:
-    rewritten(mine, lambda line: line.update(acc_norm=[[[1.5]], 2]))
-    log = read_log([mine])
-    assert "acc_norm" in log.left_out
-    assert "true_success" in log.table.columns
 
 
 def test_a_number_for_two_documents_is_refused(mine: Path) -> None:

@@ -86,13 +86,7 @@ def written(folder: Path, made: dict[str, pl.DataFrame], words: dict[str, tuple[
     card = repository_documents(SOURCE, files, registration=REF, rows={"runs": runs}, words=words)
     documents = {"source/x.txt": b"x", **card}
     write_study(
-        folder,
-        study="mine",
-        evidence="rows",
-        registration=REF,
-        files=files,
-        documents=documents,
-        words=words,
+        folder, study="mine", evidence="rows", registration=REF, files=files, documents=documents, words=words
     )
     return open_study(folder)
 

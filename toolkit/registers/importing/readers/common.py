@@ -137,11 +137,7 @@ def reading(path: Path, what: str, expected: str | None = None, remedy: str | No
         raise
     except (*wrong, *unreadable, pl.exceptions.PolarsError, duckdb.Error) as error:
         raise DamagedError(
-            f"{path.name} is not {what}",
-            expected=expected,
-            found=_told(error),
-            where=path,
-            remedy=remedy,
+            f"{path.name} is not {what}", expected=expected, found=_told(error), where=path, remedy=remedy
         ) from None
 
 
