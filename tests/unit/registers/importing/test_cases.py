@@ -23,9 +23,9 @@ CASES = {f"{log}: {case['name']}": (log, case) for log, of in DATA.items() for c
 
 def change(folder: Path, names: dict[str, str], text: str) -> None:
     """Change a file of a log, as a line of `cases.toml` says."""
-    verb, file, *rest = text.split(" ", 3)
-    path = folder / names.get(file, file)
-    other = folder / names.get(*rest[:1] * 2) if rest else folder
+    verb, *words = text.split(" ", 3)
+    file, *rest = (names.get(word, word) for word in words)
+    path, other = folder / file, folder / "".join(rest[:1])
     if verb == "delete":
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     elif verb == "copy":

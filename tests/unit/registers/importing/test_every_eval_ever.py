@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from tests.unit.registers.importing import logs
-from tests.unit.registers.importing.logs import lines, refused, study_of
-from toolkit.errors import DamagedError, IncompleteError
+from tests.unit.registers.importing.logs import lines, study_of
+from toolkit.errors import IncompleteError
 from toolkit.files import file_sha256
 from toolkit.registers.importing.reading import read_log
 from toolkit.registers.importing.source import Log
@@ -138,36 +138,6 @@ def test_several_results_of_a_sample_are_regimes(mine: Path) -> None:
     assert sorted(read_log([mine]).table["regime"].unique()) == ["acc", "other"]
 
 
-def test_a_success_is_one_only_where_the_score_says_so(mine: Path) -> None:
-    rewrite(mine, {"evaluation": {"score": 0.5, "is_correct": True}})
-    table = read_log([mine]).table
-    assert table["score"].unique().to_list() == [0.5]
-    assert "true_success" not in table.columns
-
-
-@pytest.mark.parametrize("version", ["0.1.0", "1.0.0", "0.3", 3, None])
-def test_other_versions_are_refused(mine: Path, version: object) -> None:
-    rewrite(mine, schema_version=version)
-    refused(mine, match="a version of its schema that is not read")
-
-
-def test_samples_of_another_version_are_refused(mine: Path) -> None:
-    rewrite(mine, {"schema_version": "0.4.0"})
-    refused(mine, match="a version of its schema that is not read")
-
-
-def test_samples_are_those_that_the_record_names(mine: Path) -> None:
-    (samples,) = mine.glob("*.jsonl")
-    samples.write_text(samples.read_text().replace('"is_correct": false', '"is_correct": true', 1))
-    refused(mine, match="not those that the record was written with")
-    (record,) = mine.glob("*.json")
-    whole = json.loads(record.read_text())
-    del whole["detailed_evaluation_results"]["hash_algorithm"]
-    record.write_text(json.dumps(whole))
-    samples.write_text("".join(f"{line}\n" for line in samples.read_text().splitlines()[1:]))
-    refused(mine, match="other samples than it says")
-
-
 def test_samples_are_looked_for_beside_their_record_alone(mine: Path) -> None:
     folder = mine / "here"
     folder.mkdir()
@@ -181,20 +151,3 @@ def test_samples_are_looked_for_beside_their_record_alone(mine: Path) -> None:
         record.write_text(json.dumps(whole))
         with pytest.raises(IncompleteError, match="not beside it"):
             read_log([folder])
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"evaluation_results": 3},
-        {"evaluation_results": [[1]]},
-        {"detailed_evaluation_results": "samples.jsonl"},
-        {"detailed_evaluation_results": {"file_path": [[]]}},
-    ],
-)
-def test_a_record_that_makes_no_sense_is_one_error(mine: Path, change: dict[str, object]) -> None:
-    (record,) = mine.glob("*.json")
-    record.write_text(json.dumps(json.loads(record.read_text()) | change))
-    with pytest.raises((DamagedError, IncompleteError)) as caught:
-        read_log([mine])
-    assert record.name in str(caught.value)
