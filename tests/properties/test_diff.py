@@ -65,7 +65,7 @@ def study_of(folder: Path, rows: Rows, split: int) -> Study:
             (folder / name).write_bytes(content)
             files[name] = FileEntry(hashlib.sha256(content).hexdigest(), len(content), part.num_rows)
     entry = TableEntry(arrow.num_rows, row_sha256(arrow), TABLE.column_names, tuple(files))
-    return Study(folder, Manifest("s", "rows", SCHEMA_VERSION, "0", REF, {}, {NAME: entry}, files))
+    return Study(folder, Manifest("s", "tasks", SCHEMA_VERSION, "0", REF, {}, {NAME: entry}, files))
 
 
 def order(key: tuple[Any, ...]) -> list[tuple[bool, Any]]:
