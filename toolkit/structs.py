@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from toolkit.errors import DamagedError, ToolkitError
 
+_PATTERN = re.compile(r"Expected `str` matching regex .*?(?= - at `|\Z)", re.DOTALL)
 T = TypeVar("T")
 Decoder = Callable[[type, Any], Any]
 
@@ -40,7 +42,8 @@ def parse(
     try:
         return msgspec.convert(document, kind, dec_hook=decode)
     except (ValueError, RecursionError) as wrong:
-        raise error(problem, found=wrong, where=where, remedy=remedy) from None
+        found = _PATTERN.sub("text in a form that is not allowed", str(wrong))
+        raise error(problem, found=found, where=where, remedy=remedy) from None
 
 
 def as_builtins(value: Any) -> Any:
@@ -55,7 +58,7 @@ def as_builtins(value: Any) -> Any:
     return value
 
 
-def replace(value: T, **changes: Any) -> T:
+def replace(value: T, /, **changes: Any) -> T:
     """Return a copy of a struct or a dataclass with other values of some fields."""
     if isinstance(value, msgspec.Struct):
         return msgspec.structs.replace(value, **changes)

@@ -6,7 +6,7 @@ from random import Random
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from toolkit.lab.inspection.inspection import Agreement, Call, RunInspection, agreement, asked
+from toolkit.lab.inspection.inspection import Agreement, Call, _judged, agreement, asked
 
 TASKS, STEPS, TURNS = 3, 12, 3
 Rollout = tuple[int, str, list[Call]]
@@ -47,7 +47,7 @@ def training(seed: int, size: int, rate: float, *, shared: int, keyed: bool = Fa
 
 
 def design(found: Agreement) -> str:
-    return RunInspection("run", STEPS * TASKS, 0, None, (), found).design
+    return _judged("run", STEPS * TASKS, 0, declared=None, seeds=(), answers=found).design
 
 
 logs = {

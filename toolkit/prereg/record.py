@@ -32,8 +32,7 @@ UNFILLED = "FILL IN"
 INSIDE = r"(?!/)(?!(?s:.*/)?\.\.(?:/|\Z))"
 """What a path within a folder begins with."""
 
-Text = Annotated[str, Meta(pattern=rf"\A(?!{UNFILLED})(?s:.)*\S")]
-"""Neither empty nor as a template has it."""
+Text = Annotated[str, Meta(pattern=r"\S")]
 Sha256 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 FrozenStanding = Literal["public", "demonstration"]
 Moment = Annotated[datetime, Meta(tz=True)]
@@ -49,7 +48,14 @@ def parse_toml(kind: type[T], content: bytes, where: object, table: str = "") ->
         document = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
         raise DamagedError(problem, found=error, where=where) from None
-    return parse(kind, document.get(table) if table else document, problem, where)
+    part = document.get(table) if table else document
+    if isinstance(part, dict):
+        for key, value in part.items():
+            for held in value if isinstance(value, list) else [value]:
+                if isinstance(held, str) and held.startswith(UNFILLED):
+                    found = f"{held!r} of {key!r} was left as in the template"
+                    raise DamagedError(problem, found=found, where=where)
+    return parse(kind, part, problem, where)
 
 
 def decoded(content: bytes, where: object) -> str:

@@ -127,7 +127,7 @@ DAMAGES: dict[str, tuple[int, Callable[[Home], object]]] = {
         lambda home: (home.registrations / "paired-rollouts").rename(home.registrations / "another"),
     ),
     "an amendment that the registration does not have": (4, without_amendment),
-    "amendments/A0.toml has the id 'A1'": (4, with_borrowed_id),
+    "expected: amendments/A1.toml": (4, with_borrowed_id),
 }
 
 

@@ -146,7 +146,7 @@ DAMAGES = [
     ("amendments/A1.toml", "2026-09-08", "yesterday", r"\$.dated"),
     ("amendments/A1.toml", 'replaces = ["H1b"]', "replaces = [1]", r"\$.replaces"),
     ("amendments/A1.toml", 'id = "A1"', "id = [1]", r"\$.id"),
-    ("amendments/A1.toml", 'title = "', 'title = "FILL IN', r"\$.title"),
+    ("amendments/A1.toml", 'title = "', 'title = "FILL IN', "'title' was left as in the template"),
     ("amendments/A1.toml", "[amendment]", "[other]", "got `null`"),
     ("deviations/D4.toml", "[deviation]", "[[deviation]]", "got `array`"),
     ("deviations/D4.toml", "disclosure", "success", r"\$.kind"),
