@@ -7,9 +7,7 @@ to understand bad input.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, ClassVar, Literal, Self, TypedDict
-
-from msgspec import Meta
+from typing import Any, ClassVar, Literal, Self
 
 ExitCode = Literal[1, 2, 3, 4]
 
@@ -27,22 +25,6 @@ def did_you_mean(given: str, known: Iterable[str], otherwise: str | None = None)
     close = get_close_matches(given[:EXCERPT].casefold(), folded, CLOSEST)
     question = f"did you mean {' or '.join(repr(folded[name]) for name in close)}?" if close else None
     return ". ".join(filter(None, (question, otherwise))).replace("?. ", "? ") or None
-
-
-class ErrorFacts(TypedDict):
-    """What stopped a command."""
-
-    problem: Annotated[str, Meta(description="One sentence.")]
-    expected: Annotated[str | None, Meta(description="What should have been there.")]
-    found: Annotated[str | None, Meta(description="What was there.")]
-    where: Annotated[str | None, Meta(description="File, table, column or rule.")]
-    remedy: Annotated[str | None, Meta(description="What the user can do about it.")]
-    exit_code: Annotated[
-        ExitCode,
-        Meta(
-            description="1: a verification failed; 2: wrong usage; 3: an input is missing; 4: damaged data."
-        ),
-    ]
 
 
 class ToolkitError(Exception):
@@ -80,7 +62,7 @@ class ToolkitError(Exception):
         problem = str(facts.pop("problem", self.problem))
         return type(self)(problem, **{**own, **facts})
 
-    def as_dict(self) -> ErrorFacts:
+    def as_dict(self) -> dict[str, Any]:
         """Return the error as the JSON document that `--json` prints."""
         return {
             "problem": self.problem,

@@ -7,10 +7,24 @@ from typing import Annotated, Any, Literal, TypedDict, get_args
 import msgspec
 
 from toolkit.documents import decisions, probe, registers, registrations, runs, theory, verification, world
-from toolkit.errors import ErrorFacts
+from toolkit.errors import ExitCode
 from toolkit.structs import about
 
 Shell = Literal["bash", "zsh", "fish"]
+
+
+class ErrorFacts(TypedDict):
+    """What stopped a command."""
+
+    problem: Annotated[str, about("One sentence.")]
+    expected: Annotated[str | None, about("What should have been there.")]
+    found: Annotated[str | None, about("What was there.")]
+    where: Annotated[str | None, about("File, table, column or rule.")]
+    remedy: Annotated[str | None, about("What the user can do about it.")]
+    exit_code: Annotated[
+        ExitCode,
+        about("1: a verification failed; 2: wrong usage; 3: an input is missing; 4: damaged data."),
+    ]
 
 
 class ErrorDocument(TypedDict):

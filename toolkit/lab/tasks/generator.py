@@ -13,7 +13,7 @@ Steps, whose numbers the code repeats:
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -36,7 +36,6 @@ from toolkit.lab.tasks.templates import (
 )
 from toolkit.lab.tasks.vocabulary import MONTHS
 from toolkit.seeds import Stream, world_seed
-from toolkit.structs import replace
 
 
 @dataclass(frozen=True)

@@ -196,7 +196,8 @@ def test_the_example_trains(model: str, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.syspath_prepend(str(EXAMPLES))
     monkeypatch.setattr(sys, "argv", ["with_trl.py", "paired", model])
     runpy.run_path(str(EXAMPLES / "with_trl.py"))
-    assert verify(tmp_path / "groups.jsonl")[:3] == (4, 16, 2)
+    found = verify(tmp_path / "groups.jsonl")
+    assert (found.groups, found.rollouts, found.steps) == (4, 16, 2)
 
 
 def stepping(noise: Paired, size: int = G, **process: int) -> Callable[[int], None]:
