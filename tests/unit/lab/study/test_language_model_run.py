@@ -5,6 +5,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -14,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.conftest import snapshot
+from tests.conftest import CHECKOUT, SMALL_MODEL, snapshot
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.lab.play import language_model_run
 from toolkit.lab.play.language_model_run import Pace
@@ -145,6 +147,17 @@ def test_a_run_that_was_cut_off_and_gone_on_with_leaves_the_same_bytes(cut, whol
     path.write_text(json.dumps(state))
     (cut / RUN / "checkpoint-2" / "README.md").unlink()
     check_gone_on_with(cut, whole, model)
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_and_gone_on_with_leaves_the_same_bytes(whole, model, tmp_path) -> None:
+    command = [sys.executable, "-m", "tests.unit.lab.study.train_in_a_folder", tmp_path, model, "3"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (CHECKOUT, SMALL_MODEL)))}
+    ended = subprocess.run(
+        command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    check_gone_on_with(tmp_path, whole, model)
 
 
 def test_a_complete_run_is_not_trained_again(whole: Path, model: str) -> None:

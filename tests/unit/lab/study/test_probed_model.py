@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from tests.conftest import snapshot
 from tests.unit.lab.probe.tiny import loop_scores
 from tests.unit.stack import require_stack
 
@@ -19,6 +20,7 @@ require_stack()
 from tests.unit.lab.study import small_model as small  # noqa: E402
 from tests.unit.lab.study.small_model import DESIGN, RUNS, specification  # noqa: E402
 from toolkit.errors import DamagedError, UsageError  # noqa: E402
+from toolkit.lab.executors.executor import Executor  # noqa: E402
 from toolkit.lab.play.assemble import Assembly  # noqa: E402
 from toolkit.lab.policies.language_model.loading import load_chat  # noqa: E402
 from toolkit.lab.probe import language_model  # noqa: E402
@@ -120,6 +122,19 @@ def test_a_reward_is_the_true_outcome_of_the_rollout_s_desk(base, monkeypatch) -
     assert found == [tuple(float(each) for each in task for _ in range(2)) for task in odd]
 
 
+def test_a_stop_leaves_what_was_finished_and_goes_on_from_there(jobs, folder, tmp_path) -> None:
+    def stop(done: int, *_: object) -> None:
+        if done == len(jobs):
+            raise KeyboardInterrupt
+
+    for path in (*folder.glob("base.*"), *folder.glob(f"{RUNS[0]}.*")):
+        shutil.copy(path, tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        probe_all(tmp_path, jobs, Executor(places=1, watch=stop))
+    assert len(probe_all(tmp_path, jobs).kept) == len(jobs)
+    assert snapshot(tmp_path) == snapshot(folder)
+
+
 def test_its_tables_obey_the_schema_and_name_the_adapters_that_were_scored(jobs, rows, probed) -> None:
     assembly = probed.added_to(Assembly({}, {}))
     assert set(assembly.files) == set(TABLES_OF_PROBE)
@@ -189,3 +204,12 @@ def test_only_the_arms_of_one_seed_have_to_begin_from_one_adapter(base, rows) ->
     with pytest.raises(DamagedError, match="began from another policy"):
         probe_jobs(DESIGN, [first, second], changed)
     assert len(probe_jobs(DESIGN, [first, replace(second, seed=1)], changed)) == 3
+
+
+@pytest.mark.slow
+def test_processes_change_no_byte(jobs: tuple[ProbeJob, ...], folder: Path, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(language_model, "Recorded", Recorded)  # as other processes grade
+        probe_all(tmp_path / "one", jobs[:2])
+    probe_all(tmp_path / "two", jobs[:2], Executor(places=2))
+    assert snapshot(tmp_path / "two") == snapshot(tmp_path / "one")

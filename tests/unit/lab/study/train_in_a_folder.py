@@ -1,7 +1,8 @@
 """`python -m tests.unit.lab.study.train_in_a_folder FOLDER MODEL [STEP]`: a model's run, to be killed.
 
 Its rollouts say what is scripted, so that there is something to learn; its evaluations are its own. It kills
-itself, without a chance to tidy up, once it has said that it played a step; without a STEP it lives.
+itself, without a chance to tidy up, once it has said that it played a step; without a STEP it lives. The
+model `small`, which can work, samples all by itself.
 """
 
 import os
@@ -18,6 +19,8 @@ from tests.unit.lab.training.language_model.scripts import MIXED, ScriptedModel,
 from tests.unit.lab.training.language_model.small_model import specified
 from toolkit.lab.evaluation import sets
 from toolkit.lab.play import language_model_run
+from toolkit.lab.play.training_jobs import TrainJob
+from toolkit.lab.policies.language_model.loading import model_path
 from toolkit.lab.policies.language_model.lockstep import LocalEngine, speak
 from toolkit.lab.training.language_model import session
 from toolkit.specification import LanguageModelSpecification
@@ -83,12 +86,36 @@ def train(folder: Path, model: str, say: Callable[[str], None] = lambda _: None,
         return language_model_run.train_run(specification(model, **changed), model, folder, cpu=True, say=say)
 
 
+def train_small(folder: Path) -> bool:
+    """Train the model that comes with the package for a step, on what it says itself."""
+    model = model_path("small")
+    run = specified(model, OWN, battery="small")
+    with briefly():
+        return language_model_run.train_run(run, model, folder, cpu=True)
+
+
+def train_and_die_once(job: TrainJob, mark: Path, run_id: str) -> str | None:
+    """Train a job's run, and end the process once, in the third step of a run; return its GPU."""
+
+    def die(said: str) -> None:
+        if job.subject == run_id and said.startswith("step 3 of") and not mark.exists():
+            mark.touch()
+            os._exit(9)
+
+    with briefly(), scripted():
+        language_model_run.train_run(job.specification, job.model, job.folder, cpu=job.cpu, say=die)
+    return os.environ.get("CUDA_VISIBLE_DEVICES")
+
+
 def main(folder: str, model: str, step: str = "") -> None:
     def die(said: str) -> None:
         if step and said.startswith(f"step {step} of"):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    train(Path(folder), model, die)
+    if model == "small":
+        train_small(Path(folder))
+    else:
+        train(Path(folder), model, die)
 
 
 if __name__ == "__main__":

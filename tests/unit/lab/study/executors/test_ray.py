@@ -18,13 +18,14 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import CHECKOUT, SMALL_MODEL
+from tests.conftest import CHECKOUT, SMALL_MODEL, snapshot
 from tests.unit.lab.study import fake_play
 from tests.unit.lab.study.executors import sums
-from tests.unit.stack import require_ray
+from tests.unit.lab.study.test_language_model_run import FILES, RUN, attempts
+from tests.unit.stack import require_ray, require_stack, require_trainer
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.lab.executors.executor import HERE, Executor
-from toolkit.lab.executors.on_ray import SETTINGS, STORE_BYTES
+from toolkit.lab.executors.on_ray import SETTINGS, STORE_BYTES, RayTasks
 from toolkit.lab.executors.places import environment
 from toolkit.lab.play.runner import play_runs
 from toolkit.lab.play.workplace import Workplace
@@ -78,6 +79,66 @@ def test_a_process_that_was_lost_is_begun_again(gpu: str | None, tmp_path: Path)
     assert {job.subject: answer for job, answer in answers} == sums.SUMS
     said = "its process was lost, and it is sent again (loss 1 of at most 3"
     assert [said in message for message in messages] == [True]
+
+
+def test_gpus_are_given_back_when_jobs_are_done_whoever_still_knows_who_did_them(monkeypatch) -> None:
+    import ray
+
+    known: list[Any] = []
+    opened = RayTasks.__init__
+
+    def kept(self: Any, *arguments: Any) -> None:
+        known.append(self)
+        opened(self, *arguments)
+
+    monkeypatch.setattr(RayTasks, "__init__", kept)
+    assert len(list(RAY.on_gpus(KEPT).each_done(sums.JOBS, sums.see))) == len(sums.JOBS)
+    until = time.monotonic() + 30
+    while ray.available_resources().get("GPU") != 2 and time.monotonic() < until:
+        time.sleep(0.2)
+    assert ray.available_resources().get("GPU") == 2
+
+
+def test_an_evaluation_has_a_gpu_a_process_and_the_same_bytes(toolkit, tmp_path, monkeypatch) -> None:
+    require_stack()
+    taken: list[str | None] = []
+    each_step = Executor.each_step
+
+    def noted(self: Executor, *arguments: Any) -> Any:
+        taken.append(self.gpu)
+        return each_step(self, *arguments)
+
+    monkeypatch.setattr(Executor, "each_step", noted)
+    few = ("--model", "small", "--sets", "clean", "--tasks", 65, "--schedules", 1, "--max-tokens", 8)
+    for executor in ("ray", "local"):
+        result = toolkit("evaluate", *few, "--executor", executor, "--out", tmp_path / executor, "--json")
+        assert result.code == 0, result.err
+    assert snapshot(tmp_path / "ray") == snapshot(tmp_path / "local")
+    assert taken == [KEPT, None]
+
+
+def test_runs_are_trained_each_on_a_gpu_and_what_died_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    require_trainer()
+    from tests.unit.lab.study import train_in_a_folder as trained
+    from tests.unit.lab.training.language_model.small_model import a_tokenizer, saved
+    from toolkit.lab.play.training_jobs import TrainJob
+
+    model = saved(tmp_path / "model", a_tokenizer())
+    other = RUN.replace("s3", "s4")
+    runs = [trained.specification(model, run_id=run, seed=int(run[-1])) for run in (RUN, other)]
+    jobs = [TrainJob(run, model, tmp_path / "ray", cpu=True) for run in runs]
+    messages: list[str] = []
+    executor = replace(RAY, say=messages.append).on_gpus(ANEW)
+    perform = partial(trained.train_and_die_once, mark=tmp_path / "died", run_id=RUN)
+    seen = {job.subject: answer for job, answer in executor.each_done(jobs, perform)}
+    assert set(seen.values()) == {"0", "1"}
+    (message,) = messages
+    assert message.startswith(f"{RUN}, its training: its process was lost, and it is sent again")
+    assert [attempt["from_step"] for attempt in attempts(tmp_path / "ray" / RUN)] == [0, 2]
+    assert trained.train(tmp_path / "alone", model)
+    for name in FILES:
+        assert (tmp_path / "ray" / RUN / name).read_bytes() == (tmp_path / "alone" / RUN / name).read_bytes()
+    assert (tmp_path / "ray" / other / "COMPLETE.json").is_file()
 
 
 def test_a_job_that_always_loses_its_process_is_given_up() -> None:
