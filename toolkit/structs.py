@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from toolkit.errors import DamagedError, ToolkitError
+from toolkit.errors import EXCERPT, DamagedError, ToolkitError
 
-_PATTERN = re.compile(r"Expected `str` matching regex .*?(?= - at `|\Z)", re.DOTALL)
+_PATTERN = re.compile(
+    r"Expected `str` matching regex (?P<regex>'.*'|\".*\")( - at `(?P<path>.*)`)?", re.DOTALL
+)
+_STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 T = TypeVar("T")
 Decoder = Callable[[type, Any], Any]
 
@@ -42,8 +46,33 @@ def parse(
     try:
         return msgspec.convert(document, kind, dec_hook=decode)
     except (ValueError, RecursionError) as wrong:
-        found = _PATTERN.sub("text in a form that is not allowed", str(wrong))
-        raise error(problem, found=found, where=where, remedy=remedy) from None
+        raise error(problem, found=_plainly(document, str(wrong)), where=where, remedy=remedy) from None
+
+
+def _plainly(document: object, said: str) -> str:
+    """Return what the parser says, with the text that is in no allowed form instead of the form."""
+    refused = _PATTERN.fullmatch(said)
+    if not refused:
+        return said
+    path = refused["path"] or "$"
+    pattern = re.compile(ast.literal_eval(refused["regex"]))
+    for place, value in _members(document, "$", _STEP.findall(path)) if path[0] == "$" else ():
+        if isinstance(value, str) and not pattern.search(value):
+            return f"{value[:EXCERPT]!r} has a form that is not allowed - at `{place}`"
+    return f"text in a form that is not allowed - at `{path}`"
+
+
+def _members(value: Any, place: str, steps: list[tuple[str, str]]) -> Iterator[tuple[str, object]]:
+    """Yield the values at a parser's path, each with its place; `[...]` is any member."""
+    if not steps:
+        yield place, value
+        return
+    (name, at), *rest = steps
+    held = value if isinstance(value, dict) else dict(enumerate(value)) if isinstance(value, list) else {}
+    for key in held if at == "..." else [name or int(at)]:
+        if key in held:
+            named = f"{place}.{key}" if isinstance(key, str) else f"{place}[{key}]"
+            yield from _members(held[key], named, rest)
 
 
 def as_builtins(value: Any) -> Any:

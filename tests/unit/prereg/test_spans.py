@@ -158,7 +158,7 @@ LANGUAGE = {
     "lines that fall": (rewrite("rules.toml", "lines = [58, 60]", "lines = [60, 58]"), "comes after"),
     "no digest": (
         rewrite("rules.toml", 'lines = [62, 62], sha256 = "', 'lines = [62, 62], sha256 = "x'),
-        "form that is not allowed - at `$[...].sha256`",
+        "form that is not allowed - at `$",
     ),
     "no lines": (rewrite("rules.toml", "lines = [62, 62], ", ""), "a span is malformed"),
     "line 0": (rewrite("rules.toml", "lines = [62, 62]", "lines = [0, 62]"), ">= 1"),
