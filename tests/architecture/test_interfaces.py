@@ -174,8 +174,9 @@ def test_a_test_that_is_named_is_there_and_asks_for_the_package(interface: str, 
     path, _, name = shown_by.partition("::")
     tree = ast.parse((CHECKOUT / path).read_text(encoding="utf-8"))
     assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    conftest = (CHECKOUT / path).with_name("conftest.py")
-    texts = [file.read_text(encoding="utf-8") for file in (CHECKOUT / path, conftest) if file.is_file()]
+    above = [folder / "conftest.py" for folder in (CHECKOUT / path).relative_to(CHECKOUT).parents[:-1]]
+    files = [CHECKOUT / path, *(CHECKOUT / file for file in above)]
+    texts = [file.read_text(encoding="utf-8") for file in files if file.is_file()]
     assert any(word in text for text in texts for word in ASKED[interface.partition(".")[0]])
 
 

@@ -54,14 +54,23 @@ _LATER = (f"{record.AMENDMENTS}/", f"{record.DEVIATIONS}/", f"{ADDED_TRUST}/")
 
 @dataclass(frozen=True)
 class Frozen:
-    """What a freeze gave."""
+    """What a freeze gave.
 
-    registration: str  # its name
-    sha256: str  # digest of its frozen files
-    files: tuple[str, ...]  # their names
+    Args:
+        registration: its name.
+        sha256: digest of its frozen files.
+        files: their names.
+        standing: `public` or `demonstration`.
+        commit: the commit it was frozen at, or nothing.
+        tokens: the tokens, verified.
+    """
+
+    registration: str
+    sha256: str
+    files: tuple[str, ...]
     standing: FrozenStanding
-    commit: str  # the commit it was frozen at, or nothing
-    tokens: tuple[Judged, ...]  # verified
+    commit: str
+    tokens: tuple[Judged, ...]
 
     def __repr__(self) -> str:
         return f"<Frozen {self.registration!r} {self.sha256}: {self.standing}, {len(self.tokens)} tokens>"

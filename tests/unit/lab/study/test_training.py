@@ -3,6 +3,7 @@
 import os
 import signal
 import tempfile
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -14,14 +15,15 @@ import pytest
 
 from tests.conftest import Toolkit, snapshot
 from tests.unit.lab.study.fake_play import specification
-from tests.unit.stack import require_trainer
+from tests.unit.stack import require_tensorboard, require_trainer
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.lab.executors import executor as executor_module
 from toolkit.lab.executors.executor import HERE, Executor
 from toolkit.lab.play import language_model_run, training_jobs
-from toolkit.lab.play.language_model_run import TRACKERS, stopping
+from toolkit.lab.play.language_model_run import TRACKERS, Pace, stopping
 from toolkit.lab.play.training_jobs import Trial, TriedStep, shortened
 from toolkit.lab.play.workplace import Workplace
+from toolkit.lab.training import devices
 from toolkit.lab.training.recipe import load_recipe, recipe_of, specify_language_model
 from toolkit.lab.training.rows import groups_at
 from toolkit.specification import LanguageModelSpecification, Specification
@@ -59,6 +61,13 @@ def test_a_study_s_runs_are_not_sent_by_several_processes(run, monkeypatch, tmp_
     with pytest.raises(UsageError, match="one command sends the runs") as error:
         training_jobs.train_models(Workplace(tmp_path), [run], HERE)
     assert "-m toolkit train" in str(error.value.remedy)
+
+
+def test_a_run_in_a_process_that_sees_several_gpus_begins_nothing(run, monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(devices, "visible_gpus", lambda: ("0", "1"))
+    with pytest.raises(UsageError, match="c2-paired-s3 would be trained in a process that sees several"):
+        language_model_run.train_run(run, "a-folder", tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.fixture
@@ -101,6 +110,24 @@ def test_each_tracker_has_the_trainer_s_own_callback_and_a_place_in_the_run_s_fo
     assert trainer.args.run_name == "c2-paired-s0"
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("trackers")
+def test_tensorboard_has_every_step_s_figures_and_the_run_is_complete_without_them(model, tmp_path) -> None:
+    require_tensorboard()
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    from tests.unit.lab.study import train_in_a_folder
+
+    run = train_in_a_folder.specification(model)
+    with train_in_a_folder.scripted():
+        assert language_model_run.train_run(run, model, tmp_path, cpu=True, report_to=("tensorboard",))
+    events = EventAccumulator(str(tmp_path / run.run_id / "reports" / "tensorboard"))
+    events.Reload()
+    for name in ("train/loss", "train/grad_norm", "train/reward"):
+        assert [event.step for event in events.Scalars(name)] == [1, 2, 3, 4], name
+    assert "reports" not in (tmp_path / run.run_id / "COMPLETE.json").read_text()
+
+
 def work() -> None:
     with stopping(lambda: "x-s0, after step 3 of 8", lambda: "the same command goes on"):
         try:
@@ -118,6 +145,29 @@ def test_work_that_is_told_to_stop_says_where_it_was_and_what_goes_on() -> None:
     assert (raised.value.found, raised.value.where) == ("SIGTERM", "x-s0, after step 3 of 8")
     assert raised.value.remedy == "the same command goes on"
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_outside_the_main_thread_nothing_is_answered() -> None:
+    done = []
+
+    def elsewhere() -> None:
+        with stopping(str, str):
+            done.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert done == [signal.getsignal(signal.SIGTERM)]
+
+
+def test_a_word_is_said_now_and_then() -> None:
+    said: list[str] = []
+    pace = Pace(said.append, pause_s=0.2)
+    pace("too early")
+    time.sleep(0.25)
+    pace("now")
+    pace("too early again")
+    assert said == ["now"]
 
 
 SETTINGS = ("step.prompts=2", "step.micro_batch=8", "sampling.max_completion_tokens=60", "lora.rank=2")
