@@ -108,7 +108,7 @@ def probed(base: Path, level: str, tmp_path_factory: pytest.TempPathFactory) -> 
         return language_model.Sampler(engines[0], engines[0].synchronize, correction.level, correction.max)
 
     folder = tmp_path_factory.mktemp("probe")
-    probing._speaker.cache_clear()  # a worker that comes back to this file has the model open from before
+    probing._speaker.cache_clear()  # noqa: SLF001 - a worker that comes back has it open from before
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(probing, "open_sampler", opened)
         patch.setattr(language_model, "Recorded", small.graded)
