@@ -160,13 +160,13 @@ def test_outside_the_main_thread_nothing_is_answered() -> None:
     assert done == [signal.getsignal(signal.SIGTERM)]
 
 
-def test_a_word_is_said_now_and_then() -> None:
+def test_a_word_is_said_now_and_then(monkeypatch) -> None:
     said: list[str] = []
-    pace = Pace(said.append, pause_s=0.2)
-    pace("too early")
-    time.sleep(0.25)
-    pace("now")
-    pace("too early again")
+    clock = iter((9.9, 10.0, 19.9))
+    monkeypatch.setattr(language_model_run, "monotonic", lambda: next(clock))
+    pace = Pace(said.append, 10.0, 0.0)
+    for text in ("too early", "now", "too early again"):
+        pace(text)
     assert said == ["now"]
 
 
