@@ -10,7 +10,6 @@ from toolkit.structs import about
 
 Engine = Literal["transformers", "vllm", "endpoint", "scripted"]
 Sampling = Literal["own", "shared"]
-RunState = Literal["complete", "incomplete", "begun", "not begun"]
 Target = Literal["true_success", "observed_reward"]
 Format = Literal["every-eval-ever", "in-toto"]
 
@@ -107,33 +106,6 @@ class TrainingPlanDocument(TypedDict):
     lacks: Annotated[list[str], about("Why something cannot be estimated.")]
 
 
-class TriedStepDocument(TypedDict):
-    """A step that was tried."""
-
-    step: Annotated[int, about("From 1.")]
-    seconds: Annotated[float, about("Its duration, rollouts included.")]
-    success: Annotated[float, about("Share of its rollouts that truly succeeded.")]
-    constant: Annotated[float, about("Share of its groups whose rewards were all alike.")]
-    tokens: Annotated[int, about("That the loss counted.")]
-    figures: Annotated[dict[str, float | None], about("What the trainer says of it.")]
-    generation: Annotated[float | None, about("Seconds that went to playing the rollouts.")]
-
-
-class TrialDocument(TypedDict):
-    """Some steps that were trained and thrown away: with --try."""
-
-    run_id: Annotated[str, about("The run whose place in the matrix it had.")]
-    recipe_sha256: Annotated[str, about("Of the recipe's canonical document.")]
-    coordinates: Annotated[int, about("Numbers in the adapter.")]
-    stack: Annotated[str, about("Packages and their versions.")]
-    accelerator: Annotated[str | None, about("Names of the GPUs; null without one.")]
-    processes: Annotated[int, about("How many trained together.")]
-    kernels: Annotated[str | None, about("What computed linear attention.")]
-    steps: list[TriedStepDocument]
-    seconds_per_step: Annotated[float, about("Mean; the first is left out where there are more.")]
-    peak_gpu_bytes: Annotated[int | None, about("Most that PyTorch held; null without a GPU.")]
-
-
 class TrainedDocument(TypedDict):
     """Runs that were trained."""
 
@@ -160,40 +132,6 @@ class StudyCheckDocument(TypedDict):
     study: Annotated[str, about("Name of the study.")]
     runs: Annotated[list[str], about("Runs that were played again.")]
     tables: Annotated[list[str], about("Tables that are as registered.")]
-
-
-class RunStatusDocument(TypedDict):
-    """How far a run has come."""
-
-    run_id: Annotated[str, about("Name of the run.")]
-    tier: Annotated[int, about("Tier of the registered matrix.")]
-    state: Annotated[
-        RunState, about("`incomplete`: all was played, and the evidence is not what is registered.")
-    ]
-    segments: Annotated[int, about("That are there.")]
-    of: Annotated[int, about("Segments that the run has.")]
-    attempts: Annotated[int, about("Launches so far.")]
-    shortcomings: Annotated[tuple[str, ...], about("What its evidence lacks.")]
-    at_work: Annotated[bool, about("Whether a command is at work on it.")]
-
-
-class HeldRunsDocument(TypedDict):
-    """The runs that a study's registers have."""
-
-    folder: Annotated[str, about("Where they lie.")]
-    runs: Annotated[int, about("How many runs.")]
-    complete: Annotated[int, about("Those of them that are complete.")]
-
-
-class StudyStatusDocument(TypedDict):
-    """How far the runs of a study have come."""
-
-    study: Annotated[str, about("Name of the study.")]
-    folder: Annotated[str, about("Where the runs are kept.")]
-    at_work: Annotated[bool, about("Whether a command is at work on any run.")]
-    complete: Annotated[int, about("Runs.")]
-    runs: list[RunStatusDocument]
-    registers: Annotated[HeldRunsDocument | None, about("Null where the study's registers are not here.")]
 
 
 class MeasureDocument(TypedDict):

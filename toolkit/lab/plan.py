@@ -7,7 +7,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, Self, cast
 
 from toolkit import files
 from toolkit.errors import DamagedError, UsageError
@@ -20,7 +20,7 @@ from toolkit.lab.training.recipe import Recipe, load_recipe, recipe_of, specify_
 from toolkit.noise.regimes import DEFAULT, REGIMES
 from toolkit.rules.rulebook import RuleBook
 from toolkit.specification import LanguageModelSpecification, Specification
-from toolkit.structs import replace
+from toolkit.structs import Document, about, parse, replace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,22 +111,29 @@ class Basis(NamedTuple):
     tokens_per_second: float | None = None
 
 
-@dataclass(frozen=True)
-class Measurements:
-    """What a project says of measured runs, and where their seconds are registered."""
+class Measured(Document, frozen=True):
+    """Where the seconds of measured runs are registered."""
 
-    registration: str
-    recipe: str
     study: str
     hardware: str
     query: str
+
+
+class Measurements(Document, frozen=True):
+    """What a project says of measured runs."""
+
+    registration: Annotated[str, about("Whose runs are planned where none are named.")]
+    recipe: Annotated[str, about("What the measured runs were trained with.")]
+    measured: Measured
 
     def basis(self, study: Study | None) -> Basis:
         """Return what durations are estimated from; without the study's registers, no rate."""
         from toolkit.registers.query import ask
 
-        runs = [self._measured_run(row) for row in ask(study, self.query).rows] if study else []
-        rate = measured_rate(runs, f"{len(runs)} measured runs, {self.hardware}") if runs else None
+        runs = (
+            [self._measured_run(row) for row in ask(study, self.measured.query.strip()).rows] if study else []
+        )
+        rate = measured_rate(runs, f"{len(runs)} measured runs, {self.measured.hardware}") if runs else None
         return Basis(rate, self.recipe)
 
     def _measured_run(self, row: tuple[object, ...]) -> tuple[float, int]:
@@ -147,20 +154,12 @@ def read_measurements(cards: Path) -> Measurements | None:
     path = cards / FILE
     if not path.is_file():
         return None
+    problem = "the list of measured runs cannot be read"
     try:
         document = tomllib.loads(files.read_text(path))
-        measured = document["measured"]
-        return Measurements(
-            registration=str(document["registration"]),
-            recipe=str(document["recipe"]),
-            study=str(measured["study"]),
-            hardware=str(measured["hardware"]),
-            query=str(measured["query"]).strip(),
-        )
-    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        problem = "the list of measured runs cannot be read"
-        expected = "registration, recipe; [measured] with study, hardware, query"
-        raise DamagedError(problem, expected=expected, found=str(error), where=path) from None
+    except tomllib.TOMLDecodeError as error:
+        raise DamagedError(problem, found=error, where=path) from None
+    return parse(Measurements, document, problem, path)
 
 
 def measured_rate(runs: Sequence[tuple[float, int]], source: str) -> Rate:

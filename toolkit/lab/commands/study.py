@@ -140,6 +140,8 @@ def status(
       toolkit study status embedded
       toolkit study status embedded --json
     """
+    from toolkit.lab.play.workplace import HeldRuns, StudyStatus
+
     home = find_home()
     registered = _registers(name, home)
     registration = _registration(name, home) if registered is None else api.registered_by(registered, home)
@@ -149,25 +151,14 @@ def status(
     complete = sum(run.state == "complete" for run in statuses)
     at_work = [run.run_id for run in statuses if run.at_work]
     states = registered.columns("runs", ("status",))["status"].to_pylist() if registered else []
-    held: documents.HeldRunsDocument | None = None
+    held = None
     if registered:
-        complete_there = states.count("COMPLETE")
-        held = {"folder": str(registered.folder), "runs": len(states), "complete": complete_there}
+        held = HeldRuns(str(registered.folder), len(states), states.count("COMPLETE"))
     if as_json:
-        document: documents.StudyStatusDocument = {
-            "study": study,
-            "folder": str(workplace.folder),
-            "at_work": bool(at_work),
-            "complete": complete,
-            "runs": [run.as_dict() for run in statuses],
-            "registers": held,
-        }
-        print_json(document)
+        print_json(StudyStatus(study, str(workplace.folder), bool(at_work), complete, statuses, held))
         return
     if held:
-        say_line(
-            f"{study}: {held['complete']} of {held['runs']} runs complete in its registers, {held['folder']}"
-        )
+        say_line(f"{study}: {held.complete} of {held.runs} runs complete in its registers, {held.folder}")
     absent = registered is None and study in home.absent_studies
     if absent:
         remark(f"its registers are not here: {home.absent(study).remedy}")

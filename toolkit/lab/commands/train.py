@@ -141,8 +141,8 @@ def train(
     basis = planning.Basis(seconds_per_step=seconds_per_step, tokens_per_second=tokens_per_second)
     # What was measured was measured in the back office.
     if measured and seconds_per_step is None and tokens_per_second is None and not world:
-        has_runs = measured.study in home.studies()
-        basis = measured.basis(api.open_study(measured.study, home) if has_runs else None)
+        has_runs = measured.measured.study in home.studies()
+        basis = measured.basis(api.open_study(measured.measured.study, home) if has_runs else None)
     plan = planning.plan_training(
         recipe,
         planning.planned_runs(book, selection),
@@ -164,7 +164,7 @@ def _show_trial(run: Specification, recipe: Recipe, steps: int, *, cpu: bool, as
     training_jobs.check_stack(recipe, cpu=cpu, say=remark, has_gpu=bool(visible_gpus()))
     trial = try_steps(run, recipe, steps, cpu=cpu, say=remark)
     if as_json:
-        print_json(trial.document())
+        print_json(trial)
         return
     headings = ("step", "seconds", "success", "constant groups", "tokens", *SHOWN)
     rows = [
@@ -177,9 +177,9 @@ def _show_trial(run: Specification, recipe: Recipe, steps: int, *, cpu: bool, as
     ]
     say_line(bold(run.run_id), f"   {recipe.name}, {recipe.model}: tried, and nothing was kept")
     print_table(headings, rows, numbers=headings)
-    say_line(str(trial.stack["stack"]))
-    if trial.stack["kernels"]:
-        say_line(f"linear attention: {trial.stack['kernels']}")
+    say_line(trial.stack)
+    if trial.kernels:
+        say_line(f"linear attention: {trial.kernels}")
     say_line(f"for a plan: --seconds-per-step {trial.seconds_per_step:.4g}")
 
 

@@ -4,7 +4,7 @@ import io
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -22,7 +22,7 @@ from toolkit.registers import arrow, manifest, row_tables, schema, writer
 from toolkit.registers.cards import CARD, repository_documents
 from toolkit.registers.study import open_study
 from toolkit.specification import Specification
-from toolkit.structs import replace
+from toolkit.structs import as_builtins, replace
 from toolkit.verification.steps import SCHEDULE, schedules_met
 from toolkit.verification.summaries import SUMMARIES
 
@@ -167,7 +167,7 @@ def _derived(runs: Sequence[RunFolder], lacking: Mapping[str, tuple[str, ...]]) 
 
 def _launches(run: RunFolder) -> Iterable[arrow.Row]:
     for launch in run.launches():
-        row = {"run_id": run.specification.run_id, **asdict(launch)}
+        row = {"run_id": run.specification.run_id, **as_builtins(launch)}
         if launch.stack is None:
             row = {name: value for name, value in row.items() if name not in _OF_LANGUAGE_MODELS}
         yield row | {name: row[name] and datetime.fromisoformat(row[name]) for name in _MOMENTS}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Annotated, Any
 
 from toolkit.errors import UsageError
 from toolkit.lab.executors.executor import HERE, Executor, Say
@@ -26,10 +26,7 @@ from toolkit.lab.training.language_model.session import Moments, open_session, s
 from toolkit.lab.training.recipe import Recipe, read_recipe, recipe_of, specify_language_model
 from toolkit.registers.arrow import Row
 from toolkit.specification import LanguageModelSpecification, Specification
-from toolkit.structs import replace
-
-if TYPE_CHECKING:
-    from toolkit.documents.runs import TrialDocument
+from toolkit.structs import Document, about, replace
 
 EXTRAS = {"vllm": "gpu", "transformers": "train"}
 """Engine → the extra that it needs."""
@@ -176,50 +173,31 @@ ROOT = "try"
 """What the seeds derive from: a registered run's root begins with its study's name and has its anchor."""
 
 
-@dataclass(frozen=True)
-class TriedStep:
-    """A step."""
+class TriedStep(Document, frozen=True):
+    """A step that was tried."""
 
-    step: int  # its number, from 1
-    seconds: float  # its duration, rollouts included
-    success: float  # share of its rollouts that truly succeeded
-    constant: float  # share of its groups whose rewards were all alike, so that they had no gradient
-    tokens: int  # tokens that the loss counted
-    # What the trainer says of it, as `steps` has it
-    figures: Mapping[str, float | None] = field(default_factory=dict)
-    generation: float | None = None  # seconds of its duration that went to playing the rollouts
+    step: Annotated[int, about("From 1.")]
+    seconds: Annotated[float, about("Its duration, rollouts included.")]
+    success: Annotated[float, about("Share of its rollouts that truly succeeded.")]
+    constant: Annotated[float, about("Share of its groups whose rewards were all alike.")]
+    tokens: Annotated[int, about("That the loss counted.")]
+    figures: Annotated[dict[str, float | None], about("What the trainer says of it.")]
+    generation: Annotated[float | None, about("Seconds that went to playing the rollouts.")]
 
 
-@dataclass(frozen=True)
-class Trial:
-    """What came of a trial."""
+class Trial(Document, frozen=True):
+    """Some steps that were trained and thrown away: with --try."""
 
-    run_id: str  # the run whose place in the matrix it had
-    recipe: Recipe  # the settings, shortened
-    coordinates: int  # numbers in the adapter
-    stack: Mapping[str, Any]  # packages, accelerators, processes, and what computed linear attention
-    steps: tuple[TriedStep, ...]  # the steps
-    # Most memory that PyTorch held on the GPU, an engine's in this process included; None without one
-    peak_gpu_bytes: int | None
-
-    @property
-    def seconds_per_step(self) -> float:
-        """Mean duration of a step; the first, which warms up, is left out where there are more."""
-        later = self.steps[1:] or self.steps
-        return sum(step.seconds for step in later) / len(later)
-
-    def document(self) -> TrialDocument:
-        """Return the trial as JSON values."""
-        said = {
-            "run_id": self.run_id,
-            "recipe_sha256": self.recipe.sha256(),
-            "coordinates": self.coordinates,
-            **self.stack,
-            "steps": [asdict(step) for step in self.steps],
-            "seconds_per_step": self.seconds_per_step,
-            "peak_gpu_bytes": self.peak_gpu_bytes,
-        }
-        return cast("TrialDocument", said)  # steps and stack by name
+    run_id: Annotated[str, about("The run whose place in the matrix it had.")]
+    recipe_sha256: Annotated[str, about("Of the recipe's canonical document.")]
+    coordinates: Annotated[int, about("Numbers in the adapter.")]
+    stack: Annotated[str, about("Packages and their versions.")]
+    accelerator: Annotated[str | None, about("Names of the GPUs; null without one.")]
+    processes: Annotated[int, about("How many trained together.")]
+    kernels: Annotated[str | None, about("What computed linear attention.")]
+    steps: list[TriedStep]
+    seconds_per_step: Annotated[float, about("Mean; the first is left out where there are more.")]
+    peak_gpu_bytes: Annotated[int | None, about("Most that PyTorch held; null without a GPU.")]
 
 
 def shortened(run: Specification, recipe: Recipe, steps: int) -> LanguageModelSpecification:
@@ -261,17 +239,26 @@ def try_steps(run: Specification, recipe: Recipe, steps: int, *, cpu: bool, say:
         begun = time.monotonic()
         session.train(None)
     has_gpu = torch.cuda.is_available() and not cpu
+    steps_tried = [
+        _tried(number, end - before, groups, session.trainer.state.log_history)
+        for number, (before, end) in enumerate(zip([begun, *ends], ends, strict=False), start=1)
+    ]
     return Trial(
         run_id=run.run_id,
-        recipe=session.recipe,
+        recipe_sha256=session.recipe.sha256(),
         coordinates=session.coordinates,
-        stack={**stack(), "kernels": session.kernels},
-        steps=tuple(
-            _tried(number, end - before, groups, session.trainer.state.log_history)
-            for number, (before, end) in enumerate(zip([begun, *ends], ends, strict=False), start=1)
-        ),
+        **stack(),
+        kernels=session.kernels,
+        steps=steps_tried,
+        seconds_per_step=seconds_per_step([step.seconds for step in steps_tried]),
         peak_gpu_bytes=torch.cuda.max_memory_allocated() if has_gpu else None,
     )
+
+
+def seconds_per_step(seconds: Sequence[float]) -> float:
+    """Return the mean duration of steps; the first, which warms up, is left out where there are more."""
+    later = seconds[1:] or seconds
+    return sum(later) / len(later)
 
 
 def _tried(number: int, seconds: float, groups: list[Row], log: list[dict[str, Any]]) -> TriedStep:

@@ -17,11 +17,11 @@ import json
 import platform
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import toolkit
 from toolkit import errors, files
@@ -31,12 +31,11 @@ from toolkit.lab.play.segments import BrokenSegmentError, check_segment, link, s
 from toolkit.line_ends import refuse_converted
 from toolkit.registers.arrow import Row
 from toolkit.specification import Specification
-from toolkit.structs import replace
+from toolkit.structs import Document, about, as_builtins, parse, replace
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from toolkit.documents.runs import RunState, RunStatusDocument
 
 SPECIFICATION = "specification.json"
 COMPLETE = "COMPLETE.json"
@@ -44,8 +43,7 @@ SUMMARY = "summary.json"
 RESTORE = "restore the file, or move it away"
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(Document, frozen=True):
     """An attempt at a run, as `launches` has it."""
 
     attempt: int  # from 1
@@ -142,10 +140,8 @@ class RunFolder:
         """Return the attempts, in order."""
         launches = []
         for path in sorted(self.folder.glob("attempt-*.json"), key=lambda path: (len(path.name), path.name)):
-            try:
-                launches.append(Launch(**folders.read_document(path, RESTORE)))
-            except TypeError as error:
-                raise errors.DamagedError("an attempt's file is not one", found=error, where=path) from None
+            document = folders.read_document(path, RESTORE)
+            launches.append(parse(Launch, document, "an attempt's file is invalid", path))
         return launches
 
     def check_launched(self) -> None:
@@ -245,7 +241,7 @@ class RunFolder:
 
     def record(self, launch: Launch) -> None:
         """Write an attempt down."""
-        folders.write_document(self.folder / f"attempt-{launch.attempt}.json", asdict(launch))
+        folders.write_document(self.folder / f"attempt-{launch.attempt}.json", as_builtins(launch))
 
     def keep(self, contents: Mapping[str, bytes]) -> None:
         """Write files of the run."""
@@ -267,24 +263,41 @@ class RunFolder:
                 why = f"follows {self.segments[start].name}"
 
 
-@dataclass(frozen=True)
-class RunStatus:
+RunState = Literal["complete", "incomplete", "begun", "not begun"]
+
+
+class RunStatus(Document, frozen=True):
     """How far a run has come."""
 
-    run_id: str  # the run
-    tier: int  # its tier
-    # `complete`; `incomplete` where all was played and the evidence is not what is registered; `begun`;
-    # `not begun`
-    state: RunState
-    segments: int  # segments that are there
-    of: int  # segments that the run has
-    attempts: int  # launches so far
-    shortcomings: tuple[str, ...] = ()  # what its evidence lacks
-    at_work: bool = False  # whether a command is at work on it
+    run_id: Annotated[str, about("Name of the run.")]
+    tier: Annotated[int, about("Tier of the registered matrix.")]
+    state: Annotated[
+        RunState, about("`incomplete`: all was played, and the evidence is not what is registered.")
+    ]
+    segments: Annotated[int, about("That are there.")]
+    of: Annotated[int, about("Segments that the run has.")]
+    attempts: Annotated[int, about("Launches so far.")]
+    shortcomings: Annotated[tuple[str, ...], about("What its evidence lacks.")]
+    at_work: Annotated[bool, about("Whether a command is at work on it.")]
 
-    def as_dict(self) -> RunStatusDocument:
-        """Return how far it has come as it is printed with `--json`."""
-        return cast("RunStatusDocument", asdict(self))
+
+class HeldRuns(Document, frozen=True):
+    """The runs that a study's registers have."""
+
+    folder: Annotated[str, about("Where they lie.")]
+    runs: Annotated[int, about("How many runs.")]
+    complete: Annotated[int, about("Those of them that are complete.")]
+
+
+class StudyStatus(Document, frozen=True):
+    """How far the runs of a study have come."""
+
+    study: Annotated[str, about("Name of the study.")]
+    folder: Annotated[str, about("Where the runs are kept.")]
+    at_work: Annotated[bool, about("Whether a command is at work on any run.")]
+    complete: Annotated[int, about("Runs.")]
+    runs: list[RunStatus]
+    registers: Annotated[HeldRuns | None, about("Null where the study's registers are not here.")]
 
 
 @dataclass(frozen=True)

@@ -80,8 +80,9 @@ def test_a_malformed_list_of_measured_runs_is_damaged(home: Home, tmp_path: Path
 
 @pytest.mark.parametrize("columns", ["wall_time_s", "NULL, episodes", "-1, episodes", "'x', episodes"])
 def test_a_query_that_gives_no_measured_runs_is_damaged(measurements, published, columns) -> None:
+    asked = replace(measurements.measured, query=f"SELECT run_id, {columns} FROM runs")
     with pytest.raises(DamagedError, match="something else than measured runs"):
-        replace(measurements, query=f"SELECT run_id, {columns} FROM runs").basis(published)
+        replace(measurements, measured=asked).basis(published)
 
 
 def test_the_measured_rate_is_the_register_s(measurements: Measurements, published: Any) -> None:

@@ -21,7 +21,7 @@ from toolkit.lab.executors import executor as executor_module
 from toolkit.lab.executors.executor import HERE, Executor
 from toolkit.lab.play import language_model_run, training_jobs
 from toolkit.lab.play.language_model_run import TRACKERS, Pace, stopping
-from toolkit.lab.play.training_jobs import Trial, TriedStep, shortened
+from toolkit.lab.play.training_jobs import seconds_per_step, shortened
 from toolkit.lab.play.workplace import Workplace
 from toolkit.lab.training import devices
 from toolkit.lab.training.recipe import load_recipe, recipe_of, specify_language_model
@@ -190,10 +190,8 @@ def test_a_trial_has_the_run_s_place_the_recipe_s_sizes_and_seeds_of_its_own() -
 
 
 def test_the_first_of_several_steps_does_not_count_in_their_duration() -> None:
-    made: Any = {"run_id": "x", "recipe": RECIPE, "coordinates": 1, "stack": {}, "peak_gpu_bytes": None}
-    steps = [TriedStep(1, seconds, 0.5, 0.25, 100) for seconds in (5.0, 1.0, 2.0)]
-    assert Trial(**made, steps=tuple(steps[:1])).seconds_per_step == 5.0
-    assert Trial(**made, steps=tuple(steps)).seconds_per_step == 1.5
+    assert seconds_per_step([5.0]) == 5.0
+    assert seconds_per_step([5.0, 1.0, 2.0]) == 1.5
 
 
 @pytest.mark.slow
