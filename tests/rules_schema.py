@@ -1,198 +1,91 @@
-"""`python -m tests.rules_schema`: writes the JSON Schemas of rules and of amendments.
+"""The keys of rules and amendments, and the language of tests, in Markdown, made of the JSON Schemas."""
 
-They are made of the keys that the parser reads; `rules_reference` says the same in words, as Markdown.
-"""
-
-import json
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-from toolkit.lab.play.matrix import SETTINGS
 from toolkit.rules.expressions import ARITHMETIC, COMPARISONS, OPERATORS
-from toolkit.rules.plan import CELL, FIXED
-from toolkit.rules.rulebook import AMENDED, RULES, SPAN
-from toolkit.rules.sections import (
-    DECIMAL,
-    IDENTIFIER,
-    OPTIONAL,
-    Form,
-    Key,
-    Keys,
-    Listed,
-    Named,
-    Value,
-    optional,
-)
-from toolkit.structs import replace
-
-FOLDER = Path(__file__).parents[1] / "toolkit" / "documents" / "schemas"
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
+from toolkit.rules.schema import json_schema
 
 Schema = dict[str, Any]
 
-_TEXT = {"type": "string", "minLength": 1}
-_EXACT = {"type": "string", "pattern": f"^(?:{DECIMAL.pattern})$"}
-VALUES: dict[Value, Schema] = {
-    Value.TEXT: _TEXT,
-    Value.DECIMAL: _EXACT,
-    Value.NUMBER: {"anyOf": [{"type": "number"}, _EXACT]},
-    Value.SCALAR: {"type": ["string", "number"]},
-    Value.WHOLE: {"type": "integer"},
-    Value.SHA256: {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-    Value.FLAG: {"type": "boolean"},
-    Value.TEXTS: {"type": "array", "items": _TEXT},
-    Value.DECIMALS: {"type": "array", "items": _EXACT},
-    Value.WHOLES: {"type": "array", "items": {"type": "integer"}},
-    Value.RANGE: {"type": "array", "items": _EXACT, "minItems": 2, "maxItems": 2},
-    Value.TABLE: {"type": "object"},
-}
-
-
-def schemas() -> dict[str, Schema]:
-    """Return the schemas of a rules file and of an amendment, by the name of their file."""
-    rules = {**_head("rules.json", "The rules of a registration: rules.toml"), **_of_keys(RULES)}
-    named, common = RULES["intervals"], RULES["intervals"].form.common
-    # What one interval lacks, another table says; where there is none, it has to say all of it.
-    rules["if"] = {"not": {"anyOf": [{"required": [name]} for name in common]}}
-    rules["then"] = {"properties": {named.name: _of_form(Named(named.form.of))}}
-    return {
-        "rules.json": rules,
-        "amendment.json": {
-            **_head("amendment.json", "An amendment of the rules of a registration"),
-            **_of_keys(AMENDED),
-        },
-    }
-
-
-def every() -> dict[str, str]:
-    """Return the schemas as they are shipped, by the name of their file."""
-    return {
-        name: json.dumps(schema, indent=1, ensure_ascii=False) + "\n" for name, schema in schemas().items()
-    }
-
-
-def _head(file: str, title: str) -> Schema:
-    return {"$schema": DIALECT, "$id": file, "title": title}
-
-
-def _of_keys(keys: Keys) -> Schema:
-    required = [key.name for key in keys.values() if key.default is None and not key.only]
-    conditions = [_condition(key, keys) for key in keys.values() if key.only]
-    return {
-        "type": "object",
-        "properties": {key.name: _of_key(key) for key in keys.values()},
-        **({"required": required} if required else {}),
-        **({"allOf": conditions} if conditions else {}),
-        "additionalProperties": False,
-    }
-
-
-def _of_key(key: Key) -> Schema:
-    schema = _of_form(form_of(key))
-    if key.choices:
-        chosen = {"enum": list(key.choices)}
-        schema = {**schema, "items": chosen} if key.value is Value.TEXTS else chosen
-    if key.least is not None:
-        schema = {**schema, "minimum": key.least}
-    if key.default:
-        schema = {**schema, "default": key.default}
-    return {"description": key.meaning, **schema}
-
-
-def _condition(key: Key, keys: Keys) -> Schema:
-    """Return when a key may be there, and when it has to be."""
-    other, values = key.only or ("", ())
-    may_lack = OPTIONAL in values or keys[other].default is not None
-    said = {"properties": {other: {"enum": [value for value in values if value != OPTIONAL]}}}
-    return {
-        "if": said if may_lack else {**said, "required": [other]},
-        **({"then": {"required": [key.name]}} if key.default is None else {}),
-        "else": {"properties": {key.name: False}},
-    }
-
-
-def _of_form(form: Form) -> Schema:
-    if isinstance(form, Value):
-        return VALUES[form]
-    if isinstance(form, Listed):
-        return {"type": "array", "items": _of_keys(form.of)}
-    if isinstance(form, tuple):
-        return {"anyOf": [_of_keys(keys) for keys in form]}
-    if isinstance(form, Mapping):
-        return _of_keys(form)
-    of = optional(form.of) if form.common else form.of  # type: ignore[arg-type] - what is common is of keys
-    each = {"type": "string"} if of is Value.TEXT else _of_form(of)
-    are_identifiers = isinstance(of, Mapping) and of is not SPAN
-    names = {"propertyNames": {"pattern": f"^(?:{IDENTIFIER.pattern})$"}} if are_identifiers else {}
-    return {"type": "object", **names, "additionalProperties": each}
-
-
-def form_of(key: Key) -> Form:
-    """Return what a key holds; who plays runs knows their settings."""
-    return SETTINGS if key is CELL["settings"] else key.form
+SCHEMAS = {f"{name}.json": json_schema(name) for name in ("rules", "amendment")}
+PARTS: Schema = SCHEMAS["amendment.json"]["$defs"] | SCHEMAS["rules.json"]["$defs"]
+TYPES = {"string": "text", "integer": "whole number", "boolean": "true or false", "number": "number"}
+COMMON = ("interval_method", "interval_conventions", "training", "fixed")
+"""Tables whose keys are those of another one, or columns of `runs`."""
 
 
 def rules_reference() -> str:
     """Return every key of a rules file and of an amendment, and the language of tests, in Markdown."""
-    parts = ["### `rules.toml`\n", _table(RULES), *_sections(RULES, "")]
-    shared = ", ".join(f"`{name}`" for name in AMENDED if name in RULES)
+    rules, amendment = SCHEMAS.values()
+    shared = ", ".join(f"`{name}`" for name in amendment["properties"] if name in rules["properties"])
+    parts = ["### `rules.toml`\n", _table(rules), *_sections(rules, "")]
     parts += ["### An amendment\n", f"Beside `[amendment]` it has, as `rules.toml` does, {shared}.\n"]
-    parts += ["#### `[amendment]`\n", _table(AMENDED["amendment"].form)]
-    parts += ["### Tests and formulas\n", _language()]
+    parts += ["#### `[amendment]`\n", _table(PARTS["AmendmentHead"]), "### Tests and formulas\n", _language()]
     return "\n".join(parts)
 
 
-def _sections(keys: Keys, path: str) -> Iterator[str]:
+def _part(schema: Schema) -> Schema:
+    return PARTS[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+
+
+def _sections(table: Schema, path: str) -> Iterator[str]:
     """Yield the sections of the tables in a table, from the top down."""
-    for key in keys.values():
-        form, name = form_of(key), f"{path}{key.name}"
-        common: tuple[str, ...] = ()
-        if isinstance(form, Named):
-            common, form, name = form.common, form.of, f"{name}.NAME"
-        heading = f"[[{name}]]" if isinstance(form, Listed) else f"[{name}]"
-        form = form.of if isinstance(form, Listed) else form
-        parts = form if isinstance(form, tuple) else (form,)
-        if form is FIXED or not isinstance(parts[0], Mapping) or key.name in RULES["intervals"].form.common:
+    for key, schema in table["properties"].items():
+        listed, named = schema.get("items", {}), schema.get("additionalProperties") or {}
+        inner = _part(listed or named or schema)
+        if key in COMMON or "properties" not in inner:
             continue
-        yield f"#### `{heading}`\n\n{_upper(key.meaning)}.\n"
-        yield "\nor\n\n".join(_table(part, common) for part in parts)
-        for part in parts:
-            yield from _sections(part, f"{name}.")
+        name = f"{path}{key}{'.NAME' if named else ''}"
+        yield f"#### `{f'[[{name}]]' if listed else f'[{name}]'}`\n\n{_upper(schema['description'])}.\n"
+        yield _table(PARTS["IntervalSpec"] if key == "intervals" else inner, common=key == "intervals")
+        yield from _sections(inner, f"{name}.")
 
 
-def _table(keys: Keys, common: tuple[str, ...] = ()) -> str:
+def _table(table: Schema, *, common: bool = False) -> str:
     lines = ["| key | type | required | meaning |", "| --- | --- | --- | --- |"]
+    keys = table["properties"]
     lines += [
-        f"| `{key.name}` | {_type(key)} | {_required(key, common)} | {key.meaning} |" for key in keys.values()
+        f"| `{key}` | {_type(schema)} | {_required(key, table, common)} | {schema['description']} |"
+        for key, schema in keys.items()
     ]
     told = [
-        f'- `{key.name} = "{choice}"`: {meaning}'
-        for key in keys.values()
-        if isinstance(key.choices, Mapping)
-        for choice, meaning in key.choices.items()
+        f'- `{key} = "{choice}"`: {meaning}'
+        for key, schema in keys.items()
+        for choice, meaning in zip(schema.get("enum", ()), schema.get("enumDescriptions", ()), strict=False)
     ]
     return "\n".join([*lines, "", *told, ""] if told else [*lines, ""])
 
 
-def _type(key: Key) -> str:
-    form = form_of(key)
-    value = f"table of names, each with a {_value(form.of)}" if isinstance(form, Named) else _value(form)
-    least = "" if key.least is None else f", at least {key.least}"
-    choices = f": {', '.join(f'`{choice}`' for choice in key.choices)}" if key.choices else ""
-    return f"{value}{least}{choices}"
+def _type(schema: Schema) -> str:
+    if "enum" in schema:
+        kind = TYPES[schema.get("type", "integer")]
+        return f"{kind}: {', '.join(f'`{choice}`' for choice in schema['enum'])}"
+    if schema.get("type") == "array":
+        items = [schema["items"]] if schema.get("items") else schema["prefixItems"]
+        first, _, choices = _type(items[0]).partition(": ")
+        first = first.partition(", ")[0]
+        count = "two" if schema.get("minItems") == schema.get("maxItems") == 2 else "list of"
+        return f"{count} {first}s{f': {choices}' if choices else ''}"
+    if schema.get("type") == "object" and schema.get("additionalProperties"):
+        return f"table of names, each with a {_type(schema['additionalProperties'])}"
+    least = f", at least {schema['minimum']}" if "minimum" in schema else ""
+    patterns = {"{1,15}": "decimal string", "{64}": "64 hexadecimal digits"}
+    told = [name for sign, name in patterns.items() if sign in schema.get("pattern", "")]
+    return told[0] if told else f"{TYPES.get(schema.get('type', ''), 'table')}{least}"
 
 
-def _value(form: Form) -> str:
-    return replace(RULES["name"], form=form).value.value
-
-
-def _required(key: Key, common: tuple[str, ...]) -> str:
-    answer = "yes" if key.default is None else f"no; else `{key.default}`" if key.default else "no"
-    answer += f", here or in `{common[0]}`" if common and key.default is None else ""
-    if key.only:
-        values = " or ".join("left out" if value == OPTIONAL else f"`{value}`" for value in key.only[1])
-        answer = f"{answer}, where `{key.only[0]}` is {values}; nowhere else"
+def _required(key: str, table: Schema, common: bool) -> str:
+    conditions = [each for each in table.get("allOf", ()) if key in each["else"]["properties"]]
+    required = key in table.get("required", ()) or any("then" in each for each in conditions)
+    default = table["properties"][key].get("default")
+    answer = "yes" if required else f"no; else `{default}`" if default else "no"
+    answer += ", here or in `interval_method`" if common and required else ""
+    for each in conditions:
+        ((other, values),) = each["if"]["properties"].items()
+        left_out = [] if "required" in each["if"] else ["left out"]
+        said = " or ".join([*left_out, *(f"`{value}`" for value in values["enum"])])
+        answer = f"{answer}, where `{other}` is {said}; nowhere else"
     return answer
 
 
@@ -214,9 +107,3 @@ def _language() -> str:
 
 def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-if __name__ == "__main__":
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for file, content in every().items():
-        (FOLDER / file).write_text(content, encoding="utf-8")

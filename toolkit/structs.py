@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -20,7 +20,7 @@ _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 T = TypeVar("T")
 Decoder = Callable[[type, Any], Any]
 
-__all__ = ["UNSET", "Document", "UnsetType", "about", "as_builtins", "parse", "replace"]
+__all__ = ["UNSET", "Document", "UnsetType", "about", "as_builtins", "one_of", "parse", "replace"]
 
 
 class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,6 +30,14 @@ class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def about(text: str, **bounds: Any) -> Meta:
     """Return what a field says, with the bounds of its value, as `ge=0`; it annotates the field's type."""
     return Meta(description=text, **bounds)
+
+
+def one_of(choices: Iterable[str], text: str | None = None) -> Meta:
+    """Return what a field says, of which the value is one of some words; what each means, if that is told."""
+    words = list(choices)
+    meanings = list(choices.values()) if isinstance(choices, Mapping) else []
+    told = {"enum": words, **({"enumDescriptions": meanings} if meanings else {})}
+    return Meta(description=text, pattern=rf"\A(?:{'|'.join(words)})\Z", extra_json_schema=told)
 
 
 def parse(

@@ -57,7 +57,6 @@ def test_the_wheel_holds_package_registers_and_registration_and_no_tests(wheel: 
     names = names_in(wheel)
     for name in (
         "toolkit/py.typed",
-        "toolkit/documents/schemas/rules.json",
         "toolkit/site/templates/home.html",
         "toolkit/site/assets/style.css",
         "toolkit/site/assets/site.js",

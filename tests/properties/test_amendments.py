@@ -10,10 +10,9 @@ from tests.unit.decisions import study as made
 from tests.unit.decisions.study import RULES, rule
 from toolkit.errors import RuleError
 from toolkit.registers.columns import POOLS, REGIMES
-from toolkit.rules.plan import SCORED, ProbePlan, ProbeSet
+from toolkit.rules.plan import SCORED, OutcomeSet, ProbePlan, ProbeSet, TransitionSet
 from toolkit.rules.rulebook import load_rulebook
 from toolkit.rules.rules import RELATIONS
-from toolkit.structs import replace
 
 FROZEN = RULES + rule("A", "mean(gap) > 0") + rule("B", "mean(gap) > 0")
 one = st.dictionaries(st.sampled_from("ABCD"), st.sampled_from(RELATIONS), max_size=4)
@@ -49,7 +48,7 @@ def test_a_rule_is_added_once_and_changed_only_where_it_is(amendments: list[dict
 
 
 fractions = st.integers(1, 9999).map(lambda n: Fraction(n, 10000))
-played = st.builds(ProbeSet, st.sampled_from(POOLS), st.sampled_from(REGIMES), st.integers(2, 300))
+PLAYED = {"pool": st.sampled_from(POOLS), "regime": st.sampled_from(REGIMES), "tasks": st.integers(2, 300)}
 
 
 @st.composite
@@ -60,9 +59,14 @@ def probes(draw: st.DrawFn) -> ProbePlan:
         scored=tuple(draw(st.lists(st.sampled_from(SCORED), min_size=1, unique=True))),
         group_size=size,
         flip_rate=draw(fractions),
-        outcome=draw(played),
-        transition=replace(
-            draw(played), schedules=size + draw(st.integers(0, 8)), groups=draw(st.integers(1, 99))
+        outcome=draw(st.builds(OutcomeSet, **PLAYED)),
+        transition=draw(
+            st.builds(
+                TransitionSet,
+                **PLAYED,
+                schedules=st.integers(size, size + 8),
+                groups=st.integers(1, 99),
+            )
         ),
         level=draw(fractions),
         resamples=draw(st.integers(1, 10**6)),

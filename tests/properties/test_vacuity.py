@@ -12,8 +12,8 @@ from tests.unit.decisions.test_vacuity import Supposed
 from toolkit.decisions import evaluation
 from toolkit.decisions.evaluation import Example, outcomes
 from toolkit.errors import RuleError
-from toolkit.rules.expressions import parse
 from toolkit.rules.rulebook import RuleBook, load_rulebook
+from toolkit.rules.sections import Formula
 from toolkit.rules.values import Missing, Series
 from toolkit.structs import replace
 
@@ -103,7 +103,7 @@ def closed(text: str) -> str:
 
 def book_of(test: str) -> RuleBook:
     """Return the small registration with one test in rule H, unchecked but for its grammar."""
-    criterion = replace(BOOK.rules["H"].criteria[0], test=test, expression=parse(test, "H"))
+    criterion = replace(BOOK.rules["H"].criteria[0], test=Formula.decoded(test))
     return replace(BOOK, rules=BOOK.rules | {"H": replace(BOOK.rules["H"], criteria=(criterion,))})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from dataclasses import asdict
@@ -482,9 +481,6 @@ audit.hidden = True  # an option of `verify`
 registers.add_command(audit)
 
 
-SCHEMAS = Path(__file__).parents[1] / "documents" / "schemas"  # of rules and amendments
-
-
 @command()
 @click.pass_context
 def schema(
@@ -511,9 +507,10 @@ def schema(
         context.invoke(describe, tables=words, as_json=as_json)
         return
     from toolkit.documents.outputs import OUTPUTS, json_schema
+    from toolkit.rules import schema as of_rules
 
     outputs = {name.replace(" ", "-"): name for name in OUTPUTS}
-    names = sorted({*outputs, *(path.stem for path in SCHEMAS.glob("*.json"))})
+    names = sorted({*outputs, *of_rules.FILES})
     if not words:
         output.tell(names, *names, as_json=as_json)
         return
@@ -522,10 +519,8 @@ def schema(
         raise UsageError(
             f"there is no schema of {name!r}", expected=", ".join(names), remedy=did_you_mean(name, names)
         )
-    if name in outputs:
-        output.print_json(json_schema(outputs[name]))
-    else:
-        output.print_json(json.loads((SCHEMAS / f"{name}.json").read_text(encoding="utf-8")))
+    is_output = name in outputs
+    output.print_json(json_schema(outputs[name]) if is_output else of_rules.json_schema(name))
 
 
 @registers.command()

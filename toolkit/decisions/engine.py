@@ -56,7 +56,7 @@ from toolkit.registers.columns import BOUNDS, FAILURE
 from toolkit.registers.row_tables import DECISIONS, LAUNCHES
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study
-from toolkit.rules.endpoints import BY_SEED, Endpoint, IntervalSpec, Rate
+from toolkit.rules.endpoints import BY_SEED, Endpoint, IntervalSpec
 from toolkit.rules.expressions import Binary, Call, Expression, names_in
 from toolkit.rules.rulebook import RuleBook
 from toolkit.rules.rules import Criterion, Rule, Statistic, procedures
@@ -224,7 +224,7 @@ def _basis(name: str, measured: Measured, book: RuleBook) -> Iterator[str]:
             yield "exact test"
         below = book.read_by([name])
         for endpoint in (e for part, e in book.endpoints.items() if part in below):
-            if isinstance(endpoint.outcome, Rate):
+            if endpoint.outcome.is_rate:
                 yield "counts"
             else:
                 yield "figures as published" if measured.is_summary else "figures"

@@ -29,7 +29,6 @@ from toolkit.rules.endpoints import (
     T_OVER_TASKS,
     Endpoint,
     IntervalSpec,
-    Rate,
 )
 from toolkit.rules.expressions import Binary, Call, Expression, Name, Number
 from toolkit.rules.plan import Plan
@@ -607,8 +606,7 @@ class Resampler:
 
 def is_mean_of_episodes(endpoint: Endpoint) -> bool:
     """Whether an endpoint is a weighted mean of episodes by seed: each task has a value of its own."""
-    outcome = endpoint.outcome
-    counted = isinstance(outcome, Rate) and outcome.count in COUNTED_BY_TASK and outcome.of == EPISODES
+    counted = endpoint.outcome.columns[0] in COUNTED_BY_TASK and endpoint.outcome.of == EPISODES
     return endpoint.by == "seed" and counted and endpoint.threshold is None and bool(endpoint.steps)
 
 

@@ -14,7 +14,7 @@ from toolkit.estimators.curves import auc, steps_to_threshold
 from toolkit.registers.columns import BOUNDS, EXCLUDED, read_attributes
 from toolkit.registers.episode_counts import task_set_sha256
 from toolkit.registers.schema import TABLES
-from toolkit.rules.endpoints import COUNTED_BY_TASK, Endpoint, Rate, is_counted_by_task
+from toolkit.rules.endpoints import COUNTED_BY_TASK, Endpoint, is_counted_by_task
 from toolkit.rules.plan import Plan, described, place_of
 from toolkit.rules.terms import PLACE
 from toolkit.rules.values import Missing, Scalar, Series, exact, whole
@@ -451,7 +451,7 @@ def _points_at(
     value = cells if isinstance(cells, Missing) else _outcome(endpoint, cells)
     if isinstance(cells, Missing) or isinstance(value, Missing):
         return []
-    counts = map(int, cells) if isinstance(endpoint.outcome, Rate) else ()
+    counts = map(int, cells) if endpoint.outcome.is_rate else ()
     return [CurvePoint(*place, value, *counts)]
 
 
@@ -764,7 +764,7 @@ def arm_counts(
 ) -> tuple[ArmCounts, ...]:
     """Add up what the arms of an endpoint had at the steps that it reads."""
     table = rows_of(endpoint, registers, plan)
-    if not isinstance(endpoint.outcome, Rate) or not endpoint.arms or isinstance(table, Missing):
+    if not endpoint.outcome.is_rate or not endpoint.arms or isinstance(table, Missing):
         return ()
     named = tuple(seed for seed in endpoint.seeds if str(seed) in failing) if endpoint.by == "seed" else ()
     alone = 0 < len(named) <= MOST_SEEDS

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from toolkit.decisions.intervals import Resampler, step_weights
 from toolkit.decisions.measure import EPISODES, Tables, in_words, success_at
 from toolkit.errors import IncompleteError, UsageError
-from toolkit.rules.endpoints import COUNTED_BY_TASK, OVER_TASKS, Endpoint, Rate
+from toolkit.rules.endpoints import COUNTED_BY_TASK, OVER_TASKS, Endpoint
 from toolkit.rules.plan import Plan
 from toolkit.rules.rulebook import RuleBook
 from toolkit.rules.rules import BINARY, MCNEMAR, SEEDS, Rule
@@ -210,7 +210,7 @@ def fitted_outcome(
 def shares_samples(book: RuleBook, endpoints: list[Endpoint]) -> bool:
     """Return whether the runs that endpoints compare were registered to share their samples."""
     return any(
-        cell.settings.get("sampling") == "shared" and cell.holds(e.condition, e.scale_rewards, arm, seed)
+        cell.settings.sampling == "shared" and cell.holds(e.condition, e.scale_rewards, arm, seed)
         for cell in book.plan.cells
         for e in endpoints
         for arm in e.arms
@@ -364,16 +364,17 @@ def second_arm(plan: Plan, registers: Tables, endpoint: Endpoint) -> tuple[float
 def outcome_of(book: RuleBook, endpoint: Endpoint) -> Outcome | None:
     """Return what an endpoint's episodes come to; None where it is no mean of episodes."""
     measured = endpoint.outcome
-    if not isinstance(measured, Rate) or measured.count not in COUNTED_BY_TASK:
+    counted = measured.columns[0]
+    if not measured.is_rate or counted not in COUNTED_BY_TASK:
         return None
-    if measured.count in BINARY:
-        return Outcome(measured.count)
+    if counted in BINARY:
+        return Outcome(counted)
     if measured.of != EPISODES:
         return None
-    if measured.count == SCORE:
+    if counted == SCORE:
         scores = book.terms.scores
         return Outcome(SCORE, float(scores[0]), float(scores[1])) if scores else None
-    return Outcome(measured.count, 0.0, math.inf)
+    return Outcome(counted, 0.0, math.inf)
 
 
 def draw_sums(

@@ -160,16 +160,16 @@ def _lines(document: Document, *but: str) -> list[str]:
 class AmendmentHead(Document, frozen=True, kw_only=True):
     """What an amendment, a change of rules before the data that it concerns, says of itself."""
 
-    id: Text
-    dated: date
-    title: Text
+    id: Annotated[Text, about("Its name, and that of its file.")]
+    dated: Annotated[date, about("The day of its writing, YYYY-MM-DD.")]
+    title: Annotated[Text, about("What it is about, in a few words.")]
     seen: Annotated[Text, about("What had been seen when it was made.")]
-    reason: Text
-    changes: tuple[Text, ...]
+    reason: Annotated[Text, about("Why the frozen text cannot stand.")]
+    changes: Annotated[tuple[Text, ...], about("What is different now, in words.")]
     replaces: Annotated[tuple[Text, ...], about("Rules that it changes.")] = ()
     restates: Annotated[tuple[Text, ...], about("Rules that it leaves, and that read what it changed.")] = ()
     adds: Annotated[tuple[Text, ...], about("Rules that there were not before it.")] = ()
-    note: Text = ""
+    note: Annotated[Text, about("What else there is to say.")] = ""
     document: Annotated[Text, about("The document that it restates.")] = ""
     after_runs: Annotated[bool, about("Whether it was made after runs: it binds nothing then.")] = False
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import partial
+from typing import Annotated
 
 from toolkit.errors import DamagedError
-from toolkit.structs import replace
+from toolkit.structs import Document, about, one_of, replace
 
 
 class Type(Enum):
@@ -210,13 +211,12 @@ ATTEMPTS = {
 }
 
 
-@dataclass(frozen=True)
-class MissingData:
+class MissingData(Document, frozen=True):
     """What becomes of episodes without an outcome: errors, and rows that a log lacks."""
 
-    counts_as: str  # one of `TREATMENTS`
-    most: Fraction  # share of an evaluation's episodes that may be missing; with more it has no value
-    attempts: str  # one of `ATTEMPTS`
+    counts_as: Annotated[str, one_of(TREATMENTS, "what episodes without an outcome count as")]
+    most: Annotated[Fraction, about("share of an evaluation's episodes that may be missing, from 0, below 1")]
+    attempts: Annotated[str, one_of(ATTEMPTS, "which of several attempts counts")] = "one"
 
     @property
     def in_words(self) -> str:

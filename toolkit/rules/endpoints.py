@@ -1,14 +1,17 @@
 """Endpoints: what a rule measures, and how its intervals are made."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Annotated, Any, ClassVar
+
+from msgspec import field
 
 from toolkit.errors import RuleError
 from toolkit.registers.columns import EXCLUDED, FAILURE, TREATMENTS
 from toolkit.registers.schema import TABLES
-from toolkit.rules.sections import OPTIONAL, SPANS, Key, Named, Section, Value, alike, identifier, keys
+from toolkit.rules.sections import Range, Spans, Table, Text, Texts, Wholes, applies
 from toolkit.rules.terms import OF_TOOLKIT, EvaluationSet, Terms, check_columns, check_conditions
+from toolkit.structs import Document, about, one_of, replace
 
 PERCENTILE = "percentile bootstrap"
 # Intervals made of the differences of tasks alone, averaged over seeds.
@@ -56,112 +59,99 @@ MEANS = f"one of {', '.join(COUNTED_BY_TASK)} of episodes, by seed or run or poo
 GENERATORS = ("PCG64",)
 SCALINGS = ("group", "none")
 
-COUNTED = keys(
-    Key("count", Value.TEXT, "a column of counts"),
-    Key("of", Value.TEXT, "the column of counts that it is a share of"),
-)
-ADDED = keys(
-    Key("sum", Value.TEXT, "a column of sums, such as `score` or `tokens`"),
-    Key("of", Value.TEXT, "the column of counts that it is a mean over"),
-)
-FIGURE = keys(
-    Key("figure", Value.TEXT, "a column of numbers"),
-    Key("over", Value.TEXT, "the column that it is divided by", OPTIONAL),
-)
-ENDPOINT = keys(
-    Key("title", Value.TEXT, "what it is, in words"),
-    Key("register", Value.TEXT, "the table that holds its rows", choices=tuple(TABLES)),
-    Key("outcome", (COUNTED, ADDED, FIGURE), "how a row becomes a number"),
-    Key("set", Value.TEXT, "the evaluation set whose rows it reads, of `evaluations` alone", OPTIONAL),
-    Key("where", Named(Value.TEXT), "text columns that its rows must match, beside those of `set`", OPTIONAL),
-    Key("expect", Named(Value.WHOLE), "counts of a complete row, by column; others are missing", OPTIONAL),
-    Key("condition", Value.TEXT, "condition of its runs, where it reads runs", OPTIONAL),
-    Key("arms", Value.TEXTS, "arms of its runs: one, or two, the first minus the second", OPTIONAL),
-    Key("seeds", Value.WHOLES, "seeds of its runs, from 0", OPTIONAL),
-    Key("scale_rewards", Value.TEXT, "scaling of rewards; `group` where runs say it", OPTIONAL, SCALINGS),
-    Key("by", Value.TEXT, "what each value is of; one alone if pooled or row", choices=UNITS_OF_ANALYSIS),
-    Key("steps", Value.WHOLES, "training steps that are read, rising", OPTIONAL),
-    Key("over_steps", Value.TEXT, "what several steps are made into", OPTIONAL, OVER_STEPS_SAY),
-    Key("threshold", Value.DECIMAL, "what `steps_to_threshold` waits for, in the unit of a row", OPTIONAL),
-    Key("checkpoints", Value.TEXTS, "`trajectory@step`, of a series by checkpoint", OPTIONAL),
-    Key("unit", Value.TEXT, "unit of its values, which is that of its outcome"),
-    Key("range", Value.RANGE, "the smallest and the largest value that it can take, in `unit`"),
-    Key("missing", Value.TEXT, "as `counts_as` of [missing], for this endpoint", OPTIONAL, TREATMENTS),
-    SPANS,
-)
-INTERVAL = keys(
-    Key("endpoint", Value.TEXT, "the endpoint whose mean it is of, or the statistic"),
-    Key("level", Value.DECIMAL, "confidence level, between 0 and 1"),
-    Key("method", Value.TEXT, "how it is made", choices=METHODS_SAY),
-    Key("resamples", Value.WHOLE, "how many resamples are drawn", least=1, only=("method", DRAWN)),
-    Key("resampled", Value.TEXTS, "what is drawn, in words", only=("method", (PERCENTILE,))),
-    Key(
-        "crossing",
-        Value.TEXT,
-        "whether tasks are drawn once for all seeds (crossed) or for each",
-        choices=("crossed", "nested"),
-        only=("method", (PERCENTILE,)),
-    ),
-    Key("rng_seed", Value.WHOLE, "seed of the draws", least=0, only=("method", DRAWN)),
-    Key("rng", Value.TEXT, "generator of the draws", GENERATORS[0], GENERATORS, only=("method", DRAWN)),
-    SPANS,
-)
+FORMS = (("count", "of"), ("sum", "of"), ("figure",), ("figure", "over"))
+"""Keys that an outcome can have."""
 
 
-@dataclass(frozen=True)
-class Rate:
-    """A rate of two counts, or of what was added up over a count."""
+class Outcome(Document, frozen=True):
+    """How a row becomes a number: a rate of two counts, a sum over a count, a figure, or a ratio of two."""
 
-    count: str
-    of: str
+    count: Annotated[Text, about("a column of counts")] = ""
+    sum: Annotated[Text, about("a column of sums, such as `score` or `tokens`")] = ""
+    of: Annotated[Text, about("the column of counts that it is a share of, or a mean over")] = ""
+    figure: Annotated[Text, about("a column of numbers")] = ""
+    over: Annotated[Text, about("the column that it is divided by")] = ""
+
+    def __post_init__(self) -> None:
+        if (given := tuple(key for key in self.__struct_fields__ if getattr(self, key))) not in FORMS:
+            forms = "; ".join(map(" and ".join, FORMS))
+            raise ValueError(f"an outcome has the keys {forms}, and not {' and '.join(given)}")
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether it is over a count."""
+        return bool(self.of)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns it reads."""
-        return (self.count, self.of)
+        return tuple(filter(None, (self.count, self.sum, self.figure, self.of, self.over)))
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A figure of the register, or its ratio over another."""
+class Checkpoint(tuple[str, int]):
+    """A trajectory and a step, written `trajectory@step`."""
 
-    figure: str
-    over: str | None
+    __slots__ = ()
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns it reads."""
-        return (self.figure, self.over) if self.over else (self.figure,)
+    @classmethod
+    def decoded(cls, text: Any) -> "Checkpoint":
+        """Parse a checkpoint."""
+        trajectory, at, step = str(text).partition("@")
+        if not (trajectory and at and step.isascii() and step.isdigit() and len(step) <= LONGEST_STEP):
+            raise RuleError("a checkpoint is written trajectory@step", found=text)
+        return cls((trajectory, int(step)))
 
 
-@dataclass(frozen=True)
-class Endpoint:
-    """One endpoint: the keys of `ENDPOINT`, and of its evaluation set."""
+class Endpoint(Table, frozen=True, kw_only=True):
+    """One endpoint, with the size and the tasks of its evaluation set."""
 
-    id: str  # its name in tests
-    title: str
-    register: str
-    outcome: Rate | Figure
-    where: dict[str, str]  # text columns that the rows must match, the evaluation set's included
-    expect: dict[str, int]
-    condition: str
-    arms: tuple[str, ...]
-    seeds: tuple[int, ...]
-    scale_rewards: str
-    by: str
-    steps: tuple[int, ...]
-    over_steps: str  # empty for a single step
-    threshold: Fraction | None
-    checkpoints: tuple[tuple[str, int], ...]  # trajectory and step
-    unit: str
-    low: Fraction  # low, high: its range
-    high: Fraction
+    title: Annotated[Text, about("what it is, in words")]
+    register: Annotated[str, one_of(tuple(TABLES), "the table that holds its rows")]
+    outcome: Annotated[
+        Outcome,
+        about(
+            "how a row becomes a number",
+            extra_json_schema={"oneOf": [{"required": list(keys)} for keys in FORMS[:-1]]},
+        ),
+    ]
+    set: Annotated[Text, about("the evaluation set whose rows it reads, of `evaluations` alone")] = ""
+    where: Annotated[
+        dict[str, str], about("text columns that its rows must match, beside those of `set`")
+    ] = {}
+    expect: Annotated[dict[str, int], about("counts of a complete row, by column; others are missing")] = {}
+    condition: Annotated[Text, about("condition of its runs, where it reads runs")] = ""
+    arms: Annotated[Texts, about("arms of its runs: one, or two, the first minus the second")] = ()
+    seeds: Annotated[Wholes, about("seeds of its runs, from 0")] = ()
+    scale_rewards: Annotated[str, one_of(SCALINGS, "scaling of rewards; `group` where runs say it")] = ""
+    by: Annotated[str, one_of(UNITS_OF_ANALYSIS, "what each value is of; one alone if pooled or row")]
+    steps: Annotated[Wholes, about("training steps that are read, rising")] = ()
+    over_steps: Annotated[str, one_of(OVER_STEPS_SAY, "what several steps are made into")] = ""
+    threshold: Annotated[
+        Fraction | None, about("what `steps_to_threshold` waits for, in the unit of a row")
+    ] = None
+    checkpoints: Annotated[tuple[Checkpoint, ...], about("`trajectory@step`, of a series by checkpoint")] = ()
+    unit: Annotated[Text, about("unit of its values, which is that of its outcome")]
+    range: Annotated[Range, about("the smallest and the largest value that it can take, in `unit`")]
+    counts_as: Annotated[str, one_of(TREATMENTS, "as `counts_as` of [missing], for this endpoint")] = field(
+        default="", name="missing"
+    )
+    spans: Spans = ()
     tasks: int = 0  # tasks, schedules: size of the evaluation set; 0 where none was registered
     schedules: int = 0
-    attributes: Mapping[str, str] = field(default_factory=dict)  # of the tasks that it is on; empty for all
-    most_missing: Fraction = Fraction(0)  # share of an evaluation's episodes that may be without an outcome
-    counts_as: str = FAILURE  # what such episodes count as: one of `TREATMENTS`
-    spans: tuple[str, ...] = ()
+    attributes: Mapping[str, str] = {}  # of the tasks that it is on; empty for all
+    most_missing: Fraction = field(default_factory=Fraction)  # share of episodes without an outcome
+
+    derived = ("id", "tasks", "schedules", "attributes", "most_missing")
+
+    @property
+    def low(self) -> Fraction:
+        """The smallest value that it can take."""
+        return self.range[0]
+
+    @property
+    def high(self) -> Fraction:
+        """The largest value that it can take."""
+        return self.range[1]
 
     def covers(self, other: "Endpoint") -> bool:
         """Whether it reads every row that another endpoint reads."""
@@ -177,21 +167,27 @@ class Endpoint:
         return self.by in ("seed", "run", "checkpoint")
 
 
-@dataclass(frozen=True)
-class IntervalSpec:
-    """A registered interval of an endpoint's mean, or of a statistic: the keys of `INTERVAL`."""
+class IntervalSpec(Table, frozen=True, kw_only=True):
+    """A registered interval of an endpoint's mean, or of a statistic."""
 
-    id: str  # its name in tests
-    endpoint: str
-    level: Fraction
-    method: str
-    # resamples, resampled, crossing, rng_seed, rng: 0 or empty where the method has no such thing
-    resamples: int
-    resampled: tuple[str, ...]
-    crossing: str
-    rng_seed: int
-    rng: str = GENERATORS[0]
-    spans: tuple[str, ...] = ()
+    endpoint: Annotated[Text, about("the endpoint whose mean it is of, or the statistic")]
+    level: Annotated[Fraction, about("confidence level, between 0 and 1")]
+    method: Annotated[str, one_of(METHODS_SAY, "how it is made")]
+    resamples: Annotated[int, about("how many resamples are drawn", ge=1)] = 0
+    resampled: Annotated[Texts, about("what is drawn, in words")] = ()
+    crossing: Annotated[
+        str,
+        one_of(("crossed", "nested"), "whether tasks are drawn once for all seeds (crossed) or for each"),
+    ] = ""
+    rng_seed: Annotated[int, about("seed of the draws", ge=0)] = 0
+    rng: Annotated[str, one_of(GENERATORS, "generator of the draws")] = GENERATORS[0]
+    spans: Spans = ()
+
+    only: ClassVar = {
+        **dict.fromkeys(("resamples", "rng_seed", "rng"), ("method", DRAWN)),
+        **dict.fromkeys(("resampled", "crossing"), ("method", (PERCENTILE,))),
+    }
+    optional = ("rng",)
 
     @property
     def made(self) -> str:
@@ -208,81 +204,46 @@ class IntervalSpec:
 
 
 def read_endpoint(
-    name: str, content: object, sets: dict[str, EvaluationSet], terms: Terms = OF_TOOLKIT
+    declared: Endpoint, sets: Mapping[str, EvaluationSet], terms: Terms = OF_TOOLKIT
 ) -> Endpoint:
-    """Read one endpoint."""
-    section = Section(content, f"endpoints.{identifier(name, 'endpoints')}", ENDPOINT)
-    register, named_set = section.text("register"), section.text("set")
-    if named_set and (named_set not in sets or register != "evaluations"):
-        raise section.wrong(
-            f"evaluation set {named_set!r} is not declared, or not of this register", expected=", ".join(sets)
+    """Return an endpoint with what its evaluation set and the registration's words add to it."""
+    at, register, chosen = f"endpoints.{declared.id}", declared.register, sets.get(declared.set)
+    if declared.set and (chosen is None or register != "evaluations"):
+        raise RuleError(
+            f"evaluation set {declared.set!r} is not declared, or not of this register",
+            expected=", ".join(sets),
+            where=at,
         )
-    chosen = sets[named_set] if named_set else EvaluationSet("", {}, 0, 0)
-    outcome = _outcome(section, register)
-    where = {**chosen.where, **section.strings("where")}
-    check_conditions(register, where, section, terms)
-    low, high = section.range("range")
-    endpoint = Endpoint(
-        name,
-        register=register,
-        outcome=outcome,
+    chosen = chosen or EvaluationSet()
+    check_columns(register, (*declared.outcome.columns, *declared.expect), at, numbers=True)
+    where = {**chosen.where, **declared.where}
+    check_conditions(register, where, at, terms)
+    endpoint = replace(
+        declared,
         where=where,
-        expect={**chosen.expect, **_expect(section, register)},
-        scale_rewards=section.text("scale_rewards") or terms.scaling,
-        checkpoints=tuple(_checkpoint(text, section.where) for text in section.texts("checkpoints")),
-        low=low,
-        high=high,
+        expect={**chosen.expect, **declared.expect},
+        scale_rewards=declared.scale_rewards or terms.scaling,
+        counts_as=declared.counts_as or (terms.missing.counts_as if terms.missing else FAILURE),
         tasks=chosen.tasks,
         schedules=chosen.schedules,
         attributes=chosen.attributes,
         most_missing=terms.missing.most if terms.missing else Fraction(0),
-        counts_as=section.text("missing") or (terms.missing.counts_as if terms.missing else FAILURE),
-        **section.rest(),
     )
-    _check_fit(endpoint, section, terms)
+    _check_fit(endpoint, terms)
     return endpoint
 
 
-def read_interval(name: str, content: object, method: dict[str, object]) -> IntervalSpec:
-    """Read one interval; what it does not say itself stands in `interval_method`."""
-    if not isinstance(content, dict):
-        raise RuleError("a section is not a table", found=content, where=f"intervals.{name}")
-    kind = str({**method, **content}.get("method"))
-    # Of the common method, what means something to this one.
-    other = {name for name, key in INTERVAL.items() if not key.applies({"method": kind})}
-    common = {key: value for key, value in method.items() if key not in other}
-    section = Section({**common, **content}, f"intervals.{identifier(name, 'intervals')}", INTERVAL)
-    spec = IntervalSpec(name, **section.rest())
-    if not 0 < spec.level < 1:
-        raise section.wrong("a level lies between 0 and 1", found=spec.level)
-    return spec
+def common_to(interval: object, method: Mapping[str, object]) -> object:
+    """Return an interval with what its registration says of all intervals and that applies to it."""
+    if not isinstance(interval, dict):
+        return interval
+    whole = {**method, **interval}
+    return {
+        key: value for key, value in whole.items() if key in interval or applies(IntervalSpec, key, whole)
+    }
 
 
-def _expect(section: Section, register: str) -> dict[str, int]:
-    content = section.table("expect")
-    inner = Section(content, f"{section.where}.expect", alike(content, Value.WHOLE))
-    expect = {name: inner.whole(name) for name in content}
-    check_columns(register, tuple(expect), section, numbers=True)
-    return expect
-
-
-def _outcome(section: Section, register: str) -> Rate | Figure:
-    content = section.table("outcome")
-    said = COUNTED if "count" in content else ADDED if "sum" in content else FIGURE
-    first, second = Section(content, f"{section.where}.outcome", said).rest().values()
-    outcome = Figure(first, second or None) if said is FIGURE else Rate(first, second)
-    check_columns(register, outcome.columns, section, numbers=True)
-    return outcome
-
-
-def _checkpoint(text: str, where: str) -> tuple[str, int]:
-    trajectory, at, step = text.partition("@")
-    if not (trajectory and at and step.isascii() and step.isdigit() and len(step) <= LONGEST_STEP):
-        raise RuleError("a checkpoint is written trajectory@step", found=text, where=where)
-    return trajectory, int(step)
-
-
-def _check_fit(endpoint: Endpoint, section: Section, terms: Terms) -> None:
+def _check_fit(endpoint: Endpoint, terms: Terms) -> None:
     """Check that the parts of an endpoint fit each other and the columns of its register."""
     columns = TABLES[endpoint.register].column_names
     by_run = endpoint.by in ("seed", "run", "pooled")
@@ -300,7 +261,7 @@ def _check_fit(endpoint: Endpoint, section: Section, terms: Terms) -> None:
         (checkpoints and bool(endpoint.steps), "has steps beside its checkpoints"),
         (endpoint.by == "row" and not endpoint.where, "does not say which row"),
         (endpoint.by == "seed" and len(endpoint.arms) not in (1, 2), "has one arm, or two to subtract"),
-        (endpoint.by == "pooled" and not isinstance(endpoint.outcome, Rate), "can only pool counts"),
+        (endpoint.by == "pooled" and not endpoint.outcome.is_rate, "can only pool counts"),
         (endpoint.by == "pooled" and (several or len(endpoint.arms) != 1), "pools one arm at one step"),
         (bool(endpoint.steps) and "step" not in columns, "reads steps of a register without them"),
         (by_run and "step" in columns and not endpoint.steps, "does not say which steps"),
@@ -325,18 +286,17 @@ def _check_fit(endpoint: Endpoint, section: Section, terms: Terms) -> None:
     )
     for wrong, problem in problems:
         if wrong:
-            raise section.wrong(f"an endpoint by {endpoint.by} {problem}")
+            raise RuleError(f"an endpoint by {endpoint.by} {problem}", where=f"endpoints.{endpoint.id}")
 
 
 def is_counted_by_task(endpoint: Endpoint) -> bool:
     """Whether its rows can be counted from the episodes of some tasks."""
-    outcome = endpoint.outcome
-    counted = isinstance(outcome, Rate) and outcome.count in COUNTED_BY_TASK and outcome.of == "episodes"
+    counted = endpoint.outcome.of == "episodes" and endpoint.outcome.columns[0] in COUNTED_BY_TASK
     return counted and endpoint.by in ("seed", "run", "pooled") and [*endpoint.expect] == ["episodes"]
 
 
 def _is_score(endpoint: Endpoint) -> bool:
-    return isinstance(endpoint.outcome, Rate) and endpoint.outcome.count == "score"
+    return endpoint.outcome.is_rate and endpoint.outcome.columns[0] == "score"
 
 
 def _leaves_scores(endpoint: Endpoint, terms: Terms) -> bool:

@@ -4,64 +4,98 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
 
 from toolkit.errors import DamagedError, RuleError
 from toolkit.registers.columns import BATTERIES, POOLS, REGIMES, ROLES, Type
 from toolkit.registers.row_tables import SCORED
 from toolkit.registers.schema import RUNS
 from toolkit.rules.endpoints import SCALINGS, Endpoint
-from toolkit.rules.sections import OPTIONAL, SPANS, Key, Section, Value, exact_number, keys
+from toolkit.rules.sections import Exact, Sha256, Spans, Text, Texts, Wholes, exact_number
 from toolkit.rules.terms import OF_TOOLKIT, Terms
 from toolkit.rules.values import Missing, exact
+from toolkit.structs import Document, about, as_builtins, one_of, replace
 
+WORLDS = ("bfcl_turns", "bfcl_scenarios")
 Row = Mapping[str, Any]
 Fixed = str | Fraction
 
-FIXED = keys(
-    *(
-        Key(column.name, Value.NUMBER if column.type.is_number else Value.SCALAR, column.meaning, OPTIONAL)
-        for column in RUNS.columns
-        if column.type is Type.STRING or column.type.is_number
+
+class Columns(dict[str, Fixed]):
+    """Columns of `runs`, and what a run must have there to count."""
+
+    @classmethod
+    def decoded(cls, content: Any) -> "Columns":
+        """Parse a table of columns."""
+        if not isinstance(content, dict):
+            raise TypeError(f"Expected `object`, got {content!r}")
+        return cls({name: _fixed(name, value) for name, value in content.items()})
+
+
+class Checkpoints(Document, frozen=True):
+    """Checkpoints of another study that runs evaluate; they train nothing."""
+
+    study: Annotated[Text, about("the study that trained them")]
+    condition: Annotated[Text, about("their condition there")]
+    sha256: Annotated[
+        dict[str, tuple[Sha256, ...]], about("by arm, SHA-256 of what the run of each seed left")
+    ]
+
+
+class Settings(Document, frozen=True, kw_only=True):
+    """What a line of a matrix may set of its runs."""
+
+    sampling: Annotated[str, one_of(("own", "shared"), "whether arms share policy samples")] = ""
+    optimizer: Annotated[str, one_of(("adam", "gradient", "sign"), "how a gradient becomes a step")] = ""
+    learning_rate: Annotated[Exact, about("step size, above 0")] = ""
+    square_decay: Annotated[Exact, about("decay of Adam's mean of squares, from 0, below 1")] = ""
+    loss_type: Annotated[str, one_of(("dapo", "dr_grpo"), "aggregation of token losses")] = ""
+    constant_groups: Annotated[str, one_of(("kept", "resampled"), "what becomes of groups of one reward")] = (
+        ""
     )
-)
-"""Columns of `runs` that the matrix can fix."""
-CELL = keys(
-    Key("tier", Value.WHOLE, "order in which the budget is spent"),
-    Key("condition", Value.TEXT, "what its runs work under, by name"),
-    Key("noise", Value.TEXT, "what they train under, in words"),
-    Key("arms", Value.TEXTS, "their arms: words of `[words]`, or the toolkit's"),
-    Key("seeds", Value.WHOLES, "their seeds; a run for each arm and seed"),
-    Key("scale_rewards", Value.TEXT, "how rewards are scaled, if the study does so", OPTIONAL, SCALINGS),
-    Key("fixed", FIXED, "columns of `runs`, and what a run must have there to count", OPTIONAL),
-    Key("for", Value.TEXTS, "the rules and curves that its runs are for"),
-    Key("regime", Value.TEXT, "noise of training, for runs that are played here", OPTIONAL, REGIMES),
-    Key("at_noise", Value.TEXT, "noise of periodic evaluation; else that of `regime`", OPTIONAL, REGIMES),
-    Key("battery", Value.TEXT, "which evaluation sets its runs are played on", BATTERIES[0], BATTERIES),
-    Key("role", Value.TEXT, "role of its runs; the arm says it where left out", OPTIONAL, ROLES),
-    Key("settings", Value.TABLE, "how its runs are played, where not as usual", OPTIONAL),
-    SPANS,
-)
+    surface_tokens: Annotated[int, about("tokens that change no action, a call", ge=0)] | None = None
+    checkpoint_every: Annotated[int, about("training steps between checkpoints", ge=1)] | None = None
+    registers: Annotated[str, one_of(("all", "no_checkpoints", "evaluations"), "rows that are kept")] = ""
+    checkpoints: Annotated[
+        Checkpoints | None, about("checkpoints of another study to evaluate; its runs train nothing")
+    ] = None
+    sub_requests: Annotated[int, about("requests in one task", ge=1)] | None = None
+    world: Annotated[str, one_of(WORLDS, "where tasks come from, if not from the back office")] = ""
+    pools: Annotated[dict[str, str], about("the SHA-256 of the tasks of each pool")] = {}
+
+    def __post_init__(self) -> None:
+        if self.learning_rate and Fraction(self.learning_rate) <= 0:
+            raise ValueError(f"`learning_rate` is above 0, and not {self.learning_rate}")
+        if self.square_decay and not 0 <= Fraction(self.square_decay) < 1:
+            raise ValueError(f"`square_decay` is from 0, below 1, and not {self.square_decay}")
+
+    def given(self) -> dict[str, Any]:
+        """Return what is set, by name."""
+        return {name: value for name, value in as_builtins(self).items() if value not in ("", None, {})}
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One line of the registered run matrix: the keys of `CELL`."""
+class Cell(Document, frozen=True, kw_only=True):
+    """One line of the registered run matrix."""
 
-    tier: int
-    condition: str
-    noise: str
-    arms: tuple[str, ...]
-    seeds: tuple[int, ...]
-    scale_rewards: str
-    fixed: dict[str, Fixed]  # what `[training]` fixes for every run included
-    serves: tuple[str, ...]  # the rules and curves that the runs are for
-    regime: str = ""
-    at_noise: str = ""
-    battery: str = BATTERIES[0]
-    role: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)  # who plays the runs knows the names
-    spans: tuple[str, ...] = ()
+    tier: Annotated[int, about("order in which the budget is spent")]
+    condition: Annotated[Text, about("what its runs work under, by name")]
+    noise: Annotated[Text, about("what they train under, in words")]
+    arms: Annotated[Texts, about("their arms: words of `[words]`, or the toolkit's")]
+    seeds: Annotated[Wholes, about("their seeds; a run for each arm and seed")]
+    scale_rewards: Annotated[str, one_of(SCALINGS, "how rewards are scaled, if the study does so")] = ""
+    fixed: Annotated[Columns, about("columns of `runs`, and what a run must have there to count")] = (
+        msgspec.field(default_factory=Columns)
+    )
+    serves: Annotated[Texts, about("the rules and curves that its runs are for")] = msgspec.field(name="for")
+    regime: Annotated[str, one_of(REGIMES, "noise of training, for runs that are played here")] = ""
+    at_noise: Annotated[str, one_of(REGIMES, "noise of periodic evaluation; else that of `regime`")] = ""
+    battery: Annotated[str, one_of(BATTERIES, "which evaluation sets its runs are played on")] = BATTERIES[0]
+    role: Annotated[str, one_of(ROLES, "role of its runs; the arm says it where left out")] = ""
+    settings: Annotated[Settings, about("how its runs are played, where not as usual")] = Settings()
+    spans: Spans = ()
 
     def holds(self, condition: str, scale_rewards: str, arm: str, seed: int) -> bool:
         """Whether a run belongs to the cell."""
@@ -139,20 +173,23 @@ def described(endpoint: Endpoint, arm: str, seed: int) -> str:
 
 def read_plan(
     roles: tuple[str, ...],
-    training: dict[str, Any],
-    cells: list[Any],
+    training: Mapping[str, Fixed],
+    cells: Sequence[Cell],
     terms: Terms = OF_TOOLKIT,
     recipe: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """Read the registered matrix."""
-    if not roles or not set(roles) <= set(ROLES):
+    """Return the registered matrix, with what is fixed for every run alike."""
+    if not roles:
         raise RuleError(
             "deciding roles are roles of runs, at least one",
             expected=", ".join(ROLES),
-            found=", ".join(roles) or "none",
+            found="none",
             where="deciding_roles",
         )
-    plan = Plan(roles, tuple(_cell(content, training, terms) for content in cells), recipe or {})
+    whole = (replace(cell, fixed=Columns({**training, **cell.fixed})) for cell in cells)
+    plan = Plan(roles, tuple(whole), recipe or {})
+    for cell in cells:
+        _check_cell(cell, terms)
     places = Counter(
         (c.condition, c.scale_rewards, arm, s) for c in plan.cells for arm in c.arms for s in c.seeds
     )
@@ -181,15 +218,13 @@ def _is_fixed(value: Any, expected: Fixed) -> bool:
     return bool(value == expected)
 
 
-def _cell(content: object, training: dict[str, Any], terms: Terms) -> Cell:
-    section = Section(content, "matrix", CELL)
-    fixed = _fixed({**training, **section.table("fixed")})
-    cell = Cell(fixed=fixed, serves=section.texts("for"), **section.rest())
+def _check_cell(cell: Cell, terms: Terms) -> None:
     if cell.at_noise and not cell.regime:
         problem = "a line of the matrix names a regime of evaluation, and none of training"
-        raise section.wrong(problem, expected="regime", found=f"at_noise = {cell.at_noise}")
+        raise RuleError(problem, expected="regime", found=f"at_noise = {cell.at_noise}", where="matrix")
     if cell.regime and not cell.scale_rewards:
-        raise section.wrong("runs that are played here say how rewards are scaled", expected="scale_rewards")
+        problem = "runs that are played here say how rewards are scaled"
+        raise RuleError(problem, expected="scale_rewards", where="matrix")
     unknown = [arm for arm in cell.arms if arm not in terms.arms]
     if unknown:
         raise RuleError(
@@ -198,197 +233,133 @@ def _cell(content: object, training: dict[str, Any], terms: Terms) -> Cell:
             found=", ".join(unknown),
             remedy="a study with arms of its own declares them: [words] arm = [...]",
         )
-    return cell
 
 
-def _fixed(content: dict[str, Any]) -> dict[str, Fixed]:
-    fixed: dict[str, Fixed] = {}
-    for name, value in content.items():
-        column = RUNS.column(name)
-        if column is None:
-            problem = f"register 'runs' has no column {name!r}"
-            raise RuleError(problem, expected=", ".join(RUNS.column_names), where="matrix")
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise RuleError(f"{name!r} has the wrong type", expected="str", found=repr(value), where="matrix")
-        if column.type is Type.STRING:
-            fixed[name] = str(value)
-        elif column.type.is_number:
-            fixed[name] = exact_number(str(value), f"matrix.fixed.{name}")
-        else:
-            problem = f"column {name!r} of 'runs' cannot be fixed"
-            raise RuleError(problem, found=column.type.value, where="matrix")
-    return fixed
+def _fixed(name: str, value: object) -> Fixed:
+    column = RUNS.column(name)
+    if column is None:
+        problem = f"register 'runs' has no column {name!r}"
+        raise RuleError(problem, expected=", ".join(RUNS.column_names), where="matrix")
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise TypeError(f"Expected `str` or a number of {name!r}, got {value!r}")
+    if column.type is Type.STRING:
+        return str(value)
+    if column.type.is_number:
+        return exact_number(str(value))
+    problem = f"column {name!r} of 'runs' cannot be fixed"
+    raise RuleError(problem, found=column.type.value, where="matrix")
 
 
 _SMALLEST_GROUP = 2  # one rollout has nothing to be compared with
 _FEWEST_TASKS = 2  # tasks are resampled
 
-_PLAYED = (
-    Key("pool", Value.TEXT, "task pool; its first tasks are played", choices=POOLS),
-    Key("regime", Value.TEXT, "noise that they are played under", choices=REGIMES),
-    Key("tasks", Value.WHOLE, "how many tasks", least=_FEWEST_TASKS),
-)
-OUTCOME = keys(
-    *_PLAYED,
-    Key(
-        "rollouts",
-        Value.WHOLE,
-        "rollouts a task; else as many as a group has",
-        OPTIONAL,
-        least=_SMALLEST_GROUP,
-    ),
-)
-TRANSITION = keys(
-    *_PLAYED,
-    Key("schedules", Value.WHOLE, "schedules a task, at least `group_size`: one for each rollout"),
-    Key("groups", Value.WHOLE, "groups resampled for each task and design", least=1),
-)
-PROBE = keys(
-    Key("tiers", Value.WHOLES, "every run of these tiers is probed; the untrained policy once"),
-    Key("scored", Value.TEXTS, "coordinates of scores: all, or those of actions alone", choices=SCORED),
-    Key("group_size", Value.WHOLE, "rollouts a group, G", least=_SMALLEST_GROUP),
-    Key("flip_rate", Value.DECIMAL, "flip rate of the grader, q, between 0 and 1"),
-    Key("outcome", OUTCOME, "episodes over whose successes the grader's flips are enumerated"),
-    Key("transition", TRANSITION, "episodes under tool faults"),
-    Key("level", Value.DECIMAL, "confidence level of the intervals, between 0 and 1"),
-    Key("resamples", Value.WHOLE, "bootstrap resamples of tasks", least=1),
-    Key("rng_seed", Value.WHOLE, "seed of the bootstrap", least=0),
-    Key("steps", Value.WHOLES, "checkpoints that are probed, in training steps; else all", OPTIONAL),
-    Key("runs", Value.TEXTS, "the only runs of `tiers` that are probed; else all", OPTIONAL),
-)
 
-
-@dataclass(frozen=True)
-class ProbeSet:
+class ProbeSet(Document, frozen=True, kw_only=True):
     """Episodes that the probe scores at every checkpoint."""
 
-    pool: str  # task pool; its first tasks are played
-    regime: str  # noise that they are played under
-    tasks: int  # how many tasks
-    schedules: int = 1  # schedules a task; the stratified design takes one rollout under each of some of them
-    groups: int = 0  # groups resampled for each task and design; 0 where nothing is resampled
-    rollouts: int | None = None  # rollouts under each schedule; None for as many as a group has
+    pool: Annotated[str, one_of(POOLS, "task pool; its first tasks are played")]
+    regime: Annotated[str, one_of(REGIMES, "noise that they are played under")]
+    tasks: Annotated[int, about("how many tasks", ge=_FEWEST_TASKS)]
 
 
-@dataclass(frozen=True)
-class ProbePlan:
-    """The design of the probe: the keys of `PROBE`; what it plays and regroups derives from its anchor."""
+class OutcomeSet(ProbeSet, frozen=True, kw_only=True):
+    """Those over whose successes the grader's flips are enumerated."""
 
-    tiers: tuple[int, ...]
-    scored: tuple[str, ...]
-    group_size: int
-    flip_rate: Fraction
-    outcome: ProbeSet
-    transition: ProbeSet
-    level: Fraction
-    resamples: int
-    rng_seed: int
-    steps: tuple[int, ...] = ()
-    runs: tuple[str, ...] = ()
+    rollouts: Annotated[
+        Annotated[int, Meta(ge=_SMALLEST_GROUP)] | None,
+        about("rollouts a task; else as many as a group has"),
+    ] = None
 
 
-def read_probe(content: object, plan: Plan, where: str = "probe") -> ProbePlan:
-    """Read the table `[probe]`."""
-    section = Section(content, where, PROBE)
-    tiers = section.wholes("tiers")
-    _check_listed(section, "tiers", tiers, sorted({cell.tier for cell in plan.cells}))
-    scored = section.texts("scored")
-    _check_listed(section, "scored", scored, SCORED)
-    if plan.recipe and scored != SCORED[:1]:  # of a language model, no coordinates are the actions' alone
-        raise section.wrong(
-            "a language model has no coordinates of actions alone",
-            expected=f"scored = {SCORED[0]}",
-            found=", ".join(scored),
-        )
-    group_size = _size(section, "group_size")
-    return ProbePlan(
-        tiers=tiers,
-        scored=scored,
-        group_size=group_size,
-        flip_rate=_inside(section, "flip_rate"),
-        outcome=_set(Section(section.table("outcome"), f"{where}.outcome", OUTCOME)),
-        transition=_set(Section(section.table("transition"), f"{where}.transition", TRANSITION), group_size),
-        level=_inside(section, "level"),
-        steps=_steps(section, tiers, plan),
-        runs=_runs(section),
-        **section.rest(),
-    )
+class TransitionSet(ProbeSet, frozen=True, kw_only=True):
+    """Those under tool faults; a stratified group takes one rollout under each of some of the schedules."""
+
+    schedules: Annotated[int, about("schedules a task, at least `group_size`: one for each rollout")]
+    groups: Annotated[int, about("groups resampled for each task and design", ge=1)]
 
 
-def _set(section: Section, group_size: int | None = None) -> ProbeSet:
-    """Read the episodes of a kind of noise; those under tool faults are put into groups of a size."""
-    played = section.text("pool"), section.text("regime"), section.whole("tasks")
-    if group_size is None:
-        read = ProbeSet(*played, rollouts=_size(section, "rollouts") if section.has("rollouts") else None)
-    else:
-        read = ProbeSet(*played, schedules=section.whole("schedules"), groups=section.whole("groups"))
-    section.done()
-    # A stratified group has its rollouts under as many schedules: one under each.
-    if group_size is not None and read.schedules < group_size:
-        problem = "'schedules' is too small"
-        raise section.wrong(problem, expected=f"at least {group_size}", found=read.schedules)
-    return read
+class ProbePlan(Document, frozen=True, kw_only=True):
+    """The design of the probe; what it plays and regroups derives from its anchor."""
+
+    tiers: Annotated[Wholes, about("every run of these tiers is probed; the untrained policy once")]
+    scored: Annotated[
+        tuple[Annotated[str, one_of(SCORED)], ...],
+        about("coordinates of scores: all, or those of actions alone"),
+    ]
+    group_size: Annotated[int, about("rollouts a group, G", ge=_SMALLEST_GROUP)]
+    flip_rate: Annotated[Fraction, about("flip rate of the grader, q, between 0 and 1")]
+    outcome: Annotated[OutcomeSet, about("episodes over whose successes the grader's flips are enumerated")]
+    transition: Annotated[TransitionSet, about("episodes under tool faults")]
+    level: Annotated[Fraction, about("confidence level of the intervals, between 0 and 1")]
+    resamples: Annotated[int, about("bootstrap resamples of tasks", ge=1)]
+    rng_seed: Annotated[int, about("seed of the bootstrap", ge=0)]
+    steps: Annotated[
+        Wholes, about("checkpoints that are probed, in training steps; else all", min_length=1)
+    ] = ()
+    runs: Annotated[Texts, about("the only runs of `tiers` that are probed; else all", min_length=1)] = ()
 
 
-def _steps(section: Section, tiers: tuple[int, ...], plan: Plan) -> tuple[int, ...]:
-    if not section.has("steps"):
-        return ()
-    steps = section.wholes("steps")
-    if not steps or min(steps) < 1 or len(set(steps)) < len(steps):
-        raise section.wrong(
-            "'steps' names a step twice, one before 1, or none",
-            expected="steps of checkpoints; the untrained policy is probed in any case",
-            found=", ".join(map(str, steps)) or "nothing",
-        )
-    trained = [cell.fixed["steps"] for cell in plan.cells if cell.tier in tiers and "steps" in cell.fixed]
-    last = min((steps_of for steps_of in trained if not isinstance(steps_of, str)), default=None)
-    if last is not None and max(steps) > last:
-        raise section.wrong(
-            "'steps' names a step after the end of a run that is probed",
-            expected=f"at most {last}",
-            found=max(steps),
-        )
-    return steps
-
-
-def _runs(section: Section) -> tuple[str, ...]:
-    """Read which runs alone are probed; whoever specifies the runs knows their names."""
-    if not section.has("runs"):
-        return ()
-    runs = section.texts("runs")
-    if not runs or len(set(runs)) < len(runs):
-        raise section.wrong(
-            "'runs' names a run twice, or none",
-            expected="names of runs; every run of the tiers where it is left out",
-            found=", ".join(runs) or "nothing",
-        )
-    return runs
-
-
-def _size(section: Section, key: str) -> int:
-    """Read how many rollouts a group has."""
+def check_probe(probe: ProbePlan, plan: Plan, where: str = "probe") -> None:
+    """Check a registered probe: its numbers, and that it is of runs of the matrix."""
     from toolkit.estimators.moments import LARGEST_GROUP  # where a probe is registered alone
 
-    size = section.whole(key)
-    if size > LARGEST_GROUP:
-        raise section.wrong(f"{key!r} is too large", expected=f"at most {LARGEST_GROUP}", found=size)
-    return size
-
-
-def _inside(section: Section, key: str) -> Fraction:
-    value = section.exact(key)
-    if value is None or not 0 < value < 1:
-        raise section.wrong(f"{key!r} lies between 0 and 1, ends excluded", found=value)
-    return value
-
-
-def _check_listed(section: Section, key: str, names: tuple[object, ...], allowed: Sequence[object]) -> None:
-    if not names or len(set(names)) != len(names) or not set(names) <= set(allowed):
-        raise section.wrong(
-            f"{key!r} names something twice, something unknown, or nothing",
-            expected=", ".join(map(str, allowed)),
-            found=", ".join(map(str, names)) or "nothing",
-        )
+    size, schedules, tiers = probe.group_size, probe.transition.schedules, {c.tier for c in plan.cells}
+    probed = [cell.fixed.get("steps") for cell in plan.cells if cell.tier in probe.tiers]
+    last = min((steps for steps in probed if isinstance(steps, Fraction)), default=None)
+    steps, runs = probe.steps, probe.runs
+    of_actions = bool(plan.recipe) and probe.scored != SCORED[:1]
+    problems: tuple[tuple[bool, str, object, object], ...] = (
+        *(
+            (
+                not named or len(set(named)) != len(named) or not set(named) <= set(allowed),
+                f"{key!r} names something twice, something unknown, or nothing",
+                ", ".join(map(str, allowed)),
+                named,
+            )
+            for key, named, allowed in (
+                ("tiers", probe.tiers, sorted(tiers)),
+                ("scored", probe.scored, SCORED),
+            )
+        ),
+        (
+            of_actions,  # of a language model, no coordinates are the actions' alone
+            "a language model has no coordinates of actions alone",
+            f"scored = {SCORED[0]}",
+            probe.scored,
+        ),
+        *(
+            (number > LARGEST_GROUP, f"{key!r} is too large", f"at most {LARGEST_GROUP}", number)
+            for key, number in (("group_size", size), ("rollouts", probe.outcome.rollouts or size))
+        ),
+        *(
+            (not 0 < number < 1, f"{key!r} lies between 0 and 1, ends excluded", None, number)
+            for key, number in (("flip_rate", probe.flip_rate), ("level", probe.level))
+        ),
+        # A stratified group has its rollouts under as many schedules: one under each.
+        (schedules < size, "'schedules' is too small", f"at least {size}", schedules),
+        (
+            min(steps, default=1) < 1 or len(set(steps)) < len(steps),
+            "'steps' names a step twice, one before 1, or none",
+            "steps of checkpoints; the untrained policy is probed in any case",
+            steps,
+        ),
+        (
+            last is not None and max(steps, default=0) > last,
+            "'steps' names a step after the end of a run that is probed",
+            f"at most {last}",
+            steps,
+        ),
+        (
+            len(set(runs)) < len(runs),
+            "'runs' names a run twice, or none",
+            "names of runs; every run of the tiers where it is left out",
+            runs,
+        ),
+    )
+    for wrong, problem, expected, found in problems:
+        if wrong:
+            named = ", ".join(map(str, found)) or "nothing" if isinstance(found, tuple) else found
+            raise RuleError(problem, expected=expected, found=named, where=where)
 
 
 def run_name(condition: str, arm: str, scale_rewards: str, seed: int) -> str:

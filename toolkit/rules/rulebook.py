@@ -3,41 +3,38 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import field as default
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
+
+from msgspec import field
 
 from toolkit.errors import RuleError, UsageError, did_you_mean
+from toolkit.prereg.record import AmendmentHead
 from toolkit.prereg.registration import Registration
 from toolkit.prereg.spans import SPANS as OF_SPANS
-from toolkit.prereg.spans import Span, named_spans, read_spans
-from toolkit.registers.columns import ROLES, Column, Table
+from toolkit.prereg.spans import Span, named_spans
+from toolkit.registers.columns import ROLES, Column, MissingData
+from toolkit.registers.columns import Table as Register
 from toolkit.registers.schema import TABLES
 from toolkit.rules import expressions
 from toolkit.rules.endpoints import (
     BY_SEED,
-    ENDPOINT,
-    INTERVAL,
     OVER_TASKS,
     SEED_BOOTSTRAP,
     Endpoint,
     IntervalSpec,
-    Rate,
+    common_to,
     read_endpoint,
-    read_interval,
 )
 from toolkit.rules.expressions import Kind, check_test, names_in
-from toolkit.rules.plan import CELL, FIXED, PROBE, Plan, ProbePlan, read_plan, read_probe
+from toolkit.rules.plan import Cell, Columns, Plan, ProbePlan, check_probe, read_plan
 from toolkit.rules.rules import (
-    AMENDMENT,
-    FAMILY,
     HOLM,
     MARGINS,
-    RULE,
-    STATISTIC,
-    TEST,
     Change,
     Family,
     Rule,
@@ -46,75 +43,91 @@ from toolkit.rules.rules import (
     change_rules,
     check_adjusted,
     check_margins,
+    check_rule,
     check_statistics,
     check_tests,
     expanded,
     made_of,
-    read_family,
-    read_rule,
-    read_statistic,
-    read_test,
 )
-from toolkit.rules.sections import OPTIONAL, SPANS, Key, Listed, Named, Section, Value, keys, optional
+from toolkit.rules.sections import Identifier, Spans, Table, Text, Texts, identifier, keys, read
 from toolkit.rules.terms import (
-    MISSING,
     OF_TOOLKIT,
-    PICTURE,
-    SCORES,
-    SET,
-    WORDS_OF,
+    EvaluationSet,
     Picture,
+    Scores,
     Terms,
+    Words,
+    check_picture,
     check_sizes,
-    read_picture,
     read_set,
-    read_terms,
+    terms_of,
 )
 from toolkit.rules.values import exact
-from toolkit.structs import replace
+from toolkit.structs import Document, about, one_of, replace
 
 LANGUAGE = 1
 COMMON = ("interval_method", "interval_conventions")
 
-EXCEPTION = keys(
-    Key("run", Value.TEXT, "name of a run that was launched before the freeze"),
-    Key("reason", Value.TEXT, "why it was"),
-    SPANS,
-)
-SPAN = keys(
-    Key("lines", Value.WHOLES, "numbers of the first and the last line, from 1"),
-    Key("sha256", Value.SHA256, "SHA-256 of these lines, line ends included"),
-)
-_MEASURED = (
-    Key("endpoints", Named(ENDPOINT), "what is measured", OPTIONAL),
-    Key("statistics", Named(STATISTIC), "numbers made of endpoints", OPTIONAL),
-    Key("intervals", Named(INTERVAL, COMMON), "intervals of endpoints and of statistics", OPTIONAL),
-    Key("tests", Named(TEST), "exact tests that differences lie about zero", OPTIONAL),
-    Key("families", Named(FAMILY), "tests that are adjusted for each other", OPTIONAL),
-    Key("probe", PROBE, "the gradient probe: one in a registration and its amendments", OPTIONAL),
-    Key("rules", Named(RULE), "what decides", OPTIONAL),
-)
-RULES = keys(
-    Key("language", Value.WHOLE, "version of the rule language", choices=(LANGUAGE,)),
-    Key("name", Value.TEXT, "name of the registration, and of its folder"),
-    Key("title", Value.TEXT, "the study in one line"),
-    Key("deciding_roles", Value.TEXTS, "roles of the runs that enter decisions, at least one", choices=ROLES),
-    Key("exceptions", Listed(EXCEPTION), "runs that may precede the freeze", OPTIONAL),
-    Key("words", WORDS_OF, "the study's own words, where it has other than the toolkit's", OPTIONAL),
-    Key("scores", SCORES, "scores of episodes, where the study has scores", OPTIONAL),
-    Key("missing", MISSING, "what becomes of episodes without an outcome", OPTIONAL),
-    Key("attributes", Named(Value.TEXTS), "attributes of tasks, and the words of each", OPTIONAL),
-    Key("matrix", Listed(CELL), "the runs: condition x arm x seed", OPTIONAL),
-    Key("training", FIXED, "what `fixed` says of every run alike", OPTIONAL),
-    Key("recipe", Value.TABLE, "settings of a language model's training, as of `toolkit train`", OPTIONAL),
-    Key("spans", Named(SPAN), "lines of a document frozen elsewhere that the rules restate", OPTIONAL),
-    Key("sets", Named(SET), "evaluations that belong together", OPTIONAL),
-    Key(COMMON[0], optional(INTERVAL), "what every interval says alike", OPTIONAL),
-    Key(COMMON[1], optional(INTERVAL), "the same, where a restatement added it", OPTIONAL),
-    Key("pictures", Named(PICTURE), "predictions that are drawn beside what is seen", OPTIONAL),
-    *_MEASURED,
-)
-AMENDED = keys(Key("amendment", AMENDMENT, "what it is, and which rules it changes"), *_MEASURED)
+
+class EarlyRun(Document, frozen=True):
+    """A run that may precede the freeze."""
+
+    run: Annotated[Text, about("name of a run that was launched before the freeze")]
+    reason: Annotated[Text, about("why it was")]
+    spans: Spans = ()
+
+
+class Measured(Document, frozen=True, kw_only=True):
+    """What rules and amendments declare alike."""
+
+    endpoints: Annotated[dict[Identifier, Endpoint], about("what is measured")] = {}
+    statistics: Annotated[dict[Identifier, Statistic], about("numbers made of endpoints")] = {}
+    intervals: Annotated[dict[Identifier, IntervalSpec], about("intervals of endpoints and statistics")] = {}
+    tests: Annotated[
+        dict[Identifier, Significance], about("exact tests that differences are about zero")
+    ] = {}
+    families: Annotated[dict[Identifier, Family], about("tests that are adjusted for each other")] = {}
+    probe: Annotated[
+        ProbePlan | None, about("the gradient probe: one in a registration and its amendments")
+    ] = None
+    rules: Annotated[dict[Identifier, Rule], about("what decides")] = {}
+
+
+class RulesFile(Measured, frozen=True, kw_only=True):
+    """The rules of a registration: rules.toml."""
+
+    language: Annotated[Literal[1], about("version of the rule language")]
+    name: Annotated[Text, about("name of the registration, and of its folder")]
+    title: Annotated[Text, about("the study in one line")]
+    deciding_roles: Annotated[
+        tuple[Annotated[str, one_of(ROLES)], ...],
+        about("roles of the runs that enter decisions, at least one"),
+    ]
+    exceptions: Annotated[tuple[EarlyRun, ...], about("runs that may precede the freeze")] = ()
+    words: Annotated[Words, about("the study's own words, where it has other than the toolkit's")] = Words()
+    scores: Annotated[Scores | None, about("scores of episodes, where the study has scores")] = None
+    missing: Annotated[MissingData | None, about("what becomes of episodes without an outcome")] = None
+    attributes: Annotated[dict[Identifier, Texts], about("attributes of tasks, and the words of each")] = {}
+    matrix: Annotated[tuple[Cell, ...], about("the runs: condition x arm x seed")] = ()
+    training: Annotated[Columns, about("what `fixed` says of every run alike")] = field(
+        default_factory=Columns
+    )
+    recipe: Annotated[
+        dict[str, Any], about("settings of a language model's training, as of `toolkit train`")
+    ] = {}
+    spans: Annotated[
+        dict[str, Span], about("lines of a document frozen elsewhere that the rules restate")
+    ] = {}
+    sets: Annotated[dict[Identifier, EvaluationSet], about("evaluations that belong together")] = {}
+    interval_method: Annotated[dict[str, Any], about("what every interval says alike")] = {}
+    interval_conventions: Annotated[dict[str, Any], about("the same, where a restatement added it")] = {}
+    pictures: Annotated[dict[Identifier, Picture], about("predictions drawn beside what is seen")] = {}
+
+
+class AmendmentFile(Measured, frozen=True, kw_only=True):
+    """An amendment of the rules of a registration."""
+
+    amendment: Annotated[AmendmentHead, about("what it is, and which rules it changes")]
 
 
 POINTS = "percentage points"
@@ -186,7 +199,7 @@ def unit_of(endpoint: Endpoint) -> Unit:
     first, *second = columns = _columns(endpoint)
     if not second:
         return _unit_of_column(first)
-    if isinstance(endpoint.outcome, Rate) and second[0].name in _bounds(TABLES[endpoint.register], first):
+    if endpoint.outcome.is_rate and second[0].name in _bounds(TABLES[endpoint.register], first):
         return _named("fraction")
     above, below = (_unit_of_column(column) for column in columns)
     return above.times(below, -1)
@@ -258,7 +271,7 @@ def _possible(endpoint: Endpoint) -> tuple[Fraction | None, Fraction | None]:
     if not second:
         low, high = (None if end is None else exact(end) for end in (first.low, first.high))
         return low, high
-    if isinstance(endpoint.outcome, Rate) and second[0].name in _bounds(TABLES[endpoint.register], first):
+    if endpoint.outcome.is_rate and second[0].name in _bounds(TABLES[endpoint.register], first):
         return Fraction(0), Fraction(1)
     never_negative = all(column.low is not None and column.low >= 0 for column in (first, *second))
     return Fraction(0) if never_negative else None, None
@@ -269,7 +282,7 @@ def _columns(endpoint: Endpoint) -> list[Column]:
     return [column for name in endpoint.outcome.columns for column in (table.column(name),) if column]
 
 
-def _bounds(table: Table, column: Column) -> Iterator[str]:
+def _bounds(table: Register, column: Column) -> Iterator[str]:
     """Yield every column that bounds a column of the same row from above, and what bounds those."""
     for name in column.at_most:
         yield name
@@ -354,7 +367,7 @@ def _end(value: Fraction | None, unknown: str) -> str:
     return unknown if value is None else f"{float(value):.15g}"
 
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Measured)
 
 
 @dataclass(frozen=True)
@@ -370,11 +383,13 @@ class RuleBook:
     changes: dict[str, Change]  # rule id → what amendments did to it
     probe: ProbePlan | None = None  # the gradient probe, where one is registered
     terms: Terms = OF_TOOLKIT  # the words that the registration speaks
-    spans: Mapping[str, Span] = field(default_factory=dict)  # of the document that the rules restate, by name
-    statistics: dict[str, Statistic] = field(default_factory=dict)
-    pictures: dict[str, Picture] = field(default_factory=dict)
-    tests: dict[str, Significance] = field(default_factory=dict)
-    families: dict[str, Family] = field(default_factory=dict)
+    spans: Mapping[str, Span] = default(
+        default_factory=dict
+    )  # of the document that the rules restate, by name
+    statistics: dict[str, Statistic] = default(default_factory=dict)
+    pictures: dict[str, Picture] = default(default_factory=dict)
+    tests: dict[str, Significance] = default(default_factory=dict)
+    families: dict[str, Family] = default(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<RuleBook {self.name!r}: {len(self.rules)} rules, {len(self.endpoints)} endpoints>"
@@ -460,88 +475,100 @@ def rulebook_of(registration: Registration) -> RuleBook:
 def load_rulebook(rules: str, amendments: Sequence[str] = ()) -> RuleBook:
     """Parse frozen rules and apply amendments."""
     content = _toml(rules, "rules.toml")
-    section = Section(content, "rules.toml", RULES)
-    if section.whole("language") != LANGUAGE:
+    if content.get("language", LANGUAGE) != LANGUAGE:
         raise RuleError("the rules are written in another version of the language", expected=LANGUAGE)
-    name = section.text("name")
-    section.text("title")
-    for exception in section.tables("exceptions"):
-        Section(exception, "exceptions", EXCEPTION).rest()
-    cells = section.tables("matrix")
-    own = (section.table(name) for name in ("scores", "missing", "attributes"))
-    terms = read_terms(section.table("words"), cells, *own)
-    training, recipe = section.table("training"), section.table("recipe")
-    plan = read_plan(section.texts("deciding_roles"), training, cells, terms, recipe)
-    spans = read_spans(section.table(OF_SPANS))
-    method = section.table(COMMON[0]) | section.table(COMMON[1])
-    sets = _read(section, "sets", read_set, terms)
+    method = {**_table(content, COMMON[0]), **_table(content, COMMON[1])}
+    frozen = _parse(RulesFile, content, method)
+    scaled = any(cell.scale_rewards for cell in frozen.matrix)
+    terms = terms_of(frozen.words, frozen.scores, frozen.missing, frozen.attributes, scaled=scaled)
+    plan = read_plan(frozen.deciding_roles, frozen.training, frozen.matrix, terms, frozen.recipe)
+    sets = {name: read_set(declared, terms) for name, declared in frozen.sets.items()}
     check_sizes(sets.values())
     book = RuleBook(
-        name=name,
+        name=frozen.name,
         plan=plan,
-        endpoints=_read(section, "endpoints", read_endpoint, sets, terms),
-        intervals=_read(section, "intervals", read_interval, method),
-        rules=_read(section, "rules", read_rule),
         changes={},
-        probe=read_probe(section.table("probe"), plan) if section.has("probe") else None,
         terms=terms,
-        spans=spans,
-        statistics=_read(section, "statistics", read_statistic),
-        pictures=_read(section, "pictures", read_picture),
-        tests=_read(section, "tests", read_test),
-        families=_read(section, "families", read_family),
+        spans=frozen.spans,
+        pictures=frozen.pictures,
+        endpoints={},
+        **{name: getattr(frozen, name) for name in ("probe", "rules", *_DECLARED)},
     )
-    section.done()
-    _check_spans(content, spans, whole=True)
+    _read_endpoints(book, frozen, sets)
+    if book.probe:
+        check_probe(book.probe, plan)
+    _check_spans(content, frozen.spans, whole=True)
     for text in amendments:
         content = _toml(text, "amendment")
-        change = Section(content, "amendment", AMENDED)
-        head = change.table("amendment")
-        change.where = f"amendment {head.get('id')}"
-        _declare(book.endpoints, _read(change, "endpoints", read_endpoint, sets, terms), change)
-        _declare(book.statistics, _read(change, "statistics", read_statistic), change)
-        _declare(book.intervals, _read(change, "intervals", read_interval, method), change)
-        _declare(book.tests, _read(change, "tests", read_test), change)
-        _declare(book.families, _read(change, "families", read_family), change)
-        book = _with_probe(book, change)
-        new = _read(change, "rules", read_rule)
-        change.done()
-        change_rules(book.rules, book.changes, head, new, change.where)
-        _check_spans(content, spans, whole=False)
+        where = f"amendment {_table(content, 'amendment').get('id')}"
+        change = _parse(AmendmentFile, content, method, f"{where}, ")
+        for name in ("endpoints", *_DECLARED):
+            _declare(getattr(book, name), getattr(change, name), where)
+        _read_endpoints(book, change, sets)
+        if change.probe:
+            book = _with_probe(book, change.probe, where)
+        change_rules(book.rules, book.changes, change.amendment, change.rules)
+        _check_spans(content, frozen.spans, whole=False)
     _check(book)
     return book
 
 
 # Who verifies, decides and specifies runs asks for the same ones.
 _parsed = lru_cache(load_rulebook)
+_DECLARED = ("statistics", "intervals", "tests", "families")
 
 
-def _read(section: Section, key: str, read: Callable[..., T], *more: object) -> dict[str, T]:
-    return {name: read(name, content, *more) for name, content in section.table(key).items()}
+def _table(content: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    return table if isinstance(table := content.get(key), dict) else {}
 
 
-def _declare(declared: dict[str, Any], new: dict[str, Any], change: Section) -> None:
+def _parse(kind: type[T], content: Mapping[str, Any], method: Mapping[str, Any], where: str = "") -> T:
+    """Return a file of rules; each of its named tables is parsed by itself, so that errors name it."""
+    tables = dict(content)
+    for key, hint in keys(kind).items():
+        of = get_args(hint)[-1] if get_args(hint) else None
+        if isinstance(of, type) and issubclass(of, Document) and isinstance(content.get(key), dict):
+            named = issubclass(of, Table)
+            tables[key] = {
+                name: read(
+                    of,
+                    common_to(table, method) if of is IntervalSpec else table,
+                    f"{key}.{identifier(name, key) if named else name}",
+                    **({"id": name} if named else {}),
+                )
+                for name, table in content[key].items()
+            }
+    return read(kind, tables, where)
+
+
+def _read_endpoints(book: RuleBook, declared: Measured, sets: Mapping[str, EvaluationSet]) -> None:
+    for name, endpoint in declared.endpoints.items():
+        book.endpoints[name] = read_endpoint(endpoint, sets, book.terms)
+
+
+def _declare(declared: dict[str, Any], new: dict[str, Any], where: str) -> None:
     """Add an amendment's declarations; what the frozen rules measure keeps its meaning under its name."""
     taken = sorted(set(declared) & set(new))
     if taken:
-        raise change.wrong(
+        raise RuleError(
             "an amendment declares a name that is declared already",
             expected="a new name for a new endpoint, statistic, interval, test or family",
             found=", ".join(taken),
+            where=where,
         )
     declared |= new
 
 
-def _with_probe(book: RuleBook, change: Section) -> RuleBook:
-    """Return the book with the probe that an amendment registers, if it does."""
-    if not change.has("probe"):
-        return book
+def _with_probe(book: RuleBook, probe: ProbePlan, where: str) -> RuleBook:
+    """Return the book with the probe that an amendment registers."""
     if book.probe is not None:
-        raise change.wrong(
+        raise RuleError(
             "an amendment registers a probe, and there is one already",
             expected="one probe in a registration and its amendments",
+            where=where,
         )
-    return replace(book, probe=read_probe(change.table("probe"), book.plan, f"{change.where}, probe"))
+    check_probe(probe, book.plan, f"{where}, probe")
+    return replace(book, probe=probe)
 
 
 def _toml(text: str, where: str) -> dict[str, Any]:
@@ -575,6 +602,9 @@ def _check(book: RuleBook) -> None:
     if len({*names, *book.rules}) != sum(len(part) for part in declared):
         raise RuleError("a name is declared twice", where="rules.toml")
     for interval in book.intervals.values():
+        if not 0 < interval.level < 1:
+            problem, where = "a level lies between 0 and 1", f"intervals.{interval.id}"
+            raise RuleError(problem, found=interval.level, where=where)
         _check_interval(interval, book)
     check_tests(book.tests, book.families, book.endpoints)
     for picture in book.pictures.values():
@@ -592,6 +622,7 @@ def _check(book: RuleBook) -> None:
 def _check_picture(picture: Picture, book: RuleBook) -> None:
     """Check that a picture shows declared statistics, each with an interval of its own."""
     where = f"pictures.{picture.id}"
+    check_picture(picture)
     for predictor in picture.across:
         if predictor.statistic:
             _declared(predictor.statistic, book.statistics, where)
@@ -630,6 +661,7 @@ def _check_interval(interval: IntervalSpec, book: RuleBook) -> None:
 
 
 def _check_rule(rule: Rule, book: RuleBook, names: dict[str, Kind]) -> None:
+    check_rule(rule)
     where = f"rules.{rule.id}"
     for name in (rule.estimate, *rule.secondary):
         if name:

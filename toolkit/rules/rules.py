@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from toolkit.errors import RuleError
+from toolkit.prereg.record import AmendmentHead
 from toolkit.rules.endpoints import Endpoint, IntervalSpec
 from toolkit.rules.expressions import (
     Binary,
@@ -18,11 +19,10 @@ from toolkit.rules.expressions import (
     Number,
     kind_of,
     names_in,
-    parse,
     walk,
 )
-from toolkit.rules.sections import OPTIONAL, SPANS, Key, Listed, Named, Section, Value, identifier, keys
-from toolkit.structs import replace
+from toolkit.rules.sections import Formula, Identifier, Range, Spans, Table, Text, Texts, identifier
+from toolkit.structs import Document, about, one_of, replace
 
 if TYPE_CHECKING:
     from toolkit.documents.decisions import StatisticDocument
@@ -109,44 +109,20 @@ ADJUSTED_BY = {
 BINARY = ("successes", "observed_successes")  # what an episode has or has not
 ARMS = FEWEST = 2  # a contrast; a single seed or task has one sign
 
-TEST = keys(
-    Key("method", Value.TEXT, "how it is made; each is exact", choices=METHODS),
-    Key("endpoint", Value.TEXT, "an endpoint by seed"),
-    Key(
-        "over",
-        Value.TEXT,
-        "what the differences are of, and whose signs are by chance alike",
-        choices=OVER,
-        only=("method", (SIGN_FLIP, WILCOXON)),
-    ),
-    Key("alternative", Value.TEXT, "where the mean is said to lie", choices=ALTERNATIVES),
-    Key(
-        "zeros",
-        Value.TEXT,
-        "what becomes of differences of zero",
-        choices=ZEROS_SAY,
-        only=("method", (WILCOXON,)),
-    ),
-    SPANS,
-)
-FAMILY = keys(
-    Key("tests", Value.TEXTS, "its tests, each once"),
-    Key("method", Value.TEXT, "how they are adjusted for each other", choices=ADJUSTED_BY),
-    SPANS,
-)
 
+class Significance(Table, frozen=True, kw_only=True):
+    """A registered test that the differences of an endpoint lie about zero, exact."""
 
-@dataclass(frozen=True)
-class Significance:
-    """A registered test that the differences of an endpoint lie about zero, exact: the keys of `TEST`."""
+    method: Annotated[str, one_of(METHODS, "how it is made; each is exact")]
+    endpoint: Annotated[Text, about("an endpoint by seed")]
+    over: Annotated[str, one_of(OVER, "what the differences are of, and whose signs are by chance alike")] = (
+        TASKS
+    )
+    alternative: Annotated[str, one_of(ALTERNATIVES, "where the mean is said to lie")]
+    zeros: Annotated[str, one_of(ZEROS_SAY, "what becomes of differences of zero")] = ""
+    spans: Spans = ()
 
-    id: str  # its name in tests of criteria
-    endpoint: str
-    method: str
-    over: str  # `tasks` of McNemar's test, which does not say it
-    alternative: str
-    zeros: str = ""  # empty of every test but `wilcoxon`
-    spans: tuple[str, ...] = ()
+    only: ClassVar = {"over": ("method", (SIGN_FLIP, WILCOXON)), "zeros": ("method", (WILCOXON,))}
 
     @property
     def made(self) -> str:
@@ -165,34 +141,17 @@ class Significance:
         return Fraction(2 if self.alternative == ALTERNATIVES[0] else 1, 2**units)
 
 
-@dataclass(frozen=True)
-class Family:
-    """Tests that are adjusted for each other, by name: the keys of `FAMILY`."""
+class Family(Table, frozen=True, kw_only=True):
+    """Tests that are adjusted for each other, by name."""
 
-    id: str
-    tests: tuple[str, ...]
-    method: str
-    spans: tuple[str, ...] = ()
+    tests: Annotated[Texts, about("its tests, each once")]
+    method: Annotated[str, one_of(ADJUSTED_BY, "how they are adjusted for each other")]
+    spans: Spans = ()
 
     @property
     def made(self) -> str:
         """How its tests are adjusted, in words."""
         return f"adjusted among the {len(self.tests)} tests of {self.id} by {ADJUSTED_BY[self.method]}"
-
-
-def read_test(name: str, content: object) -> Significance:
-    """Read one test."""
-    section = Section(content, f"tests.{identifier(name, 'tests')}", TEST)
-    return Significance(name, over=section.text("over") or TASKS, **section.rest())
-
-
-def read_family(name: str, content: object) -> Family:
-    """Read one family."""
-    section = Section(content, f"families.{identifier(name, 'families')}", FAMILY)
-    family = Family(name, **section.rest())
-    if not family.tests or len(set(family.tests)) != len(family.tests):
-        raise section.wrong("a family names its tests, each once", found=", ".join(family.tests) or "none")
-    return family
 
 
 def check_tests(
@@ -210,8 +169,11 @@ def check_tests(
             raise RuleError(problem, found=f"{test.made}, of {test.endpoint}", where=where)
     first: dict[str, str] = {}
     for family in families.values():
+        where = f"families.{family.id}"
+        if not family.tests or len(set(family.tests)) != len(family.tests):
+            problem, found = "a family names its tests, each once", ", ".join(family.tests) or "none"
+            raise RuleError(problem, found=found, where=where)
         for name in family.tests:
-            where = f"families.{family.id}"
             if name not in tests:
                 raise RuleError(
                     f"{name!r} is not declared",
@@ -261,42 +223,36 @@ def _problem(test: Significance, endpoint: Endpoint) -> str:
     return next((problem for wrong, problem in problems if wrong), "")
 
 
-STATISTIC = keys(
-    Key("title", Value.TEXT, "what it is, in words"),
-    Key("formula", Value.TEXT, "how it is made of endpoints and statistics, in the language of tests"),
-    Key("unit", Value.TEXT, "unit of its formula; `ratio` of a quotient of equal units"),
-    Key("range", Value.RANGE, "values in `unit` between which a rule must be able to pass and to miss"),
-    SPANS,
-)
+class Statistic(Table, frozen=True, kw_only=True):
+    """One number that is made of endpoints, exactly as they are measured.
 
+    A quotient has no bounds of its own: a value outside its range is decided on all the same.
+    """
 
-@dataclass(frozen=True)
-class Statistic:
-    """One number that is made of endpoints, exactly as they are measured; the keys of `STATISTIC` say how."""
+    title: Annotated[Text, about("what it is, in words")]
+    formula: Annotated[Formula, about("how it is made of endpoints and statistics, in the language of tests")]
+    unit: Annotated[Text, about("unit of its formula; `ratio` of a quotient of equal units")]
+    range: Annotated[Range, about("values in `unit` between which a rule must be able to pass and to miss")]
+    spans: Spans = ()
 
-    id: str  # its name in tests
-    title: str
-    formula: str
-    expression: Expression  # the formula, parsed
-    unit: str
-    # low, high: its range. A quotient has no bounds of its own, and a value that lies outside is decided
-    # on all the same.
-    low: Fraction
-    high: Fraction
-    spans: tuple[str, ...] = ()
+    @property
+    def expression(self) -> Expression:
+        """The formula, parsed."""
+        return self.formula.expression
+
+    @property
+    def low(self) -> Fraction:
+        """The lower end of its range."""
+        return self.range[0]
+
+    @property
+    def high(self) -> Fraction:
+        """The upper end of its range."""
+        return self.range[1]
 
     def as_dict(self) -> StatisticDocument:
         """Return what it is made of as it is printed with `--json`."""
         return {"id": self.id, "title": self.title, "unit": self.unit, "formula": self.formula}
-
-
-def read_statistic(name: str, content: object) -> Statistic:
-    """Read one statistic."""
-    section = Section(content, f"statistics.{identifier(name, 'statistics')}", STATISTIC)
-    formula = section.text("formula")
-    expression = parse(formula, section.where)
-    low, high = section.range("range")
-    return Statistic(name, formula=formula, expression=expression, low=low, high=high, **section.rest())
 
 
 def check_statistics(statistics: Mapping[str, Statistic], endpoints: Mapping[str, Kind]) -> None:
@@ -331,90 +287,55 @@ RELATIONS = ("replaces", "restates", "adds")
 # What a rule that is restated keeps.
 _SAID = ("kind", "text", "confidence", "joint", "numbers")
 
-CRITERION = keys(
-    Key("id", Value.TEXT, "its name"),
-    Key("text", Value.TEXT, "what has to hold, in words"),
-    Key("test", Value.TEXT, "the same in the language of tests"),
-    Key("reading", Value.TEXT, "the reading of the rule that it belongs to; else all", OPTIONAL),
-)
-RULE = keys(
-    Key("kind", Value.TEXT, "what it is", choices=KINDS),
-    Key(
-        "parts",
-        Value.TEXT,
-        "whether it can be met in part (separate), or as a whole alone",
-        "separate",
-        ("separate", "joint"),
-        only=("kind", ("prediction",)),
-    ),
-    Key("title", Value.TEXT, "what it is about, in a few words"),
-    Key("text", Value.TEXT, "what it says, in words"),
-    Key("criteria", Listed(CRITERION), "what has to hold: all of it, at least one"),
-    Key("estimate", Value.TEXT, "the endpoint or statistic shown beside the verdict", OPTIONAL),
-    Key("interval", Value.TEXT, "the interval of `estimate` that is shown with it", OPTIONAL),
-    Key(
-        "threshold",
-        Value.DECIMAL,
-        "what the interval is compared with beside zero, in the unit of `estimate`; a number of a test",
-        OPTIONAL,
-    ),
-    Key("secondary", Value.TEXTS, "endpoints shown beside it that decide nothing", OPTIONAL),
-    Key("binding", Value.TEXT, "the reading that decides, where there are several", OPTIONAL),
-    Key("readings", Named(Value.TEXT), "what each reading means", OPTIONAL),
-    Key("confidence", Value.TEXT, "of a prediction, in words", OPTIONAL),
-    Key("superseded", Value.TEXT, "why a prediction no longer applies; it is evaluated still", OPTIONAL),
-    Key("open", Value.TEXT, "what a gate says when it passes", OPTIONAL),
-    Key("shut", Value.TEXT, "what a gate says when it does not", OPTIONAL),
-    SPANS,
-)
-AMENDMENT = keys(
-    Key("id", Value.TEXT, "its name, and that of its file"),
-    Key("dated", Value.TEXT, "the day of its writing, YYYY-MM-DD"),
-    Key("title", Value.TEXT, "what it is about, in a few words"),
-    Key("seen", Value.TEXT, "what had been seen of the data when it was written"),
-    Key("reason", Value.TEXT, "why the frozen text cannot stand"),
-    Key("changes", Value.TEXTS, "what is different now, in words"),
-    Key("note", Value.TEXT, "what else is to be said", OPTIONAL),
-    Key("document", Value.TEXT, "the document that it restates", OPTIONAL),
-    Key("after_runs", Value.FLAG, "whether it was written after the first run", OPTIONAL),
-    Key("replaces", Value.TEXTS, "rules that are others now", OPTIONAL),
-    Key("restates", Value.TEXTS, "rules that keep text and numbers, and read what is new here", OPTIONAL),
-    Key("adds", Value.TEXTS, "rules that were not there before", OPTIONAL),
-)
 
-
-@dataclass(frozen=True)
-class Criterion:
+class Criterion(Document, frozen=True):
     """One criterion of a rule; without a reading it belongs to all of them."""
 
-    id: str
-    text: str
-    test: str
-    expression: Expression
-    reading: str | None
+    id: Annotated[Identifier, about("its name")]
+    text: Annotated[Text, about("what has to hold, in words")]
+    test: Annotated[Formula, about("the same in the language of tests")]
+    reading: Annotated[Text | None, about("the reading of the rule that it belongs to; else all")] = None
+
+    @property
+    def expression(self) -> Expression:
+        """The test, parsed."""
+        return self.test.expression
 
 
-@dataclass(frozen=True)
-class Rule:
-    """One registered rule, by name: the keys of `RULE`."""
+class Rule(Table, frozen=True, kw_only=True):
+    """One registered rule."""
 
-    id: str  # its name
-    kind: str
-    title: str
-    text: str
-    criteria: tuple[Criterion, ...]
-    joint: bool  # it is met or missed as a whole; a prediction that is not can be met in part
-    estimate: str
-    interval: str
-    threshold: Fraction | None
-    secondary: tuple[str, ...]
-    binding: str
-    readings: dict[str, str]
-    confidence: str
-    superseded: str
-    open: str
-    shut: str
-    spans: tuple[str, ...] = ()
+    kind: Annotated[str, one_of(KINDS, "what it is")]
+    parts: Annotated[
+        str, one_of(("separate", "joint"), "whether it can be met in part (separate), or as a whole alone")
+    ] = "separate"
+    title: Annotated[Text, about("what it is about, in a few words")]
+    text: Annotated[Text, about("what it says, in words")]
+    criteria: Annotated[tuple[Criterion, ...], about("what has to hold: all of it, at least one")]
+    estimate: Annotated[Text, about("the endpoint or statistic shown beside the verdict")] = ""
+    interval: Annotated[Text, about("the interval of `estimate` that is shown with it")] = ""
+    threshold: Annotated[
+        Fraction | None,
+        about(
+            "what the interval is compared with beside zero, in the unit of `estimate`; a number of a test"
+        ),
+    ] = None
+    secondary: Annotated[Texts, about("endpoints shown beside it that decide nothing")] = ()
+    binding: Annotated[Text, about("the reading that decides, where there are several")] = ""
+    readings: Annotated[dict[str, str], about("what each reading means")] = {}
+    confidence: Annotated[Text, about("of a prediction, in words")] = ""
+    superseded: Annotated[Text, about("why a prediction no longer applies; it is evaluated still")] = ""
+    open: Annotated[Text, about("what a gate says when it passes")] = ""
+    shut: Annotated[Text, about("what a gate says when it does not")] = ""
+    spans: Spans = ()
+
+    only: ClassVar = {"parts": ("kind", ("prediction",))}
+    optional = ("parts",)
+
+    @property
+    def joint(self) -> bool:
+        """Whether it is met or missed as a whole; a prediction that is not can be met in part."""
+        return self.kind != "prediction" or self.parts == "joint"
 
     def says_the_same(self, other: Rule) -> bool:
         """Whether another rule has the same text and compares with the same numbers."""
@@ -445,25 +366,8 @@ class Change:
         return None if self.added_by else self.first
 
 
-def read_rule(name: str, content: object) -> Rule:
-    """Read one rule."""
-    section = Section(content, f"rules.{identifier(name, 'rules')}", RULE)
-    criteria = tuple(_criterion(name, entry) for entry in section.tables("criteria"))
-    joint, readings = section.text("parts") != "separate", section.strings("readings")
-    rule = Rule(name, criteria=criteria, joint=joint, readings=readings, **section.rest())
-    _check_fit(rule)
-    return rule
-
-
-def _criterion(rule: str, content: object) -> Criterion:
-    section = Section(content, f"rules.{rule}.criteria", CRITERION)
-    name = identifier(section.text("id"), section.where)
-    expression = parse(test := section.text("test"), f"{rule}.{name}")
-    reading = section.text("reading") or None
-    return Criterion(name, test=test, expression=expression, reading=reading, **section.rest())
-
-
-def _check_fit(rule: Rule) -> None:
+def check_rule(rule: Rule) -> None:
+    """Check that the parts of a rule fit each other."""
     ids = [criterion.id for criterion in rule.criteria]
     outcomes, odd = bool(rule.open and rule.shut), rule.threshold not in (None, *rule.numbers)
     used = {criterion.reading for criterion in rule.criteria if criterion.reading}
@@ -501,48 +405,41 @@ def _numbers(expression: Expression) -> Iterator[Fraction]:
 
 
 def change_rules(
-    rules: dict[str, Rule],
-    changes: dict[str, Change],
-    head: Mapping[str, Any],
-    new: Mapping[str, Rule],
-    where: str,
+    rules: dict[str, Rule], changes: dict[str, Change], head: AmendmentHead, new: Mapping[str, Rule]
 ) -> None:
     """Apply one amendment to the rules."""
-    section = Section(head, where, AMENDMENT)
-    label = identifier(section.text("id"), where)
-    pairs = [(rule, relation) for relation in RELATIONS for rule in section.texts(relation)]
-    section.rest()
+    where = f"amendment {identifier(head.id, 'amendment')}"
+    pairs = [(rule, relation) for relation in RELATIONS for rule in getattr(head, relation)]
     relations = dict(pairs)
     if len(relations) != len(pairs) or set(new) != set(relations):
-        raise section.wrong(
+        raise RuleError(
             "an amendment's rules are not those that it replaces, restates or adds, each named once",
             expected=", ".join(rule for rule, _ in pairs) or "no rule",
             found=", ".join(new) or "no rule",
+            where=where,
         )
     for name, rule in new.items():
-        _check_relation(relations[name], rule, rules.get(name), section)
+        _check_relation(relations[name], rule, rules.get(name), where)
         if relations[name] == "adds":
-            changes[name] = Change(label, "adds", rule, label)
+            changes[name] = Change(head.id, "adds", rule, head.id)
         else:
             before = changes.get(name) or Change("", "", rules[name])
-            changes[name] = replace(before, amendment=label, relation=relations[name])
+            changes[name] = replace(before, amendment=head.id, relation=relations[name])
         rules[name] = rule
 
 
-def _check_relation(relation: str, rule: Rule, before: Rule | None, section: Section) -> None:
+def _check_relation(relation: str, rule: Rule, before: Rule | None, where: str) -> None:
     """Check that a rule is to the one before it what the amendment says."""
+    problem, expected = "", None
     if relation == "adds" and before is not None:
-        problem = f"an amendment adds {rule.id}, which there is already"
-        raise section.wrong(problem, expected="a new name, or `replaces`")
-    if relation == "adds" and rule.superseded:
-        raise section.wrong(f"an amendment adds {rule.id} and says that it is superseded")
-    if relation != "adds" and before is None:
-        raise section.wrong(
-            f"an amendment {relation} {rule.id}, which there is not yet",
-            expected="a rule that is frozen or was added by an earlier amendment, or `adds`",
-        )
-    if relation == "restates" and before is not None and not rule.says_the_same(before):
-        raise section.wrong(
-            f"an amendment restates {rule.id} and changes its text or one of its numbers",
-            expected="the same text and numbers, or `replaces`",
-        )
+        problem, expected = f"adds {rule.id}, which there is already", "a new name, or `replaces`"
+    elif relation == "adds" and rule.superseded:
+        problem = f"adds {rule.id} and says that it is superseded"
+    elif relation != "adds" and before is None:
+        problem = f"{relation} {rule.id}, which there is not yet"
+        expected = "a rule that is frozen or was added by an earlier amendment, or `adds`"
+    elif relation == "restates" and before is not None and not rule.says_the_same(before):
+        problem = f"restates {rule.id} and changes its text or one of its numbers"
+        expected = "the same text and numbers, or `replaces`"
+    if problem:
+        raise RuleError(f"an amendment {problem}", expected=expected, where=where)

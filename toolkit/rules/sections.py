@@ -1,293 +1,114 @@
-"""Sections of a rules file: their keys, declared once, read with the place of what is wrong."""
+"""Tables of a rules file: the base of their types, and how they are parsed."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, TypeAlias
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
 
-from toolkit.errors import RuleError
-from toolkit.structs import replace
+import msgspec
+from msgspec import Meta
 
-OPTIONAL = ""
-
-
-class Value(Enum):
-    """What a key holds, where that is no table with keys of its own."""
-
-    TEXT = "text"
-    DECIMAL = "decimal string"
-    NUMBER = "number, or decimal string"
-    SCALAR = "text or number"
-    WHOLE = "whole number"
-    FLAG = "true or false"
-    TEXTS = "list of texts"
-    DECIMALS = "list of decimal strings"
-    WHOLES = "list of whole numbers"
-    SHA256 = "64 hexadecimal digits"
-    RANGE = "two decimal strings, rising"
-    TABLE = "table"
-    TABLES = "list of tables"
-
-
-_TYPES = {
-    **dict.fromkeys((Value.TEXT, Value.DECIMAL, Value.SHA256), str),
-    **dict.fromkeys((Value.TEXTS, Value.DECIMALS, Value.WHOLES, Value.RANGE, Value.TABLES), list),
-    Value.WHOLE: int,
-    Value.FLAG: bool,
-    Value.TABLE: dict,
-}
-
-
-@dataclass(frozen=True)
-class Named:
-    """A table of any names, each with something of one form."""
-
-    of: Form  # the form
-    common: tuple[str, ...] = ()  # keys beside it that say what a member lacks
-
-
-@dataclass(frozen=True)
-class Listed:
-    """A list of tables."""
-
-    of: Keys
-
-
-@dataclass(frozen=True)
-class Key:
-    """A key of a table."""
-
-    name: str  # as written
-    form: Form  # what it holds; of several tables with keys of their own, one
-    meaning: str  # one line, with its unit
-    default: str | None = None  # None of a required key; `OPTIONAL` where what is absent is empty
-    # What it may say, or the members of its list may, with what each means where that is told; anything
-    # where there are none
-    choices: Collection[Any] = ()
-    least: int | None = None  # the smallest number that it may say
-    only: tuple[str, tuple[str, ...]] | None = None  # another key, and its values with which this is there
-
-    @property
-    def value(self) -> Value:
-        """What it holds, keys of tables left out."""
-        if isinstance(self.form, Value):
-            return self.form
-        return Value.TABLES if isinstance(self.form, Listed) else Value.TABLE
-
-    @property
-    def type(self) -> type:
-        """The type that TOML gives it."""
-        return _TYPES[self.value]
-
-    def applies(self, content: Mapping[str, Any]) -> bool:
-        """Whether a table that says so may have the key."""
-        return self.only is None or content.get(self.only[0], OPTIONAL) in self.only[1]
-
-
-Keys: TypeAlias = Mapping[str, Key]
-Form: TypeAlias = Value | Named | Listed | Keys | tuple[Keys, ...]
-
-
-def keys(*declared: Key) -> Keys:
-    """Return the keys of a table, in the order in which messages name them."""
-    return {key.name: key for key in declared}
-
-
-def optional(declared: Keys) -> Keys:
-    """Return the keys of a table that says a part of another one."""
-    return {name: replace(key, default=OPTIONAL) for name, key in declared.items()}
-
-
-def alike(names: Iterable[str], form: Form) -> Keys:
-    """Return keys of one form, whatever they are called."""
-    return {name: Key(name, form, "") for name in names}
-
-
-SPANS = Key("spans", Value.TEXTS, "spans of a document frozen elsewhere that it restates", OPTIONAL)
-
+from toolkit.errors import RuleError, did_you_mean
+from toolkit.rules.expressions import Expression, parse
+from toolkit.structs import Document, about
 
 DECIMAL = re.compile(r"-?\d{1,15}(\.\d{1,15})?", re.ASCII)
+_CHOICES = re.compile(r"`str` matching regex '\\\\A\(\?:([\w |-]+)\)\\\\Z'")
 IDENTIFIER = re.compile(r"[A-Za-z]\w{0,59}", re.ASCII)
 
+T = TypeVar("T", bound=Document)
 
-class Section:
-    """A TOML table being read key by key.
+Text = Annotated[str, Meta(min_length=1)]
+Texts = tuple[Text, ...]
+Wholes = tuple[int, ...]
+Exact = Annotated[str, Meta(pattern=rf"\A(?a:{DECIMAL.pattern})\Z")]
+Sha256 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+Identifier = Annotated[str, Meta(pattern=rf"\A(?a:{IDENTIFIER.pattern})\Z")]
+Spans = Annotated[Texts, about("spans of a document frozen elsewhere that it restates")]
 
-    Its reader asks for every key that is declared, and for no other: a `LookupError` says otherwise.
-    """
 
-    def __init__(self, content: object, where: str, keys: Keys) -> None:
-        if not isinstance(content, dict):
-            raise RuleError("a section is not a table", found=type(content).__name__, where=where)
-        self._left: dict[str, Any] = dict(content)
-        self._known = {name: key for name, key in keys.items() if key.applies(content)}
-        self._keys = keys
-        self._asked: set[str] = set()
-        self.where = where
+class Table(Document, frozen=True, kw_only=True):
+    """A table of a rules file that has a name, such as `[rules.H1]`."""
 
-    def wrong(self, problem: str, *, expected: object = None, found: object = None) -> RuleError:
-        """Return the error of something that the section says."""
-        return RuleError(problem, expected=expected, found=found, where=self.where)
+    id: str = ""
 
-    def has(self, key: str) -> bool:
-        """Whether a key is there and was not taken yet."""
-        self._ask(key)
-        return key in self._left
+    derived: ClassVar[tuple[str, ...]] = ("id",)
+    """Fields that are no keys of the table."""
+    only: ClassVar[Mapping[str, tuple[str, tuple[str, ...]]]] = {}
+    """Key → another key, and its values with which the first is there; an empty value: left out."""
+    optional: ClassVar[tuple[str, ...]] = ()
+    """Keys of `only` that may be left out where they apply."""
 
-    def text(self, key: str) -> str:
-        """Take a string that says something; an optional one that is absent has its default."""
-        return self._text(key, Value.TEXT)
 
-    def whole(self, key: str) -> int:
-        """Take a whole number; an optional one that is absent is 0."""
-        present, value = self._is_there(key), int(self._take(key, Value.WHOLE))
-        least = self._keys[key].least
-        if present and least is not None and value < least:
-            raise self.wrong(f"{key!r} is too small", expected=f"at least {least}", found=value)
-        return value
+class Range(tuple[Fraction, Fraction]):
+    """Two decimal strings, rising."""
 
-    def flag(self, key: str) -> bool:
-        """Take true or false; what is absent is false."""
-        return bool(self._take(key, Value.FLAG))
+    __slots__ = ()
 
-    def texts(self, key: str) -> tuple[str, ...]:
-        """Take a list of strings."""
-        return self._list(key, str, Value.TEXTS)
-
-    def wholes(self, key: str) -> tuple[int, ...]:
-        """Take a list of whole numbers."""
-        return self._list(key, int, Value.WHOLES)
-
-    def exact(self, key: str) -> Fraction | None:
-        """Take a decimal string as an exact number."""
-        value = self._text(key, Value.DECIMAL)
-        return exact_number(value, self.where) if value else None
-
-    def exacts(self, key: str) -> tuple[Fraction, ...]:
-        """Take a list of decimal strings."""
-        return tuple(exact_number(value, self.where) for value in self._list(key, str, Value.DECIMALS))
-
-    def range(self, key: str) -> tuple[Fraction, Fraction]:
-        """Take two decimal strings, the first below the second."""
-        ends = self._list(key, str, Value.RANGE)
-        if len(ends) != 2:  # noqa: PLR2004 - a range has two ends
-            raise self.wrong(f"{key!r} has two ends", found=list(ends))
-        low, high = (exact_number(end, self.where) for end in ends)
+    @classmethod
+    def decoded(cls, ends: Any) -> Range:
+        """Parse a list of two decimal strings."""
+        if not isinstance(ends, list) or len(ends) != 2:  # noqa: PLR2004 - a range has two ends
+            raise ValueError(f"Expected two decimal strings, got {ends!r}")
+        low, high = map(exact_number, ends)
         if low >= high:
-            raise self.wrong(f"{key!r} does not rise", found=list(ends))
-        return low, high
-
-    def table(self, key: str) -> dict[str, Any]:
-        """Take a sub-table; an optional one that is absent is empty."""
-        return dict(self._take(key, Value.TABLE))
-
-    def strings(self, key: str) -> dict[str, str]:
-        """Take a sub-table of strings."""
-        content = self.table(key)
-        for name, value in content.items():
-            if not isinstance(value, str):
-                raise self.wrong(f"{name!r} has the wrong type", expected="str", found=repr(value))
-        return content
-
-    def tables(self, key: str) -> list[Any]:
-        """Take a list of sub-tables; an absent one is empty, which its reader may refuse."""
-        return list(self._take(key, Value.TABLES))
-
-    def rest(self) -> dict[str, Any]:
-        """Take every key that was not asked for yet, by name, each as it is declared; nothing may be left."""
-        asked = [name for name in self._keys if name not in self._asked]
-        taken = {name: _TAKEN[self._keys[name].value](self, name) for name in asked}
-        self.done()
-        return taken
-
-    def done(self) -> None:
-        """Check that nothing is left."""
-        idle = self._known.keys() - self._asked
-        if idle:
-            raise LookupError(f"{self.where} has keys that nothing reads: {', '.join(sorted(idle))}")
-        if self._left:
-            raise self.wrong(
-                "a section has keys that the rule language does not know",
-                expected=f"no keys but {', '.join(self._known)}",
-                found=", ".join(sorted(self._left)),
-            )
-
-    def _is_there(self, name: str) -> bool:
-        return name in self._left and name in self._known
-
-    def _ask(self, name: str) -> Key:
-        if name not in self._keys:
-            raise LookupError(f"{self.where} is asked for {name}, which its keys do not declare")
-        self._asked.add(name)
-        return self._keys[name]
-
-    def _take(self, name: str, value_of: Value) -> Any:
-        key = self._ask(name)
-        if key.value is not value_of:
-            raise LookupError(f"{name} of {self.where} is declared as {key.value}, and read as {value_of}")
-        if name not in self._known:
-            return key.type()
-        if name not in self._left:
-            if key.default is None and value_of is not Value.TABLES:
-                raise self.wrong(f"{name!r} is missing")
-            return key.default or key.type()
-        value = self._left.pop(name)
-        if not isinstance(value, key.type) or (isinstance(value, bool) and key.type is not bool):
-            raise self.wrong(f"{name!r} has the wrong type", expected=key.type.__name__, found=repr(value))
-        return value
-
-    def _text(self, key: str, form: Value) -> str:
-        present = self._is_there(key)
-        value = str(self._take(key, form))
-        if present and not value:
-            raise self.wrong(f"{key!r} is empty")
-        self._check_chosen(key, [value] if present else [])
-        return value
-
-    def _list(self, key: str, kind: type, form: Value) -> tuple[Any, ...]:
-        values = self._take(key, form)
-        for value in values:
-            if not isinstance(value, kind) or isinstance(value, bool) or value == "":
-                raise self.wrong(
-                    f"{key!r} has a member of the wrong type", expected=kind.__name__, found=repr(value)
-                )
-        self._check_chosen(key, values)
-        return tuple(values)
-
-    def _check_chosen(self, key: str, values: list[Any]) -> None:
-        choices = self._keys[key].choices
-        found = next((value for value in values if choices and value not in choices), None)
-        if found is not None:
-            allowed = ", ".join(choices)
-            raise self.wrong(f"{key!r} is not one of the allowed values", expected=allowed, found=found)
+            raise ValueError(f"the range {ends} does not rise")
+        return cls((low, high))
 
 
-_TAKEN: dict[Value, Callable[[Section, str], Any]] = {
-    Value.TEXT: Section.text,
-    Value.DECIMAL: Section.exact,
-    Value.WHOLE: Section.whole,
-    Value.FLAG: Section.flag,
-    Value.TEXTS: Section.texts,
-    Value.WHOLES: Section.wholes,
-    Value.DECIMALS: Section.exacts,
-    Value.RANGE: Section.range,
-    Value.TABLE: Section.table,
-}
+class Formula(str):  # noqa: SLOT000 - it has its expression in its dictionary
+    """A test of a criterion, or the formula of a statistic, with what it is parsed to."""
+
+    expression: Expression
+
+    @classmethod
+    def decoded(cls, text: Any) -> Formula:
+        """Parse a test."""
+        if not isinstance(text, str):
+            raise TypeError(f"Expected `str`, got {text!r}")
+        formula = cls(text)
+        formula.expression = parse(text, "")
+        return formula
 
 
-def exact_number(text: str, where: str) -> Fraction:
+def exact_number(text: object) -> Fraction:
     """Return a decimal string as a fraction."""
-    if not DECIMAL.fullmatch(text):
-        raise RuleError("not a decimal number", expected="digits, as in -0.03", found=text[:40], where=where)
+    if not isinstance(text, str) or not DECIMAL.fullmatch(text):
+        raise ValueError(f"Expected a decimal string, as '-0.03', got {str(text)[:40]!r}")
     return Fraction(text)
 
 
+def read(kind: type[T], content: object, where: str, **derived: object) -> T:
+    """Return a table of a rules file; fields that are no keys of it are `derived`."""
+    try:
+        if isinstance(content, dict) and issubclass(kind, Table):
+            _check_keys(kind, content)
+            content = {**content, **derived}
+        return msgspec.convert(content, kind, dec_hook=_decoded)
+    except RuleError as error:
+        raise error.restated(where=error.where or where) from None
+    except (ValueError, RecursionError) as error:
+        said, _, path = str(error).partition(" - at `$")
+        path = path.rstrip("`")
+        said = _CHOICES.sub(lambda found: f"one of {found[1].replace('|', ', ')}", said)
+        unknown = re.match(r"Object contains unknown field `(\w+)", said)
+        known = list(_keys_at(kind, path))
+        if not path and isinstance(content, dict) and issubclass(kind, Table):
+            known = [key for key in known if applies(kind, key, content)]
+        raise RuleError(
+            "a table of the rules is invalid",
+            expected=f"no keys but {', '.join(known)}" if unknown else None,
+            found=said,
+            where=re.sub(r"(^|, )\.", r"\1", f"{where}{path}").rstrip(", ") or "rules.toml",
+            remedy=did_you_mean(unknown[1], known) if unknown else None,
+        ) from None
+
+
 def identifier(text: str, where: str) -> str:
-    """Return a name that can stand in tests, file names and addresses."""
+    """Return a name that can be in tests, file names and addresses."""
     if not IDENTIFIER.fullmatch(text):
         raise RuleError(
             "a name has a character that it cannot have",
@@ -296,3 +117,45 @@ def identifier(text: str, where: str) -> str:
             where=where,
         )
     return text
+
+
+def applies(kind: type[Table], key: str, content: Mapping[str, Any]) -> bool:
+    """Whether a table may have a key, with what its other keys say."""
+    other, values = kind.only.get(key, ("", ()))
+    return not other or content.get(other, "") in values
+
+
+@lru_cache
+def keys(kind: type[Document]) -> dict[str, Any]:
+    """Return the keys of a table, with their types."""
+    hints = get_type_hints(kind)
+    pairs = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
+    return {key: hints[field] for key, field in pairs if field not in getattr(kind, "derived", ())}
+
+
+def document_in(hint: Any) -> type[Document] | None:
+    """Return the document that a key holds, or that a list or a table of names in it holds."""
+    if isinstance(hint, type) and issubclass(hint, Document):
+        return hint
+    return next((found for part in get_args(hint) if (found := document_in(part))), None)
+
+
+def _keys_at(kind: type[Document], path: str) -> Mapping[str, Any]:
+    """Return the keys of the table at a path of the parser's, as `.criteria[0]`."""
+    for key in re.findall(r"\.(\w+)", path):
+        kind = document_in(keys(kind)[key]) or kind
+    return keys(kind)
+
+
+def _check_keys(kind: type[Table], content: Mapping[str, Any]) -> None:
+    """Check that no key is there that is a derived field, or that another key excludes, and none missing."""
+    for key in content:
+        if key not in keys(kind) or not applies(kind, key, content):
+            raise ValueError(f"Object contains unknown field `{key}`")
+    for key in kind.only:
+        if key not in content and key not in kind.optional and applies(kind, key, content):
+            raise ValueError(f"Object missing required field `{key}`")
+
+
+def _decoded(kind: type, value: object) -> Any:
+    return exact_number(value) if kind is Fraction else kind.decoded(value)  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ from toolkit.decisions.intervals import Interval
 from toolkit.decisions.measure import in_words
 from toolkit.registers.arrow import Row
 from toolkit.registers.study import Study
-from toolkit.rules.endpoints import Endpoint, Rate
+from toolkit.rules.endpoints import Endpoint
 from toolkit.rules.expressions import Binary, Call, Expression, Name, Number
 from toolkit.rules.rulebook import RuleBook
 from toolkit.rules.rules import Rule
@@ -192,7 +192,7 @@ def _ends(
 ) -> tuple[dict[str, tuple[float, float]], str]:
     """Return the interval of every member that has one, and where they come from."""
     outcome = endpoint.outcome
-    if isinstance(outcome, Rate):
+    if outcome.is_rate:
         return {}, "counts, which have no interval registered"
     if endpoint.register == "luck_share_summary" and outcome.figure == "luck_share":
         held = {
@@ -206,7 +206,7 @@ def _ends(
         return held, f"bars: 95% intervals {origin}, {TASKS}"
     if endpoint.register != "probe":
         return {}, "the register holds no interval of this figure"
-    name = FIGURE_OF.get((outcome.figure, outcome.over or ""))
+    name = FIGURE_OF.get((outcome.figure, outcome.over))
     rows = [row for row in figures if row["figure"] == name and _matches(row, endpoint.where)]
     by_checkpoint = {
         f"{row['trajectory']}@{row['step']}": (row["low"], row["high"])

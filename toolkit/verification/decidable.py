@@ -34,7 +34,7 @@ from toolkit.registers.row_tables import BASE
 from toolkit.registers.schema import TABLES
 from toolkit.rooms import ExpectedRun, is_played_here, laboratory
 from toolkit.rules import rulebook
-from toolkit.rules.endpoints import Endpoint, Rate
+from toolkit.rules.endpoints import Endpoint
 from toolkit.rules.plan import Cell, run_name
 from toolkit.rules.rulebook import RuleBook
 from toolkit.rules.values import Missing, Series
@@ -488,9 +488,9 @@ def _fill(row: Row, endpoint: Endpoint) -> None:
     draw = np.random.default_rng([len(row), *repr(sorted(map(repr, row.items()))).encode()])
     share = draw.uniform(0.2, 0.8)
     outcome = endpoint.outcome
-    if isinstance(outcome, Rate):
+    if outcome.is_rate:
         total = give(outcome.of, COUNTED)
-        give(outcome.count, int(share * total))
+        give(outcome.columns[0], int(share * total))
     else:
         low, high = float(endpoint.low), float(min(endpoint.high, endpoint.low + 1))
         below = give(outcome.over, 1.0) if outcome.over else 1.0

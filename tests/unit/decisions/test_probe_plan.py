@@ -7,7 +7,7 @@ import pytest
 from tests.conftest import CHECKOUT
 from tests.unit.decisions.study import RULES, amendment, rule
 from toolkit.errors import RuleError
-from toolkit.rules.plan import ProbePlan, ProbeSet
+from toolkit.rules.plan import OutcomeSet, ProbePlan, TransitionSet
 from toolkit.rules.rulebook import load_rulebook
 from toolkit.structs import replace
 
@@ -30,8 +30,8 @@ PLAN = ProbePlan(
     scored=("all", "actions"),
     group_size=8,
     flip_rate=Fraction(1, 10),
-    outcome=ProbeSet("validation", "clean", 64),
-    transition=ProbeSet("diagnostic", "faults_p025", 16, schedules=8, groups=64),
+    outcome=OutcomeSet(pool="validation", regime="clean", tasks=64),
+    transition=TransitionSet(pool="diagnostic", regime="faults_p025", tasks=16, schedules=8, groups=64),
     level=Fraction(19, 20),
     resamples=10000,
     rng_seed=13,
@@ -64,8 +64,8 @@ MODELS = GOOD + '[recipe]\nname = "any"\n'
 
 
 def test_a_small_one_has_groups_of_two_sizes_and_some_steps() -> None:
-    outcome = ProbeSet("validation", "clean", 16, rollouts=8)
-    transition = ProbeSet("diagnostic", "faults_p025", 8, schedules=4, groups=16)
+    outcome = OutcomeSet(pool="validation", regime="clean", tasks=16, rollouts=8)
+    transition = replace(PLAN.transition, tasks=8, schedules=4, groups=16)
     expected = replace(
         PLAN, outcome=outcome, transition=transition, group_size=4, scored=("all",), steps=(20,)
     )
@@ -113,4 +113,4 @@ def test_a_second_probe_is_refused(rules: str, amendments: list[str]) -> None:
 def test_a_defect_in_an_amendment_names_the_amendment() -> None:
     with pytest.raises(RuleError) as caught:
         load_rulebook(GOOD, [AMENDED.replace("tasks = 16", "tasks = 0")])
-    assert caught.value.where == "amendment A1, probe.transition"
+    assert caught.value.where == "amendment A1, probe.transition.tasks"

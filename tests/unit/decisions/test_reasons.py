@@ -20,8 +20,8 @@ from toolkit.decisions.decision import (
 from toolkit.decisions.engine import Measured, judge
 from toolkit.decisions.intervals import Interval
 from toolkit.registers.query import ask
-from toolkit.rules.expressions import parse
 from toolkit.rules.rules import Criterion
+from toolkit.rules.sections import Formula
 from toolkit.rules.values import Missing, Series
 from toolkit.structs import replace
 
@@ -140,8 +140,7 @@ def test_a_region_is_said_exactly_where_the_test_holds(cases, low, wide, test) -
     assert isinstance(decision.interval, Interval)
     moved = replace(decision.interval, low=Fraction(low, 100), high=Fraction(low + wide, 100))
     written = test.format(i=moved.id)
-    expression = parse(written, "Q")
-    criterion = Criterion("q", "Q", written, expression, None)
+    criterion = Criterion("q", "Q", Formula.decoded(written))
     judged = judge(criterion, Measured({}, {moved.id: moved}, {}, {}), case.book)
     said = interval_says(replace(decision, interval=moved, criteria=(judged,)))
     assert said.startswith("not ") is (judged.holds is False)

@@ -12,6 +12,7 @@ from toolkit.drafting import power, simulation
 from toolkit.drafting.power import Components, Power, fit, simulate
 from toolkit.errors import UsageError
 from toolkit.estimators import crossed_bootstrap, draw_weights, nested_bootstrap, sign_flip
+from toolkit.rules.plan import Settings
 from toolkit.rules.rulebook import RuleBook, load_rulebook
 from toolkit.structs import replace
 
@@ -344,7 +345,7 @@ def test_a_ratio_above_one_finds_an_effect_more_often_and_covers_it(case: Case, 
 
 
 def test_a_study_that_shares_its_samples_is_fitted_by_what_was_observed(case: Case) -> None:
-    sharing = [replace(cell, settings={"sampling": "shared"}) for cell in case.book.plan.cells]
+    sharing = [replace(cell, settings=Settings(sampling="shared")) for cell in case.book.plan.cells]
     book = replace(case.book, plan=replace(case.book.plan, cells=tuple(sharing)))
     own, shared, given = (
         fit(case.book, case.study, "H2a", task_sd=TASK_SD, rng_seed=1),

@@ -158,11 +158,14 @@ LANGUAGE = {
     "lines that fall": (rewrite("rules.toml", "lines = [58, 60]", "lines = [60, 58]"), "comes after"),
     "no digest": (
         rewrite("rules.toml", 'lines = [62, 62], sha256 = "', 'lines = [62, 62], sha256 = "x'),
-        "form that is not allowed - at `$",
+        "spans.H2a.sha256",
     ),
-    "no lines": (rewrite("rules.toml", "lines = [62, 62], ", ""), "a span is malformed"),
-    "line 0": (rewrite("rules.toml", "lines = [62, 62]", "lines = [0, 62]"), ">= 1"),
-    "names that are none": (rewrite("rules.toml", 'spans = ["exception"]', "spans = [1]"), "wrong type"),
+    "no lines": (rewrite("rules.toml", "lines = [62, 62], ", ""), "spans.H2a"),
+    "line 0": (rewrite("rules.toml", "lines = [62, 62]", "lines = [0, 62]"), "spans.H2a.lines[0]"),
+    "names that are none": (
+        rewrite("rules.toml", 'spans = ["exception"]', "spans = [1]"),
+        "exceptions[0].spans[0]",
+    ),
 }
 
 

@@ -48,11 +48,11 @@ STEP = {
     "begun": 0.0,
 }
 PICTURE = Picture(
-    "gains",
-    "Two places",
-    "ratio of gains",
-    (Predictor("drift ratio", "rank"), Predictor("trace ratio", "")),
-    (
+    id="gains",
+    title="Two places",
+    up="ratio of gains",
+    across=(Predictor("drift ratio", "rank"), Predictor("trace ratio", "")),
+    points=(
         Predicted("here", "Adam", (Fraction(9, 10), Fraction(1, 2)), "x", "x_95"),
         Predicted("there", "sign", (Fraction(1), Fraction(3, 4)), "y", ""),
         Predicted("nowhere", "sign", (Fraction(1), Fraction(1)), "z", "z_95"),

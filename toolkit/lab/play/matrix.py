@@ -1,7 +1,6 @@
 """The run matrix of a registration as specifications: which runs there are, and which of them are meant."""
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -9,7 +8,6 @@ from typing import Any
 
 from toolkit.errors import IncompleteError, RuleError, UsageError, did_you_mean
 from toolkit.lab.evaluation.sets import sets_at
-from toolkit.lab.tasks.pools import FOREIGN
 from toolkit.lab.tasks.templates import REQUESTS_PER_TASK
 from toolkit.lab.training.recipe import Recipe, read_recipe, specify_language_model
 from toolkit.lab.training.rows import BLOCKING, RESAMPLED
@@ -18,7 +16,6 @@ from toolkit.prereg.evidence import anchor
 from toolkit.prereg.registration import Registration
 from toolkit.rules.plan import Cell, Fixed, Plan, run_name
 from toolkit.rules.rulebook import rulebook_of
-from toolkit.rules.sections import OPTIONAL, Key, Named, Section, Value, alike, exact_number, keys
 from toolkit.specification import CHECKPOINT_EVERY, Specification
 
 REFERENCE_ARM = "clean"
@@ -28,32 +25,7 @@ SIZES = {"step.steps": "steps", "step.prompts": "prompts_per_step", "step.rollou
 """What a recipe and a matrix both say: the setting, and the field of a specification."""
 BOTH = {**SIZES, "step.checkpoint_every": "checkpoint_every"}
 """What a recipe and a specification both say."""
-CHECKPOINTS = keys(
-    Key("study", Value.TEXT, "the study that trained them"),
-    Key("condition", Value.TEXT, "their condition there"),
-    Key("sha256", Named(Value.TEXTS), "by arm, SHA-256 of what the run of each seed left"),
-)
-SETTINGS = keys(
-    Key("sampling", Value.TEXT, "whether arms share policy samples", OPTIONAL, ("own", "shared")),
-    Key("optimizer", Value.TEXT, "how a gradient becomes a step", OPTIONAL, ("adam", "gradient", "sign")),
-    Key("learning_rate", Value.DECIMAL, "step size, above 0", OPTIONAL),
-    Key("square_decay", Value.DECIMAL, "decay of Adam's mean of squares, from 0, below 1", OPTIONAL),
-    Key("loss_type", Value.TEXT, "aggregation of token losses", OPTIONAL, ("dapo", "dr_grpo")),
-    Key("constant_groups", Value.TEXT, "what becomes of groups of one reward", OPTIONAL, ("kept", RESAMPLED)),
-    Key("surface_tokens", Value.WHOLE, "tokens that change no action, a call", OPTIONAL),
-    Key("checkpoint_every", Value.WHOLE, "training steps between checkpoints", OPTIONAL),
-    Key("registers", Value.TEXT, "rows that are kept", OPTIONAL, ("all", "no_checkpoints", "evaluations")),
-    Key(
-        "checkpoints",
-        CHECKPOINTS,
-        "checkpoints of another study to evaluate; its runs train nothing",
-        OPTIONAL,
-    ),
-    Key("sub_requests", Value.WHOLE, "requests in one task", OPTIONAL),
-    Key("world", Value.TEXT, "where tasks come from, if not from the back office", OPTIONAL, tuple(FOREIGN)),
-    Key("pools", Value.TABLE, "the SHA-256 of the tasks of each pool", OPTIONAL),
-)
-"""What a line of a matrix may set of its runs."""
+
 
 COUNTED = ("training_groups", "training_rollouts")
 """What a line cannot fix where outcomes decide how many groups are played."""
@@ -64,19 +36,8 @@ OF_ANY_POLICY = ("sampling", "sub_requests", "world", "pools")
 OF_EVALUATIONS = ("sampling", "surface_tokens", "checkpoint_every", "checkpoints")
 """Settings of runs that evaluate checkpoints of another study, and train nothing."""
 
-_SUB_REQUESTS = f"one of {', '.join(str(number) for number, _ in REQUESTS_PER_TASK)}"
-_BOUNDS: dict[str, tuple[str, Callable[[Fraction], bool]]] = {
-    "learning_rate": ("a number above 0", lambda rate: rate > 0),
-    "square_decay": ("a number from 0, below 1", lambda decay: 0 <= decay < 1),
-    "surface_tokens": ("0 or more", lambda number: number >= 0),
-    "checkpoint_every": ("a number of steps, 1 or more", lambda steps: steps >= 1),
-    "sub_requests": (_SUB_REQUESTS, lambda number: number in dict(REQUESTS_PER_TASK)),
-}
-
 WITH_ANY_TASKS = ("learning", "curve")
 """Batteries that need no pool but the one of the learning curve."""
-
-_SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 LOSS = "dapo"
 """Aggregation of token losses: the sum over a step's decisions, divided by their number."""
@@ -222,7 +183,7 @@ def _disagreeing(name: str, registered: object, found: object, cell: Cell) -> Ru
 
 def _diagnosed(cell: Cell, arm: str, seed: int, steps: int) -> tuple[int, ...]:
     """Return the steps at which a run's luck share is diagnosed; in the middle for one run of a cell."""
-    if "checkpoints" in cell.settings:
+    if cell.settings.checkpoints:
         return ()
     if cell.battery == "small":
         return (0,) if (arm, seed) == (cell.arms[0], cell.seeds[0]) else ()
@@ -232,54 +193,57 @@ def _diagnosed(cell: Cell, arm: str, seed: int, steps: int) -> tuple[int, ...]:
 
 
 def _settings(cell: Cell, steps: int, *, has_recipe: bool) -> dict[str, Any]:
-    known = tuple(SETTINGS) if "checkpoints" not in cell.settings else OF_EVALUATIONS
+    settings = cell.settings.given()
+    known = OF_EVALUATIONS if "checkpoints" in settings else cell.settings.__struct_fields__
     known = OF_ANY_POLICY if has_recipe else known
-    for name, value in cell.settings.items():
-        choices = SETTINGS[name].choices if name in SETTINGS else ()
-        is_one = name in known and type(value) is SETTINGS[name].type and (not choices or value in choices)
-        expected, is_within = _BOUNDS.get(name, (", ".join(choices) or f"one of {', '.join(known)}", None))
-        if not is_one or (is_within and not is_within(exact_number(str(value), f"matrix, {name}"))):
-            raise _unset(cell, "a line of the matrix has a setting that no run has", name, expected)
-    if "world" in cell.settings and (cell.battery not in WITH_ANY_TASKS or "pools" not in cell.settings):
+    for name in settings:
+        if name not in known:
+            problem = "a line of the matrix has a setting that no run has"
+            raise _unset(cell, problem, name, f"one of {', '.join(known)}")
+    if settings.get("sub_requests", 1) not in dict(REQUESTS_PER_TASK):
+        numbers = ", ".join(str(number) for number, _ in REQUESTS_PER_TASK)
+        problem = "a line of the matrix has a setting that no run has"
+        raise _unset(cell, problem, "sub_requests", f"one of {numbers}")
+    if "world" in settings and (cell.battery not in WITH_ANY_TASKS or "pools" not in settings):
         problem = "a line in a foreign world says its pools, and is evaluated by its learning curve"
         raise _unset(
             cell, problem, "world", f"battery one of {', '.join(WITH_ANY_TASKS)}, and settings.pools"
         )
-    every = cell.settings.get("checkpoint_every", CHECKPOINT_EVERY)
+    every = settings.get("checkpoint_every", CHECKPOINT_EVERY)
     if not has_recipe and steps % every:
         problem = f"checkpoints every {every} steps leave out the last of {steps}"
         raise _unset(cell, problem, "checkpoint_every", "a divisor of the steps")
-    if cell.settings.get("constant_groups") == RESAMPLED:
+    if settings.get("constant_groups") == RESAMPLED:
         counted = next((name for name in COUNTED if name in cell.fixed), None)
         if counted or BLOCKING & set(cell.arms):
             problem = f"a line of the matrix resamples groups, and fixes {counted or 'them in pairs'}"
             raise _unset(cell, problem, "constant_groups", f"no {counted or 'blocking'}: outcomes decide it")
-    return dict(cell.settings)
+    return settings
 
 
 def _checkpoints(cell: Cell) -> dict[tuple[str, int], dict[str, str]]:
     """Return which checkpoints the runs of a line evaluate, by arm and seed; none where they train."""
-    if "checkpoints" not in cell.settings:
+    if not (evaluated := cell.settings.checkpoints):
         return {}
     where = f"matrix, {cell.condition}, checkpoints"
-    section = Section(cell.settings["checkpoints"], where, CHECKPOINTS)
-    study, condition = section.text("study"), section.text("condition")
-    by_arm = Section(section.table("sha256"), f"{where}, sha256", alike(cell.arms, Value.TEXTS))
-    section.done()
-    found = {}
-    for arm in cell.arms:
-        digests = by_arm.texts(arm)
-        if len(digests) != len(cell.seeds) or not all(map(_SHA256.fullmatch, digests)):
-            raise by_arm.wrong(f"a SHA-256 a seed is what {arm!r} has", expected=f"{len(cell.seeds)} of them")
-        for seed, sha256 in zip(cell.seeds, digests, strict=True):
-            run = run_name(condition, arm, cell.scale_rewards, seed)
-            found[arm, seed] = {"study": study, "run": run, "sha256": sha256}
-    by_arm.done()
-    return found
+    number, digests = len(cell.seeds), evaluated.sha256
+    if set(digests) != set(cell.arms) or any(len(each) != number for each in digests.values()):
+        problem, expected = "checkpoints have a SHA-256 for each arm and seed", f"{number} of each arm"
+        raise RuleError(problem, expected=expected, found=", ".join(digests), where=where)
+    return {
+        (arm, seed): {
+            "study": evaluated.study,
+            "run": run_name(evaluated.condition, arm, cell.scale_rewards, seed),
+            "sha256": sha256,
+        }
+        for arm in cell.arms
+        for seed, sha256 in zip(cell.seeds, digests[arm], strict=True)
+    }
 
 
 def _unset(cell: Cell, problem: str, name: str, expected: str) -> RuleError:
-    found = f"{name} = {cell.settings[name]!r}" if name in cell.settings else None
+    given = cell.settings.given()
+    found = f"{name} = {given[name]!r}" if name in given else None
     return RuleError(problem, expected=expected, found=found, where=f"matrix, {cell.condition}")
 
 
@@ -290,7 +254,7 @@ def _check_fixed(cell: Cell, groups: int, rollouts: int) -> None:
         "fault_rate": Fraction(str(regime.fault_rate)),
         "flip_rate": Fraction(str(regime.flip_rate)),
         **dict(zip(COUNTED, map(Fraction, (groups, rollouts)), strict=True)),
-        "loss_type": cell.settings.get("loss_type", LOSS),
+        "loss_type": cell.settings.loss_type or LOSS,
     }
     for name, value in given.items():
         if cell.fixed.get(name, value) != value:

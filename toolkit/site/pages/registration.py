@@ -192,7 +192,7 @@ def _rules(registration: Registration, cases: Sequence[Case]) -> list[dict[str, 
         return []
     return [
         {
-            **vars(rule),
+            **{name: getattr(rule, name) for name in ("id", "title", "kind")},
             "change": book.changes.get(rule.id),
             "verdicts": [
                 (case.study.name, rule_page(case.study.name, rule.id), case.decide(rule.id).verdict)

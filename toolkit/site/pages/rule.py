@@ -19,7 +19,7 @@ from toolkit.noise.regimes import REGIMES
 from toolkit.registers.arrow import Row
 from toolkit.registers.query import Answer, asking
 from toolkit.registers.schema import TABLES
-from toolkit.rules.endpoints import Endpoint, Figure, Rate
+from toolkit.rules.endpoints import Endpoint
 from toolkit.rules.values import Missing, Series, Value, mean_of
 from toolkit.site.drawings import MOST_ENDPOINTS, rule_charts, rule_head
 from toolkit.site.environment import WORDS
@@ -107,7 +107,7 @@ def _sums(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
     """Return an endpoint in one row: its mean, the rows that it reads, their counts, and who lists them."""
     mean = mean_of(case.engine.value(endpoint.id))
     return {
-        **_rows(case, endpoint, ask, endpoint.outcome.columns if isinstance(endpoint.outcome, Rate) else ()),
+        **_rows(case, endpoint, ask, endpoint.outcome.columns if endpoint.outcome.is_rate else ()),
         "mean": None if isinstance(mean, Missing) else mean,
         "listed": [(name, rule_page(case.study.name, name)) for name in _listing(case, endpoint)],
     }
@@ -375,7 +375,7 @@ def _figures(endpoints: Sequence[Endpoint]) -> Iterator[tuple[str, str]]:
     if any(endpoint.register.startswith("luck_share") for endpoint in endpoints):
         yield "luck share", WORDS["luck"]["share"]
     for endpoint in endpoints:
-        for name in endpoint.outcome.columns if isinstance(endpoint.outcome, Figure) else ():
+        for name in endpoint.outcome.columns if not endpoint.outcome.is_rate else ():
             column = TABLES[endpoint.register].column(name)
             if column is not None and name != "luck_share":
                 yield name.replace("_", " "), column.meaning

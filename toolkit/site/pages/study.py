@@ -42,7 +42,7 @@ def pages(material: Material) -> Iterator[page.Page]:
 def _absent(case: Case) -> dict[str, str]:
     trained = any(case.study.has(name) for name in OF_TRAINING)
     wanted = {name: why for name, why in WORDS["tables"].items() if trained or name not in OF_TRAINING}
-    if any("registers" in cell.settings for cell in case.book.plan.cells):
+    if any(cell.settings.registers for cell in case.book.plan.cells):
         wanted |= dict.fromkeys(wanted.keys() & {"checkpoints", "groups", "groups_summary"}, LEFT_OUT)
     return {name: why for name, why in wanted.items() if not case.study.has(name)}
 
