@@ -86,7 +86,8 @@ def _members(value: Any, place: str, steps: list[tuple[str, str]]) -> Iterator[t
 def as_builtins(value: Any) -> Any:
     """Return a document as dictionaries, lists and plain values, in the order in which they are declared."""
     if isinstance(value, msgspec.Struct):
-        fields = ((name, getattr(value, name)) for name in value.__struct_fields__)
+        names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
+        fields = ((name, getattr(value, field)) for name, field in names)
         return {name: as_builtins(held) for name, held in fields if held is not UNSET}
     if isinstance(value, dict):
         return {key: as_builtins(held) for key, held in value.items()}

@@ -136,7 +136,11 @@ OUTPUTS: dict[str, object] = {
     "theory luck": theory.LuckDocument,
     "theory spurious": theory.SpuriousDocument,
     "power": theory.PowerDocument,
-    "train": (runs.TrainingPlanDocument, "toolkit.lab.play.training_jobs:Trial", runs.TrainedDocument),
+    "train": (
+        "toolkit.lab.plan:TrainingPlan",
+        "toolkit.lab.play.training_jobs:Trial",
+        runs.TrainedDocument,
+    ),
     "study run": runs.StudyRunDocument | runs.StudyCheckDocument,
     "study status": "toolkit.lab.play.workplace:StudyStatus",
     "probe advise": probe.AdviceDocument,

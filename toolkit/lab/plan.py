@@ -6,8 +6,7 @@ import heapq
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
 from toolkit import files
 from toolkit.errors import DamagedError, UsageError
@@ -20,12 +19,11 @@ from toolkit.lab.training.recipe import Recipe, load_recipe, recipe_of, specify_
 from toolkit.noise.regimes import DEFAULT, REGIMES
 from toolkit.rules.rulebook import RuleBook
 from toolkit.specification import LanguageModelSpecification, Specification
-from toolkit.structs import Document, about, parse, replace
+from toolkit.structs import UNSET, Document, UnsetType, about, parse, replace
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from toolkit.documents import runs as documents
     from toolkit.registers.study import Study
 
 FILE = "costs.toml"
@@ -45,44 +43,64 @@ HOW_TO_MEASURE = (
 )
 
 
-@dataclass(frozen=True)
-class RunCounts:
-    """What a run plays: its groups and rollouts of training, and its episodes of evaluation."""
+class Range(Document, frozen=True):
+    """A quantity that is known as a range; null for what is not known of it."""
 
-    run_id: str
-    condition: str
-    arm: str
-    seed: int
-    tier: int
-    steps: int
-    groups: int
-    rollouts: int
-    periodic: int
-    final: int
-    diagnostic: int
-    checkpoints: tuple[int, ...]
+    low: Annotated[float | None, about("At least.")]
+    mean: Annotated[float | None, about("In the mean.")]
+    high: Annotated[float, about("At most.")]
 
-    @property
-    def evaluated(self) -> int:
-        """Episodes that are played to evaluate."""
-        return self.periodic + self.final + self.diagnostic
-
-    @property
-    def episodes(self) -> int:
-        """Episodes of training and evaluation together."""
-        return self.rollouts + self.evaluated
-
-
-class Range(NamedTuple):
-    """A quantity that is known as a range: at least, in the mean, at most; None for what is not known."""
-
-    low: float | None
-    mean: float | None
-    high: float
-
-    def times(self, factor: float) -> Self:
+    def times(self, factor: float) -> Range:
         """Return the range, every number of it multiplied."""
-        return type(self)(*(None if value is None else value * factor for value in self))  # type: ignore[arg-type]
+        low, mean = (None if value is None else value * factor for value in (self.low, self.mean))
+        return Range(low, mean, self.high * factor)
+
+    def rounded(self) -> Range:
+        """Return the range to six digits."""
+        low, mean = (None if value is None else float(f"{value:.6g}") for value in (self.low, self.mean))
+        return Range(low, mean, float(f"{self.high:.6g}"))
+
+
+class PlannedRun(Document, frozen=True, kw_only=True):
+    """A run of a plan."""
+
+    run_id: Annotated[str, about("Name of the run.")]
+    tier: Annotated[int, about("Tier of the registered matrix.")]
+    condition: Annotated[str, about("Its condition.")]
+    arm: Annotated[str, about("Its arm.")]
+    seed: Annotated[int, about("Its seed.")]
+    steps: Annotated[int, about("Training steps.")]
+    groups: Annotated[int, about("Of training.")]
+    rollouts: Annotated[int, about("Of training.")]
+    periodic: Annotated[int, about("Episodes of the periodic evaluations.")]
+    final: Annotated[int, about("Episodes of the final evaluation.")]
+    diagnostic: Annotated[int, about("Episodes of the luck-share diagnostics.")]
+    evaluated: Annotated[int, about("Episodes of all evaluations.")]
+    episodes: Annotated[int, about("Rollouts and episodes of evaluation.")]
+    checkpoints: Annotated[tuple[int, ...], about("Steps that leave one.")]
+    hours: Annotated[Range | None, about("Null without a rate.")] = None
+
+
+class PlannedTotal(Document, frozen=True):
+    """All runs of a plan together."""
+
+    runs: Annotated[int, about("How many runs.")]
+    steps: Annotated[int, about("Training steps.")]
+    groups: Annotated[int, about("Of training.")]
+    rollouts: Annotated[int, about("Of training.")]
+    periodic: Annotated[int, about("Episodes of the periodic evaluations.")]
+    final: Annotated[int, about("Episodes of the final evaluation.")]
+    diagnostic: Annotated[int, about("Episodes of the luck-share diagnostics.")]
+    evaluated: Annotated[int, about("Episodes of all evaluations.")]
+    episodes: Annotated[int, about("Rollouts and episodes of evaluation.")]
+    checkpoints: Annotated[int, about("How many checkpoints.")]
+
+
+class PlanBounds(Document, frozen=True):
+    """The most tokens of sequences that training and evaluation can have, prompts included."""
+
+    tokens_trained: Annotated[int, about("Tokens of training.")]
+    tokens_evaluated: Annotated[int, about("Tokens of evaluation.")]
 
 
 class Rate(NamedTuple):
@@ -92,14 +110,46 @@ class Rate(NamedTuple):
     source: str
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """Runs, one after the other, on some GPUs."""
+class PlannedTime(Document, frozen=True, rename={"source": "from"}):
+    """How long a plan takes, run by run, each whole on a GPU; only the verdict where no rate can be had."""
 
-    gpus: int
-    slots: int
-    hours: Range
-    gpu_hours: Range
+    verdict: Annotated[Literal["estimated", "not_evaluable"], about("Whether a rate can be had.")]
+    source: Annotated[str | UnsetType, about("What the rate was measured on.")] = UNSET
+    gpu_seconds_an_episode: Annotated[
+        Range | UnsetType, about("Everything of a run divided among its episodes.")
+    ] = UNSET
+    gpus: Annotated[int | UnsetType, about("How many there are.")] = UNSET
+    runs_at_once: Annotated[int | UnsetType, about("Each is whole.")] = UNSET
+    hours: Annotated[Range | UnsetType, about("From the first launch to the last end.")] = UNSET
+    gpu_hours: Annotated[Range | UnsetType, about("Of all runs.")] = UNSET
+
+
+class Setting(Document, frozen=True):
+    """A setting of a recipe."""
+
+    setting: Annotated[str, about("Its dotted name, as lora.rank.")]
+    value: Annotated[object, about("As the recipe has it.")]
+    source: Annotated[str, about("Where it comes from.")]
+
+
+class PlannedRecipe(Document, frozen=True):
+    """A recipe."""
+
+    name: Annotated[str, about("Its name.")]
+    sha256: Annotated[str, about("Of its canonical document.")]
+    settings: tuple[Setting, ...]
+
+
+class TrainingPlan(Document, frozen=True):
+    """What a training would play, and how long it would take: with --dry-run."""
+
+    recipe: PlannedRecipe
+    study: Annotated[str, about("Name of the registration.")]
+    runs: tuple[PlannedRun, ...]
+    total: PlannedTotal
+    bounds: PlanBounds
+    time: PlannedTime
+    lacks: Annotated[tuple[str, ...], about("Why something cannot be estimated.")]
 
 
 class Basis(NamedTuple):
@@ -185,21 +235,18 @@ def rate_of_tokens(recipe: Recipe, tokens_per_second: float) -> Rate:
     )
 
 
-def run_hours(run: RunCounts, rate: Rate) -> Range:
-    """Return how long a run takes, in hours."""
-    return rate.seconds.times(run.episodes / HOUR)
-
-
-def schedule_runs(runs: Sequence[RunCounts], rate: Rate, gpus: int) -> Schedule:
+def plan_time(runs: Sequence[PlannedRun], rate: Rate | None, gpus: int) -> PlannedTime:
     """Return how long runs take on some GPUs, each run whole: nothing was measured of one on several."""
+    if rate is None:
+        return PlannedTime(NOT_EVALUABLE)
     slots = min(gpus, len(runs))
-    hours = [run_hours(run, rate) for run in runs]
-    ends = [
-        None if any(range_[i] is None for range_ in hours) else makespan([h[i] or 0.0 for h in hours], slots)
-        for i in range(3)
-    ]
-    longest = Range(ends[0], ends[1], ends[2] or 0.0)
-    return Schedule(gpus, slots, longest, rate.seconds.times(sum(run.episodes for run in runs) / HOUR))
+    each = [rate.seconds.times(run.episodes / HOUR) for run in runs]
+    low = None if rate.seconds.low is None else makespan([hours.low or 0.0 for hours in each], slots)
+    mean = None if rate.seconds.mean is None else makespan([hours.mean or 0.0 for hours in each], slots)
+    longest = Range(low, mean, makespan([hours.high for hours in each], slots))
+    total = rate.seconds.times(sum(run.episodes for run in runs) / HOUR)
+    seconds = rate.seconds.rounded()
+    return PlannedTime("estimated", rate.source, seconds, gpus, slots, longest.rounded(), total.rounded())
 
 
 def makespan(durations: Iterable[float], slots: int) -> float:
@@ -235,23 +282,28 @@ def in_world(book: RuleBook, world: str) -> RuleBook:
     return replace(book, plan=replace(book.plan, cells=lines))
 
 
-def count_run(specification: Specification) -> RunCounts:
-    """Return what a run plays."""
+def count_run(specification: Specification, rate: Rate | None = None) -> PlannedRun:
+    """Return what a run plays, and how long that takes."""
     checkpoints = specification.ends
     played = Counter[str]()
     for step in checkpoints:
         for each in segments.sets_of(specification, step):
             played[each.phase] += each.tasks * each.schedules
-    groups = specification.groups
+    rollouts = specification.groups * specification.group_size
     tables = POOLS[diagnostic.POOL].size * diagnostic.SCHEDULES * diagnostic.SAMPLES
-    return RunCounts(
+    diagnosed = len(specification.diagnosed) * tables
+    evaluated = played["periodic"] + played["final"] + diagnosed
+    return PlannedRun(
         **{name: getattr(specification, name) for name in PLACE},
-        groups=groups,
-        rollouts=groups * specification.group_size,
+        groups=specification.groups,
+        rollouts=rollouts,
         periodic=played["periodic"],
         final=played["final"],
-        diagnostic=len(specification.diagnosed) * tables,
+        diagnostic=diagnosed,
+        evaluated=evaluated,
+        episodes=rollouts + evaluated,
         checkpoints=checkpoints[1:],
+        hours=rate and rate.seconds.times((rollouts + evaluated) / HOUR).rounded(),
     )
 
 
@@ -271,91 +323,42 @@ def fixed_recipe(book: RuleBook, selection: Selection) -> Recipe:
     raise UsageError(f"{book.name} fixes no recipe", expected="--recipe with the settings", remedy=remedy)
 
 
-@dataclass(frozen=True)
-class TrainingPlan:
-    """A plan: what each run plays, and how long that takes; `lacks` says why the time is None."""
-
-    recipe: Recipe
-    study: str
-    runs: tuple[RunCounts, ...]
-    rate: Rate | None
-    schedule: Schedule | None
-    lacks: tuple[str, ...]
-
-    @property
-    def total(self) -> documents.PlannedTotalDocument:
-        """What all runs play together."""
-        checkpoints = sum(len(run.checkpoints) for run in self.runs)
-        return {"runs": len(self.runs), **_counts(self.runs), "checkpoints": checkpoints}
-
-    @property
-    def bounds(self) -> documents.PlanBoundsDocument:
-        """The most tokens of sequences that training and evaluation can have, prompts included."""
-        context = self.recipe.sampling.context
-        return {
-            "tokens_trained": sum(run.rollouts for run in self.runs) * context,
-            "tokens_evaluated": sum(run.evaluated for run in self.runs) * context,
-        }
-
-    def document(self, sources: Mapping[str, str]) -> documents.TrainingPlanDocument:
-        """Return the plan as JSON values, each setting with its source."""
-        return {
-            "recipe": {
-                "name": self.recipe.name,
-                "sha256": self.recipe.sha256(),
-                "settings": [
-                    {"setting": name, "value": value, "source": sources[name]}
-                    for name, value in self.recipe.settings().items()
-                ],
-            },
-            "study": self.study,
-            "runs": [self._run(run) for run in self.runs],
-            "total": self.total,
-            "bounds": self.bounds,
-            "time": self._time(),
-            "lacks": list(self.lacks),
-        }
-
-    def _run(self, run: RunCounts) -> documents.PlannedRunDocument:
-        return {
-            "run_id": run.run_id,
-            "tier": run.tier,
-            "condition": run.condition,
-            "arm": run.arm,
-            "seed": run.seed,
-            **_counts([run]),
-            "checkpoints": list(run.checkpoints),
-            "hours": _range(run_hours(run, self.rate)) if self.rate else None,
-        }
-
-    def _time(self) -> documents.PlannedTimeDocument:
-        rate, schedule = self.rate, self.schedule
-        if rate is None or schedule is None:
-            return {"verdict": NOT_EVALUABLE}
-        return {
-            "verdict": "estimated",
-            "from": rate.source,
-            "gpu_seconds_an_episode": _range(rate.seconds),
-            "gpus": schedule.gpus,
-            "runs_at_once": schedule.slots,
-            "hours": _range(schedule.hours),
-            "gpu_hours": _range(schedule.gpu_hours),
-        }
-
-
 def plan_training(
-    recipe: Recipe, specifications: Sequence[Specification], *, gpus: int, basis: Basis, where: str
+    recipe: Recipe,
+    specifications: Sequence[Specification],
+    *,
+    gpus: int,
+    basis: Basis,
+    where: str,
+    sources: Mapping[str, str],
 ) -> TrainingPlan:
-    """Return the plan of some runs on some GPUs; `where` says what was asked, for messages."""
+    """Return the plan of some runs on some GPUs; `where` says what was asked, for messages.
+
+    `sources` say where each setting of the recipe comes from.
+    """
     for specification in specifications:
         check_agreement(recipe, specification, where)
         is_specified = isinstance(specification, LanguageModelSpecification)
         check_capacity(specification if is_specified else specify_language_model(specification, recipe, ""))
     lacks: list[str] = []
-    runs = tuple(map(count_run, specifications))
     rate = _rate(recipe, basis, lacks)
-    schedule = schedule_runs(runs, rate, gpus) if rate else None
-    return TrainingPlan(recipe, specifications[0].study, runs, rate, schedule, tuple(lacks))
+    runs = tuple(count_run(specification, rate) for specification in specifications)
+    total = PlannedTotal(
+        runs=len(runs),
+        **{name: sum(getattr(run, name) for run in runs) for name in COUNTED},
+        checkpoints=sum(len(run.checkpoints) for run in runs),
+    )
+    context = recipe.sampling.context
+    settings = (Setting(name, value, sources[name]) for name, value in recipe.settings().items())
+    return TrainingPlan(
+        PlannedRecipe(recipe.name, recipe.sha256(), tuple(settings)),
+        specifications[0].study,
+        runs,
+        total,
+        PlanBounds(total.rollouts * context, total.evaluated * context),
+        plan_time(runs, rate, gpus),
+        tuple(lacks),
+    )
 
 
 def _rate(recipe: Recipe, basis: Basis, lacks: list[str]) -> Rate | None:
@@ -373,13 +376,3 @@ def _rate(recipe: Recipe, basis: Basis, lacks: list[str]) -> Rate | None:
         lacks.append(f"time: what was measured had another {', '.join(others)}; {HOW_TO_MEASURE}")
         return None
     return basis.rate
-
-
-def _counts(runs: Sequence[RunCounts]) -> documents.PlayedCountsDocument:
-    counted = {name: sum(getattr(run, name) for run in runs) for name in COUNTED}
-    return cast("documents.PlayedCountsDocument", counted)
-
-
-def _range(hours: Range) -> documents.RangeDocument:
-    low, mean = (None if value is None else float(f"{value:.6g}") for value in (hours.low, hours.mean))
-    return {"low": low, "mean": mean, "high": float(f"{hours.high:.6g}")}

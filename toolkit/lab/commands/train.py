@@ -16,9 +16,10 @@ from toolkit.lab import plan as planning
 from toolkit.lab.commands.options import folder_option, offer_recipes, selection_option
 from toolkit.lab.play.language_model_run import TRACKERS, check_trackers
 from toolkit.places import find_home
+from toolkit.structs import UNSET
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from pathlib import Path
 
     from toolkit.documents.runs import TrainedDocument
@@ -149,11 +150,12 @@ def train(
         gpus=gpus,
         basis=basis,
         where=" ".join((f"--recipe {recipe.name}", *(f"--set {change}" for change in changes))),
+        sources=sources,
     )
     if as_json:
-        print_json(plan.document(sources))
+        print_json(plan)
     else:
-        _show_plan(plan, sources)
+        _show_plan(plan, recipe.model)
 
 
 def _show_trial(run: Specification, recipe: Recipe, steps: int, *, cpu: bool, as_json: bool) -> None:
@@ -252,28 +254,23 @@ def _range(hours: planning.Range | None) -> str:
     return ends if hours.mean is None else f"{hours.mean:,.1f} ({ends})"
 
 
-def _show_plan(plan: planning.TrainingPlan, sources: Mapping[str, str]) -> None:
+def _show_plan(plan: planning.TrainingPlan, model: str) -> None:
     recipe = plan.recipe
-    about = f"   {recipe.model}, planned on the runs of {plan.study}; nothing is trained"
-    say_line(bold(recipe.name), about)
-    say_line(f"recipe {recipe.sha256()}")
-    _show_settings(plan, sources)
+    say_line(bold(recipe.name), f"   {model}, planned on the runs of {plan.study}; nothing is trained")
+    say_line(f"recipe {recipe.sha256}")
+    rows = []
+    for setting in recipe.settings:
+        text = str(setting.value).lower() if isinstance(setting.value, bool) else str(setting.value)
+        if len(text) > WIDEST:
+            say_line(f"{setting.setting} {text}: {setting.source}")
+        else:
+            rows.append((setting.setting, text, setting.source))
+    print_table(("setting", "value", "where from"), rows)
     _show_runs(plan)
     _show_time(plan)
     for lack in plan.lacks:
         subject, _, reason = lack.partition(": ")
         say_line(f"{subject}: {planning.NOT_EVALUABLE}: {reason}")
-
-
-def _show_settings(plan: planning.TrainingPlan, sources: Mapping[str, str]) -> None:
-    rows = []
-    for name, value in plan.recipe.settings().items():
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        if len(text) > WIDEST:
-            say_line(f"{name} {text}: {sources[name]}")
-        else:
-            rows.append((name, text, sources[name]))
-    print_table(("setting", "value", "where from"), rows)
 
 
 def _show_runs(plan: planning.TrainingPlan) -> None:
@@ -282,44 +279,40 @@ def _show_runs(plan: planning.TrainingPlan) -> None:
     for (tier, condition, arm), group in groupby(plan.runs, lambda run: (run.tier, run.condition, run.arm)):
         runs = list(group)
         evaluated = sorted({run.evaluated for run in runs})
-        hours = (
-            None if plan.rate is None else planning.run_hours(max(runs, key=lambda r: r.episodes), plan.rate)
-        )
         rows.append(
             (
                 *(str(tier), condition, arm, _seeds([run.seed for run in runs])),
                 _one(run.rollouts for run in runs),
                 " to ".join(f"{number:,}" for number in (evaluated[0], *evaluated[1:][-1:])),
-                _range(hours),
+                _range(max(runs, key=lambda run: run.episodes).hours),
             )
         )
     counts = ("rollouts", "evaluated", "hours a run")
     print_table(("tier", "condition", "arm", "seeds", *counts), rows, numbers=counts, dropped=("evaluated",))
-    total = plan.total
+    total, bounds = plan.total, plan.bounds
     checkpoints = ", ".join(map(str, plan.runs[0].checkpoints))
     say_line(
-        f"{_number(total['runs'], 'run')}, each with checkpoints at {checkpoints}: "
-        f"{total['groups']:,} groups, {total['rollouts']:,} rollouts, "
-        f"{total['evaluated']:,} episodes of evaluation ({total['periodic']:,} periodic, {total['final']:,} "
-        f"final, {total['diagnostic']:,} diagnostic)"
+        f"{_number(total.runs, 'run')}, each with checkpoints at {checkpoints}: "
+        f"{total.groups:,} groups, {total.rollouts:,} rollouts, "
+        f"{total.evaluated:,} episodes of evaluation ({total.periodic:,} periodic, {total.final:,} final, "
+        f"{total.diagnostic:,} diagnostic)"
     )
-    bounds = plan.bounds
     say_line(
-        f"at most {bounds['tokens_trained']:.3g} tokens of training and {bounds['tokens_evaluated']:.3g} of "
+        f"at most {bounds.tokens_trained:.3g} tokens of training and {bounds.tokens_evaluated:.3g} of "
         "evaluation"
     )
 
 
 def _show_time(plan: planning.TrainingPlan) -> None:
-    schedule = plan.schedule
-    if plan.rate is None or schedule is None:
+    time = plan.time
+    if time.gpus is UNSET or time.hours is UNSET or time.gpu_hours is UNSET:
         return
-    say_line(f"time from {plan.rate.source}")
+    say_line(f"time from {time.source}")
     say_line(
-        f"{_number(len(plan.runs), 'run')} on {_number(schedule.gpus, 'GPU')}, {schedule.slots} at once, "
-        f"each whole: {_range(schedule.hours)} hours"
+        f"{_number(len(plan.runs), 'run')} on {_number(time.gpus, 'GPU')}, {time.runs_at_once} at once, "
+        f"each whole: {_range(time.hours)} hours"
     )
-    say_line(f"GPU-hours: {_range(schedule.gpu_hours)}")
+    say_line(f"GPU-hours: {_range(time.gpu_hours)}")
 
 
 def _number(number: int, what: str) -> str:

@@ -9,7 +9,6 @@ from toolkit.errors import DamagedError, UsageError
 from toolkit.lab.plan import (
     Measurements,
     Range,
-    RunCounts,
     count_run,
     measured_rate,
     rate_of_step,
@@ -26,7 +25,6 @@ from toolkit.structs import replace
 
 PAPER = load_recipe("qwen3.5-2b")
 FIRST = Selection(tiers=(1,))
-RUN = RunCounts("a", "C2", "paired", 0, 1, 10, 12, 100, 20, 0, 0, (10,))
 
 
 @pytest.fixture(scope="module")
