@@ -119,7 +119,7 @@ OUTPUTS: dict[str, object] = {
     "pools verify": registers.VerifiedPoolsDocument,
     "episode play": world.EpisodeDocument,
     "episode replay": world.ReplayDocument,
-    "evaluate": runs.EvaluationDocument,
+    "evaluate": "toolkit.lab.evaluating:Evaluation",
     "draw": world.DrawDocument,
     "backoffice mcp": ErrorDocument,  # stdout belongs to the protocol
     "backoffice schema": world.Schemas,

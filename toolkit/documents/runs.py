@@ -8,9 +8,6 @@ from toolkit.documents.registers import Verified
 from toolkit.documents.verification import VerificationDocument
 from toolkit.structs import about
 
-Engine = Literal["transformers", "vllm", "endpoint", "scripted"]
-Sampling = Literal["own", "shared"]
-Target = Literal["true_success", "observed_reward"]
 Format = Literal["every-eval-ever", "in-toto"]
 
 
@@ -40,76 +37,6 @@ class StudyCheckDocument(TypedDict):
     study: Annotated[str, about("Name of the study.")]
     runs: Annotated[list[str], about("Runs that were played again.")]
     tables: Annotated[list[str], about("Tables that are as registered.")]
-
-
-class MeasureDocument(TypedDict):
-    """A mean over episodes, with its interval over tasks."""
-
-    estimate: Annotated[float, about("The mean.")]
-    low: Annotated[float | None, about("Null with a single task.")]
-    high: Annotated[float | None, about("Null with a single task.")]
-    level: Annotated[float, about("Confidence level.")]
-
-
-class MeasuresDocument(TypedDict):
-    """Each measure of some episodes."""
-
-    success: Annotated[MeasureDocument, about("True success, a rate.")]
-    observed: Annotated[MeasureDocument, about("Observed reward, a rate.")]
-    calls: Annotated[MeasureDocument, about("Calls an episode.")]
-    exposed: Annotated[MeasureDocument, about("Share of episodes that met a fault.")]
-
-
-class EvaluatedSetDocument(MeasuresDocument):
-    """What was found under one regime."""
-
-    regime: Annotated[str, about("The noise.")]
-    pool: Annotated[str, about("The task pool.")]
-    tasks: Annotated[int, about("How many tasks.")]
-    episodes: Annotated[int, about("How many episodes.")]
-    ended: Annotated[dict[str, int], about("Episodes by what ended them.")]
-
-
-class LuckShareDocument(TypedDict):
-    """The luck share of a regime and a reward."""
-
-    regime: Annotated[str, about("The noise.")]
-    target: Annotated[Target, about("The reward.")]
-    luck_share: Annotated[float | None, about("λ, mean over tasks; null where the reward never varied.")]
-    pooled: Annotated[float | None, about("λ of all tasks together.")]
-    low: Annotated[float | None, about("Lower end of the interval.")]
-    high: Annotated[float | None, about("Upper end of the interval.")]
-    level: Annotated[float, about("Confidence level.")]
-    tasks: Annotated[int, about("How many tasks.")]
-    tasks_defined: Annotated[int, about("Tasks that have a share.")]
-
-
-class EvaluationRegistersDocument(SealedDocument):
-    """The registers of an evaluation."""
-
-    study: Annotated[str, about("Name of the study.")]
-
-
-class BlocksDocument(TypedDict):
-    """Blocks of an evaluation."""
-
-    kept: Annotated[int, about("From before.")]
-    played: Annotated[int, about("By this command.")]
-
-
-class EvaluationDocument(TypedDict):
-    """A model under every regime, without training."""
-
-    model: Annotated[str, about("As it was named.")]
-    engine: Annotated[Engine, about("What ran it.")]
-    sampling: Annotated[Sampling, about("Whether every model meets the same noise at every token.")]
-    identity: Annotated[dict[str, object], about("What all blocks have in common: the engine's settings.")]
-    server: Annotated[dict[str, object] | None, about("What the server says of the model.")]
-    folder: Annotated[str | None, about("Null where nothing was kept.")]
-    registers: EvaluationRegistersDocument | None
-    blocks: BlocksDocument
-    sets: list[EvaluatedSetDocument]
-    luck_share: list[LuckShareDocument]
 
 
 class ExportDocument(TypedDict):

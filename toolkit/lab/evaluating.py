@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Annotated, Any, Literal, get_args
 
 from numpy.typing import NDArray
 
@@ -42,16 +42,8 @@ from toolkit.noise.regimes import REGIMES
 from toolkit.registers import arrow, manifest, row_tables, schema, writer
 from toolkit.registers.arrow import Row
 from toolkit.registers.manifest import UNREGISTERED
+from toolkit.structs import Document, about
 from toolkit.verification import summaries
-
-if TYPE_CHECKING:
-    from toolkit.documents.runs import (
-        EvaluatedSetDocument,
-        LuckShareDocument,
-        MeasureDocument,
-        MeasuresDocument,
-        Target,
-    )
 
 IDENTITY = "evaluation.json"
 BLOCKS = "blocks"
@@ -302,8 +294,78 @@ def _named(document: dict[str, Any], names: list[str]) -> str:
 ARM = "evaluated"
 WORDS = {"arm": (ARM,)}
 LONGEST_NAME = 64
-TARGETS: tuple[Target, ...] = ("true_success", "observed_reward")
+Engine = Literal["transformers", "vllm", "endpoint", "scripted"]
+Sampling = Literal["own", "shared"]
+Target = Literal["true_success", "observed_reward"]
+TARGETS: tuple[Target, ...] = get_args(Target)
 MEASURES = ("success", "observed", "calls", "exposed")
+
+
+class Measure(Document, frozen=True):
+    """A mean over episodes, with its interval over tasks."""
+
+    estimate: Annotated[float, about("The mean.")]
+    low: Annotated[float | None, about("Null with a single task.")]
+    high: Annotated[float | None, about("Null with a single task.")]
+    level: Annotated[float, about("Confidence level.")] = summaries.LEVEL
+
+
+class EvaluatedSet(Document, frozen=True, kw_only=True):
+    """What was found under one regime."""
+
+    regime: Annotated[str, about("The noise.")]
+    pool: Annotated[str, about("The task pool.")]
+    tasks: Annotated[int, about("How many tasks.")]
+    episodes: Annotated[int, about("How many episodes.")]
+    success: Annotated[Measure, about("True success, a rate.")]
+    observed: Annotated[Measure, about("Observed reward, a rate.")]
+    calls: Annotated[Measure, about("Calls an episode.")]
+    exposed: Annotated[Measure, about("Share of episodes that met a fault.")]
+    ended: Annotated[dict[str, int], about("Episodes by what ended them.")]
+
+
+class LuckShare(Document, frozen=True):
+    """The luck share of a regime and a reward."""
+
+    regime: Annotated[str, about("The noise.")]
+    target: Annotated[Target, about("The reward.")]
+    luck_share: Annotated[float | None, about("λ, mean over tasks; null where the reward never varied.")]
+    pooled: Annotated[float | None, about("λ of all tasks together.")]
+    low: Annotated[float | None, about("Lower end of the interval.")]
+    high: Annotated[float | None, about("Upper end of the interval.")]
+    level: Annotated[float, about("Confidence level.")]
+    tasks: Annotated[int, about("How many tasks.")]
+    tasks_defined: Annotated[int, about("Tasks that have a share.")]
+
+
+class EvaluationRegisters(Document, frozen=True):
+    """The registers of an evaluation."""
+
+    study: Annotated[str, about("Name of the study.")]
+    folder: Annotated[str, about("Where they lie.")]
+    logical_sha256: Annotated[str, about("Of what the rows say.")]
+
+
+class Blocks(Document, frozen=True):
+    """Blocks of an evaluation."""
+
+    kept: Annotated[int, about("From before.")]
+    played: Annotated[int, about("By this command.")]
+
+
+class Evaluation(Document, frozen=True, kw_only=True):
+    """A model under every regime, without training."""
+
+    model: Annotated[str, about("As it was named.")]
+    engine: Annotated[Engine, about("What ran it.")]
+    sampling: Annotated[Sampling, about("Whether every model meets the same noise at every token.")]
+    identity: Annotated[dict[str, Any], about("What all blocks have in common: the engine's settings.")]
+    server: Annotated[dict[str, Any] | None, about("What the server says of the model.")]
+    folder: Annotated[str | None, about("Null where nothing was kept.")]
+    registers: EvaluationRegisters | None
+    blocks: Blocks
+    sets: list[EvaluatedSet]
+    luck_share: list[LuckShare]
 
 
 def study_name(model: str) -> str:
@@ -328,41 +390,33 @@ def write_registers(
     )
 
 
-def figures(rows: Mapping[str, Sequence[Row]]) -> list[EvaluatedSetDocument]:
+def figures(rows: Mapping[str, Sequence[Row]]) -> list[EvaluatedSet]:
     """Return what was found under each regime: rates, calls and exposure, with intervals over tasks."""
     return [
-        {
-            "regime": regime,
-            "pool": episodes[0]["pool"],
-            "tasks": len({row["task"] for row in episodes}),
-            "episodes": len(episodes),
+        EvaluatedSet(
+            regime=regime,
+            pool=episodes[0]["pool"],
+            tasks=len({row["task"] for row in episodes}),
+            episodes=len(episodes),
             **_measured(episodes),
-            "ended": dict(sorted(Counter(row["ended"] for row in episodes).items())),
-        }
+            ended=dict(sorted(Counter(row["ended"] for row in episodes).items())),
+        )
         for regime, episodes in _by_regime(rows[EPISODES]).items()
     ]
 
 
-def luck_shares(rows: Mapping[str, Sequence[Row]]) -> list[LuckShareDocument]:
+def luck_shares(rows: Mapping[str, Sequence[Row]]) -> list[LuckShare]:
     """Return the luck share of each regime and reward; a share is None where the reward never varied."""
-    shares: list[LuckShareDocument] = []
+    shares = []
     for regime, tables in _by_regime(rows.get(LUCK_SHARE, ())).items():
         measured = {row["target"]: row for row in summaries.luck_share_summary({}, tables, "model")}
+        tasks = len({row["task"] for row in tables})
         for target in TARGETS:
             row = measured.get(target, {})
-            shares.append(
-                {
-                    "regime": regime,
-                    "target": target,
-                    "luck_share": row.get("luck_share"),
-                    "pooled": row.get("luck_share_pooled"),
-                    "low": _plain(row.get("interval_low")),
-                    "high": _plain(row.get("interval_high")),
-                    "level": summaries.LEVEL,
-                    "tasks": len({row["task"] for row in tables}),
-                    "tasks_defined": row.get("tasks_defined", 0),
-                }
-            )
+            ends = (_plain(row.get("interval_low")), _plain(row.get("interval_high")))
+            share, pooled = row.get("luck_share"), row.get("luck_share_pooled")
+            defined = row.get("tasks_defined", 0)
+            shares.append(LuckShare(regime, target, share, pooled, *ends, summaries.LEVEL, tasks, defined))
     return shares
 
 
@@ -416,7 +470,7 @@ def _by_regime(rows: Iterable[Row]) -> dict[str, list[Any]]:
     return regimes
 
 
-def _measured(rows: Sequence[Row]) -> MeasuresDocument:
+def _measured(rows: Sequence[Row]) -> dict[str, Measure]:
     import numpy as np
 
     numbers = sorted({row["task"] for row in rows})
@@ -432,17 +486,12 @@ def _measured(rows: Sequence[Row]) -> MeasuresDocument:
 
     plain = {name: float(value[0]) for name, value in means(np.ones((1, len(numbers)))).items()}
     if len(numbers) < taskwise.SMALLEST_SAMPLE:
-        return cast("MeasuresDocument", {name: _figure(value, None, None) for name, value in plain.items()})
+        return {name: Measure(value, None, None) for name, value in plain.items()}
     uncertain = task_uncertainties(
         means, len(numbers), level=summaries.LEVEL, resamples=summaries.RESAMPLES, rng_seed=summaries.RNG_SEED
     )
-    figures = {n: _figure(value, uncertain[n].low, uncertain[n].high) for n, value in plain.items()}
-    return cast("MeasuresDocument", figures)
+    return {name: Measure(value, uncertain[name].low, uncertain[name].high) for name, value in plain.items()}
 
 
 def _plain(value: Decimal | None) -> float | None:
     return None if value is None else float(value)
-
-
-def _figure(value: float, low: float | None, high: float | None) -> MeasureDocument:
-    return {"estimate": value, "low": low, "high": high, "level": summaries.LEVEL}

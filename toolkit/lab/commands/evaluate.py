@@ -16,10 +16,19 @@ from toolkit.errors import UsageError, did_you_mean
 from toolkit.lab.commands.options import placed_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from toolkit.documents import runs as documents
-    from toolkit.lab.evaluating import Asked, EvaluatedBlocks, EvaluationFolder
+    from toolkit.lab.evaluating import (
+        Asked,
+        Engine,
+        EvaluatedBlocks,
+        Evaluation,
+        EvaluationFolder,
+        EvaluationRegisters,
+        LuckShare,
+        Measure,
+        Sampling,
+    )
     from toolkit.lab.executors.executor import Executor
     from toolkit.lab.policies.language_model.opening import Opening
 
@@ -137,7 +146,7 @@ def evaluate(
       toolkit evaluate --model Qwen3.5-2B --endpoint http://host:8000/v1 \\
         --executor ray --address auto
     """
-    from toolkit.lab.evaluating import OWN, SHARED, Asked, figures, luck_shares
+    from toolkit.lab.evaluating import OWN, SHARED, Asked, Blocks, Evaluation, figures, luck_shares
     from toolkit.lab.executors.executor import Executor
     from toolkit.lab.policies.language_model.endpoint import server_url
     from toolkit.lab.policies.language_model.opening import Opening
@@ -170,18 +179,18 @@ def evaluate(
     with _folder(opening, asked, out) as folder:
         played = _play(folder, opening, asked, workers, is_kept=out is not None)
         registers = None if out is None else _seal(folder, model, played)
-    document: documents.EvaluationDocument = {
-        "model": model,
-        "engine": cast("documents.Engine", opening.engine),
-        "sampling": cast("documents.Sampling", asked.sampling),
-        "identity": folder.identity,
-        "server": server,
-        "folder": None if out is None else str(out),
-        "registers": registers,
-        "blocks": {"kept": played.kept, "played": played.played},
-        "sets": figures(played.rows),
-        "luck_share": luck_shares(played.rows),
-    }
+    document = Evaluation(
+        model=model,
+        engine=cast("Engine", opening.engine),
+        sampling=cast("Sampling", asked.sampling),
+        identity=folder.identity,
+        server=server,
+        folder=None if out is None else str(out),
+        registers=registers,
+        blocks=Blocks(played.kept, played.played),
+        sets=figures(played.rows),
+        luck_share=luck_shares(played.rows),
+    )
     print_evaluation(document, as_json=as_json)
 
 
@@ -285,60 +294,60 @@ def _play(
         raise
 
 
-def _seal(
-    folder: EvaluationFolder, model: str, played: EvaluatedBlocks
-) -> documents.EvaluationRegistersDocument:
-    from toolkit.lab.evaluating import study_name, write_registers
+def _seal(folder: EvaluationFolder, model: str, played: EvaluatedBlocks) -> EvaluationRegisters:
+    from toolkit.lab.evaluating import EvaluationRegisters, study_name, write_registers
 
     study = study_name(model)
     manifest = write_registers(folder.registers, study, folder.identity, played.rows)
-    return {"study": study, "folder": str(folder.registers), "logical_sha256": manifest.logical_sha256}
+    return EvaluationRegisters(study, str(folder.registers), manifest.logical_sha256)
 
 
-def print_evaluation(document: documents.EvaluationDocument, *, as_json: bool) -> None:
+def print_evaluation(document: Evaluation, *, as_json: bool) -> None:
     """Print what an evaluation found: as JSON, or as two tables and where the registers are."""
+    from toolkit.lab.evaluating import MEASURES
+
     if as_json:
         print_json(document)
         return
     print_table(
-        ("regime", "tasks", "episodes", "success", "observed", "calls", "exposed"),
+        ("regime", "tasks", "episodes", *MEASURES),
         [
             (
-                row["regime"],
-                str(row["tasks"]),
-                str(row["episodes"]),
-                *map(_figure, (row["success"], row["observed"], row["calls"], row["exposed"])),
+                *(row.regime, str(row.tasks), str(row.episodes)),
+                *(
+                    _figure(each.estimate, each)
+                    for each in (row.success, row.observed, row.calls, row.exposed)
+                ),
             )
-            for row in document["sets"]
+            for row in document.sets
         ],
-        f"{document['model']}   {document['engine']}   {document['sampling']} samples",
+        f"{document.model}   {document.engine}   {document.sampling} samples",
         numbers=True,
         dropped=("episodes", "tasks"),
     )
-    if document["luck_share"]:
+    if document.luck_share:
         print_table(
             ("regime", "reward", "λ", "pooled", "tasks with a share"),
-            map(_luck_row, document["luck_share"]),
+            map(_luck_row, document.luck_share),
             "Luck share λ",
             numbers=("pooled", "tasks with a share"),
             whole=("λ",),
         )
-    registers = document["registers"]
-    if registers is None:
+    if document.registers is None:
         say_line("nothing was kept: --out FOLDER keeps every episode, and goes on where it was stopped")
     else:
-        say_line(f"registers written to {registers['folder']}, logical hash {registers['logical_sha256']}")
+        where = document.registers
+        say_line(f"registers written to {where.folder}, logical hash {where.logical_sha256}")
 
 
-def _luck_row(row: documents.LuckShareDocument) -> tuple[str, ...]:
-    share = {"estimate": row["luck_share"], "low": row["low"], "high": row["high"], "level": row["level"]}
-    pooled = "" if row["pooled"] is None else f"{row['pooled']:.3f}"
-    shown = "the reward never varied" if row["luck_share"] is None else _figure(share)
-    defined = f"{row['tasks_defined']} of {row['tasks']}"
-    return row["regime"], row["target"].replace("_", " "), shown, pooled, defined
+def _luck_row(row: LuckShare) -> tuple[str, ...]:
+    pooled = "" if row.pooled is None else f"{row.pooled:.3f}"
+    shown = "the reward never varied" if row.luck_share is None else _figure(row.luck_share, row)
+    defined = f"{row.tasks_defined} of {row.tasks}"
+    return row.regime, row.target.replace("_", " "), shown, pooled, defined
 
 
-def _figure(figure: Mapping[str, Any]) -> str:
-    if figure["low"] is None:
-        return f"{figure['estimate']:.3f}"
-    return f"{figure['estimate']:.3f} [{figure['low']:.3f}, {figure['high']:.3f}]"
+def _figure(estimate: float, interval: Measure | LuckShare) -> str:
+    if interval.low is None:
+        return f"{estimate:.3f}"
+    return f"{estimate:.3f} [{interval.low:.3f}, {interval.high:.3f}]"

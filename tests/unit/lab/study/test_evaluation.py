@@ -14,6 +14,7 @@ from toolkit.lab.evaluating import (
     Asked,
     EvaluatedBlocks,
     EvaluationFolder,
+    Measure,
     figures,
     identity,
     jobs,
@@ -187,28 +188,28 @@ def row(task: int, *, success: bool, calls: int = 3, transient: int = 0) -> Row:
 def test_figures_are_means_over_episodes() -> None:
     rows = [row(0, success=True), row(0, success=False, calls=5), row(1, success=True, transient=2)]
     (figure,) = figures({"episodes": [*rows, row(1, success=True)]})
-    estimates = {name: figure[name]["estimate"] for name in ("success", "observed", "calls", "exposed")}
+    estimates = {name: getattr(figure, name).estimate for name in ("success", "observed", "calls", "exposed")}
     assert estimates == {"success": 0.75, "observed": 0.75, "calls": 3.5, "exposed": 0.25}
-    assert (figure["tasks"], figure["episodes"], figure["ended"]) == (2, 4, {"finished": 4})
+    assert (figure.tasks, figure.episodes, figure.ended) == (2, 4, {"finished": 4})
 
 
 def test_intervals_resample_tasks_not_episodes() -> None:
     """Of two tasks, one always solved and one never, a resample has 0, 1 or 2 of the first."""
     rows = [row(task, success=task == 0) for task in range(2) for _ in range(50)]
     (figure,) = figures({"episodes": rows})
-    assert (figure["success"]["low"], figure["success"]["high"]) == (0.0, 1.0)
+    assert (figure.success.low, figure.success.high) == (0.0, 1.0)
     (figure,) = figures({"episodes": rows[:1]})
-    assert figure["success"] == {"estimate": 1.0, "low": None, "high": None, "level": 0.95}
+    assert figure.success == Measure(1.0, None, None, 0.95)
 
 
 def test_the_luck_share_has_the_registered_interval(played: EvaluatedBlocks) -> None:
     rows = played.rows["luck_share"]
     tables = [[r["true_successes"] for r in rows if r["task"] == task] for task in range(4)]
     expected = luck_share_interval(tables, 10_000, 0, 0.95)
-    share = next(share for share in luck_shares(played.rows) if share["target"] == "true_success")
+    share = next(share for share in luck_shares(played.rows) if share.target == "true_success")
     assert expected is not None
-    assert share["luck_share"] == expected.estimate
-    assert (share["low"], share["high"]) == (expected.low, expected.high)
+    assert share.luck_share == expected.estimate
+    assert (share.low, share.high) == (expected.low, expected.high)
 
 
 def test_a_reward_that_never_varies_has_no_luck_share() -> None:
@@ -218,8 +219,8 @@ def test_a_reward_that_never_varies_has_no_luck_share() -> None:
         for n in range(8)
     ]
     never, always = luck_shares({"luck_share": rows})
-    assert (never["luck_share"], never["low"], never["tasks_defined"]) == (None, None, 0)
-    assert always["luck_share"] == 1.0
+    assert (never.luck_share, never.low, never.tasks_defined) == (None, None, 0)
+    assert always.luck_share == 1.0
 
 
 @pytest.mark.parametrize(
