@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from toolkit.decisions.case import Case, Explanation
     from toolkit.decisions.decision import Decision
     from toolkit.drafting.importing import Imported
-    from toolkit.exports.formats import Wanted
+    from toolkit.exports.formats import Export
     from toolkit.prereg.freeze import Draft, Frozen
     from toolkit.prereg.verification import StudyRuns, Verification
     from toolkit.verification.steps import Checked
@@ -170,7 +170,7 @@ def open_case(study: registers.Study, home: Home | None = None, *, trust_files: 
     return registered.open_case(study, registration, trust_files)
 
 
-def export(study: registers.Study, wanted: Wanted, home: Home | None = None) -> Iterator[tuple[str, bytes]]:
+def export(study: registers.Study, wanted: Export, home: Home | None = None) -> Iterator[tuple[str, bytes]]:
     """Yield the files of a study in another project's format, by path; nothing is written."""
     from toolkit.exports.formats import exported
 
@@ -183,11 +183,11 @@ def verify_registers(
     study: registers.Study, home: Home | None = None, progress: Callable[[str], None] = lambda _: None
 ) -> Checked:
     """Verify registers: files, rows, what follows from rows, and what the registration says of them."""
-    from toolkit.verification.steps import Checked, check_whole
+    from toolkit.verification.steps import Checked, check_study
 
     at = Checked(study, None, progress)
     attach_registration(at, home)
-    return check_whole(at)
+    return check_study(at)
 
 
 def attach_registration(at: Checked, home: Home | None = None, *, trust_files: Sequence[Path] = ()) -> None:

@@ -68,7 +68,7 @@ def read_findings(cards: Path, cases: Sequence[Case], *, holding_alone: bool = F
     found = []
     for entry, verdicts in ((entry, said) for entry, said in entries if entry.study in by_study):
         try:
-            found.append(_found(entry, verdicts, by_study[entry.study]))
+            found.append(_check(entry, verdicts, by_study[entry.study]))
         except DamagedError:
             if not holding_alone:
                 raise
@@ -104,9 +104,9 @@ def _entry(entry: Mapping[str, Any]) -> tuple[Finding, dict[str, str]]:
     return made, verdicts
 
 
-def _found(entry: Finding, verdicts: Mapping[str, str], case: Case) -> Finding:
+def _check(entry: Finding, verdicts: Mapping[str, str], case: Case) -> Finding:
     decisions = {rule: _reached(entry, case, rule, verdicts[rule]) for rule in verdicts}
-    value = partial(_value, case, decisions, _asked(entry, case))
+    value = partial(_value, case, decisions, _answers(entry, case))
     exploratory = not decisions or any(decision.is_exploratory for decision in decisions.values())
     text = "".join(_filled(entry, value))
     return replace(entry, text=text, is_exploratory=exploratory)
@@ -128,7 +128,7 @@ def _reached(entry: Finding, case: Case, rule: str, said: str) -> Decision:
     return decision
 
 
-def _asked(entry: Finding, case: Case) -> dict[str, Any]:
+def _answers(entry: Finding, case: Case) -> dict[str, Any]:
     """Return what the query of a finding gives, by column."""
     if not entry.query:
         return {}

@@ -122,10 +122,10 @@ def _print_csv(ask: Asking, query: str) -> None:
     for number, (columns, rows) in enumerate(ask.batches(query)):
         if not number:
             writer.writerow(columns)
-        writer.writerows(map(_seen, rows) if sys.stdout.isatty() else rows)
+        writer.writerows(map(_printable, rows) if sys.stdout.isatty() else rows)
 
 
-def _seen(row: tuple[object, ...]) -> list[object]:
+def _printable(row: tuple[object, ...]) -> list[object]:
     """Return a row as a terminal may see it."""
     return [output.visible(value) if isinstance(value, str) else value for value in row]
 
@@ -195,13 +195,13 @@ def export(
       toolkit export tiny-lm --as every-eval-ever --run 'c2-*' --episodes
       toolkit export published --as in-toto --rule H2a --into statements
     """
-    from toolkit.exports.formats import Wanted, write_new
+    from toolkit.exports.formats import Export, write_new
 
     opened = api.open_study(study)
     folder = into or Path(f"{opened.name}-{form}")
     with output.steps(f"export {opened.name}"):
         made = date and date.replace(tzinfo=UTC)
-        wanted = Wanted(form, runs, rules, episodes, made)
+        wanted = Export(form, runs, rules, episodes, made)
         sizes = write_new(folder, api.export(opened, wanted))
     total = sum(sizes.values())
     document: ExportDocument = {

@@ -180,7 +180,7 @@ def freeze(
     print_tokens([judged.as_dict() for judged in frozen.tokens])
     trusting = "".join(f" --trust {path}" for path in asking.trust_files)
     output.say_line("  commit the folder, and publish the digest")
-    output.say_whole(f"  toolkit verify-prereg {frozen.registration}{trusting}")
+    output.print_unbroken(f"  toolkit verify-prereg {frozen.registration}{trusting}")
     for name in git.ignored(find_home().registration_folder(registration)):
         output.say_line(f"  NOT COMMITTED with the folder, because git ignores it: {name}")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit.cli.options import FOLDER, argument, command, json_option, offer_registrations, option, together
-from toolkit.cli.output import print_json, print_table, remark, say_line, say_whole, steps
+from toolkit.cli.output import print_json, print_table, print_unbroken, remark, say_line, steps
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.places import find_home
 
@@ -138,7 +138,7 @@ def _show_next(name: str, root: Path, tables: Sequence[str], problem: str | None
     there = root.resolve()
     pilot = " ".join(shlex.quote(_seen_from(there, table)) for table in tables) or "PILOT"
     if there != Path.cwd():
-        say_whole(f"  cd {shlex.quote(str(root))}")
+        print_unbroken(f"  cd {shlex.quote(str(root))}")
     for line in (
         *([f"toolkit rehearse {name} {pilot}"] if tables else []),
         f"toolkit freeze {name}",
@@ -147,7 +147,7 @@ def _show_next(name: str, root: Path, tables: Sequence[str], problem: str | None
         "toolkit decide --all",
         "toolkit site build",
     ):
-        say_whole(f"  {line}")
+        print_unbroken(f"  {line}")
 
 
 def _seen_from(folder: Path, source: str) -> str:

@@ -1,7 +1,7 @@
 """Printing: one JSON document on stdout, or text for people; messages and progress on stderr.
 
-Text for people is laid out for the width of the terminal, for COLUMNS, or for 80 columns: `say_line` breaks
-a line between its words, `say_whole` leaves one as it is because somebody will paste it, `print_table` breaks
+Text for people is laid out for the width of the terminal, for COLUMNS, or for 80 columns: `say_line` breaks a
+line between its words, `print_unbroken` leaves one as it is, to be pasted, and `print_table` breaks
 cells of prose and leaves out what does not fit. Nothing is cut inside a word, a number, an interval or a
 command: a word that is longer than a line has a line of its own.
 """
@@ -170,7 +170,7 @@ def say_lines(text: str) -> None:
         say_line(line)
 
 
-def say_whole(text: str) -> None:
+def print_unbroken(text: str) -> None:
     """Print a line that is never broken: a command or a query that somebody will paste, a path, a digest."""
     _print(visible(text))
 

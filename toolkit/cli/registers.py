@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from toolkit.documents.registers import CardDocument, ImportDocument, PullDocument, PushDocument, Written
     from toolkit.drafting.importing import Imported
     from toolkit.registers.columns import Column, Table
-    from toolkit.registers.diff import Said, StudyDifference, TableDifference
+    from toolkit.registers.diff import Difference, StudyDifference, TableDifference
     from toolkit.registers.hub.transfer import Plan
     from toolkit.registers.study import Study
 
@@ -97,14 +97,14 @@ def _lines(found: StudyDifference) -> Iterator[str]:
         if facts:
             yield heading
         for fact in facts:
-            yield f"  {fact.what}: {_said(fact)}"
+            yield f"  {fact.what}: {_difference_text(fact)}"
     for differing in found.tables:
         yield from _table_lines(differing)
     if found.same_tables:
         yield f"the same rows: {', '.join(found.same_tables)}"
 
 
-def _said(said: Said) -> str:
+def _difference_text(said: Difference) -> str:
     if said.second is None:
         return f"only in A ({said.first})"
     if said.first is None:
@@ -631,7 +631,7 @@ def pull(
     output.say_line(f"{study.name}: verified, {len(study.manifest.files)} files in {study.folder}")
     output.say_line(f"  commit {study.origin.commit}")
     output.say_line(f"  logical SHA-256 {study.manifest.logical_sha256}")
-    output.say_whole(f"  toolkit decide --all --study {study.origin.pinned}")
+    output.print_unbroken(f"  toolkit decide --all --study {study.origin.pinned}")
 
 
 def _check_pushed(study: Study) -> None:
@@ -684,4 +684,4 @@ def _print_push(plan: Plan, *, dry_run: bool) -> None:
         f"{plan.repository}: {done}, commit {plan.commit}{tag}; the Hub states {plan.files} files as here"
     )
     output.say_line(f"  cite it as {plan.repository}@{plan.commit}")
-    output.say_whole(f"  toolkit registers pull {plan.repository}@{plan.tag or plan.commit}")
+    output.print_unbroken(f"  toolkit registers pull {plan.repository}@{plan.tag or plan.commit}")

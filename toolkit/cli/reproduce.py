@@ -77,7 +77,7 @@ def reproduce(
     lack = site().lack(target)
     if lack and folder:
         raise lack
-    say: Say = (lambda _: None) if as_json else _told
+    say: Say = (lambda _: None) if as_json else _announce
     cases, rows = _verified(home, trust_files, say)
     verifications = _registered(home, cases, trust_files, say)
     seed = fresh_seed()
@@ -159,7 +159,7 @@ class _Reproduced:
         }
 
 
-def _told(text: str) -> None:
+def _announce(text: str) -> None:
     """Say what begins, or what is done, at once."""
     output.say_line(text)
     sys.stdout.flush()
@@ -175,7 +175,7 @@ def _doing(what: str, at: int = 0, total: int = 1) -> Iterator[None]:
 
 def _verified(home: Home, trust_files: tuple[Path, ...], say: Say) -> tuple[list[Case], dict[str, int]]:
     """Return what decides each study, and the rows of every study here, all of them verified."""
-    from toolkit.verification.steps import Checked, check_whole
+    from toolkit.verification.steps import Checked, check_study
 
     home.say_absent(output.remark)
     with _doing("opening studies"):
@@ -187,7 +187,7 @@ def _verified(home: Home, trust_files: tuple[Path, ...], say: Say) -> tuple[list
     rows = {}
     for at, study in enumerate(studies):
         with _doing(f"registers of {study.name}", at, len(studies)):
-            checked = check_whole(Checked(study, decided.get(study.name)))
+            checked = check_study(Checked(study, decided.get(study.name)))
         rows[study.name] = sum(checked.rows.values())
         say(f"  {study.name}: {rows[study.name]:,} rows")
     return cases, rows

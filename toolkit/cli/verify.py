@@ -64,12 +64,12 @@ MANIFEST, RULES = "MANIFEST.json", "rules.toml"
 
 
 @dataclass
-class Thing:
+class Target:
     """A thing that is verified, and how far that came."""
 
     name: str
     kind: ThingKind
-    verify: Callable[[Thing, Options], Iterator[tuple[str, str, str]]]
+    verify: Callable[[Target, Options], Iterator[tuple[str, str, str]]]
     steps: list[VerifiedStepDocument] = field(default_factory=list)
     code: int = 0
     standing: tuple[str, Standing] | None = None
@@ -140,7 +140,7 @@ def verify(
         replay = SAMPLE if depth == "replay" else 0
     elif depth in {"files", "rows"}:
         raise UsageError("rows are played again after all else is verified", remedy="leave --depth out")
-    found = [thing for name in things for thing in _named(name, home)] if things else _all_here(home)
+    found = [thing for name in things for thing in _resolve(name, home)] if things else _all_here(home)
     with output.counted("verify") as (watch, _):
         at = 0
         options = Options(
@@ -167,7 +167,7 @@ def verify(
     context.exit(next(code for code in VERDICTS if code in codes or not code))
 
 
-def _verify(thing: Thing, options: Options) -> None:
+def _verify(thing: Target, options: Options) -> None:
     """Verify a thing, and note every step; the first that fails is its last."""
     step = "files"
     try:
@@ -187,15 +187,15 @@ def _worst(*codes: int) -> int:
     return next(code for code in VERDICTS if code in codes)
 
 
-def _named(name: str, home: Home) -> list[Thing]:
+def _resolve(name: str, home: Home) -> list[Target]:
     """Return what a name means: a file, a folder, a registration, a study, or both of these."""
     path = Path(name)
     if path.is_file():
         is_statement = path.suffix == ".json"
-        return [Thing(name, "export", _statement) if is_statement else Thing(name, "token", _token)]
+        return [Target(name, "export", _statement) if is_statement else Target(name, "token", _token)]
     if path.is_dir() and (path / RULES).is_file():
-        return [Thing(name, "registration", _registration)]
-    found = [Thing(name, "registration", _registration)] if name in home.registration_names() else []
+        return [Target(name, "registration", _registration)]
+    found = [Target(name, "registration", _registration)] if name in home.registration_names() else []
     if home.find_study(name) is not None or not found:
         known = {*home.registration_names(), *(home.studies() if home.has_studies else ())}
         if not (found or (path / MANIFEST).is_file() or "@" in name or home.find_study(name) is not None):
@@ -204,23 +204,23 @@ def _named(name: str, home: Home) -> list[Thing]:
                 expected="a registration, a study, a token, a statement, or a folder with one",
                 remedy=did_you_mean(name, known),
             )
-        found.append(Thing(name, "study", _study))
+        found.append(Target(name, "study", _study))
     return found
 
 
-def _all_here(home: Home) -> list[Thing]:
+def _all_here(home: Home) -> list[Target]:
     from toolkit.prereg.registration import is_draft
 
     home.say_absent(output.remark)
     frozen = [name for name in home.registration_names() if not is_draft(home.registration_folder(name))]
-    found = [Thing(name, "registration", _registration) for name in frozen]
-    found += [Thing(name, "study", _study) for name in (home.studies() if home.has_studies else ())]
+    found = [Target(name, "registration", _registration) for name in frozen]
+    found += [Target(name, "study", _study) for name in (home.studies() if home.has_studies else ())]
     if not found:
         raise IncompleteError("there is nothing here to be verified", where=home.root)
     return found
 
 
-def _study(thing: Thing, options: Options) -> Iterator[tuple[str, str, str]]:
+def _study(thing: Target, options: Options) -> Iterator[tuple[str, str, str]]:
     """Yield the steps of a study down to a depth."""
     from toolkit.verification.steps import STEPS, Checked
 
@@ -243,7 +243,7 @@ def _study(thing: Thing, options: Options) -> Iterator[tuple[str, str, str]]:
         yield step, outcome, detail
 
 
-def _registration(thing: Thing, options: Options) -> Iterator[tuple[str, str, str]]:
+def _registration(thing: Target, options: Options) -> Iterator[tuple[str, str, str]]:
     """Yield the steps of a registration."""
     from toolkit.prereg.verification import standing_of
 
@@ -257,7 +257,7 @@ def _registration(thing: Thing, options: Options) -> Iterator[tuple[str, str, st
     thing.code = {"verified": 0, "incomplete": 3}.get(result.verdict, 1)
 
 
-def _token(thing: Thing, options: Options) -> Iterator[tuple[str, str, str]]:
+def _token(thing: Target, options: Options) -> Iterator[tuple[str, str, str]]:
     """Yield the one step of a token, which is fifteen checks."""
     from toolkit.files import read_bytes, read_up_to
     from toolkit.prereg.evidence import CERTIFICATE, read_blocks
@@ -280,7 +280,7 @@ def _token(thing: Thing, options: Options) -> Iterator[tuple[str, str, str]]:
     yield verdict.failed_check or "token", outcome, verdict.message
 
 
-def _statement(thing: Thing, options: Options) -> Iterator[tuple[str, str, str]]:
+def _statement(thing: Target, options: Options) -> Iterator[tuple[str, str, str]]:
     """Yield the steps of an exported decision: what it names is here, and decided so."""
     from toolkit.exports.in_toto import differences, read_statement
 
@@ -295,7 +295,7 @@ def _statement(thing: Thing, options: Options) -> Iterator[tuple[str, str, str]]
         yield part, "failed" if differing else "passed", differing or "as here"
 
 
-def _print(thing: Thing) -> None:
+def _print(thing: Target) -> None:
     verdict = VERDICTS[thing.code]
     output.say_line(
         output.bold(thing.name), f" ({thing.kind}): ", output.styled(verdict, verdict.replace("_", " "))
@@ -347,7 +347,7 @@ def verify_prereg(
 
     if registrations and named:
         raise UsageError("name registrations, or the studies that they belong to")
-    wanted = _wanted(registrations, named)
+    wanted = _folders(registrations, named)
     results = []
     with output.stepped("verify", len(wanted)) as progress:
         for folder, studies in wanted:
@@ -373,7 +373,7 @@ def verify_prereg(
     context.exit(1 if "not_verified" in verdicts else 3 if "incomplete" in verdicts else 0)
 
 
-def _wanted(registrations: Sequence[str], named: Sequence[str]) -> list[tuple[Path, Sequence[Study]]]:
+def _folders(registrations: Sequence[str], named: Sequence[str]) -> list[tuple[Path, Sequence[Study]]]:
     """Return the folders to verify, each with the studies whose runs have to come after it."""
     from toolkit.prereg.registration import is_draft
 

@@ -306,7 +306,7 @@ def _drawn(
 
     formula = book.statistics[spec.endpoint].expression if spec.endpoint in book.statistics else None
     expression = formula or Call("mean", (Name(spec.endpoint),))
-    observed = Resampled.whole_sample(_seeds(read))
+    observed = Resampled.original_sample(_seeds(read))
     resampled = Resampled.draws(_seeds(read), spec.resamples, spec.rng_seed)
     _, values = (_Evaluation(book, read, sample).of(expression) for sample in (observed, resampled))
     return resampled.in_full(values), turned(resampled, observed)

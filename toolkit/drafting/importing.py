@@ -135,7 +135,7 @@ def import_study(
     )
     manifest = write(folder, files=whole, documents=documents | described, proven=proven)
     verdicts = {decision.rule: decision.verdict for decision in decisions}
-    return Imported(manifest, verdicts, *compared, _said(log, mapping, tables, book.terms.missing))
+    return Imported(manifest, verdicts, *compared, _remarks(log, mapping, tables, book.terms.missing))
 
 
 def check_numbered(rows: pl.DataFrame, mapping: TableMapping, book: rulebook.RuleBook) -> None:
@@ -230,7 +230,7 @@ def _origin(log: Log) -> bytes:
     return (json.dumps(document, indent=2, sort_keys=True) + "\n").encode()
 
 
-def _said(
+def _remarks(
     log: Log, mapping: TableMapping, tables: Mapping[str, pl.DataFrame], missing: MissingData | None
 ) -> tuple[str, ...]:
     """Return what no row says: columns that were left out, episodes without an outcome, no launch times."""

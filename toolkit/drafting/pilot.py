@@ -111,7 +111,7 @@ def check_rehearsed(path: Path, rules: str) -> None:
         )
 
 
-def seen_runs(pilots: Pilots, rows: pl.DataFrame) -> list[str]:
+def pilot_runs(pilots: Pilots, rows: pl.DataFrame) -> list[str]:
     """Return the runs of a log that are the pilot's: all of their rows, or all that it had of them."""
     if not pilots.seen:
         return []
@@ -135,7 +135,7 @@ def check_unseen(
 
     `reason` is why, `before` what a study in its place has recorded.
     """
-    seen = seen_runs(read_pilots(folder / PILOTS), rows)
+    seen = pilot_runs(read_pilots(folder / PILOTS), rows)
     if not seen:
         return {}
     why = reason or (json.loads(before)["reason"] if before else None)

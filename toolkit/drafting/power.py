@@ -247,7 +247,7 @@ class _Simulated:
 
     def _by_task(self, endpoint: Endpoint) -> list[list[int]] | list[list[float]]:
         """Return the differences over a common denominator: of counts, as whole numbers."""
-        counts, (whole, _) = self.counts[endpoint.id], simulation.whole_weights(endpoint)
+        counts, (whole, _) = self.counts[endpoint.id], simulation.integer_weights(endpoint)
         table = np.einsum("k,skt->st", np.array(whole), counts[:, 0] - counts[:, 1])
         return cast("list[list[int]] | list[list[float]]", table.tolist())
 

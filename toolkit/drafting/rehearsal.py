@@ -195,13 +195,13 @@ def _changes(registered: Endpoint, fitted: Endpoint) -> list[str]:
     """Return how an endpoint on the pilot differs from the registered one, in words."""
     names = ("seeds", "steps", "tasks", "schedules")
     return [
-        f"{name} {_shown(getattr(fitted, name))} instead of {_shown(getattr(registered, name))}"
+        f"{name} {_cell(getattr(fitted, name))} instead of {_cell(getattr(registered, name))}"
         for name in names
         if getattr(fitted, name) != getattr(registered, name)
     ]
 
 
-def _shown(value: object) -> str:
+def _cell(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 

@@ -289,7 +289,7 @@ def task_spread(
     return float(min(design.task_sd * outcome.scale(success), max(room, 0.0) / 3**0.5))
 
 
-def whole_weights(endpoint: Endpoint) -> tuple[list[int], int]:
+def integer_weights(endpoint: Endpoint) -> tuple[list[int], int]:
     """Return the weights of an endpoint's steps as whole numbers, and what they are multiplied by."""
     weights = weights_of(endpoint)
     scale = lcm(*(weight.denominator for weight in weights))
@@ -299,7 +299,7 @@ def whole_weights(endpoint: Endpoint) -> tuple[list[int], int]:
 def by_seed(endpoint: Endpoint, counts: NDArray[Any], design: Design) -> tuple[Fraction, ...]:
     """Return the exact difference of each seed."""
     episodes = (design.tasks or endpoint.tasks) * endpoint.schedules
-    whole, scale = whole_weights(endpoint)
+    whole, scale = integer_weights(endpoint)
     differences = (counts[:, 0] - counts[:, 1]).sum(axis=-1).tolist()
     # Counts are added up as whole numbers: a thousand studies have a hundred thousand of them.
     sums = (

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from toolkit.estimators.coordinates import CoordinateMoments, TaskSums
-from toolkit.estimators.taskwise import TaskUncertainty, is_told_from_zero, task_jackknife
+from toolkit.estimators.taskwise import TaskUncertainty, is_nonzero, task_jackknife
 from toolkit.estimators.theory import ByDesign, Number, bandit
 
 Array: TypeAlias = NDArray[np.float64]
@@ -88,7 +88,7 @@ class DriftInterval:
     @property
     def has_denominator(self) -> bool:
         """Whether the independent drift is told from zero; the ratio says little where it is not."""
-        return is_told_from_zero(self.independent)
+        return is_nonzero(self.independent)
 
 
 def exact_drift(

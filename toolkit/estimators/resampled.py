@@ -32,7 +32,7 @@ class Resampled:
     """Numbers and series on some draws of seeds, the same draws for all of them.
 
     Args:
-        rows: positions of the drawn seeds, shape (B, S); `whole_sample` and `draws` make one.
+        rows: positions of the drawn seeds, shape (B, S); `original_sample` and `draws` make one.
     """
 
     def __init__(self, rows: NDArray[np.int64]) -> None:
@@ -40,7 +40,7 @@ class Resampled:
         self.denominators: list[Array] = []
 
     @classmethod
-    def whole_sample(cls, seeds: int) -> "Resampled":
+    def original_sample(cls, seeds: int) -> "Resampled":
         """Return every seed once, as measured."""
         return cls(np.arange(seeds)[None])
 

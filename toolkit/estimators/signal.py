@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from toolkit.estimators.taskwise import TaskUncertainty, is_told_from_zero, task_uncertainties
+from toolkit.estimators.taskwise import TaskUncertainty, is_nonzero, task_uncertainties
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -50,7 +50,7 @@ class SignalInterval:
     @property
     def has_direction(self) -> bool:
         """Whether the mean gradient is told from zero; what lies along it says little where it is not."""
-        return is_told_from_zero(self.squared_norm)
+        return is_nonzero(self.squared_norm)
 
 
 def signal_variance(gram: ArrayLike, tasks: ArrayLike | None = None) -> SignalVariance:

@@ -136,7 +136,7 @@ class TaskUncertainty:
         return self.value if self.corrected is None else self.corrected
 
 
-def is_told_from_zero(figure: TaskUncertainty) -> bool:
+def is_nonzero(figure: TaskUncertainty) -> bool:
     """Say whether a figure's interval excludes zero; without an interval it is not told from it."""
     if figure.low is None or figure.high is None:
         return False

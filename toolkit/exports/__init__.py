@@ -3,4 +3,4 @@
 EVERY_EVAL_EVER = "every-eval-ever"
 IN_TOTO = "in-toto"
 FORMATS: dict[str, tuple[str, ...]] = {EVERY_EVAL_EVER: ("runs", "episodes", "date"), IN_TOTO: ("rules",)}
-"""Each format, and what can be chosen of it: names of `formats.Wanted`."""
+"""Each format, and what can be chosen of it: names of `formats.Export`."""

@@ -140,7 +140,7 @@ def records(
         _check_episodes(study)
     versions = {row["run_id"]: row["code_version"] for row in _launches(study)}
     otherwise = last_date(study, registration, date)
-    of_study = _Told(study, run_ends(study), otherwise, versions, _prompts(study))
+    of_study = _StudyFacts(study, run_ends(study), otherwise, versions, _prompts(study))
     for model, step, rows in _evaluated(study, models_of(study, runs)):
         record = of_study.record(model, step, rows)
         path = of_study.path(record)
@@ -160,7 +160,7 @@ def records(
 
 
 @dataclass(frozen=True)
-class _Told:
+class _StudyFacts:
     """What all records of a study have in common."""
 
     study: Study  # the study

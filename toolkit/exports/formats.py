@@ -18,7 +18,7 @@ Files = Iterator[tuple[str, bytes]]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Export:
     """What is to be exported."""
 
     form: str  # one of `FORMATS`
@@ -40,7 +40,7 @@ class Wanted:
 
 
 def exported(
-    wanted: Wanted, study: Study, registration: Registration | None, open_case: Callable[[], Case]
+    wanted: Export, study: Study, registration: Registration | None, open_case: Callable[[], Case]
 ) -> Files:
     """Yield the files of a study in a format, by path; nothing is written."""
     wanted.check()

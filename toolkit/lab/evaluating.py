@@ -59,7 +59,7 @@ OWN, SHARED = "own", "shared"
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """What an evaluation is to play."""
 
     regimes: tuple[str, ...]  # the noise of each set
@@ -124,7 +124,7 @@ class BlockJob:
         return f"{self.evaluation.regime}, {self.evaluation.pool}:{self.first} to {self.beyond - 1}"
 
 
-def jobs(opening: Opening, asked: Asked) -> tuple[BlockJob, ...]:
+def jobs(opening: Opening, asked: Request) -> tuple[BlockJob, ...]:
     """Return the jobs of an evaluation: its sets, then its diagnostics."""
     sets = [
         BlockJob(opening, EPISODES, evaluation, block.start, block.stop, asked.seed, asked.sampling)
@@ -168,7 +168,7 @@ class EvaluatedBlocks:
     played: int  # blocks that were played now
 
 
-def identity(policy: dict[str, Any], asked: Asked, pools: dict[str, str]) -> dict[str, Any]:
+def identity(policy: dict[str, Any], asked: Request, pools: dict[str, str]) -> dict[str, Any]:
     """Return what all blocks of a folder have in common."""
     return {
         **policy,
@@ -201,7 +201,7 @@ class EvaluationFolder:
             blocks.mkdir(exist_ok=True)
             yield
 
-    def play(self, opening: Opening, asked: Asked, executor: Executor = HERE) -> EvaluatedBlocks:
+    def play(self, opening: Opening, asked: Request, executor: Executor = HERE) -> EvaluatedBlocks:
         """Play what is not there yet, and return the rows of all that was asked for."""
 
         def keep(job: BlockJob, rows: list[arrow.Row]) -> list[arrow.Row]:

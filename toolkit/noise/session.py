@@ -39,7 +39,7 @@ class Call(NamedTuple):
         return True
 
 
-class Begun(NamedTuple):
+class StartedCall(NamedTuple):
     """A call between its noise and its tool."""
 
     tool: Tool | None  # the tool; None where it was not declared
@@ -87,7 +87,7 @@ class Session:
     ) -> Any:
         """Make a call and return its answer."""
         begun = self.begin(name, arguments)
-        if not isinstance(begun, Begun):
+        if not isinstance(begun, StartedCall):
             return begun
         try:
             whole = run()
@@ -97,7 +97,7 @@ class Session:
         is_stale = begun.fate is not None and begun.fate.fault == "stale_read"
         return self.end(begun, whole, snapshot() if is_stale and snapshot is not None else None)
 
-    def begin(self, name: str, arguments: Mapping[str, Any]) -> Begun | Answer:
+    def begin(self, name: str, arguments: Mapping[str, Any]) -> StartedCall | Answer:
         """Return the answer in the tool's place, or what `end` has to know once the tool has answered."""
         layer = self._layer
         layer.key = layer.blocked_by = None
@@ -106,26 +106,26 @@ class Session:
         if name == WAIT:
             seconds = max(0, int(arguments.get("seconds", 1)))
             layer.wait(seconds)
-            return self._kept({"waited": seconds})
+            return self._recorded({"waited": seconds})
         tool = self.declaration.tools.get(name)
         if tool is None or tool.kind == "control":
-            return Begun(tool, None, "")
+            return StartedCall(tool, None, "")
         # 2.
         before = len(layer.exposures)
         fate = layer.meet(tool, self.declaration.resource(tool, arguments), arguments, len(self.calls))
         if isinstance(fate, dict):
-            return self._kept(fate, before)
-        return Begun(tool, fate, "" if tool.kind == "write" else f"{name} {canonical(arguments)}")
+            return self._recorded(fate, before)
+        return StartedCall(tool, fate, "" if tool.kind == "write" else f"{name} {canonical(arguments)}")
 
-    def failed(self, begun: Begun, answer: Any = None) -> Any:
+    def failed(self, begun: StartedCall, answer: Any = None) -> Any:
         """Return a tool's refusal, which stands as it is."""
         # 3.
         before = len(self.exposures)
         if begun.tool is not None and begun.fate is not None:
             self._layer.refused(begun.tool, begun.fate, answer)
-        return self._kept(answer, before)
+        return self._recorded(answer, before)
 
-    def end(self, begun: Begun, whole: Any, snapshot: Any = None) -> Any:
+    def end(self, begun: StartedCall, whole: Any, snapshot: Any = None) -> Any:
         """Return the answer that is shown, given what the tool answered."""
         tool, fate, recalled = begun
         before = len(self.exposures)
@@ -139,9 +139,9 @@ class Session:
             self._since = {}
         elif recalled:
             self._since[recalled] = whole
-        return self._kept(shown, before)
+        return self._recorded(shown, before)
 
-    def _kept(self, answer: Given, exposures: int | None = None) -> Given:
+    def _recorded(self, answer: Given, exposures: int | None = None) -> Given:
         name, arguments = self._sent
         landed = exposures is not None and len(self.exposures) > exposures
         fault = self.exposures[-1].fault if landed else None

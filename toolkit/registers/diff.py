@@ -19,7 +19,7 @@ EXAMPLES = 3
 
 
 @dataclass(frozen=True)
-class Said:
+class Difference:
     """Something that two studies say differently; None where one says nothing of it."""
 
     what: str  # what it is about; of a document, its name
@@ -31,8 +31,10 @@ class Said:
 class StudyDifference:
     """What differs between two studies."""
 
-    facts: tuple[Said, ...]  # study, evidence, versions, words, registration, amendments, where they differ
-    documents: tuple[Said, ...]  # files that belong to no table and differ
+    facts: tuple[
+        Difference, ...
+    ]  # study, evidence, versions, words, registration, amendments, where they differ
+    documents: tuple[Difference, ...]  # files that belong to no table and differ
     tables: tuple[TableDifference, ...]  # tables that differ
     same_tables: tuple[str, ...]  # names of the tables whose rows are the same
 
@@ -85,9 +87,9 @@ def _documents(manifest: Manifest) -> dict[str, str]:
     return {name: entry.sha256 for name, entry in manifest.files.items() if name not in of_tables}
 
 
-def _differing(first: dict[str, str], second: dict[str, str]) -> tuple[Said, ...]:
+def _differing(first: dict[str, str], second: dict[str, str]) -> tuple[Difference, ...]:
     names = dict.fromkeys([*first, *second])
-    return tuple(Said(n, first.get(n), second.get(n)) for n in names if first.get(n) != second.get(n))
+    return tuple(Difference(n, first.get(n), second.get(n)) for n in names if first.get(n) != second.get(n))
 
 
 Values = dict[str, Any]

@@ -159,7 +159,7 @@ _SOURCES = frozenset(source for table in TABLES.values() for source in table.fol
 class DerivedRegisters:
     """A study as it is decided: its summaries are held against the rows that they follow from.
 
-    Where `is_checked`, `check_whole` holds them beside, and is waited for: nothing is derived here.
+    Where `is_checked`, `check_study` holds them beside, and is waited for: nothing is derived here.
     """
 
     def __init__(

@@ -149,7 +149,7 @@ STEPS: dict[str, Callable[[Checked], str]] = {
 
 
 def number_of_steps(study: Study) -> int:
-    """Return how many steps the progress of `check_whole` names."""
+    """Return how many steps the progress of `check_study` names."""
     rows = 1 + len(study.tables)
     if not study.has("runs"):
         return rows
@@ -159,7 +159,7 @@ def number_of_steps(study: Study) -> int:
     return rows + summaries + 2 + (study.manifest.tables[PROBED].rows if study.has(PROBED) else 0)
 
 
-def check_whole(at: Checked) -> Checked:
+def check_study(at: Checked) -> Checked:
     """Check a study from its bytes to its registration; nothing is played again."""
     for step in ("files", "rows", "registration"):
         STEPS[step](at)

@@ -19,7 +19,7 @@ from toolkit.lab.episodes.desk import Desk
 from toolkit.lab.episodes.episode import close
 from toolkit.lab.policies.language_model.conversation import Conversation, opening
 from toolkit.lab.policies.language_model.loading import load_chat, model_path
-from toolkit.lab.policies.language_model.lockstep import DeskPartner, Spoken, speak
+from toolkit.lab.policies.language_model.lockstep import Continuation, DeskPartner, speak
 from toolkit.lab.probe.lora import Scorer
 from toolkit.lab.probe.recorded import Transcript
 from toolkit.lab.tasks.pools import load_task, positions
@@ -40,7 +40,7 @@ class Group(NamedTuple):
 
     design: str
     task: int
-    spoken: list[Spoken]
+    spoken: list[Continuation]
     rewards: list[int]
 
 
@@ -83,7 +83,7 @@ def play(model: Any, chat: Any, recipe: Recipe, tasks: Sequence[int], seed: int)
     ]
 
 
-def entropies(model: Any, spoken: Sequence[Spoken]) -> list[float]:
+def entropies(model: Any, spoken: Sequence[Continuation]) -> list[float]:
     """Return the entropy, in nats, of the distribution that each token was sampled from."""
     import torch
 
@@ -112,7 +112,7 @@ def scores(model: Any, groups: Sequence[Group], temperature: float) -> Any:
     return np.stack(rows)
 
 
-def _transcript(one: Spoken) -> Transcript:
+def _transcript(one: Continuation) -> Transcript:
     return Transcript((*one.opening, *one.tokens), (*(False for _ in one.opening), *one.chosen))
 
 

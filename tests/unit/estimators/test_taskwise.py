@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from toolkit import estimators
-from toolkit.estimators.taskwise import TaskUncertainty, is_told_from_zero
+from toolkit.estimators.taskwise import TaskUncertainty, is_nonzero
 
 TASKS = 24
 RNG = np.random.default_rng(5)
@@ -136,7 +136,7 @@ def test_a_figure_may_have_a_value_alone(figure: Callable[[np.ndarray], np.ndarr
     [(0.1, 0.2, True), (-0.2, -0.1, True), (-0.1, 0.2, False), (0.0, 0.2, False), (None, None, False)],
 )
 def test_what_an_interval_excludes_is_told(low: float | None, high: float | None, is_told: bool) -> None:
-    assert is_told_from_zero(TaskUncertainty(0.1, low, high)) == is_told
+    assert is_nonzero(TaskUncertainty(0.1, low, high)) == is_told
 
 
 def explicit(gradients: np.ndarray) -> tuple[float, float, float, float]:

@@ -194,7 +194,7 @@ def test_studies_that_were_verified_are_shown_as_they_were_hashed(small, monkeyp
     def again(*_: object) -> None:
         pytest.fail("verified again")
 
-    monkeypatch.setattr(site_material, "check_whole", again)
+    monkeypatch.setattr(site_material, "check_study", again)
     cases = api.load_cases((), Home(small))
     shown = material_of(Home(small), (), cases)
     assert [id(case) for case in shown.cases] == [id(case) for case in cases]

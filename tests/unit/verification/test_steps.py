@@ -35,7 +35,7 @@ def as_specified(runs: tuple[Specification, ...], monkeypatch: pytest.MonkeyPatc
 
 
 def check(study: Any) -> dict[str, int]:
-    return steps.check_whole(steps.Checked(study, None)).rows
+    return steps.check_study(steps.Checked(study, None)).rows
 
 
 def edited(study: Study, table: str, at: int = 0, **values: Any) -> Any:

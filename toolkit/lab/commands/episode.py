@@ -224,7 +224,7 @@ def _print_calls(trace: Sequence[CallRecord | Call], *, full: bool) -> None:
         number += call.charged
         answer = json.dumps(call.answer, ensure_ascii=False) if full else describe(call.answer)
         shown = coloured(answer, "red" if "error" in call.answer else None)
-        rows.append((str(number) if call.charged else "", _said(call), _mark(call), shown))
+        rows.append((str(number) if call.charged else "", _call_text(call), _mark(call), shown))
         if full:
             say_line(f"{rows[-1][0]:>2}  {rows[-1][1]}")
             for label, value in (("event key", _key(call)), ("fault", rows[-1][2]), ("answer", shown)):
@@ -234,7 +234,7 @@ def _print_calls(trace: Sequence[CallRecord | Call], *, full: bool) -> None:
         print_table(("", "call", "fault", "answer"), rows, numbers=("",), whole=("fault",))
 
 
-def _said(call: CallRecord | Call) -> str:
+def _call_text(call: CallRecord | Call) -> str:
     if not isinstance(call.arguments, dict):
         return f"{call.tool}({call.arguments!r})"
     arguments = ", ".join(f"{name}={value}" for name, value in call.arguments.items())

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolkit.lab.evaluating import (
-        Asked,
         Engine,
         EvaluatedBlocks,
         Evaluation,
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
         EvaluationRegisters,
         LuckShare,
         Measure,
+        Request,
         Sampling,
     )
     from toolkit.lab.executors.executor import Executor
@@ -146,7 +146,7 @@ def evaluate(
       toolkit evaluate --model Qwen3.5-2B --endpoint http://host:8000/v1 \\
         --executor ray --address auto
     """
-    from toolkit.lab.evaluating import OWN, SHARED, Asked, Blocks, Evaluation, figures, luck_shares
+    from toolkit.lab.evaluating import OWN, SHARED, Blocks, Evaluation, Request, figures, luck_shares
     from toolkit.lab.executors.executor import Executor
     from toolkit.lab.policies.language_model.endpoint import server_url
     from toolkit.lab.policies.language_model.opening import Opening
@@ -174,7 +174,7 @@ def evaluate(
             "processes beside each other see one GPU each: none could divide the model among several",
             remedy="leave tensor_parallel out, or --executor and --processes",
         )
-    asked = Asked(_regimes(sets), pool, tasks, schedules, luck_share, seed, SHARED if couple else OWN)
+    asked = Request(_regimes(sets), pool, tasks, schedules, luck_share, seed, SHARED if couple else OWN)
     server = _check_reachable(opening)
     with _folder(opening, asked, out) as folder:
         played = _play(folder, opening, asked, workers, is_kept=out is not None)
@@ -263,7 +263,7 @@ def _check_reachable(opening: Opening) -> dict[str, Any] | None:
 
 
 @contextmanager
-def _folder(opening: Opening, asked: Asked, out: Path | None) -> Iterator[EvaluationFolder]:
+def _folder(opening: Opening, asked: Request, out: Path | None) -> Iterator[EvaluationFolder]:
     """Give the folder of the evaluation, held: the user's, or one that is gone afterwards."""
     from toolkit.lab.evaluating import DIAGNOSTIC, EvaluationFolder, identity
     from toolkit.lab.policies.language_model.opening import identify
@@ -283,7 +283,7 @@ def _folder(opening: Opening, asked: Asked, out: Path | None) -> Iterator[Evalua
 
 
 def _play(
-    folder: EvaluationFolder, opening: Opening, asked: Asked, executor: Executor, *, is_kept: bool
+    folder: EvaluationFolder, opening: Opening, asked: Request, executor: Executor, *, is_kept: bool
 ) -> EvaluatedBlocks:
     try:
         with counted("evaluating") as told:

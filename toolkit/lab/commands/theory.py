@@ -291,10 +291,10 @@ def _show(document: Mapping[str, object], *, as_json: bool) -> None:
     figures = _flat(document)
     wide = max(34, *(len(name) for name, _ in figures))
     for name, value in figures:
-        say_line(f"{name:{wide}} {_shown(value)}")
+        say_line(f"{name:{wide}} {_cell(value)}")
 
 
-def _shown(value: Any) -> str:
+def _cell(value: Any) -> str:
     if value is None:
         return "none: there is nothing to divide by"
     return f"{value:.6g}" if isinstance(value, float) else str(value).lower()

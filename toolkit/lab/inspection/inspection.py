@@ -76,7 +76,7 @@ _CELLS = 4_000_000  # of a block of permutations
 
 Question = tuple[str, tuple[Call, ...], str]
 """Task, the calls and answers so far, and what is asked then."""
-Asked = Mapping[Question, Mapping[int, Sequence[str]]]
+Answers = Mapping[Question, Mapping[int, Sequence[str]]]
 """For each question, the answers that the rollouts of each group were given."""
 
 
@@ -105,7 +105,7 @@ class Agreement(Document, frozen=True):
         return self.informative - self.by_chance
 
 
-def asked(rollouts: Iterable[tuple[int, str, Sequence[Call]]]) -> Asked:
+def asked(rollouts: Iterable[tuple[int, str, Sequence[Call]]]) -> Answers:
     """Return what was asked and answered."""
     found: dict[Question, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     for group, task, calls in rollouts:
@@ -114,7 +114,7 @@ def asked(rollouts: Iterable[tuple[int, str, Sequence[Call]]]) -> Asked:
     return found
 
 
-def agreement(questions: Asked) -> Agreement:
+def agreement(questions: Answers) -> Agreement:
     """Count agreeing pairs within groups, and compare them with answers shuffled between all who asked."""
     pairs = agreeing = informative = informative_agreeing = 0
     by_chance = 0.0
@@ -261,7 +261,7 @@ def _judged(
     if by_seeds == "independent" and by_answers == "paired":
         remarks.append("the seeds differ within groups, but answers never do: the world does not obey them")
     if design == "cannot_tell":
-        remarks.append(_lacking(answers))
+        remarks.append(_why_undecided(answers))
     return RunInspection(
         run=run,
         design=design,
@@ -277,7 +277,7 @@ def _judged(
     )
 
 
-def _lacking(answers: Agreement | None) -> str:
+def _why_undecided(answers: Agreement | None) -> str:
     if answers is None:
         return "no seed of a rollout and no answered call is in the log"
     if answers.p is None:

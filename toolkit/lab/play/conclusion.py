@@ -163,11 +163,11 @@ def _of_evaluations(specification: Specification, counted: CountedRun | None) ->
         if not np.array_equal(played, registered):
             wrong = len(np.setxor1d(played, registered))
             yield (
-                f"the {_said(at)} evaluation has {len(played)} episodes, "
+                f"the {_place_text(at)} evaluation has {len(played)} episodes, "
                 f"not its {len(registered)}: {wrong} missing or unknown"
             )
     more = () if counted is None else [at for at in counted.stretches if at not in expected]
-    yield from (f"there is an evaluation that is not registered: {_said(at)}" for at in more)
+    yield from (f"there is an evaluation that is not registered: {_place_text(at)}" for at in more)
 
 
 @cache
@@ -243,6 +243,6 @@ def _of_checkpoints(specification: Specification, rows: Any) -> Iterator[str]:
         yield f"there are checkpoints at {', '.join(map(str, steps)) or 'no step'} alone"
 
 
-def _said(place: Place) -> str:
+def _place_text(place: Place) -> str:
     phase, pool, regime, step = place
     return f"{phase} {pool} {regime} step {step}"

@@ -29,10 +29,10 @@ from toolkit.lab.play.workplace import Launch, RunFolder, Workplace, peak_memory
 from toolkit.lab.tasks import pools
 from toolkit.lab.training.devices import (
     check_one_gpu,
-    check_whole_copies,
     connected_processes,
     is_first_process,
     launched_together,
+    refuse_sharding,
 )
 from toolkit.lab.training.language_model.groups import step_figures, step_seconds
 from toolkit.lab.training.language_model.session import Moments, Session, open_session, stack
@@ -78,7 +78,7 @@ PAUSE_S = 60.0
 """Seconds between two words on how far a step has come: a step of the paper's runs took some minutes."""
 
 
-class _Told(KeyboardInterrupt):
+class _Interrupted(KeyboardInterrupt):
     """The process was told to end; nothing that catches errors catches it."""
 
 
@@ -90,12 +90,12 @@ def stopping(where: Callable[[], str], remedy: Callable[[], str]) -> Iterator[No
         return
 
     def told(number: int, _: object) -> None:
-        raise _Told(signal.Signals(number).name)
+        raise _Interrupted(signal.Signals(number).name)
 
     before = signal.signal(signal.SIGTERM, told)
     try:
         yield
-    except _Told as stop:
+    except _Interrupted as stop:
         raise IncompleteError("told to stop", found=stop, where=where(), remedy=remedy()) from None
     finally:
         signal.signal(signal.SIGTERM, before if before is not None else signal.SIG_DFL)
@@ -137,14 +137,14 @@ def train_run(
     """Train a run to its end, from wherever it was left."""
     workplace = Workplace(folder)
     run = workplace.run(specification)
-    check_whole_copies()
+    refuse_sharding()
     if not cpu:
         check_one_gpu(specification.run_id)
     held = workplace.held([specification]) if is_first_process() else nullcontext()
     course = _Course(run, specification, say)
     with held, stopping(course.place, course.way_on):
         with _first_one_first(cpu=cpu):
-            run.check_begun()
+            run.check_resumable()
             if run.is_complete:
                 return False
             _check_processes(run, specification)

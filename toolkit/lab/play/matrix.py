@@ -108,7 +108,7 @@ def _runs(
     plan: Plan, cell: Cell, registration: tuple[str, str], pools: Mapping[str, str]
 ) -> Iterable[Specification]:
     study, anchored = registration
-    steps, prompts, group = (_whole(cell, name) for name in ("steps", "prompts_per_step", "group_size"))
+    steps, prompts, group = (_count(cell, name) for name in ("steps", "prompts_per_step", "group_size"))
     settings = _settings(cell, steps, has_recipe=bool(plan.recipe))
     evaluated = _checkpoints(cell)
     groups = 0 if evaluated else steps * prompts
@@ -260,19 +260,19 @@ def _check_fixed(cell: Cell, groups: int, rollouts: int) -> None:
         if cell.fixed.get(name, value) != value:
             problem = f"a line of the matrix fixes {name} to another value than its runs will have"
             where = f"matrix, {cell.condition} {cell.regime}"
-            raise RuleError(problem, expected=_said(value), found=_said(cell.fixed[name]), where=where)
+            raise RuleError(problem, expected=_text(value), found=_text(cell.fixed[name]), where=where)
 
 
-def _whole(cell: Cell, name: str) -> int:
+def _count(cell: Cell, name: str) -> int:
     value = cell.fixed.get(name)
     if not isinstance(value, Fraction) or value.denominator != 1 or value < 1:
         problem = f"a line of the matrix does not fix {name} to a whole number"
-        found = None if value is None else _said(value)
+        found = None if value is None else _text(value)
         raise RuleError(problem, found=found, where=f"matrix, {cell.condition}")
     return int(value)
 
 
-def _said(value: Fixed) -> str:
+def _text(value: Fixed) -> str:
     return f"{float(value):g}" if isinstance(value, Fraction) else value
 
 

@@ -132,7 +132,7 @@ def play_runs(
     """Play runs to their end, from wherever they were left."""
     folders = [workplace.run(specification) for specification in specifications]
     for folder in folders:
-        folder.check_begun()
+        folder.check_resumable()
     kept = tuple(folder.specification.run_id for folder in folders if folder.is_complete)
     begun = [(folder, folder.resume(executor.say)) for folder in folders if not folder.is_complete]
     courses = [

@@ -164,7 +164,7 @@ class RunFolder:
                 remedy="give another folder (--folder), or what it was launched with",
             )
 
-    def check_begun(self) -> None:
+    def check_resumable(self) -> None:
         """Check that what lies here can be gone on with, before anything is played."""
         self.check_launched()
         check_capacity(self.specification)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from toolkit.estimators import drift_interval, signal_interval, task_sums, task_uncertainties
 from toolkit.estimators.drifts import DriftInterval
 from toolkit.estimators.signal import SMALLEST_TASKS
-from toolkit.estimators.taskwise import TaskUncertainty, is_told_from_zero
+from toolkit.estimators.taskwise import TaskUncertainty, is_nonzero
 from toolkit.structs import replace
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _judged(drift: DriftInterval, tasks: int) -> tuple[str, int | None]:
     ratio = drift.ratio
     if ratio.best is None or ratio.low is None or ratio.high is None:
         return "undecided", None
-    if not is_told_from_zero(drift.independent):
+    if not is_nonzero(drift.independent):
         return "undecided", None
     if ratio.low >= 1 - MARGIN and ratio.high <= 1 + MARGIN:
         return "either", None

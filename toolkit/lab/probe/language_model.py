@@ -77,11 +77,11 @@ def _block(
     ]
 
 
-Said = tuple[tuple[Transcript, ...], tuple[float, ...]]
+Sampled = tuple[tuple[Transcript, ...], tuple[float, ...]]
 """Transcripts, and the importance weight of each."""
 
 
-def _own(speaker: Speaker, talks: Sequence[Conversation], desks: Sequence[Desk]) -> Said:
+def _own(speaker: Speaker, talks: Sequence[Conversation], desks: Sequence[Desk]) -> Sampled:
     partners = [
         DeskPartner(speaker.chat, talk, desk, speaker.max_turns)
         for talk, desk in zip(talks, desks, strict=True)
@@ -102,7 +102,7 @@ def _own(speaker: Speaker, talks: Sequence[Conversation], desks: Sequence[Desk])
     return tuple(transcripts), (1.0,) * len(spoken)
 
 
-def _sampled(speaker: Speaker, talks: Sequence[Conversation], desks: Sequence[Desk]) -> Said:
+def _sampled(speaker: Speaker, talks: Sequence[Conversation], desks: Sequence[Desk]) -> Sampled:
     """Have the sampler sample, and weigh its rollouts by what the model makes of them."""
     sampler = speaker.sampler
     assert sampler is not None  # noqa: S101 - for the type checker

@@ -252,8 +252,8 @@ def put_adapter(model: Any, raw: bytes, where: str) -> None:
         first = min(name for name in {*own, *given} if own.get(name) != given.get(name))
         raise DamagedError(
             "the adapter is not one of this model and recipe",
-            expected=f"{first} {_said(own, first)}",
-            found=f"{first} {_said(given, first)}",
+            expected=f"{first} {_shape_text(own, first)}",
+            found=f"{first} {_shape_text(given, first)}",
             where=where,
             remedy="probe the study's own adapters; the recipe's [lora] and the model decide their shapes",
         )
@@ -263,7 +263,7 @@ def put_adapter(model: Any, raw: bytes, where: str) -> None:
             raise DamagedError("the adapter was not taken over", found=name, where=where)
 
 
-def _said(shapes: Mapping[str, tuple[int, ...]], name: str) -> str:
+def _shape_text(shapes: Mapping[str, tuple[int, ...]], name: str) -> str:
     return " × ".join(map(str, shapes[name])) if name in shapes else "missing"
 
 

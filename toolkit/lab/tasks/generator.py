@@ -166,7 +166,7 @@ def write_prompt(stream: Stream, customer: Customer, customer_by: str, requests:
     return "\n".join([*lines, closing] if closing else lines)
 
 
-def spoken_date(date: str) -> str:
+def date_in_words(date: str) -> str:
     """Return an ISO date as people write it: 2026-03-07 → 7 March 2026."""
     year, month, day = date.split("-")
     return f"{int(day)} {MONTHS[int(month) - 1]} {year}"
@@ -193,7 +193,7 @@ def _values(stream: Stream, request: Request) -> dict[str, Any]:
     if request.sources:
         values["warehouse"] = request.sources[line.product_id]
     naming = _phrasing(stream, ORDERS, request.named_by)
-    date = spoken_date(order.placed_on) if stream.below(2) else order.placed_on
+    date = date_in_words(order.placed_on) if stream.below(2) else order.placed_on
     values["order"] = naming.format(
         order_id=order.order_id, date=date, product=request.slots.get("own_product")
     )

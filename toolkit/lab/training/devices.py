@@ -52,7 +52,7 @@ def connected_processes(*, cpu: bool) -> Any:
     return PartialState(cpu=cpu, timeout=PATIENCE)
 
 
-def check_whole_copies() -> None:
+def refuse_sharding() -> None:
     """Refuse processes that were launched to divide a model's weights among them."""
     for name, variable in DIVIDING.items():
         if os.environ.get(variable, "false").lower() in {"1", "true"}:

@@ -167,11 +167,11 @@ def _upstream() -> tuple[type, bytes, list[tuple[str, tuple[Call, ...]]]]:
 
     tools = made(store=Store())
     tools.initialize()
-    listed = [(_said(task), _plan(task)) for task in json.loads(PACKAGE.files()[DATA])]
+    listed = [(_instruction(task), _plan(task)) for task in json.loads(PACKAGE.files()[DATA])]
     return made, pickle.dumps(tools.db), [each for each in listed if each[1]]
 
 
-def _said(task: Mapping[str, Any]) -> str:
+def _instruction(task: Mapping[str, Any]) -> str:
     instructions = task["user_scenario"]["instructions"]
     return "\n".join(str(instructions[name] or "") for name in ("reason_for_call", "known_info"))
 

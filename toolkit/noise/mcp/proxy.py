@@ -26,7 +26,7 @@ from toolkit.noise.mcp.proposal import check_wait, confirmed, from_server
 from toolkit.noise.mcp.record import Recorder, entry, finish, noisy_session, result_of
 from toolkit.noise.mcp.server import GRACE_S, INTERNAL, MOST_PAGES, Server, info_of, page_of
 from toolkit.noise.regimes import Regime
-from toolkit.noise.session import Begun, Session
+from toolkit.noise.session import Session, StartedCall
 
 if TYPE_CHECKING:
     import threading
@@ -60,7 +60,7 @@ class Noise(NamedTuple):
     timeout: float = 60.0  # seconds that an answer of the server may take
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     line: bytes
     message: JSONRPCRequest
 
@@ -97,8 +97,8 @@ class Proxy:
         self._session: Session | None = None
         self._recorder: Recorder | None = None
         self._info: dict[str, Any] = {}
-        self._calls: deque[_Asked] = deque()
-        self._made: tuple[_Asked, Begun] | None = None
+        self._calls: deque[_Request] = deque()
+        self._made: tuple[_Request, StartedCall] | None = None
         self._listed: list[dict[str, Any]] = []
         self._pages = 0
         self._has_left = self._is_closing = self._is_over = False
@@ -157,11 +157,11 @@ class Proxy:
         if isinstance(message, dict):
             lines.write(self._out, message)
         elif isinstance(message, JSONRPCRequest):
-            self._asked(_Asked(line, message))
+            self._forward(_Request(line, message))
         elif not isinstance(message, JSONRPCNotification) or self._noted(message):
             self._server.send(line)
 
-    def _asked(self, asked: _Asked) -> None:
+    def _forward(self, asked: _Request) -> None:
         line, message = asked
         if self._server.is_asked(message.id) or any(call.message.id == message.id for call in self._calls):
             self._refuse(message.id, INVALID_REQUEST, "another request with this identifier waits")
@@ -237,7 +237,7 @@ class Proxy:
             proposed = noise.declaration is None
             self._recorder = Recorder(noise.record, self._session, server, proposed=proposed)
 
-    def _call(self, session: Session, asked: _Asked) -> None:
+    def _call(self, session: Session, asked: _Request) -> None:
         # 4.
         line, message = asked
         name, arguments = _sent(message.params)
@@ -246,7 +246,7 @@ class Proxy:
             self._refuse(message.id, INVALID_PARAMS, f"seconds is a whole number from 0 to {LONGEST_WAIT}")
             return
         begun = session.begin(name, arguments)
-        if isinstance(begun, Begun):
+        if isinstance(begun, StartedCall):
             self._made = asked, begun
             self._server.ask(line, message.id, self._answered)
         else:

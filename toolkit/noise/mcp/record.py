@@ -16,7 +16,7 @@ from toolkit.files import LARGEST_ROWS, read_bytes
 from toolkit.noise.declaration import Declaration, DeclarationDocument, declaration_of
 from toolkit.noise.mcp.server import Server
 from toolkit.noise.regimes import REGIMES, Regime
-from toolkit.noise.session import Begun, Session
+from toolkit.noise.session import Session, StartedCall
 from toolkit.noise.tools import Fault
 from toolkit.seeds import LIMIT
 from toolkit.structs import UNSET, Document, UnsetType, about, as_builtins, parse
@@ -30,7 +30,7 @@ def noisy_session(declaration: Declaration, regime: Regime, schedule_seed: int) 
     return Session(declaration, regime, schedule_seed, changed)
 
 
-def finish(session: Session, begun: Begun, response: Json) -> Json:
+def finish(session: Session, begun: StartedCall, response: Json) -> Json:
     """Return the response that is shown, given the server's; the same object where it is shown as it is."""
     result = response.get("result")
     if type(result) is not dict or result.get("isError") or type(result.get("content")) is not list:
@@ -275,9 +275,9 @@ def verify(record: Record) -> Session:
     """Draw every fate of a record anew, from its schedule, and return the episode."""
     session = record.session()
     for number, line in enumerate(record.calls, 2):
-        begun = _begun(record, number, session, line)
+        begun = _started(record, number, session, line)
         whole: Json | None = None
-        if isinstance(begun, Begun):
+        if isinstance(begun, StartedCall):
             whole = line.whole or line.answer
             shown = finish(session, begun, whole)
         else:
@@ -295,8 +295,8 @@ async def play_again(record: Record, command: Sequence[str], patience: float) ->
     try:
         await server.greet()
         for number, line in enumerate(record.calls):
-            begun = _begun(record, number + 2, session, line)
-            if isinstance(begun, Begun):
+            begun = _started(record, number + 2, session, line)
+            if isinstance(begun, StartedCall):
                 sent = {"name": line.tool, "arguments": line.arguments}
                 message = await server.request("tools/call", sent)
                 response: Json = {name: message[name] for name in ("result", "error") if name in message}
@@ -310,7 +310,7 @@ async def play_again(record: Record, command: Sequence[str], patience: float) ->
     return found
 
 
-def _begun(record: Record, number: int, session: Session, line: CallLine) -> Begun | Json:
+def _started(record: Record, number: int, session: Session, line: CallLine) -> StartedCall | Json:
     try:
         return session.begin(line.tool, line.arguments)
     except (ValueError, TypeError) as error:

@@ -18,7 +18,7 @@ from openenv.core.utils import run_async_safely
 
 from toolkit.canonical import canonical
 from toolkit.noise.declaration import WAIT, Declaration
-from toolkit.noise.session import Begun
+from toolkit.noise.session import StartedCall
 from toolkit.noise.trainers.groups import Groups
 
 _SECONDS = {"type": "object", "properties": {"seconds": {"type": "integer"}}, "required": ["seconds"]}
@@ -52,12 +52,12 @@ class Paired(Environment):  # type: ignore[misc]
         """Take a step; a call of a tool meets noise."""
         is_call = isinstance(action, CallToolAction)
         begun = self._session.begin(action.tool_name, action.arguments) if is_call else None
-        if is_call and not isinstance(begun, Begun):
+        if is_call and not isinstance(begun, StartedCall):
             return CallToolObservation(tool_name=action.tool_name, result=_result(begun))
         seen = await self._target.step_async(action, timeout_s=timeout_s, **rest)
         if isinstance(action, ListToolsAction):
             seen.tools.append(_WAIT)
-        if isinstance(begun, Begun):
+        if isinstance(begun, StartedCall):
             whole = None if seen.error else _whole(seen.result)
             shown = self._session.failed(begun) if seen.error else self._session.end(begun, whole)
             seen = seen if shown is whole else seen.model_copy(update={"result": _result(shown)})

@@ -21,7 +21,7 @@ from verifiers.v1.env import RunSlot
 
 from toolkit.errors import DamagedError
 from toolkit.noise.regimes import REGIMES
-from toolkit.noise.session import Begun, Session
+from toolkit.noise.session import Session, StartedCall
 from toolkit.noise.trainers.groups import Groups, Rollout
 from toolkit.noise.trainers.tools import declaration_of
 
@@ -60,7 +60,7 @@ class NoisyToolset(vf.Toolset[Config, State], Generic[Config, State]):  # type: 
 
         async def met(*values: Any, **named: Any) -> Any:
             begun = self._session.begin(fn.__name__, signature.bind(*values, **named).arguments)
-            if isinstance(begun, Begun):
+            if isinstance(begun, StartedCall):
                 try:
                     whole = fn(*values, **named)
                     whole = await whole if inspect.isawaitable(whole) else whole

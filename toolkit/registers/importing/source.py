@@ -197,7 +197,9 @@ def from_arrow(
     for one, column in zip(plain, table.columns, strict=True):
         is_uuid = isinstance(one.type, pa.UuidType)
         values = (
-            [value and str(UUID(bytes=value)) for value in column.to_pylist()] if is_uuid else _told(column)
+            [value and str(UUID(bytes=value)) for value in column.to_pylist()]
+            if is_uuid
+            else _legible(column)
         )
         if values is None:
             left_out.add(one.name)
@@ -218,7 +220,7 @@ def _unpacked(values: pa.Array) -> pa.Array:
     return _unpacked(pc.run_end_decode(values)) if isinstance(values, pa.RunEndEncodedArray) else values
 
 
-def _told(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+def _legible(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Return cells as times in UTC, seconds, numbers or text; nothing where bytes are no text."""
     kind, types = column.type, pa.types
     if types.is_timestamp(kind):
@@ -467,7 +469,7 @@ def _each_once(cells: pl.Series, convert: Callable[[pl.Series], pl.Series]) -> p
     return convert(texts).gather(places)
 
 
-def as_words(cells: pl.Series) -> pl.Series:
+def as_codes(cells: pl.Series) -> pl.Series:
     """Return texts as their places in a sorted list of them: where they are few, a fraction of the memory."""
     return cells.cast(pl.Enum(cells.drop_nulls().unique().sort()))
 

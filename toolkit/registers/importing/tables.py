@@ -15,7 +15,7 @@ from toolkit.registers.arrow import Row, parquet_bytes, shape, to_arrow
 from toolkit.registers.columns import WORDS, Column, MissingData, Table, Type, attributes_text
 from toolkit.registers.episode_counts import OUTCOMES, PLACE, count_run
 from toolkit.registers.importing.mapping import OF_EPISODES, OF_RUNS, OF_TASKS, TARGETS, TableMapping
-from toolkit.registers.importing.source import FILE, ROW, as_words, converted, refused
+from toolkit.registers.importing.source import FILE, ROW, as_codes, converted, refused
 from toolkit.registers.row_tables import EPISODES, TASK_POOLS
 from toolkit.registers.schema import EVALUATIONS, RUNS, TABLES
 from toolkit.registers.writer import table_files
@@ -93,7 +93,7 @@ def _converted(
     constants = {name: pl.Series(name, [value]) for name, value in mapping.constants.items()}
     columns = [source[ROW]]
     if FILE in source.columns:  # errors name it
-        columns.append(as_words(source[FILE].cast(pl.String)))
+        columns.append(as_codes(source[FILE].cast(pl.String)))
     for target in mapping.targets:
         column = _TASK_NAME if target == _TASK_NAME.name else TARGETS[target]
         if missing and (target in OUTCOMES or target in OF_NO_OUTCOME):
@@ -102,12 +102,12 @@ def _converted(
             column = replace(column, low=float(scores[0]), high=float(scores[1]))
         if target in constants:
             constant = pl.DataFrame({ROW: ["constant"], target: constants[target]})
-            cells = as_words_or_numbers(converted(constant, column, target, {}))
+            cells = as_codes_or_numbers(converted(constant, column, target, {}))
             cells = cells.new_from_index(0, source.height).alias(target)
         else:
             words = mapping.values.get(target, {})
             cells = converted(source, column, mapping.columns[target], words)
-            cells = cells if target in OF_TASKS else as_words_or_numbers(cells)
+            cells = cells if target in OF_TASKS else as_codes_or_numbers(cells)
         columns.append(cells)
     return _with_prompts(pl.DataFrame(columns))
 
@@ -120,9 +120,9 @@ def _with_prompts(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(own.fill_null(own.drop_nulls().first().over("pool", "task")).fill_null(""))
 
 
-def as_words_or_numbers(cells: pl.Series) -> pl.Series:
+def as_codes_or_numbers(cells: pl.Series) -> pl.Series:
     """Return a column of words as their places among them, and another as it is."""
-    return as_words(cells) if cells.dtype == pl.String else cells
+    return as_codes(cells) if cells.dtype == pl.String else cells
 
 
 def _named(rows: pl.DataFrame, mapping: TableMapping) -> pl.DataFrame:
@@ -131,7 +131,7 @@ def _named(rows: pl.DataFrame, mapping: TableMapping) -> pl.DataFrame:
         place = ["condition", "arm", "seed"]
         numbers, places = combinations(rows, place)
         names = places.select(run_id=pl.format("{}-{}-s{}", *place))["run_id"]
-        rows = rows.with_columns(as_words(names).gather(numbers))
+        rows = rows.with_columns(as_codes(names).gather(numbers))
     odd = [name for name in rows["run_id"].unique() if not _RUN_NAME.fullmatch(name)]
     if odd:
         raise DamagedError(
@@ -391,7 +391,7 @@ def with_attributes(
     told = cells.join(
         said.with_columns(pl.Series(ATTRIBUTES, texts)), on=cells.columns, how="left", maintain_order="left"
     )
-    return rows.with_columns(as_words(told[ATTRIBUTES]))
+    return rows.with_columns(as_codes(told[ATTRIBUTES]))
 
 
 def _attribute(source: pl.DataFrame, mapping: TableMapping, name: str, words: tuple[str, ...]) -> pl.Series:

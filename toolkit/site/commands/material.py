@@ -18,7 +18,7 @@ from toolkit.rooms import laboratory
 from toolkit.site.exhibits import load_exhibits
 from toolkit.site.material import Material, read_citation, read_front
 from toolkit.verification.registered import open_case
-from toolkit.verification.steps import Checked, check_whole
+from toolkit.verification.steps import Checked, check_study
 
 
 def material(
@@ -104,7 +104,7 @@ def _taken(take: Callable[[], str]) -> str:
 
 def _check(home: Home, name: str) -> None:
     study = api.open_study(name, home)
-    check_whole(Checked(study, api.open_case(study, home), decides=False))
+    check_study(Checked(study, api.open_case(study, home), decides=False))
 
 
 def _probe_figures(cases: Sequence[Case]) -> dict[str, list[Any]]:

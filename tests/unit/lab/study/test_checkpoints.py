@@ -83,7 +83,7 @@ def check(
         monkeypatch.setattr(module, "runs_of", lambda *_: Specified(runs))
     monkeypatch.setattr(steps, "check_files", lambda _: None)
     monkeypatch.setattr(steps, "check_tables", lambda study, _: {"runs": len(study.rows("runs"))})
-    return lambda study: steps.check_whole(steps.Checked(study, None)).rows
+    return lambda study: steps.check_study(steps.Checked(study, None)).rows
 
 
 def test_a_study_that_trains_nothing_has_evaluations_and_the_checkpoints_that_it_evaluated(

@@ -11,10 +11,10 @@ from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.estimators import luck_share_interval
 from toolkit.lab import evaluating
 from toolkit.lab.evaluating import (
-    Asked,
     EvaluatedBlocks,
     EvaluationFolder,
     Measure,
+    Request,
     figures,
     identity,
     jobs,
@@ -33,16 +33,16 @@ from toolkit.seeds import sample_seed, sampling_seed, shared_seed
 from toolkit.structs import replace
 
 OPENING = Opening("scripted", "reference")
-ASKED = Asked(("clean", "faults_p025", "challenge"), tasks=4, schedules=2)
-QUICK = Asked(("clean", "faults_p025"), tasks=10, schedules=1, luck_share=False)
+ASKED = Request(("clean", "faults_p025", "challenge"), tasks=4, schedules=2)
+QUICK = Request(("clean", "faults_p025"), tasks=10, schedules=1, luck_share=False)
 POOLS = {"test": "a" * 64}
 
 
-def folder(path: Path, opening: Opening = OPENING, asked: Asked = ASKED) -> EvaluationFolder:
+def folder(path: Path, opening: Opening = OPENING, asked: Request = ASKED) -> EvaluationFolder:
     return EvaluationFolder(path, identity(identify(opening), asked, POOLS))
 
 
-def play(path: Path, asked: Asked = ASKED, **how: Any) -> EvaluatedBlocks:
+def play(path: Path, asked: Request = ASKED, **how: Any) -> EvaluatedBlocks:
     there = folder(path, asked=asked)
     with there.held():
         return there.play(OPENING, asked, Executor(**({"places": 1} | how)))
@@ -61,7 +61,7 @@ def study(played: EvaluatedBlocks, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def test_the_luck_share_is_measured_where_schedules_differ() -> None:
-    asked = Asked(("clean", "faults_p010", "challenge", "flips_q005", "held_out_types"))
+    asked = Request(("clean", "faults_p010", "challenge", "flips_q005", "held_out_types"))
     assert asked.evaluation("faults_p010") == EvaluationSet("final", "test", "faults_p010", 200, 4)
     assert asked.evaluation("challenge") == EvaluationSet("final", "test", "challenge", 200, 1)
     assert asked.diagnosed == ("faults_p010", "flips_q005", "held_out_types")
@@ -90,7 +90,7 @@ def test_own_and_shared_samples_are_not_mixed(tmp_path: Path) -> None:
 
 
 def test_the_shared_samples_of_a_set_know_no_model_and_the_diagnostic_has_its_own(monkeypatch) -> None:
-    asked = Asked(("clean", "faults_p025"), tasks=2, schedules=2, sampling="shared", seed=3)
+    asked = Request(("clean", "faults_p025"), tasks=2, schedules=2, sampling="shared", seed=3)
     seeds: dict[str, list[list[int]]] = {}
     for model in ("one", "other"):
         engine = Mute()

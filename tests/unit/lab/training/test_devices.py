@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.stack import require_stack
 from toolkit.errors import UsageError
-from toolkit.lab.training.devices import DIVIDING, check_one_gpu, check_whole_copies, visible_gpus
+from toolkit.lab.training.devices import DIVIDING, check_one_gpu, refuse_sharding, visible_gpus
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_a_process_that_sees_several_gpus_trains_only_beside_others(see, monkeyp
 @pytest.mark.parametrize(("name", "variable"), DIVIDING.items())
 def test_weights_that_would_be_divided_are_refused(monkeypatch, name, variable) -> None:
     monkeypatch.setenv(variable, "false")
-    check_whole_copies()
+    refuse_sharding()
     monkeypatch.setenv(variable, "true")
     with pytest.raises(UsageError, match=f"{name} divides a model's weights"):
-        check_whole_copies()
+        refuse_sharding()

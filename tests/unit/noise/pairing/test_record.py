@@ -21,7 +21,7 @@ from toolkit.noise.mcp.record import (
     verify,
 )
 from toolkit.noise.regimes import REGIMES, Mixture, Regime
-from toolkit.noise.session import Begun
+from toolkit.noise.session import StartedCall
 from toolkit.noise.tools import Fault, Tool
 
 DECLARATION = """
@@ -58,7 +58,7 @@ def record(tmp_path: Path) -> Path:
             ("wait", {"seconds": 5}),
         ][number % 4]
         begun = session.begin(name, sent)
-        whole = answered(name, number) if isinstance(begun, Begun) else None
+        whole = answered(name, number) if isinstance(begun, StartedCall) else None
         shown = {"result": result_of(begun)} if whole is None else finish(session, begun, whole)  # type: ignore[arg-type]
         recorder.write(entry(session, shown, whole))
     recorder.close("the client left")
@@ -244,7 +244,7 @@ def begun(fault: Fault, kind: Any) -> Any:
 )
 def test_a_refusal_of_the_servers_own_stands_as_it_is(response: dict[str, Any]) -> None:
     session, call = begun("truncation", "list")
-    assert isinstance(call, Begun)
+    assert isinstance(call, StartedCall)
     assert finish(session, call, response) is response
     assert [(each.fault, each.changed) for each in session.exposures] == [("truncation", False)]
 
@@ -266,7 +266,7 @@ def test_a_stale_read_is_the_whole_earlier_result() -> None:
     def ask(name: str, *said: Any) -> Any:
         response = {"result": {"content": list(said)}}
         call = session.begin(name, {})
-        assert isinstance(call, Begun)
+        assert isinstance(call, StartedCall)
         return finish(session, call, response)["result"]["content"]
 
     assert ask("show", text("old"), IMAGE) == [text("old"), IMAGE]

@@ -144,7 +144,7 @@ class Partner(Protocol):
 
 
 @dataclass
-class Spoken:
+class Continuation:
     """A conversation's tokens beyond its opening."""
 
     opening: tuple[int, ...]  # tokens that it started with
@@ -155,7 +155,7 @@ class Spoken:
 class _Row:
     """A conversation in the batch, which may have so many tokens beyond its opening."""
 
-    def __init__(self, spoken: Spoken, partner: Partner, draws: Draws, most: int, end: int) -> None:
+    def __init__(self, spoken: Continuation, partner: Partner, draws: Draws, most: int, end: int) -> None:
         self.spoken = spoken
         self.draws = draws
         self.is_over = most <= 0
@@ -205,7 +205,7 @@ def speak(
     max_tokens: int,
     temperature: float = 1.0,
     context: int | None = None,
-) -> list[Spoken]:
+) -> list[Continuation]:
     """Hold conversations to their ends."""
     import torch
 
@@ -214,7 +214,7 @@ def speak(
     longest = max(map(len, openings))
     if longest >= context:
         raise context_too_small(longest, context)
-    spoken = [Spoken(tuple(opening)) for opening in openings]
+    spoken = [Continuation(tuple(opening)) for opening in openings]
     rows = [
         _Row(conversation, partner, stream, min(max_tokens, context - len(conversation.opening)), end)
         for conversation, partner, stream in zip(spoken, partners, draws, strict=True)

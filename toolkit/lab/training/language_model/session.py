@@ -276,7 +276,7 @@ def checkpoint_callback(moments: Moments) -> Any:
     """Return a callback of Transformers' trainer."""
     from transformers import TrainerCallback
 
-    class Told(TrainerCallback):  # type: ignore[misc]
+    class Progress(TrainerCallback):  # type: ignore[misc]
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002
             moments.stepped(state.global_step)
 
@@ -287,7 +287,7 @@ def checkpoint_callback(moments: Moments) -> Any:
         def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002
             moments.saved(state.global_step)
 
-    return Told()
+    return Progress()
 
 
 PACKAGES = ("torch", "triton", "transformers", "trl", "peft", "accelerate", "vllm", DISTRIBUTION)

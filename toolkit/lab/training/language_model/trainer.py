@@ -31,7 +31,7 @@ from trl.models import unwrap_model_for_generation
 from toolkit.lab.backoffice.schemas import openai_tools
 from toolkit.lab.policies.language_model.chat import Chat
 from toolkit.lab.policies.language_model.conversation import Conversation
-from toolkit.lab.policies.language_model.lockstep import DeskPartner, Spoken, speak
+from toolkit.lab.policies.language_model.lockstep import Continuation, DeskPartner, speak
 from toolkit.lab.training.language_model.groups import (
     BARE,
     GENERATION_TIME,
@@ -64,7 +64,7 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
         self._tokenizer.parse_response = reader(self._tokenizer.parse_response)
         self._endings: set[tuple[int, ...]] = set()
         self._partners: list[DeskPartner] = []
-        self._spoken: list[Spoken] = []
+        self._spoken: list[Continuation] = []
         self._rows: list[dict[str, Any]] = []
         self.told: Callable[[str], None] = lambda _: None
         self._taken = 0

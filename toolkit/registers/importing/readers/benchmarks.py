@@ -62,7 +62,7 @@ def _read_swe(paths: list[Path]) -> Log:
         runs.append(_summary(file, name, dict(reports), left))
     names = dict(zip(tested, common.run_names(list(tested)), strict=True)) if tested else {}
     runs += [_instances(folder, names[folder], own) for folder, own in tested.items()]
-    return log_of(SWE_BENCH.name, _asked(runs, left), ("model", "evaluation"), left)
+    return log_of(SWE_BENCH.name, _without_unasked(runs, left), ("model", "evaluation"), left)
 
 
 def _summary(file: Path, name: str, reports: Mapping[str, Path], left: set[str]) -> Items:
@@ -151,7 +151,7 @@ def _tested(file: Path, name: str, status: str | None) -> Cells:
     return told
 
 
-def _asked(runs: Sequence[Items], left: set[str]) -> list[Items]:
+def _without_unasked(runs: Sequence[Items], left: set[str]) -> list[Items]:
     """Return runs without the instances that none of them has a prediction for: nobody was asked."""
     asked = {row["task"] for run in runs for row in run.rows if row["status"] != "incomplete"}
     rest = {row["task"] for run in runs for row in run.rows} - asked

@@ -137,11 +137,11 @@ def reading(path: Path, what: str, expected: str | None = None, remedy: str | No
         raise
     except (*wrong, *unreadable, pl.exceptions.PolarsError, duckdb.Error) as error:
         raise DamagedError(
-            f"{path.name} is not {what}", expected=expected, found=_told(error), where=path, remedy=remedy
+            f"{path.name} is not {what}", expected=expected, found=_cause(error), where=path, remedy=remedy
         ) from None
 
 
-def _told(error: Exception) -> str:
+def _cause(error: Exception) -> str:
     """Return what an error of a library says: its first line; of Pydantic's also place and cause."""
     lines = str(error).splitlines()[: 3 if hasattr(error, "error_count") else 1]
     said = "; ".join(line.strip() for line in lines)[:EXCERPT] or type(error).__name__

@@ -276,7 +276,7 @@ def _read_evals(paths: list[Path]) -> Log:
         for spec, samples in _runs(file, left_out):
             common.check_new(spec["run_id"], runs, "a run", file, "leave out the one that is not whole")
             with common.reading(file, EVALS_SAYS):
-                told.append({FILE: name, **_told(spec, left_out)})
+                told.append({FILE: name, **_run_facts(spec, left_out)})
                 for sample, events in samples.items():
                     rows += [{_RUN: len(told) - 1, "task": sample, **one} for one in _rows(events, left_out)]
     if not rows:
@@ -361,7 +361,7 @@ def _rows(sample: _Sample, left_out: set[str]) -> Iterator[Row]:
         }
 
 
-def _told(spec: Mapping[str, Any], left_out: set[str]) -> Row:
+def _run_facts(spec: Mapping[str, Any], left_out: set[str]) -> Row:
     """Return what a specification says of its run; older ones name a model, others completion functions."""
     models = spec.get("completion_fns") or spec.get("model_names") or spec.get("model_name")
     if isinstance(models, dict):

@@ -284,7 +284,7 @@ def _sample(log: _Read, summary: Any, withdrawn: Counter[str]) -> dict[str, comm
         withdrawn[why[0]] += 1
     row |= _scores(log, {} if why else summary.scores or {})
     for name, score in (summary.scores or {}).items():
-        row[f"answer.{name}"] = _whole(log, f"answer.{name}", score.answer)
+        row[f"answer.{name}"] = _untruncated(log, f"answer.{name}", score.answer)
     used = [usage.model_dump() for usage in summary.model_usage.values()]
     sums = {
         name: [one[name] for one in used if one.get(name) is not None] for name in (used[0] if used else ())
@@ -299,11 +299,11 @@ def _sample(log: _Read, summary: Any, withdrawn: Counter[str]) -> dict[str, comm
         row[name] = getattr(summary, name, None)
     row |= {"sample.started_at": summary.started_at, "sample.uuid": summary.uuid}
     for name in ("input", "target", "description"):
-        row[name] = _whole(log, name, getattr(summary, name, None))
+        row[name] = _untruncated(log, name, getattr(summary, name, None))
     if summary.choices:
         log.left_out.add("choices")
     told = common.flat({"metadata": summary.metadata}, log.left_out)
-    return row | {name: _whole(log, name, value) for name, value in told.items()}
+    return row | {name: _untruncated(log, name, value) for name, value in told.items()}
 
 
 def _scores(log: _Read, scores: Mapping[str, Any]) -> dict[str, common.Cell]:
@@ -337,7 +337,7 @@ def _number(value: Any) -> Any:
     return value
 
 
-def _whole(log: _Read, name: str, value: Any) -> common.Cell:
+def _untruncated(log: _Read, name: str, value: Any) -> common.Cell:
     """Return a value that a summary has in full; lists, and texts that it has cut, are left out."""
     if isinstance(value, str):
         if not value.endswith(_SHORTENED) and not (len(value) > _LONG and value.endswith("...")):
@@ -398,7 +398,7 @@ def checked_copy(path: Path, into: Path) -> tuple[Path, set[tuple[str, int]]]:
                 _check_name(member.filename, path)
             members = {member.filename: member for member in listed}
             samples = {(m["id"], int(m["epoch"])) for m in map(_SAMPLE.fullmatch, members) if m}
-            wanted = _wanted(set(members))
+            wanted = _members(set(members))
             bounded("bytes", sum(members[name].file_size for name in wanted), LARGEST_TABLE, path)
             with zipfile.ZipFile(into / "log.eval", "w") as copy:
                 for name in wanted:
@@ -444,7 +444,7 @@ def _check_name(name: str, path: Path) -> None:
         )
 
 
-def _wanted(names: set[str]) -> list[str]:
+def _members(names: set[str]) -> list[str]:
     """Return the members that are read: the journal where a log was not finished."""
     finished = {"header.json", "summaries.json"}
     journal = {name for name in names if name.startswith("_journal/")}

@@ -60,7 +60,7 @@ def _outputs(path: Path) -> list[Path]:
 
 
 def _read(paths: list[Path]) -> Log:
-    files = [one for path in paths for one in _found(path)]
+    files = [one for path in paths for one in _samples_of(path)]
     bounded("bytes", sum(one.file.stat().st_size for one in files), LARGEST_TABLE, paths[0])
     results = cache(lambda path: common.document(path, WHAT))
     left_out, parts, metrics = set[str](), [], dict[str, None]()
@@ -109,7 +109,7 @@ LM_EVAL = Reader(
 )
 
 
-def _found(path: Path) -> list[_Samples]:
+def _samples_of(path: Path) -> list[_Samples]:
     """Return the samples of a source: below a folder, beside results, or themselves."""
     outputs = _outputs(path)
     described = [file for file in outputs if _RESULTS.fullmatch(file.name)]

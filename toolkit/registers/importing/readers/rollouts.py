@@ -85,7 +85,7 @@ def _run(folder: Path, files: list[Path], left_out: dict[str, None]) -> Run:
     common.check_within(folder, told)
     arguments = next((attributes(file) for file in told if file.name == ARGUMENTS), None)
     state = next((_state(file) for file in told if file.name == STATE), None)
-    _check_told(files, arguments or {}, state)
+    _check_evaluations_known(files, arguments or {}, state)
     nested: set[str] = set()
     evaluated = state.evaluated if state else {}
     table = common.numbered(pl.concat(_batches(files, nested, left_out, evaluated), how="diagonal_relaxed"))
@@ -102,7 +102,7 @@ def _run(folder: Path, files: list[Path], left_out: dict[str, None]) -> Run:
     return Run(folder, _scored(table, arguments, state.rewards if state else None), settings, (*files, *told))
 
 
-def _check_told(files: list[Path], arguments: dict[str, Any], state: _State | None) -> None:
+def _check_evaluations_known(files: list[Path], arguments: dict[str, Any], state: _State | None) -> None:
     """Check that it is known of every step whether it is an evaluation, where there are some."""
     evaluates = bool(state and state.evaluated) or any(_does(arguments, name) for name in _STRATEGIES)
     told = state.last if state else -1

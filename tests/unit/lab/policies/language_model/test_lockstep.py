@@ -17,7 +17,7 @@ require_stack()
 import torch  # noqa: E402
 
 from toolkit.errors import IncompleteError, UsageError  # noqa: E402
-from toolkit.lab.policies.language_model.lockstep import Place, SharedNoise, Spoken, exponentials, speak  # noqa: E402  # noqa: E402
+from toolkit.lab.policies.language_model.lockstep import Continuation, Place, SharedNoise, exponentials, speak  # noqa: E402  # noqa: E402
 from toolkit.seeds import units  # noqa: E402
 
 END = 5
@@ -53,7 +53,7 @@ def model() -> Any:
     return made
 
 
-def held(model, which, *, shared=False, **changed) -> tuple[list[Spoken], list[Parrot]]:
+def held(model, which, *, shared=False, **changed) -> tuple[list[Continuation], list[Parrot]]:
     partners = [Parrot(TURNS[at]) for at in which]
     openings = [OPENINGS[at] for at in which]
     options = {"end": END, "max_tokens": 90, **changed}
@@ -141,7 +141,9 @@ def stubbed(model: Callable[..., Any], context: int = 1000) -> Any:
     return stub
 
 
-def said(tokens: Sequence[int], *, room: int, context: int = 1000, answer: int = 0) -> tuple[Spoken, Parrot]:
+def said(
+    tokens: Sequence[int], *, room: int, context: int = 1000, answer: int = 0
+) -> tuple[Continuation, Parrot]:
     """Hold a conversation with a model that says given tokens, then the end of its turn, for ever."""
     wanted = [*tokens, END]
     steps = iter(range(10**6))
