@@ -8,7 +8,7 @@ import msgspec
 
 from toolkit.documents import decisions, probe, registers, registrations, runs, theory, verification, world
 from toolkit.errors import ExitCode
-from toolkit.structs import about
+from toolkit.structs import Document, about
 
 Shell = Literal["bash", "zsh", "fish"]
 
@@ -59,12 +59,15 @@ class SiteBuildDocument(TypedDict):
     zip: Annotated[ZipDocument | None, about("With --zip.")]
 
 
-class FindingDocument(TypedDict):
+class SiteFinding(Document, frozen=True):
     """One thing that is wrong with the site."""
 
     file: Annotated[str, about("Below the site's folder.")]
     kind: Annotated[str, about("As `differs`, `absent`, `unexpected`, `broken link`, `over budget`.")]
     what: Annotated[str, about("What was found there.")]
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.kind}: {self.what}"
 
 
 class SiteCheckDocument(TypedDict):
@@ -73,7 +76,7 @@ class SiteCheckDocument(TypedDict):
     folder: Annotated[str, about("Where it lies.")]
     files: Annotated[int, about("That the registers give.")]
     identical: Annotated[bool, about("Whether it is what the registers give, byte for byte.")]
-    findings: list[FindingDocument]
+    findings: list[SiteFinding]
 
 
 class SiteServeDocument(TypedDict):

@@ -1,7 +1,5 @@
 """Checking a site: against its registers, and as something that people load."""
 
-from __future__ import annotations
-
 import gzip
 import posixpath
 import re
@@ -9,15 +7,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from toolkit.documents.outputs import SiteFinding as Finding
 from toolkit.errors import IncompleteError
 from toolkit.files import read_bytes
 from toolkit.site.page import POLICY
-
-if TYPE_CHECKING:
-    from toolkit.documents.outputs import FindingDocument
 
 # A folder that the builder made carries this file; it deletes stale pages nowhere else.
 MARK = ".toolkit-site"
@@ -104,23 +99,6 @@ def _loaded_in_turn(files: Mapping[str, bytes], scripts: Collection[str]) -> set
         found |= new
         waiting += new
     return found
-
-
-@dataclass(frozen=True, order=True)
-class Finding:
-    """One thing that is wrong."""
-
-    file: str  # where, below the site's folder
-    kind: str  # of what kind, in words
-    what: str  # what was found there
-
-    def __str__(self) -> str:
-        """Return the finding as one line."""
-        return f"{self.file}: {self.kind}: {self.what}"
-
-    def as_dict(self) -> FindingDocument:
-        """Return the finding as `--json` prints it."""
-        return {"file": self.file, "kind": self.kind, "what": self.what}
 
 
 REFERRING = (

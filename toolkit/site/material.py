@@ -1,12 +1,12 @@
 """What the site is made of: all of it comes in here, the head of its front page and citations among it."""
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 import yaml
 
 from toolkit.decisions.case import Case
@@ -20,58 +20,51 @@ from toolkit.registers.arrow import Row
 from toolkit.registers.study import Study
 from toolkit.site.checking import is_address
 from toolkit.site.page import Entry, Link, Page, Piece
+from toolkit.structs import Document
 
 FILE = "site.toml"
+T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Front:
+class Front(Document, frozen=True):
     """The head of the front page."""
 
     title: str  # name of the site
     question: str  # what was asked
     order: tuple[str, ...] = ()  # studies in the order in which the site shows them; others follow
-    links: Mapping[str, str] = field(default_factory=dict)  # words → address, at the foot of every page
+    links: dict[str, str] = msgspec.field(default_factory=dict)  # words → address, at the foot of every page
     # Study → address of its dataset at its revision, on the study's pages
-    datasets: Mapping[str, str] = field(default_factory=dict)
+    datasets: dict[str, str] = msgspec.field(default_factory=dict)
+    exhibits: tuple[str, ...] = ()  # names of what the project shows beside them, in order
+
+    def __post_init__(self) -> None:
+        if wrong := [address for address in self.addresses if not is_address(address)]:
+            raise ValueError(f"not a plain address, https:// with a host and a path: {wrong}")
 
     @property
     def addresses(self) -> tuple[str, ...]:
         """Where pages may lead outside the site: to these, and to what lies below them."""
         return (*self.links.values(), *self.datasets.values())
 
-    exhibits: tuple[str, ...] = ()  # names of what the project shows beside them, in order
-
     def place(self, study: str) -> int:
         """Return where a study stands in the order."""
         return self.order.index(study) if study in self.order else len(self.order)
 
 
-def read_front(cards: Path) -> Front | None:
-    """Read the head of the front page; None where the project has none."""
-    path = cards / FILE
+def read_toml(kind: type[T], path: Path, problem: str, remedy: str | None = None) -> T | None:
+    """Return a file of what a project writes for its site, as its type has it; None where there is none."""
     if not path.is_file():
         return None
     try:
-        document = tomllib.loads(read_text(path))
-        front = Front(**document | {name: tuple(document.get(name, ())) for name in ("order", "exhibits")})
-        wrong = [address for address in front.addresses if not is_address(address)]
-    except (tomllib.TOMLDecodeError, TypeError, AttributeError) as error:
-        raise DamagedError(
-            "the head of the front page cannot be read",
-            expected="title, question, order, exhibits, [links], [datasets]",
-            found=str(error),
-            where=path,
-            remedy=f"what was found stands in {FINDINGS}, beside it",
-        ) from None
-    if wrong:
-        raise DamagedError(
-            "the site leads to an address that is not plain",
-            expected="https://, a host and a path",
-            found=", ".join(map(repr, wrong)),
-            where=path,
-        )
-    return front
+        return msgspec.toml.decode(read_text(path), type=kind)
+    except ValueError as wrong:
+        raise DamagedError(problem, found=wrong, where=path, remedy=remedy) from None
+
+
+def read_front(cards: Path) -> Front | None:
+    """Read the head of the front page; None where the project has none."""
+    remedy = f"what was found stands in {FINDINGS}, beside it"
+    return read_toml(Front, cards / FILE, "the head of the front page cannot be read", remedy)
 
 
 CITATION = "CITATION.cff"

@@ -51,5 +51,8 @@ def some(case: Case, tmp_path_factory: pytest.TempPathFactory) -> Case:
 
 @pytest.fixture(scope="session")
 def pages(case: Case) -> dict[str, Page]:
-    """The pages of a site of the published study."""
-    return made_by(Material((case,), (case.study,)), front_page, rule, study, registration, data, luck, run)
+    """The pages of a site of the published study, those of its rules without charts."""
+    material = Material((case,), (case.study,))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rule, "rule_charts", lambda *_: ())
+        return made_by(material, front_page, rule, study, registration, data, luck, run)

@@ -3,20 +3,21 @@
 import html
 import re
 from collections.abc import Iterable
-from contextlib import nullcontext
-from html.parser import HTMLParser
+from contextlib import ExitStack, nullcontext
 from typing import Any
 from unittest.mock import patch
 from xml.etree.ElementTree import Element, TreeBuilder
 
 import pytest
 
+from toolkit.decisions.case import Case
 from toolkit.site.charts.svg import Chart
+from toolkit.site.checking import Markup
 from toolkit.site.environment import environment
 from toolkit.site.material import Material
-from toolkit.site.page import POLICY, Page
+from toolkit.site.page import POLICY, Page, rule_page, run_page
+from toolkit.site.pages import data, home, luck, probe, registration, rule, run, study
 
-CELLS = {"li", "dt", "dd", "p"}
 UNENDED = {"td", "th", "tr"}  # a build leaves their ends out, as HTML allows
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 # As the issue asks: nothing from anywhere but the site, and no code or style in a page's text.
@@ -24,61 +25,37 @@ CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'"
 )
-SHARED: dict[str, Any] = {
-    "version": "0",
-    "policy": POLICY,
-    "menu": (),
-    "explained": {},
-    "site_title": "A site",
-    "description": "",
-    "links": {},
-    "datasets": {},
-    "citation": None,
-}
+NAMED = ("version", "site_title", "description")
+SHARED: dict[str, Any] = {**dict.fromkeys(NAMED, "A site"), "policy": POLICY, "menu": (), "citation": None}
+SHARED |= {name: {} for name in ("explained", "links", "datasets")}
 PACKAGES = ("toolkit.site.exhibits",)
 NUMBER = re.compile(r"[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]\d+)?")
+BY_FILE = {"probe.html": probe, "luck.html": luck, "data.html": data}
 
 
-class Read(HTMLParser):
-    """A page: tags balance, ids are unique, no style or handler is inline; everything else is collected."""
+class Read(Markup):
+    """A page without a fault, its text, and its tree."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.links: list[str] = []
-        self.ids: set[str] = set()
         self.tags: list[str] = []
         self.parts: list[str] = []
-        self.scripts: list[tuple[str | None, str | None]] = []
-        self.policies: list[str | None] = []
         self.tree = TreeBuilder()
-        self._open: list[str] = []
-        self.feed(text)
-        assert self._open == []
+        super().__init__(text)
+        assert self.faults == []
+        self.links = [r.target for r in self.references if r.attribute in ("href", "src")]
 
     @property
     def text(self) -> str:
         return " ".join("".join(self.parts).split())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        named = dict(attrs)
+        super().handle_starttag(tag, attrs)
         self.tree.start(tag, {key: value or "" for key, value in attrs})
+        self.tags.append(tag)
         if tag in VOID:
             self.tree.end(tag)
-        self.tags.append(tag)
-        self.links += [value for key in ("href", "src") if (value := named.get(key))]
-        assert tag != "style"
-        assert not any(key.startswith("on") or key == "style" for key in named)
-        if tag == "script":
-            self.scripts.append((named.get("src"), named.get("type")))
-        if tag == "meta" and named.get("http-equiv") == "Content-Security-Policy":
-            self.policies.append(named["content"])
-        if identifier := named.get("id"):
-            assert identifier not in self.ids
-            self.ids.add(identifier)
-        if tag in UNENDED:
+        elif tag in UNENDED:
             self.parts.append(" ")
-        elif tag not in VOID:
-            self._open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.handle_starttag(tag, attrs)
@@ -86,9 +63,10 @@ class Read(HTMLParser):
             self.handle_endtag(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        assert tag in UNENDED or self._open.pop() == tag
+        if tag not in UNENDED:
+            super().handle_endtag(tag)
         self.tree.end(tag)
-        if tag in CELLS | UNENDED:
+        if tag in UNENDED | {"li", "dt", "dd", "p"}:
             self.parts.append(" ")
 
     def handle_data(self, data: str) -> None:
@@ -116,10 +94,26 @@ def pages_of(material: Material, *makers: Any) -> dict[str, str]:
     return {name: rendered(page, pages) for name, page in pages.items()}
 
 
-def page_of(material: Material, name: str, *makers: Any) -> Read:
-    """Return one of the pages that these makers give."""
-    page = next(page for maker in makers for page in maker.pages(material) if page.name == name)
-    return Read(rendered(page))
+def one(material: Material, name: str) -> tuple[Page, set[str]]:
+    """Return a page by its name, which says who makes it, and the names that it links to.
+
+    A rule's is made by itself, and without charts.
+    """
+    folder, _, file = name.rpartition("/")
+    maker = {"registrations": registration, "": home}.get(folder) or BY_FILE.get(file, rule)
+    maker = run if folder.endswith("/runs") else study if file == "index.html" and folder else maker
+    names = {rule_page(case.study.name, of) for case in material.cases for of in case.book.rules}
+    names |= {run_page(c.study.name, row["run_id"]) for c in material.cases for row in c.study.rows("runs")}
+    with patch.object(rule, "rule_charts", lambda *_: ()), ExitStack() as alone:
+        if maker is rule:
+            decided = lambda case: [case.decide(file.removesuffix(".html"))]  # noqa: E731
+            alone.enter_context(patch.object(Case, "decide_all", decided))
+        return next(page for page in maker.pages(material) if page.name == name), names
+
+
+def page_of(material: Material, name: str) -> Read:
+    """Return a page by its name."""
+    return Read(rendered(*one(material, name)))
 
 
 def words(text: str) -> str:

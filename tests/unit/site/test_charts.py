@@ -159,61 +159,137 @@ def test_a_mark_says_and_carries_the_rows_that_it_stands_for() -> None:
 
 
 PAIRED = "Paired above independent in"
+TENTH, HUNDREDTH = Fraction(1, 10), Fraction(1, 100)
+LIMIT = 'class="limit"'
 
 
-@pytest.mark.parametrize(
-    ("drawn_of", "title"),
-    [
-        (spread(5, -1, 6), f"{PAIRED} 2 of 3 seeds; mean +0.0333, 95% interval includes zero"),
-        (spread(5, 0, -1), f"{PAIRED} 1 of 3 seeds, equal in 1; mean +0.0133, 95% interval includes zero"),
-        (spread(5, 6, absent=1), f"{PAIRED} 2 of 3 seeds, 1 missing"),
-        (
-            spread(5, 6, arms=("clean",)),
-            "Clean: 0.05 to 0.06 over 2 seeds; mean +0.0550, 95% interval includes zero",
-        ),
-        (
-            replace(spread(5, -1, 6), threshold=None, bounds=(Fraction(0),), says="not above zero"),
-            f"{PAIRED} 2 of 3 seeds; mean +0.0333, 95% interval not above zero",
-        ),
-    ],
-    ids=["some", "tie", "missing", "one arm", "bound at zero"],
-)
-def test_a_title_counts_the_seeds_that_it_speaks_of(drawn_of: Estimate, title: str) -> None:
-    chart = drawn(seed_differences(drawn_of))
-    assert chart.title == title
-    assert ("mean of" in chart.svg) == (drawn_of.mean is not None)
-    # A bound at zero is the line of zero.
-    assert ('class="limit"' in chart.svg) == (drawn_of.threshold is not None)
+def unequal(**seeds: int) -> Chart | None:
+    """Draw curves of arms of so many seeds."""
+    points = [
+        CurvePoint(arm, f"seed {i}", 0, Fraction(i + 1, 4)) for arm, n in seeds.items() for i in range(n)
+    ]
+    return learning_curves(tuple(points), "C4", "successes / episodes")
 
 
-def test_an_interval_is_told_against_the_bounds_that_the_rule_names() -> None:
-    tenth = Fraction(1, 10)
-    chart = drawn(seed_differences(replace(spread(5, -1, 6), bounds=(-tenth, tenth), says="inside ±0.1")))
-    assert chart.title.endswith("mean +0.0333, 95% interval inside ±0.1")
-    assert "zero" not in chart.title
-    assert "Dashed lines: \N{MINUS SIGN}0.1 and 0.1." in chart.caption
-    assert chart.wide.count('class="limit"') == 3  # both bounds, and a threshold of its own
-
-
-def test_zero_has_no_sign() -> None:
-    chart = drawn(seed_differences(spread(5, 0, -1)))
-    assert not re.search(r"[+\N{MINUS SIGN}]0\.?0*[<\"]", chart.svg)
-    assert 'aria-label="seed 1: 0"' in chart.svg
-
-
-def test_a_caption_names_the_interval_and_what_was_resampled() -> None:
-    caption = drawn(seed_differences(spread(5, -1, 6))).caption
-    assert (
-        "95% interval [\N{MINUS SIGN}0.0100, +0.0800] of the mean, computed (bootstrap of seed pairs; tasks)"
-        in caption
+def series(*values: float, **compared: tuple[Any, ...]) -> Chart | None:
+    """Draw members `a`, `b` of a ratio, or of luck shares where a rule compares them with a number."""
+    what = Measured("Luck shares", "run", "fraction", "luck share") if compared else RATIO
+    dots = tuple(
+        Dot((name,), value, value - 0.1, value + 0.4) for name, value in zip("ab", values, strict=False)
     )
-    assert "Dashed line: registered threshold +0.03" in caption
+    return members(what, dots, "bars: 95%", tuple(Comparison(*one) for one in compared.values()))
 
 
-def test_twenty_seeds_need_no_more_room_than_a_few() -> None:
-    height = re.search(r'height="(\d+)', drawn(seed_differences(spread(*range(20)))).wide)
-    assert height
-    assert int(height[1]) < 300
+def later() -> Chart | None:
+    dots = (Dot(("base@0",), 0.8), Dot(("a@20",), 0.7), Dot(("a@40",), 0.9))
+    compared = (Comparison("last", "<", 0.8, "base@0", 0, 1), Comparison("rest", "<", 0.8, "base@0", 1, 2))
+    return members(RATIO, dots, "no intervals", compared)
+
+
+def luck(later: float) -> Chart | None:
+    shares = (Dot(("a", "paired", 0), 0.3), Dot(("b", "paired", 0), 0.5), Dot(("a", "paired", 100), later))
+    return luck_shares("C2", shares, "no intervals")
+
+
+BOTH = replace(spread(5, -1, 6), bounds=(-TENTH, TENTH), says="inside ±0.1")
+ZERO = replace(spread(5, -1, 6), threshold=None, bounds=(Fraction(0),), says="not above zero")
+CLEAN = spread(5, 6, arms=("clean",))
+FOREST = [row("H1", Fraction(0)), row("H2"), row("H3", Fraction(2), "steps"), row("H4", Fraction(1, 50))]
+BOUNDED = [
+    row("H1", Fraction(0), bounds=(-HUNDREDTH, HUNDREDTH), says="not so"),
+    row("H2", Fraction(0), threshold=Fraction(3, 100), says="includes zero"),
+]
+# A chart, the end of its title, and what it says or draws; after a minus, what it does not.
+SAYS: list[tuple[Chart | None, str, tuple[str, ...]]] = [
+    (
+        seed_differences(spread(5, -1, 6)),
+        f"{PAIRED} 2 of 3 seeds; mean +0.0333, 95% interval includes zero",
+        (LIMIT,),
+    ),
+    (
+        seed_differences(spread(5, 0, -1)),
+        f"{PAIRED} 1 of 3 seeds, equal in 1; mean +0.0133, 95% interval includes zero",
+        ('aria-label="seed 1: 0"', "- +0.0000", f"- {MINUS}0.0000"),
+    ),
+    (seed_differences(spread(5, 6, absent=1)), f"{PAIRED} 2 of 3 seeds, 1 missing", ("- mean of",)),
+    (
+        seed_differences(CLEAN),
+        "Clean: 0.05 to 0.06 over 2 seeds; mean +0.0550, 95% interval includes zero",
+        (),
+    ),
+    # A bound at zero is the line of zero.
+    (
+        seed_differences(ZERO),
+        f"{PAIRED} 2 of 3 seeds; mean +0.0333, 95% interval not above zero",
+        (f"- {LIMIT}",),
+    ),
+    (seed_differences(BOTH), "+0.0333, 95% interval inside ±0.1", (f"Dashed lines: {MINUS}0.1 and 0.1.",)),
+    (unequal(paired=3, clean=2), "", ("Thin lines are 2 to 3 seeds",)),
+    (series(0.7, 1.2), "1 of 2 checkpoints below 1; 1 interval reaches 1", ("Dashed line: 1",)),
+    (
+        series(0.30, 0.45, all=("each", ">=", 0.15, None, 2, 2)),
+        "Luck share 0.300 to 0.450 in all 2 runs, at or above 0.15",
+        ("Dashed line in colour: 0.15", LIMIT),
+    ),
+    (
+        series(0.30, 0.45, some=("each", ">", 0.4, None, 1, 2)),
+        "Luck share 0.300 to 0.450 in 2 runs, 1 of them above 0.4",
+        (),
+    ),
+    (
+        later(),
+        "The last checkpoint is not below the first (base@0, 0.800); 1 of 2 later checkpoints below it",
+        ("Dotted line: base@0, the first, 0.800", ">base@0 0.800<", 'class="first"'),
+    ),
+    (
+        forest(FOREST, "mine"),
+        "The interval of each of 2 rules includes zero",
+        (
+            *('aria-label="H1, One: 0, 95% interval', "Without an interval, and not drawn: H2."),
+            *("In another unit, and not drawn: H3.", "computed (bootstrap of seed pairs; tasks)"),
+        ),
+    ),
+    (
+        forest(BOUNDED, "mine"),
+        "of each of 2 rules includes zero; that of H1 is not so",
+        ('class="limit tick"',),
+    ),
+    (
+        picture(),
+        "Two places",
+        (
+            "1 here: drift ratio 0.900, trace ratio 0.500; seen 0.950, 95% interval",
+            *(
+                "2 there: drift ratio 1.000, trace ratio 0.750; seen 1.050",
+                "Rank correlation: +1.00. Bars: int",
+            ),
+            "Not drawn, as nothing was seen: nowhere.",
+        ),
+    ),
+    *(
+        (luck(end), f"{went}: 0.30 to 0.50 at step 0, {end:.2f} at step 100", ())
+        for end, went in ((0.6, "higher in the end"), (0.1, "lower in the end"), (0.4, "Luck shares overlap"))
+    ),
+]
+
+
+@pytest.mark.parametrize(("chart", "title", "parts"), SAYS, ids=[title[-30:] for _, title, _ in SAYS])
+def test_a_chart_says_what_it_shows(chart: Chart | None, title: str, parts: tuple[str, ...]) -> None:
+    assert drawn(chart).title.endswith(title)
+    whole = f"{drawn(chart).caption} {drawn(chart).svg}"
+    for part in parts:
+        assert (part.removeprefix("- ") in whole) != part.startswith("- "), part
+
+
+def test_a_chart_has_a_line_or_a_tick_for_every_threshold_and_bound() -> None:
+    assert drawn(seed_differences(BOTH)).wide.count(LIMIT) == 3  # both bounds, and a threshold of its own
+    wide = drawn(forest(BOUNDED, "mine")).wide
+    assert wide.count('class="limit tick"') == 3
+    bars = re.findall(r'd="M([\d.]+) [\d.]+L([\d.]+) [\d.]+" class="bar"', wide)
+    assert len(bars) == 2
+    assert all(float(start) < float(end) for start, end in bars)
+    assert picture().wide.count('class="mark') == len(PICTURE.across) * 2
+    assert picture(x=SEEN["z"], y=SEEN["z"]) is None
 
 
 @given(st.lists(st.integers(-20, 20), min_size=1, max_size=25))
@@ -225,87 +301,11 @@ def test_dots_that_share_a_row_never_touch(values: list[int]) -> None:
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=7))
-def test_labels_keep_their_order_and_their_distance(places: list[float]) -> None:
-    moved = apart(places, 0.2)
+def test_labels_keep_their_order_and_their_distance_and_stay_within_their_ends(places: list[float]) -> None:
     order = sorted(range(len(places)), key=lambda i: places[i])
-    for low, high in pairwise(order):
-        assert moved[high] - moved[low] >= 0.2 - 1e-9
-
-
-def test_curves_are_named_where_they_end_and_have_no_legend() -> None:
-    chart = every_chart()[2]
-    assert chart.title == "Paired above independent at 0 of 2 steps, equal at 2, on average"
-    for drawing in (chart.wide, chart.narrow):
-        assert ">paired 35.0%<" in drawing
-        assert ">independent 35.0%<" in drawing
-
-
-def test_arms_of_different_size_are_not_said_to_have_the_same_seeds() -> None:
-    points = tuple(
-        CurvePoint(arm, f"seed {seed}", 0, Fraction(seed + 1, 4))
-        for arm, seeds in (("paired", 3), ("clean", 2))
-        for seed in range(seeds)
-    )
-    chart = drawn(learning_curves(points, "C4", "successes / episodes"))
-    assert "Thin lines are 2 to 3 seeds" in chart.caption
-
-
-def test_a_checkpoint_is_called_as_the_registration_calls_it() -> None:
-    chart = every_chart()[3]
-    assert ">a@20<" in chart.svg
-    assert chart.title == "1 checkpoint below 1; no interval reaches 1"
-    assert "Dashed line: 1" in chart.caption
-    dots = (Dot(("a",), 0.7, 0.6, 1.1), Dot(("b",), 1.2, 1.1, 1.3))
-    chart = drawn(members(RATIO, dots, "bars: 95%, tasks resampled"))
-    assert chart.title == "1 of 2 checkpoints below 1; 1 interval reaches 1"
-
-
-def test_members_are_told_against_the_number_of_the_rule() -> None:
-    share = Measured("Luck shares", "run", "fraction", "luck share")
-    dots = (Dot(("a",), 0.30), Dot(("b",), 0.45))
-    chart = drawn(members(share, dots, "no intervals", (Comparison("each", ">=", 0.15, None, 2, 2),)))
-    assert chart.title == "Luck share 0.300 to 0.450 in all 2 runs, at or above 0.15"
-    assert "Dashed line in colour: 0.15" in chart.caption
-    assert chart.wide.count('class="limit"') == 1
-    some = drawn(members(share, dots, "no intervals", (Comparison("each", ">", 0.4, None, 1, 2),)))
-    assert some.title == "Luck share 0.300 to 0.450 in 2 runs, 1 of them above 0.4"
-
-
-def test_later_members_are_told_against_the_first() -> None:
-    dots = (Dot(("base@0",), 0.8), Dot(("a@20",), 0.7), Dot(("a@40",), 0.9))
-    compared = (Comparison("last", "<", 0.8, "base@0", 0, 1), Comparison("rest", "<", 0.8, "base@0", 1, 2))
-    chart = drawn(members(RATIO, dots, "no intervals", compared))
-    assert chart.title == (
-        "The last checkpoint is not below the first (base@0, 0.800); 1 of 2 later checkpoints below it"
-    )
-    assert "Dotted line: base@0, the first, 0.800" in chart.caption
-    assert ">base@0 0.800<" in chart.svg
-    assert chart.wide.count('class="first"') == 1
-
-
-def test_a_forest_draws_an_estimate_of_zero_and_names_what_it_leaves_out() -> None:
-    zero = Fraction(0)
-    rows = (row("H1", zero), row("H2"), row("H3", Fraction(2), "steps"), row("H4", Fraction(1, 50)))
-    chart = drawn(forest(rows, "mine"))
-    assert 'aria-label="H1, One: 0, 95% interval' in chart.wide
-    assert "Without an interval, and not drawn: H2." in chart.caption
-    assert "In another unit, and not drawn: H3." in chart.caption
-    assert "computed (bootstrap of seed pairs; tasks)" in chart.caption
-    assert chart.title == "The interval of each of 2 rules includes zero"
-
-
-def test_a_forest_has_a_tick_for_every_bound() -> None:
-    hundredth = Fraction(1, 100)
-    rows = (
-        row("H1", Fraction(0), bounds=(-hundredth, hundredth), says="not so"),
-        row("H2", Fraction(0), threshold=Fraction(3, 100), says="includes zero"),
-    )
-    chart = drawn(forest(rows, "mine"))
-    assert chart.wide.count('class="limit tick"') == 3
-    bars = re.findall(r'd="M([\d.]+) [\d.]+L([\d.]+) [\d.]+" class="bar"', chart.wide)
-    assert len(bars) == 2
-    assert all(float(start) < float(end) for start, end in bars)
-    assert chart.title == "The interval of each of 2 rules includes zero; that of H1 is not so"
+    for moved in (apart(places, 0.1), held(places, 0.1, 0.0, 1.0)):
+        assert all(moved[high] - moved[low] >= 0.1 - 1e-9 for low, high in pairwise(order))
+    assert all(-1e-9 <= place <= 1 + 1e-9 for place in moved)
 
 
 @pytest.mark.parametrize(
@@ -338,17 +338,6 @@ SETS = tuple(
 ) + tuple((f"{name}, final", 40, k, 100) for name, k in (("clean", 91), ("faults", 90), ("flips", 90)))
 
 
-def test_a_place_is_drawn_once_a_panel_and_says_what_was_predicted_and_seen() -> None:
-    chart = drawn(picture())
-    for drawing in (chart.wide, chart.narrow):
-        assert drawing.count('class="mark') == len(PICTURE.across) * 2
-    assert "1 here: drift ratio 0.900, trace ratio 0.500; seen 0.950, 95% interval" in chart.wide
-    assert "2 there: drift ratio 1.000, trace ratio 0.750; seen 1.050" in chart.wide
-    assert chart.caption.startswith("Rank correlation: +1.00. Bars: intervals, computed (bootstrap")
-    assert "Not drawn, as nothing was seen: nowhere." in chart.caption
-    assert picture(x=SEEN["z"], y=SEEN["z"]) is None
-
-
 def names_of(drawing: str) -> list[ET.Element]:
     return [t for t in ET.fromstring(drawing).iter("text") if "name" in t.get("class", "").split()]  # noqa: S314
 
@@ -368,34 +357,6 @@ def test_more_sets_than_colours_differ_in_shape() -> None:
     chart = drawn(success_by_step(tuple((f"set {i}", 0, i, 20) for i in range(9)), "r"))
     looks = re.findall(r'<(\w+) [^>]*class="mark (k\d)', chart.wide)
     assert len(looks) == len(set(looks)) == 9
-
-
-def test_sides_of_the_condition_have_no_arms_colour() -> None:
-    chart = every_chart()[-1]
-    used = set(re.findall(r"\bk\d\b", chart.svg))
-    assert used
-    assert not used & {svg.ARMS["paired"], svg.ARMS["independent"]}
-
-
-@pytest.mark.parametrize(
-    ("later", "said"), [(0.6, "higher in the end"), (0.1, "lower in the end"), (0.4, "Luck shares overlap")]
-)
-def test_luck_shares_are_told_from_first_to_last_step(later: float, said: str) -> None:
-    shares = (
-        Dot(("a", "paired", 0), 0.3),
-        Dot(("b", "paired", 0), 0.5),
-        Dot(("a", "paired", 100), later),
-    )
-    title = drawn(luck_shares("C2", shares, "no intervals")).title
-    assert said in title
-    assert f"0.30 to 0.50 at step 0, {later:.2f} at step 100" in title
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=7))
-def test_labels_stay_within_their_ends(places: list[float]) -> None:
-    kept = held(places, 0.1, 0.0, 1.0)
-    assert all(-1e-9 <= place <= 1 + 1e-9 for place in kept)
-    assert all(b - a >= 0.1 - 1e-9 for a, b in pairwise(sorted(kept)))
 
 
 def test_every_drawing_uses_the_looks_that_the_style_knows() -> None:
@@ -445,12 +406,6 @@ def dots(drawing: str) -> list[float]:
     marks = [part for part in parts if part.get("class", "").startswith("mark")]
     circles = (mark if mark.tag == "circle" else mark.find("circle") for mark in marks)
     return [float(circle.get("cx", "")) for circle in circles if circle is not None]
-
-
-def test_a_drawing_for_a_file_has_its_title_its_words_and_its_style() -> None:
-    alone = ET.fromstring(bars(1, 2).alone)  # noqa: S314
-    named = [alone.findtext(f"{{http://www.w3.org/2000/svg}}{name}") for name in ("title", "desc")]
-    assert named == [bars(1, 2).title, bars(1, 2).caption]
 
 
 @given(st.lists(NUMBERS, min_size=2, max_size=9, unique=True), st.booleans())
@@ -511,11 +466,6 @@ def test_words_stay_inside_a_drawing(named: list[tuple[str, float]], figure: str
             left = x - {"middle": wide / 2, "end": wide}.get(anchor, 0)
             assert left >= -3, text.text
             assert left + wide <= width + 3, text.text
-
-
-@pytest.mark.parametrize("value", [Fraction(1, 3), 0.1, 7])
-def test_a_row_is_csv_that_gives_the_number_back(value: float) -> None:
-    assert float(svg.csv_lines([("a, b", value)]).rpartition(",")[2]) == float(value)
 
 
 def test_a_drawing_knows_nothing_of_the_machines_clock(monkeypatch: pytest.MonkeyPatch) -> None:

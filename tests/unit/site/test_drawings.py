@@ -28,35 +28,25 @@ def charts(case: Case, rule: str) -> list[Chart]:
     return rule_charts(case, case.decide(rule), figures)
 
 
-def test_a_probe_ratio_has_the_interval_that_the_study_holds(embedded: Case) -> None:
-    where = "step = 100 AND noise = 'outcome' AND estimator = 'MC' AND figure = 'trace_ratio'"
-    where += " AND trajectory = 'c2-paired-s2' AND scored = 'all'"
-    ((low, high),) = ask(embedded.study, f"SELECT low, high FROM probe_intervals WHERE {where}").rows
-    drawn = charts(embedded, "H1b")
-    assert any(f"c2-paired-s2@100: 0.603 [{low:.3f}, {high:.3f}]" in chart.svg for chart in drawn)
-    assert all(
-        "95% intervals computed from the probe's evidence, tasks resampled" in c.caption for c in drawn
-    )
-
-
-def test_a_probe_ratio_that_some_resample_does_not_define_says_why_it_has_no_interval(embedded: Case) -> None:
-    figures = [
-        row | dict.fromkeys(("low", "high"))
-        for rows in report(embedded.study).figures.values()
-        for row in rows
-    ]
+def test_a_probe_ratio_has_the_interval_that_the_study_holds_or_says_why_it_has_none(embedded: Case) -> None:
+    figures = [row for rows in report(embedded.study).figures.values() for row in rows]
+    where = ("outcome", "MC", "trace_ratio", "c2-paired-s2", "all", 100)
+    columns = ("noise", "estimator", "figure", "trajectory", "scored", "step")
+    ((low, high),) = ((r["low"], r["high"]) for r in figures if tuple(r[name] for name in columns) == where)
     drawn = rule_charts(embedded, embedded.decide("H1b"), figures)
+    assert any(f"c2-paired-s2@100: 0.603 [{low:.3f}, {high:.3f}]" in chart.svg for chart in drawn)
+    caption = "95% intervals computed from the probe's evidence, tasks resampled"
+    assert all(caption in chart.caption for chart in drawn)
+    without = [row | dict.fromkeys(("low", "high")) for row in figures]
+    drawn = rule_charts(embedded, embedded.decide("H1b"), without)
     assert any('c2-paired-s2@100: 0.603"' in chart.svg for chart in drawn)
     assert all("some resample of these tasks does not define the figure" in chart.caption for chart in drawn)
 
 
 def test_luck_shares_have_the_intervals_that_were_published(case: Case) -> None:
     (shares,) = charts(case, "H1a")  # their lower ends are the same bars, and are not drawn a second time
-    ((low, high),) = ask(
-        case.study,
-        "SELECT interval_low, interval_high FROM luck_share_summary "
-        "WHERE run_id = 't1-c2-paired-s1' AND step = 0",
-    ).rows
+    query = "SELECT interval_low, interval_high FROM luck_share_summary WHERE run_id = 't1-c2-paired-s1'"
+    ((low, high),) = ask(case.study, query + " AND step = 0").rows
     assert f"t1-c2-paired-s1: 0.380 [{float(low):.3f}, {float(high):.3f}]" in shares.svg
     assert "as published, tasks resampled" in shares.caption
 

@@ -13,66 +13,45 @@ from toolkit.site.exhibits import paper, theory
 from toolkit.site.material import Front, Material, read_citation, read_front
 from toolkit.site.pages import home, study
 
-WORDS = """
-title = "A title"
-question = "A question?"
-order = ["published"]
-exhibits = ["theory"]
-"""
+WORDS = 'title = "A title"\nquestion = "A question?"\norder = ["published"]\nexhibits = ["theory"]\n'
+LINKS = '[links]\nCode = "https://example.org/code"\n[datasets]\npublished = "https://example.org/data/v1"'
+PLACES = {place: f"{place}.html" for place in ("theory", "paper")}
+PLACES |= {"front": "index.html", "study": "published/index.html"}
 
 
-def write(folder: Path, text: str) -> Path:
+def front_of(folder: Path, text: str) -> Front | None:
     (folder / "site.toml").write_text(text, encoding="utf-8")
-    return folder
+    return read_front(folder)
 
 
-def test_ordered_studies_come_first(tmp_path: Path) -> None:
+def test_a_head_is_read_with_its_links_and_ordered_studies_come_first(tmp_path: Path) -> None:
     assert read_front(tmp_path) is None
-    front = read_front(write(tmp_path, WORDS))
-    assert front == Front("A title", "A question?", ("published",), exhibits=("theory",))
-    assert sorted(["another", "published"], key=front.place) == ["published", "another"]
-    assert read_front(write(tmp_path, 'title = "t"\nquestion = "q"')) == Front("t", "q")
-
-
-@pytest.mark.parametrize(
-    "text", ["title =", "title = 'a'", WORDS + "[[answer]]\ntext = 'It missed.'\n", WORDS + "links = 1"]
-)
-def test_a_head_that_cannot_be_read_is_damaged(tmp_path: Path, text: str) -> None:
-    with pytest.raises(DamagedError, match="front page cannot be read") as refused:
-        read_front(write(tmp_path, text))
-    assert "findings.toml" in str(refused.value)
-
-
-LINKS = """
-[links]
-Code = "https://example.org/code"
-[datasets]
-published = "https://example.org/data/v1"
-"""
-
-
-def test_links_out_and_datasets_are_read_as_declared(tmp_path: Path) -> None:
-    front = read_front(write(tmp_path, WORDS + LINKS))
+    front = front_of(tmp_path, WORDS + LINKS)
     assert front is not None
+    assert (front.title, front.question, front.exhibits) == ("A title", "A question?", ("theory",))
+    assert sorted(["another", "published"], key=front.place) == ["published", "another"]
     assert front.addresses == ("https://example.org/code", "https://example.org/data/v1")
+    assert front_of(tmp_path, 'title = "t"\nquestion = "q"') == Front("t", "q")
+
+
+WRONG = ("http://example.org/x", "https://example.org/../x", "javascript:alert(1)", "https://u@x.org", "")
 
 
 @pytest.mark.parametrize(
-    "address",
-    ["http://example.org/x", "https://example.org/../x", "javascript:alert(1)", "https://u@x.org", ""],
+    ("text", "found"),
+    [
+        *((WORDS + f"[links]\nCode = '{address}'", f"'{address}'") for address in WRONG),
+        *(("title =", "Invalid value"), ("title = 'a'", "question"), (WORDS + "links = 1", "links")),
+        (WORDS + "[[answer]]\ntext = 'It missed.'\n", "answer"),
+    ],
 )
-def test_an_address_that_is_not_plain_is_refused(tmp_path: Path, address: str) -> None:
-    with pytest.raises(DamagedError, match="not plain") as refused:
-        read_front(write(tmp_path, WORDS + f"[links]\nCode = '{address}'"))
-    assert repr(address) in str(refused.value)
-
-
-PLACES = {
-    "front": "index.html",
-    "study": "published/index.html",
-    "theory": "theory.html",
-    "paper": "paper.html",
-}
+def test_a_head_that_cannot_be_read_and_an_address_that_is_not_plain_are_refused(
+    tmp_path: Path, text: str, found: str
+) -> None:
+    with pytest.raises(DamagedError, match="front page cannot be read") as refused:
+        front_of(tmp_path, text)
+    assert found in str(refused.value)
+    assert "findings.toml" in str(refused.value)
 
 
 def test_a_finding_stands_at_its_places_with_what_bears_it(case: Case) -> None:
@@ -92,11 +71,6 @@ def test_a_finding_stands_at_its_places_with_what_bears_it(case: Case) -> None:
         assert "It was asked. exploratory" in text
         assert "it <missed>. exploratory" not in text
         assert ("toolkit sql" in pages[page] and f"SELECT '{place}' AS n" in text) == (place != "front")
-
-
-def test_a_finding_links_to_the_rules_that_bear_it(case: Case) -> None:
-    findings = (Finding("published", "It missed.", ("H2a",), "", ("front",), is_exploratory=False),)
-    material = Material((case,), front=Front("t", "q"), findings=findings)
     (page,) = home.pages(material)
     hero = rendered(page, ["published/H2a.html"]).partition('<ol class="answer">')[2].partition("</ol>")[0]
     assert 'href="published/H2a.html"' in hero
@@ -105,40 +79,33 @@ def test_a_finding_links_to_the_rules_that_bear_it(case: Case) -> None:
 OWN = """
 title: "100% of {runs} & more"
 type: software
-authors:
-  - name: A Group
-  - family-names: Doe
-    given-names: Jo
+authors: [{name: A Group}, {family-names: Doe, given-names: Jo}]
+"""
+SHIPPED = """
+@misc{sakib-luck-is-not-skill,
+  author = {Nazmus Sakib},
+  title = {{%s}},
+  note = {Preprint},
+  url = {https://github.com/TheDeadcoder/paired-rollouts}
+}
+
+@software{paired-rollouts-toolkit-toolkit-check-and-run,
+  author = {{The developers of paired-rollouts-toolkit}},
+  title = {{toolkit: check and run pre-registered reinforcement-learning studies}},
+  version = {0.1.0}
+}
 """
 
 
-def test_the_shipped_citation_names_the_paper_and_this_project() -> None:
-    citation = read_citation(CHECKOUT)
-    assert citation is not None
-    (paper,) = citation.papers
-    assert paper.authors == ("Nazmus Sakib",)
-    assert citation.bibtex.splitlines() == [
-        "@misc{sakib-luck-is-not-skill,",
-        "  author = {Nazmus Sakib},",
-        f"  title = {{{{{paper.title}}}}},",
-        "  note = {Preprint},",
-        "  url = {https://github.com/TheDeadcoder/paired-rollouts}",
-        "}",
-        "",
-        "@software{paired-rollouts-toolkit-toolkit-check-and-run,",
-        "  author = {{The developers of paired-rollouts-toolkit}},",
-        "  title = {{toolkit: check and run pre-registered reinforcement-learning studies}},",
-        "  version = {0.1.0}",
-        "}",
-    ]
-
-
-def test_the_paper_of_the_cards_has_the_key_and_address_of_the_citation() -> None:
+def test_the_shipped_citation_names_the_paper_and_this_project_as_cards_and_links_do() -> None:
     citation, front = read_citation(CHECKOUT), read_front(CHECKOUT / "cards")
     assert citation is not None
     assert front is not None
+    (paper,) = citation.papers
+    assert paper.authors == ("Nazmus Sakib",)
+    assert citation.bibtex == SHIPPED.strip() % paper.title
     card = (CHECKOUT / "cards" / "embedded.md").read_text(encoding="utf-8")
-    assert citation.papers[0].bibtex.partition(",")[0] in card
+    assert paper.bibtex.partition(",")[0] in card
     assert all(address in citation.text for address in front.addresses)
 
 
@@ -161,14 +128,8 @@ def test_a_citation_without_title_or_authors_is_damaged(tmp_path: Path, text: st
 
 
 def test_a_page_leads_to_what_is_declared_and_to_nothing_else(pages, monkeypatch) -> None:
-    page = pages["published/index.html"]
+    page, (one, other, code) = pages["published/index.html"], (f"https://example.org/{n}" for n in range(3))
     assert not [link for link in Read(rendered(page)).links if link.startswith("http")]
-    monkeypatch.setitem(SHARED, "links", {"Code": "https://example.org/code"})
-    monkeypatch.setitem(
-        SHARED, "datasets", {"published": "https://example.org/v1", "another": "https://example.org/v2"}
-    )
-    links = Read(rendered(page)).links
-    assert [link for link in links if link.startswith("http")] == [
-        "https://example.org/code",
-        "https://example.org/v1",
-    ]
+    monkeypatch.setitem(SHARED, "links", {"Code": code})
+    monkeypatch.setitem(SHARED, "datasets", {"published": one, "another": other})
+    assert [link for link in Read(rendered(page)).links if link.startswith("http")] == [code, one]

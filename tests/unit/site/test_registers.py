@@ -18,6 +18,7 @@ from toolkit.prereg.registration import Registration, load_registration
 from toolkit.registers.columns import ARMS
 from toolkit.registers.study import Study, open_study
 from toolkit.site import registers
+from toolkit.site.build import SPARE
 from toolkit.site.checking import Markup
 from toolkit.site.material import Material
 from toolkit.site.pages import data
@@ -113,6 +114,7 @@ def test_a_file_is_about_the_run_that_its_name_says_or_the_catalogue_says_otherw
 def test_the_data_page_shows_every_table_and_column_of_every_study(home: Home) -> None:
     studies = tuple(open_study(home.study_folder(name)) for name in home.studies())
     text = text_of(data, *studies)
+    assert list(data.pages(Material(()))) == []
     for study in studies:
         assert study.manifest.logical_sha256 in text
         for table in study.tables:
@@ -121,12 +123,6 @@ def test_the_data_page_shows_every_table_and_column_of_every_study(home: Home) -
             described, _, _ = described.partition("</details>")
             for column in table.columns:
                 assert described.count(f"<code>{column.name}</code>") == 1, "once, not once a study"
-
-
-def test_a_home_with_tasks_alone_has_a_data_page(home: Home) -> None:
-    tasks = open_study(home.study_folder("task-pools"))
-    assert "FROM task_pools" in text_of(data, tasks)
-    assert list(data.pages(Material(()))) == []
 
 
 def test_hostile_words_of_a_study_are_text_on_the_data_page(published: Study) -> None:
@@ -140,20 +136,24 @@ def of(home: Home, name: str) -> Registration:
     return load_registration(home.registration_folder(name))
 
 
-def test_every_file_of_a_demonstration_is_there_as_it_lies_in_its_folder(home: Home) -> None:
+def test_every_file_of_a_demonstration_is_there_in_a_script_with_its_bytes_and_on_its_page(
+    home: Home,
+) -> None:
     embedded = of(home, "embedded")
-    present = {
-        p.relative_to(embedded.folder).as_posix(): p for p in embedded.folder.rglob("*") if p.is_file()
-    }
-    assert frozen_files(embedded) == {name: path.read_bytes() for name, path in present.items()}
-
-
-def test_a_script_carries_the_same_bytes_as_the_downloads(home: Home) -> None:
-    embedded = of(home, "embedded")
-    content = frozen_file_content(Material((), registrations=(embedded,)))
-    key, held = carried_value(content.pop("data/registrations/embedded.js"))
+    paths = [path for path in embedded.folder.rglob("*") if path.is_file()]
+    held = {path.relative_to(embedded.folder).as_posix(): path.read_bytes() for path in paths}
+    assert frozen_files(embedded) == held
+    material = Material((), registrations=(embedded,))
+    content = frozen_file_content(material)
+    key, script = carried_value(content.pop("data/registrations/embedded.js"))
     assert key == "registrations/embedded"
-    assert {download("embedded", n): base64.b64decode(text) for n, text in held.items()} == content
+    assert {name: base64.b64decode(text) for name, text in script.items()} == held
+    assert content == {download("embedded", name): raw for name, raw in held.items()}
+    [text] = pages_of(material, maker).values()
+    offered = {
+        reference.target for reference in Markup(SPARE.sub("", text)).references if reference.is_download
+    }
+    assert offered == {f"../{download('embedded', name)}" for name in held}
 
 
 def test_evidence_of_others_and_what_is_no_evidence_stay_where_they_are(home: Home, tmp_path: Path) -> None:
@@ -165,10 +165,3 @@ def test_evidence_of_others_and_what_is_no_evidence_stay_where_they_are(home: Ho
         (tmp_path / name).write_bytes(content)
     (tmp_path / "evidence" / "signer.key").write_bytes(b"secret")
     assert frozen_files(replace(own, folder=tmp_path)) == frozen_files(own)
-
-
-def test_the_page_leads_to_every_file(home: Home) -> None:
-    embedded = of(home, "embedded")
-    [text] = pages_of(Material((), registrations=(embedded,)), maker).values()
-    offered = {r.target for r in Markup(text).references if r.is_download}
-    assert offered == {f"../{download('embedded', name)}" for name in frozen_files(embedded)}

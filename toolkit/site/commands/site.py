@@ -104,7 +104,7 @@ def check(
         "folder": str(site_folder),
         "files": len(expected),
         "identical": not any(finding.kind in ("differs", "absent", "unexpected") for finding in findings),
-        "findings": [finding.as_dict() for finding in findings],
+        "findings": findings,
     }
     if as_json:
         print_json(document)

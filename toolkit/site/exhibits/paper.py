@@ -3,133 +3,92 @@
 `cards/paper.toml` lists them: captions, and the queries that give their numbers.
 """
 
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.measure import CurvePoint, mean_point
 from toolkit.errors import DamagedError, UsageError
-from toolkit.files import read_text
 from toolkit.findings import at
 from toolkit.registers.query import Answer, asking
 from toolkit.site.charts.curves import learning_curves
 from toolkit.site.charts.estimates import ratios
 from toolkit.site.charts.plots import Dot
 from toolkit.site.drawings import standing_view
-from toolkit.site.material import Exhibit, Material
+from toolkit.site.material import Exhibit, Material, read_toml
 from toolkit.site.page import Entry, Page
+from toolkit.structs import Document, as_builtins
 
 Ask = Callable[[str], Answer]
 
 NAME = "paper.html"
 NO_INTERVALS = "no intervals, as in the paper; the page of the probe has those that can be had"
 FILE = "paper.toml"
-KINDS = ("table", "figure")
-DRAWINGS = ("", "curves", "ratios")
 NO_ROWS = "the study has no such rows"
+Named = Annotated[tuple[str, ...], Meta(min_length=1)]
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Document, frozen=True, kw_only=True):
     """A table within a table or figure of the paper."""
 
-    title: str  # what it holds; empty where it is all that there is
-    needs: tuple[str, ...]  # tables of registers that the query reads
+    title: str = ""  # what it holds; empty where it is all that there is
+    needs: Named  # tables of registers that the query reads
     query: str  # a SELECT over a study's registers
-    draw: str  # how its answer is drawn; empty where it is shown as a table alone
-    none: str  # why a study has no such rows, where its registers have the tables
+    shared: tuple[str, ...] = msgspec.field(default=(), name="with")  # parts of queries that it begins with
+    draw: Literal["", "curves", "ratios"] = ""  # how its answer is drawn; else it is shown as a table alone
+    none: str = NO_ROWS  # why a study has no such rows, where its registers have the tables
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(Document, frozen=True, kw_only=True):
     """A table or figure of the paper."""
 
     id: str  # its label in the paper
     title: str  # what it is, in few words
-    kind: str  # `table` or `figure`
+    kind: Literal["table", "figure"]
     caption: str  # what it shows
-    agrees: str  # how far the registers give what is printed there, as far as tests hold it
-    parts: tuple[Part, ...]  # queries that give its numbers
-    rules: tuple[str, ...]  # rules whose outcome it states, where it states outcomes
-    lacks: str  # what cannot be had for any study, and why
+    agrees: str = ""  # how far the registers give what is printed there, as far as tests hold it
+    parts: tuple[Part, ...] = msgspec.field(default=(), name="part")  # queries that give its numbers
+    rules: tuple[str, ...] = ()  # rules whose outcome it states, where it states outcomes
+    lacks: str = ""  # what cannot be had for any study, and why
 
 
-@dataclass(frozen=True)
-class Paper:
+class Paper(Document, frozen=True, kw_only=True):
     """A paper."""
 
-    title: str  # its title
+    title: str
     about: str  # which study is its own, and what the others are beside it
     study: str  # the name of the study that it reports
-    items: tuple[Item, ...]  # its tables and figures, in order
+    items: tuple[Item, ...] = msgspec.field(name="item")  # its tables and figures, in order
     beside: tuple[str, ...] = ()  # studies of the same protocol, at the same steps; all where none is named
+    shared: dict[str, str] = msgspec.field(default_factory=dict, name="with")  # parts of queries, by name
+
+    def __post_init__(self) -> None:
+        if len({item.id for item in self.items}) < len(self.items):
+            raise ValueError("a table or figure is named twice")
+        named = {name for item in self.items for part in item.parts for name in part.shared}
+        if lacking := named - self.shared.keys():
+            raise ValueError(f"no part of a query is called {', '.join(sorted(lacking))}")
 
     def reads(self, study: str) -> bool:
         """Whether its queries mean what they say in a study."""
         return not self.beside or study in (self.study, *self.beside)
 
+    def query(self, part: Part) -> str:
+        """Return a part's query with what it shares with others."""
+        shared = ", ".join(self.shared[name].strip() for name in part.shared)
+        return f"WITH {shared} {part.query.strip()}" if shared else part.query.strip()
+
 
 def read_paper(cards: Path) -> Paper | None:
     """Read what a project says of its paper; None where it has none."""
-    path = cards / FILE
-    if not path.is_file():
-        return None
-    try:
-        document = tomllib.loads(read_text(path))
-        shared = {name: str(text).strip() for name, text in document.get("with", {}).items()}
-        items = tuple(_item(entry, shared) for entry in document["item"])
-        paper = Paper(
-            document["title"], document["about"], document["study"], items, tuple(document.get("beside", ()))
-        )
-    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
-        raise DamagedError(
-            "the list of the paper's tables and figures cannot be read",
-            expected="title, about, study; [[item]] with id, title, kind, caption, [[item.part]] or rules",
-            found=str(error),
-            where=path,
-        ) from None
-    named = [item.id for item in items]
-    if len(set(named)) != len(named):
-        raise DamagedError(
-            "a table or figure of the paper is named twice", found=", ".join(named), where=path
-        )
-    return paper
-
-
-def _item(entry: dict[str, Any], shared: dict[str, str]) -> Item:
-    return Item(
-        str(entry["id"]),
-        str(entry["title"]),
-        _one_of(entry["kind"], KINDS),
-        str(entry["caption"]),
-        str(entry.get("agrees", "")),
-        tuple(_part(part, shared) for part in entry.get("part", ())),
-        tuple(map(str, entry.get("rules", ()))),
-        str(entry.get("lacks", "")),
-    )
-
-
-def _part(part: dict[str, Any], shared: dict[str, str]) -> Part:
-    query, parts = str(part["query"]).strip(), ", ".join(shared[name] for name in part.get("with", ()))
-    return Part(
-        str(part.get("title", "")),
-        tuple(map(str, part["needs"])),
-        f"WITH {parts} {query}" if parts else query,
-        _one_of(part.get("draw", ""), DRAWINGS),
-        str(part.get("none", NO_ROWS)),
-    )
-
-
-def _one_of(word: str, words: tuple[str, ...]) -> str:
-    if word not in words:
-        raise ValueError(f"{word!r} is none of {', '.join(filter(None, words))}")
-    return word
+    return read_toml(Paper, cards / FILE, "the list of the paper's tables and figures cannot be read")
 
 
 def pages(material: Material) -> Iterator[Page]:
@@ -159,11 +118,18 @@ EXHIBIT = Exhibit("toolkit.site.exhibits", pages, Entry("paper", "Paper", NAME))
 
 def _shown(paper: Paper, item: Item, asks: Sequence[tuple[Case, Ask]]) -> dict[str, Any]:
     return {
-        **vars(item),
+        **as_builtins(item),
         "id": item.id.replace(":", "-"),
         "label": item.id,
         "outcomes": [_outcomes(case, item) for case, _ in asks] if item.rules else [],
-        "parts": [{**vars(part), "answers": _answers(paper, asks, item, part)} for part in item.parts],
+        "parts": [
+            {
+                "title": part.title,
+                "query": paper.query(part),
+                "answers": _answers(paper, asks, item, part),
+            }
+            for part in item.parts
+        ],
     }
 
 
@@ -213,7 +179,7 @@ def _answer(paper: Paper, case: Case, ask: Ask, item: Item, part: Part) -> dict[
     if absent:
         return {**nothing, "lacks": f"its registers have no table {', '.join(absent)}"}
     try:
-        answer = ask(part.query)
+        answer = ask(paper.query(part))
     except UsageError as error:
         if case.study.name == paper.study:
             raise DamagedError(

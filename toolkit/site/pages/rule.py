@@ -109,11 +109,11 @@ def _sums(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
     return {
         **_rows(case, endpoint, ask, endpoint.outcome.columns if endpoint.outcome.is_rate else ()),
         "mean": None if isinstance(mean, Missing) else mean,
-        "listed": [(name, rule_page(case.study.name, name)) for name in _listing(case, endpoint)],
+        "listed": [(name, rule_page(case.study.name, name)) for name in listing(case, endpoint)],
     }
 
 
-def _listing(case: Case, endpoint: Endpoint) -> Iterator[str]:
+def listing(case: Case, endpoint: Endpoint) -> Iterator[str]:
     """Yield the rules whose pages list every row of an endpoint."""
     for decision in case.decide_all():
         shown = [case.book.endpoints[name] for name in decision.endpoints]

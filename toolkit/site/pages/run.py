@@ -146,7 +146,7 @@ def _context(
         "columns": [
             (column, title) for column, title in COUNTS.items() if any(column in row for row in evaluations)
         ],
-        **_steps(rows["steps"], rows["launches"]),
+        **steps_shown(rows["steps"], rows["launches"]),
         "groups": rows["groups_summary"],
         "luck": [[_shown(row.get(column)) for column in SHARES] for row in rows["luck_share_summary"]],
         "luck_columns": [column.replace("_", " ") for column in SHARES],
@@ -211,7 +211,7 @@ def _points(evaluations: Sequence[Row]) -> tuple[tuple[str, int, int, int], ...]
     return tuple((name(row), row["step"], row["successes"], row["episodes"]) for row in drawn)
 
 
-def _steps(rows: Sequence[Row], launches: Sequence[Row]) -> dict[str, Any]:
+def steps_shown(rows: Sequence[Row], launches: Sequence[Row]) -> dict[str, Any]:
     """Return what a page shows of training steps: charts; the rows are read where somebody asks for them."""
     taken = _seconds(launches)
     steps = sorted(({**row, **taken.get(row["step"], {})} for row in rows), key=lambda row: row["step"])

@@ -70,25 +70,19 @@ def test_the_table_is_the_first_whose_luck_share_is_nearest_the_mean(tiny: Case,
     assert numbers(text.partition("it always succeeds, under")[2].partition("never")[0]) == never
 
 
-def test_both_designs_say_who_meets_which_schedule(piece: str) -> None:
+def test_both_designs_say_who_meets_which_schedule_in_few_bytes(tiny: Case, piece: str) -> None:
     labels = [label for label, _ in MARK.findall(piece)]
     assert "Paired: all 8 rollouts of a group meet one schedule" in labels
     alone = [f"Independent: rollout {i} alone meets schedule {i}" for i in range(1, 9)]
     assert [label for label in labels if label.startswith("Independent")] == alone
-
-
-def test_it_weighs_little_and_keeps_to_the_policy(tiny: Case, piece: str) -> None:
     assert len(gzip.compress(piece.encode())) < MOST_BYTES
-    page_of(Material((tiny,), exhibits=(EXHIBIT,)), "index.html", home)  # reads without a style in it
+    page_of(Material((tiny,), exhibits=(EXHIBIT,)), "index.html")  # reads without a style in it
 
 
-def test_a_study_that_published_no_table_leaves_the_designs(case: Case) -> None:
+def test_a_study_that_published_no_table_leaves_the_designs_and_no_exhibit_leaves_nothing(case: Case) -> None:
     shown = section(rendered(front_page(case)))
     assert "Independent: rollout 8" in shown
     assert "Schedule 0" not in shown
     assert "In the table" not in shown
-
-
-def test_a_site_without_the_exhibit_has_no_such_piece(tiny: Case) -> None:
-    (page,) = home.pages(Material((tiny,)))
+    (page,) = home.pages(Material((case,)))
     assert section(rendered(page)) == ""

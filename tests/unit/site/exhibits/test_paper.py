@@ -112,13 +112,14 @@ def test_a_rule_that_a_study_does_not_register_is_named(page: Page) -> None:
 def test_a_missing_table_is_named(case: Case, paper: Paper) -> None:
     tables = {n: t for n, t in case.study.manifest.tables.items() if n != "groups_summary"}
     study = replace(case.study, manifest=replace(case.study.manifest, tables=tables))
-    page = papers.page(Material((replace(case, study=study),)), paper)
+    groups = replace(paper, items=tuple(item for item in paper.items if item.id == "tab:groups"))
+    page = papers.page(Material((replace(case, study=study),)), groups)
     assert answers(page, "tab:groups")["published"]["lacks"] == "its registers have no table groups_summary"
 
 
 def with_query(paper: Paper, query: str) -> Paper:
     item = next(item for item in paper.items if item.id == "tab:c2")
-    return replace(paper, items=(replace(item, parts=(replace(item.parts[0], query=query),)),))
+    return replace(paper, items=(replace(item, parts=(replace(item.parts[0], query=query, shared=()),)),))
 
 
 @pytest.mark.parametrize(
@@ -159,19 +160,24 @@ def test_a_project_without_a_paper_has_no_page(case: Case, tmp_path: Path) -> No
 HEAD = 'title = "t"\nabout = "a"\nstudy = "s"\n'
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "title = ",
-        'title = "t"',
-        HEAD + '[[item]]\nid = "x"\ntitle = "t"\nkind = "poem"\ncaption = "c"\n',
-        HEAD + '[[item]]\nid = "x"\ntitle = "t"\nkind = "table"\ncaption = "c"\n[[item.part]]\nneeds = []\n',
-        HEAD + 'item = "x"\n',
-        HEAD + 2 * '[[item]]\nid = "x"\ntitle = "t"\nkind = "table"\ncaption = "c"\n',
-    ],
-    ids=["no TOML", "no study", "unknown kind", "no query", "no list", "twice"],
-)
+ITEM = '[[item]]\nid = "x"\ntitle = "t"\nkind = "table"\ncaption = "c"\n'
+PART = '[[item.part]]\nneeds = ["runs"]\nquery = "SELECT 1"\n'
+WRONG = {
+    "title = ": "Invalid value",
+    'title = "t"': "missing required field",
+    HEAD + ITEM.replace("table", "poem"): "Invalid enum value 'poem'",
+    HEAD + ITEM + PART.replace('query = "SELECT 1"', ""): "missing required field `query`",
+    HEAD + ITEM + PART.replace('"runs"', ""): "length >= 1",
+    HEAD + ITEM + PART + 'with = ["gone"]': "no part of a query is called gone",
+    HEAD + 'item = "x"\n': "Expected `array`",
+    HEAD + 2 * ITEM: "named twice",
+    HEAD + ITEM + 'asks = "x"': "unknown field `asks`",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
 def test_a_malformed_list_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "paper.toml").write_text(text, encoding="utf-8")
-    with pytest.raises(DamagedError):
+    with pytest.raises(DamagedError, match="cannot be read") as refused:
         read_paper(tmp_path)
+    assert WRONG[text] in str(refused.value)

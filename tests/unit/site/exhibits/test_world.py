@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ from toolkit.lab.backoffice.tools import TOOLS
 from toolkit.lab.verification.replay import ReplayedEpisode, choose_pairs
 from toolkit.noise.draws import Schedule
 from toolkit.noise.regimes import REGIMES, retry_after
+from toolkit.registers.query import ask
 from toolkit.registers.study import open_study
 from toolkit.site.exhibits import foreign, world
 from toolkit.site.exhibits.world import draw_rules, pairs
@@ -112,29 +114,18 @@ def test_the_page_of_bfcl_counts_its_pools_and_its_tools() -> None:
     bfcl = opened("bfcl")
     (page,) = foreign.pages(Material((bfcl,), (bfcl.study,), cards=CHECKOUT / "cards"))
     shown = tree(page)
-    rows = bfcl.study.polars("task_pools").collect().to_dicts()
+    # Whoever names a turn says which of its scenario it is.
+    query = """SELECT pool, CASE WHEN regexp_matches(forms, '\\.[^_]*$') THEN 'bfcl turns'
+        ELSE 'bfcl scenarios' END, count(*), sum(reads + writes), sum(writes) FROM task_pools GROUP BY ALL"""
+    counted = {(pool, kind): list(map(int, counts)) for pool, kind, *counts in ask(bfcl.study, query).rows}
     for cells in table(shown, "Tasks of bfcl"):
-        is_turn = text(cells["Episodes"]) == "bfcl turns"
-        # Whoever names a turn says which of its scenario it is.
-        mine = [
-            row
-            for row in rows
-            if row["pool"] == text(cells["Pool"]) and ("." in row["forms"].rpartition("_")[2]) == is_turn
-        ]
-        counted = (
-            len(mine),
-            sum(row["reads"] + row["writes"] for row in mine),
-            sum(row["writes"] for row in mine),
-        )
-        names = ("Tasks", "Planned calls", "Writes among them")
-        assert tuple(numbers(text(cells[name]))[0] for name in names) == counted
+        told = [numbers(text(cells[n]))[0] for n in ("Tasks", "Planned calls", "Writes among them")]
+        assert told == counted[text(cells["Pool"]), text(cells["Episodes"])]
     declared = tomllib.loads((CHECKOUT / "toolkit/lab/worlds/bfcl/tools.toml").read_text("utf-8"))["tools"]
     listed = {text(cells["Tool"]): text(cells["Kind"]) for cells in table(shown, "Tools")}
     assert listed == {name: said["kind"] for name, said in declared.items()}
-    about = text(section(shown, "tools"))
-    assert f"The {len(declared)} tools" in about
-    for kind in ("read", "list", "write"):
-        assert f"{sum(said['kind'] == kind for said in declared.values())} of kind {kind}" in about
+    for kind, count in Counter(listed.values()).items():
+        assert f"{count} of kind {kind}" in text(section(shown, "tools"))
 
 
 VECTORS = json.loads((CHECKOUT / "tests" / "vectors" / "draws.json").read_text(encoding="utf-8"))["draws"]
