@@ -17,6 +17,7 @@ from toolkit.lab.play.matrix import Selection, check_agreement, specify
 from toolkit.lab.tasks.pools import POOLS
 from toolkit.lab.training.recipe import Recipe, load_recipe, recipe_of, specify_language_model
 from toolkit.noise.regimes import DEFAULT, REGIMES
+from toolkit.rules.plan import Settings
 from toolkit.rules.rulebook import RuleBook
 from toolkit.specification import LanguageModelSpecification, Specification
 from toolkit.structs import UNSET, Document, UnsetType, about, parse, replace
@@ -270,7 +271,7 @@ def in_world(book: RuleBook, world: str) -> RuleBook:
             cell,
             regime=by_rate[float(cell.fixed["fault_rate"])],
             battery="learning",
-            settings={"world": world, "pools": {}},
+            settings=Settings(world=world, pools={}),
         )
         for cell in book.plan.cells
         if not cell.regime and world.startswith(cell.condition.lower())

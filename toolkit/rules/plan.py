@@ -64,7 +64,7 @@ class Settings(Document, frozen=True, kw_only=True):
     ] = None
     sub_requests: Annotated[int, about("requests in one task", ge=1)] | None = None
     world: Annotated[str, one_of(WORLDS, "where tasks come from, if not from the back office")] = ""
-    pools: Annotated[dict[str, str], about("the SHA-256 of the tasks of each pool")] = {}
+    pools: Annotated[dict[str, str] | None, about("the SHA-256 of the tasks of each pool")] = None
 
     def __post_init__(self) -> None:
         if self.learning_rate and Fraction(self.learning_rate) <= 0:
@@ -74,7 +74,7 @@ class Settings(Document, frozen=True, kw_only=True):
 
     def given(self) -> dict[str, Any]:
         """Return what is set, by name."""
-        return {name: value for name, value in as_builtins(self).items() if value not in ("", None, {})}
+        return {name: value for name, value in as_builtins(self).items() if value not in ("", None)}
 
 
 class Cell(Document, frozen=True, kw_only=True):
