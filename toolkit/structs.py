@@ -6,7 +6,9 @@ import ast
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from fractions import Fraction
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -20,11 +22,26 @@ _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 T = TypeVar("T")
 Decoder = Callable[[type, Any], Any]
 
-__all__ = ["UNSET", "Document", "UnsetType", "about", "as_builtins", "one_of", "parse", "replace"]
+__all__ = [
+    "HIDDEN",
+    "UNSET",
+    "Document",
+    "Shown",
+    "UnsetType",
+    "about",
+    "as_builtins",
+    "one_of",
+    "parse",
+    "printed_fields",
+    "replace",
+]
 
 
 class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file or a JSON document, or a part of one. A field that is `UNSET` is absent from it."""
+    """A file or a JSON document, or a part of one. A field that is `UNSET` is absent from it.
+
+    With `omit_defaults=True` so is one that has its default. `Shown` says where a field is printed otherwise.
+    """
 
 
 def about(text: str, **bounds: Any) -> Meta:
@@ -38,6 +55,19 @@ def one_of(choices: Iterable[str], text: str | None = None) -> Meta:
     meanings = list(choices.values()) if isinstance(choices, Mapping) else []
     told = {"enum": words, **({"enumDescriptions": meanings} if meanings else {})}
     return Meta(description=text, pattern=rf"\A(?:{'|'.join(words)})\Z", extra_json_schema=told)
+
+
+class Shown(NamedTuple):
+    """A key that a field is printed as, in the place of its own; it annotates the field's type."""
+
+    key: str
+    kind: Any  # the key's type
+    text: str
+    by: Callable[[Any], Any] = lambda value: value  # what the field's value is printed as
+
+
+HIDDEN = Shown("", UnsetType, "", lambda _: UNSET)
+"""Of a field that is not printed."""
 
 
 def parse(
@@ -86,14 +116,40 @@ def _members(value: Any, place: str, steps: list[tuple[str, str]]) -> Iterator[t
 def as_builtins(value: Any) -> Any:
     """Return a document as dictionaries, lists and plain values, in the order in which they are declared."""
     if isinstance(value, msgspec.Struct):
-        names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
-        fields = ((name, getattr(value, field)) for name, field in names)
-        return {name: as_builtins(held) for name, held in fields if held is not UNSET}
+        return {key: as_builtins(held) for key, held in _printed(value) if held is not UNSET}
     if isinstance(value, dict):
         return {key: as_builtins(held) for key, held in value.items()}
     if isinstance(value, list | tuple):
         return [as_builtins(held) for held in value]
-    return value
+    return float(value) if isinstance(value, Fraction) else value
+
+
+def _printed(document: msgspec.Struct) -> Iterator[tuple[str, Any]]:
+    for name, omitted, keys in printed_fields(type(document)):
+        held = getattr(document, name)
+        if omitted is UNSET or held != omitted:
+            yield from ((shown.key, shown.by(held)) for shown in keys)
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Any:
+    if field.default_factory is not msgspec.NODEFAULT:
+        return field.default_factory()
+    return UNSET if field.default is msgspec.NODEFAULT else field.default
+
+
+@cache
+def printed_fields(kind: type[msgspec.Struct]) -> tuple[tuple[str, Any, list[Shown]], ...]:
+    """Return of each field its name, the value that is not printed, and the keys that it is printed as."""
+    omits = kind.__struct_config__.omit_defaults
+    return tuple(
+        (
+            field.name,
+            _default(field) if omits else UNSET,
+            [shown for shown in getattr(field.type, "__metadata__", ()) if isinstance(shown, Shown)]
+            or [Shown(field.encode_name, field.type, "")],
+        )
+        for field in msgspec.structs.fields(kind)
+    )
 
 
 def replace(value: T, /, **changes: Any) -> T:

@@ -72,7 +72,7 @@ def decide(
     with output.counted("decide") as (watch, _):
         decisions = api.decide_rules(rules, studies, trust_files=trust_files, watch=watch)
     if as_json:
-        output.print_json([decision.as_dict() for decision in decisions])
+        output.print_json(decisions)
     elif every:
         print_decisions(decisions, seeds=seeds)
     else:
@@ -88,7 +88,6 @@ def decide(
 def print_decisions(decisions: Sequence[Decision], *, seeds: bool = False) -> None:
     """Print decisions as a table a study, and below it what a reader must not miss."""
     from toolkit.decisions import decision
-    from toolkit.decisions.intervals import Interval
 
     for study, mine in _by_study(decisions):
         output.print_table(
@@ -100,7 +99,7 @@ def print_decisions(decisions: Sequence[Decision], *, seeds: bool = False) -> No
                     verdict_text(made),
                     made.estimate.mean_text if made.estimate else "",
                     _members(made) if seeds else decision.range_text(made),
-                    made.interval.text if isinstance(made.interval, Interval) else "",
+                    made.interval.text if made.interval else "",
                     decision.interval_says(made),
                 )
                 for made in mine
@@ -153,7 +152,7 @@ def _reading(criterion: CriterionResult, decision: Decision) -> str:
 
 def standing_text(decision: Decision) -> str:
     """Return what a decision's registration stands on, on one line."""
-    name, missing = decision.registration[0], decision.standing.missing
+    name, missing = decision.registration.name, decision.standing.missing
     if not missing or decision.standing.failed_steps:
         return f"Registration {name}: {decision.standing}"
     first, *more = missing
@@ -206,7 +205,7 @@ def notes_of(decision: Decision) -> list[str]:
     from toolkit.decisions.decision import spoken
 
     lines = []
-    if not decision.readings_agree:
+    if decision.readings_agree is False:
         readings = ", ".join(f"{name}: {spoken(verdict)}" for name, verdict in decision.readings.items())
         lines.append(f"READINGS DISAGREE ({readings}); {decision.binding} binds")
     if decision.original_verdict:
@@ -250,9 +249,7 @@ def _by_deed(refs: Sequence[AmendmentRef]) -> dict[str, list[str]]:
 
 def _origins(decisions: Sequence[Decision]) -> list[str]:
     """Return where the intervals come from, each way once."""
-    from toolkit.decisions.intervals import Interval
-
-    origins = {d.interval.origin: d.interval.source for d in decisions if isinstance(d.interval, Interval)}
+    origins = {d.interval.origin: d.interval.source for d in decisions if d.interval}
     return [
         "Intervals are as published: the episode rows behind them are not available."
         if source == "published"
@@ -291,19 +288,19 @@ def explain(
     asked = api.rules_asked(cases, rules, everywhere=bool(studies))
     explained = [(case, explain_rule(case, rule)) for case, rule in asked]
     if as_json:
-        output.print_json([e.as_dict() for _, e in explained])
+        output.print_json([e for _, e in explained])
     else:
         for case, e in explained:
             _print(case, e)
-    end(context, standings_of(e.decision for _, e in explained), None)
+    end(context, standings_of(e for _, e in explained), None)
 
 
 def _print(case: Case, explained: Explanation) -> None:
-    print_reasons(explained.decision, seeds=True)
+    print_reasons(explained, seeds=True)
     more = list(_more_lines(explained))
     for line in (
         "",
-        *explained.registered.text.split("\n"),
+        *explained.text.split("\n"),
         *([""] if more else []),
         *more,
         *_restated_lines(explained.restates),
@@ -315,13 +312,11 @@ def _print(case: Case, explained: Explanation) -> None:
 
 def _more_lines(explained: Explanation) -> Iterator[str]:
     """Yield what belongs to a rule and decides nothing, and what its criteria are as tests."""
-    from toolkit.decisions.intervals import Interval
-
-    decision, readings = explained.decision, explained.registered.readings
+    decision, readings = explained, explained.readings_text or {}
     for criterion in decision.criteria:
         for procedure in criterion.procedures:
             yield f"Level      {procedure}"
-    if isinstance(decision.interval, Interval):
+    if decision.interval:
         yield f"Interval   {decision.interval.origin}: {decision.interval.method}"
     for test in decision.tests:
         yield f"Test       {test.test.id} of {test.test.endpoint}: {test.words}"
@@ -341,7 +336,7 @@ def _restated_lines(restated: Restated | None) -> Iterator[str]:
     if restated.remedy:
         yield f"  Its words are not here: {restated.remedy}."
     for part in restated.spans:
-        first, last = part.span.first, part.span.last
+        first, last = part.lines
         lines = f"lines {first} to {last}" if last > first else f"line {first}"
         yield f"  {part.name}, {lines}"
         yield from (f"    | {line}" for line in (part.text or "").splitlines() if line)
@@ -349,7 +344,7 @@ def _restated_lines(restated: Restated | None) -> Iterator[str]:
 
 def _provenance_lines(case: Case, explained: Explanation) -> Iterator[str]:
     """Yield where a verdict comes from: formulas, rows, deviations, amendments, files and their digests."""
-    decision, study = explained.decision, case.study
+    decision, study = explained, case.study
     if explained.statistics:
         yield from ("", "Statistics, computed exactly from the endpoints below")
     for statistic in explained.statistics:
@@ -373,7 +368,7 @@ def _provenance_lines(case: Case, explained: Explanation) -> Iterator[str]:
             yield f"{'As frozen' if change.frozen else 'As added '}  {change.first.text}"
     yield ""
     yield f"Rule       {case.registration.folder / (amendment.file if amendment else 'rules.toml')}"
-    yield f"Frozen     {' '.join(decision.registration)}"
+    yield f"Frozen     {decision.registration.name} {decision.registration.sha256}"
     if study.origin:
         yield f"Hub        {study.origin.pinned}, asked for as {study.origin.revision}"
     for register in decision.registers:
@@ -382,17 +377,16 @@ def _provenance_lines(case: Case, explained: Explanation) -> Iterator[str]:
 
 
 def _explain_language(*, as_json: bool) -> None:
+    from toolkit.decisions.case import Language, Operator
     from toolkit.rules.endpoints import METHODS_SAY, OVER_STEPS_SAY
     from toolkit.rules.expressions import ARITHMETIC, COMPARISONS, DECLARED, OPERATORS
 
     if as_json:
         operators = {
-            name: {"takes": [k.value for k in o.takes], "gives": o.gives.value, "meaning": o.meaning}
+            name: Operator(tuple(k.value for k in o.takes), o.gives.value, o.meaning)
             for name, o in OPERATORS.items()
         }
-        document = {"operators": operators, "comparisons": COMPARISONS, "arithmetic": ARITHMETIC}
-        document |= {"over_steps": OVER_STEPS_SAY, "declared": DECLARED, "interval_methods": METHODS_SAY}
-        output.print_json(document)
+        output.print_json(Language(operators, COMPARISONS, ARITHMETIC, OVER_STEPS_SAY, DECLARED, METHODS_SAY))
         return
     truths = "true or false, or a series of them"
     output.print_table(
@@ -441,7 +435,7 @@ def standings_of(decisions: Iterable[Decision]) -> dict[str, Standing]:
 
     found: dict[str, Standing] = {}
     for decision in decisions:
-        name = decision.registration[0]
+        name = decision.registration.name
         found[name] = min(found.get(name, decision.standing), decision.standing, key=rank)
     return found
 

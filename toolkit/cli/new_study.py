@@ -326,7 +326,7 @@ def _document(done: Rehearsal, page: Path | None) -> RehearsalDocument:
         "standing": DECIDES_NOTHING,
         "problems": list(done.problems),
         "fitted": list(done.fitted),
-        "decisions": [decision.as_dict() for decision in done.decisions],
+        "decisions": done.decisions,
         "power": {
             rule: found if isinstance(found, str) else [_power(one) for one in found]
             for rule, found in done.powers.items()

@@ -359,7 +359,7 @@ def verify(
                     "verdict": done.verdict,
                     **missing,
                     "registration": done.standing.as_dict() if done.standing else None,
-                    "origin": study.origin.as_dict() if study.origin else None,
+                    "origin": study.origin,
                     "files": files,
                     "rows": done.rows,
                     "logical_sha256": digest,
@@ -621,7 +621,7 @@ def pull(
         document: PullDocument = {
             "study": study.name,
             "verdict": "verified",
-            "origin": study.origin.as_dict(),
+            "origin": study.origin,
             "folder": str(study.folder),
             "files": len(study.manifest.files),
             "logical_sha256": study.manifest.logical_sha256,

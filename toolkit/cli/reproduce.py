@@ -131,7 +131,7 @@ class _Reproduced:
             "registers": [{"study": name, "verdict": "verified", "rows": n} for name, n in self.rows.items()],
             "audits": audits,
             "registrations": [verification.as_dict() for verification in self.verifications],
-            "decisions": [decision.as_dict() for decision in self.decisions],
+            "decisions": self.decisions,
             "site": None
             if isinstance(self.site, ToolkitError)
             else {

@@ -5,27 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 from toolkit.decisions.decision import Decision, Exploratory
 from toolkit.decisions.engine import Engine, StoredDecisions
 from toolkit.decisions.measure import EPISODES, MISSING, Registers, excludes, lack_outcomes
 from toolkit.errors import DamagedError, RuleError
-from toolkit.prereg.record import Amendment, Deviation
 from toolkit.prereg.registration import Registration
-from toolkit.prereg.spans import Span, span_text
+from toolkit.prereg.spans import span_text
 from toolkit.prereg.verification import UNVERIFIED, Standing
 from toolkit.registers.columns import EXCLUDED
 from toolkit.registers.study import Study
 from toolkit.rules.endpoints import COUNTED_BY_TASK, Endpoint
 from toolkit.rules.plan import Plan
 from toolkit.rules.rulebook import RuleBook, load_rulebook, rulebook_of
-from toolkit.rules.rules import Rule, Statistic
 from toolkit.rules.terms import PLACE
-from toolkit.structs import replace
-
-if TYPE_CHECKING:
-    from toolkit.documents import decisions as documents
+from toolkit.structs import Document, Shown, about, replace
 
 
 def rows_query(endpoint: Endpoint, plan: Plan, study: Study) -> str:
@@ -121,7 +116,9 @@ class Case:
         """Decide one rule as it binds, with what an amendment after the runs would say beside it."""
         name = self.book.meant(rule).id
         if name not in self._decided:
-            self._decided[name] = replace(self._decide(name), pilot_rows=self.study.pilot_rows)
+            made = self._decide(name)
+            registration = replace(made.registration, standing=self.standing)
+            self._decided[name] = replace(made, registration=registration, pilot_rows=self.study.pilot_rows)
         return self._decided[name]
 
     def __repr__(self) -> str:
@@ -139,15 +136,15 @@ class Case:
     def _decide(self, name: str) -> Decision:
         rule, changed = self.book.rule(name), self.changed
         if changed is None:
-            return replace(self.engine.decide(name), standing=self.standing)
+            return self.engine.decide(name)
         if name in changed.added:
-            return replace(changed.engine.decide(name), standing=self.standing, is_exploratory=True)
+            return replace(changed.engine.decide(name), is_exploratory=True)
         amendment = self._changing({name, *self.book.names_of(rule), *changed.book.names_of(rule)})
         exploratory: tuple[Exploratory, ...] = ()
         if amendment is not None:
             other = changed.engine.decide(name)
             exploratory = (Exploratory(*amendment, other.verdict, other.evidence),)
-        return replace(self.engine.decide(name), standing=self.standing, exploratory=exploratory)
+        return replace(self.engine.decide(name), exploratory=exploratory)
 
     def _changing(self, names: Collection[str]) -> tuple[str, str] | None:
         """Return the last amendment after the runs, and its SHA-256, that changes one of some rules."""
@@ -242,92 +239,84 @@ def _binding(registration: Registration, loose: frozenset[str]) -> tuple[RuleBoo
     return book, loose
 
 
-@dataclass(frozen=True)
-class EndpointRows:
-    """An endpoint and its rows."""
+class EndpointRows(Document, frozen=True):
+    """An endpoint that a rule reads."""
 
-    id: str  # id, title, unit: as registered
-    title: str
-    unit: str
-    rows: str  # the query that gives them, for `toolkit sql` or the study's `duckdb()`
-
-
-@dataclass(frozen=True)
-class RestatedSpan:
-    """Lines of a frozen document that a rule restates: their name and place, and their words if at hand."""
-
-    name: str
-    span: Span
-    text: str | None
+    id: Annotated[str, about("Of the endpoint.")]
+    title: Annotated[str, about("What it is, in a few words.")]
+    unit: Annotated[str, about("Of its values.")]
+    rows: Annotated[str, about("A query for `toolkit sql`, or the study's `duckdb()`, that lists its rows.")]
 
 
-@dataclass(frozen=True)
-class Restated:
-    """What a rule restates."""
+class StatisticRead(Document, frozen=True):
+    """A statistic that a rule names."""
 
-    document: str  # what the frozen document is
-    sha256: str  # of its bytes
-    of_frozen_rule: bool  # whether it is the rule as frozen that restates it, and an amendment replaced that
-    remedy: str | None  # how to get the document; None where it is at hand
-    spans: tuple[RestatedSpan, ...]  # the lines
-
-    def as_dict(self) -> documents.RestatedDocument:
-        """Return it as it is printed with `--json`."""
-        return {
-            "document": self.document,
-            "sha256": self.sha256,
-            "of_frozen_rule": self.of_frozen_rule,
-            "is_at_hand": self.remedy is None,
-            "remedy": self.remedy,
-            "spans": [
-                {
-                    "name": part.name,
-                    "lines": [part.span.first, part.span.last],
-                    "sha256": part.span.sha256,
-                    "text": part.text,
-                }
-                for part in self.spans
-            ],
-        }
+    id: Annotated[str, about("Of the statistic.")]
+    title: Annotated[str, about("What it is, in a few words.")]
+    unit: Annotated[str, about("Of its values.")]
+    formula: Annotated[str, about("In the language of tests.")]
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """A decision, and what it rests on."""
+class RestatedSpan(Document, frozen=True):
+    """Lines of a frozen document."""
 
-    decision: Decision  # the decision
-    registered: Rule  # the rule: its words, and what its readings mean
-    endpoints: tuple[EndpointRows, ...]  # the endpoints that it reads, with their rows
-    statistics: tuple[Statistic, ...]  # the statistics that it reads
-    restates: Restated | None  # what the rule restates; None where it is frozen itself
-    addition: Amendment | None  # the amendment that added the rule; None where it was frozen
-    deviations: tuple[Deviation, ...]  # what was recorded that bears on it
+    name: Annotated[str, about("Of the span in the rules.")]
+    lines: Annotated[tuple[int, int], about("The first and the last, from 1.")]
+    sha256: Annotated[str, about("Of these lines.")]
+    text: Annotated[str | None, about("Null where the document is not at hand.")]
 
-    def as_dict(self) -> documents.ExplanationDocument:
-        """Return the explanation as it is printed with `--json`."""
-        rule, added = self.registered, self.addition
-        remarks: documents.ExplanationRemarks = {}
-        if self.statistics:
-            remarks["statistics"] = [statistic.as_dict() for statistic in self.statistics]
-        if self.restates:
-            remarks["restates"] = self.restates.as_dict()
-        if added:
-            remarks["addition"] = {"id": added.id, "dated": str(added.dated), "seen": added.seen}
-        return {
-            **self.decision.as_dict(),
-            "text": rule.text,
-            "confidence": rule.confidence or None,
-            "readings_text": dict(rule.readings) or None,
-            "endpoints": [
-                {"id": e.id, "title": e.title, "unit": e.unit, "rows": e.rows} for e in self.endpoints
-            ],
-            "deviations": [{"id": d.id, "title": d.title, "text": d.text} for d in self.deviations],
-            **remarks,
-        }
+
+class Restated(Document, frozen=True):
+    """What a rule restates of a document that was frozen elsewhere."""
+
+    document: Annotated[str, about("Its name.")]
+    sha256: Annotated[str, about("Of the document, as recorded.")]
+    of_frozen_rule: Annotated[bool, about("Whether the lines are those of the rule as it was frozen.")]
+    is_at_hand: Annotated[bool, about("Whether the document is here.")]
+    remedy: Annotated[str | None, about("How to get the document.")]
+    spans: tuple[RestatedSpan, ...]
+
+
+class Addition(Document, frozen=True):
+    """The amendment that added a rule."""
+
+    id: Annotated[str, about("Of the amendment.")]
+    dated: Annotated[str, about("Its day, YYYY-MM-DD.")]
+    seen: Annotated[str, about("What had been seen by then, in its author's words.")]
+
+
+class RuleDeviation(Document, frozen=True):
+    """A deviation that concerns a rule."""
+
+    id: Annotated[str, about("Of the deviation.")]
+    title: Annotated[str, about("What it is, in a few words.")]
+    text: Annotated[str, about("What happened, in its author's words.")]
+
+
+class Explanation(Decision, frozen=True, kw_only=True, omit_defaults=True):
+    """A decision with its rule's words, and where the rows of its endpoints are."""
+
+    text: Annotated[str, about("The rule as registered.")]
+    confidence: Annotated[str | None, about("That of a prediction's author.")]
+    readings_text: Annotated[dict[str, str] | None, about("What each reading means.")]
+    endpoints: tuple[EndpointRows, ...]
+    deviations: tuple[RuleDeviation, ...]
+    statistics: tuple[StatisticRead, ...] = ()
+    restates: Annotated[Restated | None, Shown("restates", Restated, "Lines that were frozen elsewhere.")] = (
+        None
+    )
+    addition: Annotated[Addition | None, Shown("addition", Addition, "Absent where the rule was frozen.")] = (
+        None
+    )
+
+    @property
+    def decision(self) -> Decision:
+        """The decision by itself."""
+        return self
 
     def __repr__(self) -> str:
-        made, read = self.decision, len(self.endpoints)
-        return f"<Explanation of {made.rule!r} in {made.study!r}: {made.verdict!r}, {read} endpoints>"
+        shown = f"<Explanation of {self.rule!r} in {self.study!r}: {self.verdict!r}"
+        return f"{shown}, {len(self.endpoints)} endpoints>"
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -335,24 +324,48 @@ class Explanation:
             for e in self.endpoints
         )
         head = "<thead><tr><th>endpoint</th><th>rows</th></tr></thead>"
-        return f"{self.decision._repr_html_()}<table>{head}<tbody>{rows}</tbody></table>"
+        return f"{super()._repr_html_()}<table>{head}<tbody>{rows}</tbody></table>"
+
+
+class Operator(Document, frozen=True):
+    """An operator of the rule language."""
+
+    takes: Annotated[tuple[str, ...], about("The kind of each argument.")]
+    gives: Annotated[str, about("The kind of its value.")]
+    meaning: Annotated[str, about("In words.")]
+
+
+class Language(Document, frozen=True):
+    """The rule language: what `explain --language` prints."""
+
+    operators: dict[str, Operator]
+    comparisons: Annotated[tuple[str, ...], about("Its comparisons.")]
+    arithmetic: Annotated[tuple[str, ...], about("Its arithmetic.")]
+    over_steps: Annotated[dict[str, str], about("How several steps become one number.")]
+    declared: Annotated[dict[str, str], about("Tables of rules.toml, and what each declares.")]
+    interval_methods: Annotated[dict[str, str], about("What each does, and when its level holds.")]
 
 
 def explain(case: Case, rule: str) -> Explanation:
     """Decide a rule, and say what it rests on; errors as `Case.decide`."""
-    decision = case.decide(rule)
-    endpoints = [case.book.endpoints[name] for name in decision.endpoints]
-    by = decision.added_by
+    made, registered, by = case.decide(rule), case.book.rule(rule), case.decide(rule).added_by
+    endpoints = [case.book.endpoints[name] for name in made.endpoints_read]
+    statistics = [case.book.statistics[name] for name in made.statistics_read]
+    added = next((a for a in case.registration.amendments if by and a.id == by.id), None)
     return Explanation(
-        decision,
-        case.book.rule(rule),
-        tuple(
+        **{name: getattr(made, name) for name in made.__struct_fields__},
+        text=registered.text,
+        confidence=registered.confidence or None,
+        readings_text=dict(registered.readings) or None,
+        endpoints=tuple(
             EndpointRows(e.id, e.title, e.unit, rows_query(e, case.book.plan, case.study)) for e in endpoints
         ),
-        tuple(case.book.statistics[name] for name in decision.statistics),
-        _restated(case, rule),
-        next(a for a in case.registration.amendments if a.id == by.id) if by else None,
-        tuple(d for d in case.registration.deviations if rule in d.concerns),
+        deviations=tuple(
+            RuleDeviation(d.id, d.title, d.text) for d in case.registration.deviations if rule in d.concerns
+        ),
+        statistics=tuple(StatisticRead(s.id, s.title, s.unit, s.formula) for s in statistics),
+        restates=_restated(case, rule),
+        addition=Addition(added.id, str(added.dated), added.seen) if added else None,
     )
 
 
@@ -373,9 +386,15 @@ def _restated(case: Case, rule: str) -> Restated | None:
         case.registration.record.document,
         case.registration.record.document_sha256,
         frozen is not registered,
+        document is not None,
         remedy if document is None else None,
         tuple(
-            RestatedSpan(name, span, None if document is None else span_text(document, span))
+            RestatedSpan(
+                name,
+                (span.first, span.last),
+                span.sha256,
+                None if document is None else span_text(document, span),
+            )
             for name, span in spans
         ),
     )

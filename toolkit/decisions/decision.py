@@ -2,58 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from html import escape
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import Annotated, Any, Literal
+
+from msgspec import field
 
 from toolkit.decisions.evaluation import COMPARE
-from toolkit.decisions.intervals import Interval, PValue
+from toolkit.decisions.intervals import Evidence, Interval, PValue
 from toolkit.decisions.measure import ArmCounts, Coverage
+from toolkit.documents.verification import StandingName
 from toolkit.prereg.verification import UNVERIFIED, Standing
 from toolkit.registers.columns import BOUNDS
 from toolkit.registers.manifest import Origin
 from toolkit.rules.expressions import Binary, Call, Expression, Name, Number, parse
 from toolkit.rules.rules import MARGINS, expanded
-from toolkit.rules.values import Missing, Series, Value, exact_text, fixed, printed
+from toolkit.rules.values import Missing, Scalar, Series, Truth, Value, exact_text, fixed, printed
+from toolkit.structs import HIDDEN, UNSET, Document, Shown, UnsetType, about, as_builtins
 
-if TYPE_CHECKING:
-    from toolkit.documents import decisions as documents
+Kind = Literal["hypothesis", "prediction", "gate"]
+Relation = Literal["replaces", "restates", "adds"]
+Exactly = str | dict[str, str | None] | None
+Members = dict[str, float | None]
+Rounded = float | Members | None
+"""A number rounded to five decimals; by member where it is a series; null where it is missing."""
 
 
-@dataclass(frozen=True)
-class CriterionResult:
-    """One criterion."""
+def _exactly(value: Value | None) -> Exactly:
+    exact: Exactly = printed(value)[0]
+    return exact
 
-    id: str  # id, text, test, reading: as written in the rules
-    text: str
-    test: str
-    reading: str | None
-    value: Value | None  # the number tested, where the test is about one
-    holds: bool | Missing  # whether it holds
-    # What it rests on: `counts`, `figures`, `figures as published`, `interval as published`, `exact test`
-    # and what that is of, `rules`
-    basis: tuple[str, ...]
-    # What the value is compared with, where that is measured, too, and no number as written
-    against: Value | None = None
-    cautions: tuple[str, ...] = ()  # quotients in the test whose denominator is not told from zero, in words
-    # Which tests its comparisons with margins are, and at what level, in words
-    procedures: tuple[str, ...] = ()
-    truths: Series[bool] | None = None  # of a test of every member of a series, whether it holds for each
-    counts: tuple[ArmCounts, ...] = ()  # what the arms had, where it rests on one rate
-    rules: Mapping[str, str] = field(default_factory=dict)  # the verdicts of the rules that it names
+
+def _rounded(value: Value | None) -> Rounded:
+    decimal: Rounded = printed(value)[1]
+    return decimal
+
+
+def known(holds: Truth) -> bool | None:
+    """Return whether something holds; None where that is not known."""
+    return None if isinstance(holds, Missing) else holds
+
+
+def _reasons(holds: Truth) -> tuple[str, ...] | UnsetType:
+    return holds.reasons if isinstance(holds, Missing) else UNSET
+
+
+def _failing(truths: Series[bool]) -> tuple[str, ...]:
+    return tuple(member for member, holds in truths.items if holds is False)
+
+
+class CriterionResult(Document, frozen=True, kw_only=True, omit_defaults=True):
+    """One criterion of a rule."""
+
+    id: Annotated[str, about("Its name in the rule.")]
+    text: Annotated[str, about("As registered.")]
+    test: Annotated[str, about("As written in the rules.")]
+    reading: Annotated[
+        str | None,
+        Shown("reading", str, "The reading that the criterion belongs to, where there are several."),
+    ] = None
+    value: Annotated[
+        Value | None,
+        Shown(
+            "value",
+            Exactly,
+            "The number tested, exactly; by member where it is a series; null where the test is about none.",
+            _exactly,
+        ),
+        Shown("decimal", Rounded, "The same, rounded to five decimals.", _rounded),
+    ]
+    against: Annotated[
+        Value | None,
+        Shown("against", Rounded, "What the number is compared with, where that is measured, too.", _rounded),
+    ] = None
+    basis: Annotated[tuple[str, ...], about("What it rests on, as `counts` or `interval as published`.")]
+    holds: Annotated[
+        Truth,
+        Shown("holds", bool | None, "Null: something is missing.", known),
+        Shown("missing", list[str] | UnsetType, "What is missing, each in a phrase.", _reasons),
+    ]
+    cautions: Annotated[tuple[str, ...], about("Quotients whose denominator is not told from zero.")] = ()
+    procedures: Annotated[
+        tuple[str, ...], about("Which tests its comparisons with margins are, and at what level.")
+    ] = ()
+    truths: Annotated[
+        Series[bool] | None,
+        Shown(
+            "failing",
+            list[str],
+            "Of a test of every member of a series, those for which it does not hold.",
+            _failing,
+        ),
+    ] = None
+    counts: Annotated[
+        tuple[ArmCounts, ...], about("What the arms had; of the seeds that failed, where few did.")
+    ] = ()
+    rules: Annotated[dict[str, str], about("The verdicts of the rules that it names.")] = field(
+        default_factory=dict
+    )
 
     @property
     def known(self) -> bool | None:
         """Whether it holds; None where that is not known."""
-        return None if isinstance(self.holds, Missing) else self.holds
+        return known(self.holds)
 
     @property
     def failing(self) -> tuple[str, ...]:
         """The members of a series for which a test of every one does not hold."""
-        items = self.truths.items if self.truths else ()
-        return tuple(member for member, holds in items if holds is False)
+        return _failing(self.truths) if self.truths else ()
 
     @property
     def marked(self) -> str:
@@ -61,57 +119,37 @@ class CriterionResult:
         mark = {True: "✓", False: "✗", None: "?"}[self.known]
         return f"{mark} {escape(self.text)} <code>{escape(self.test)}</code>"
 
-    def as_dict(self) -> documents.CriterionDocument:
-        """Return the criterion as it is printed with `--json`."""
-        exact, decimal = printed(self.value)
-        reading: documents.OfReading = {"reading": self.reading} if self.reading else {}
-        against: documents.Against = {} if self.against is None else {"against": printed(self.against)[1]}
-        remarks: documents.CriterionRemarks = {}
-        if isinstance(self.holds, Missing):
-            remarks["missing"] = list(self.holds.reasons)
-        if self.cautions:
-            remarks["cautions"] = list(self.cautions)
-        if self.procedures:
-            remarks["procedures"] = list(self.procedures)
-        if self.truths:
-            remarks["failing"] = list(self.failing)
-        if self.counts:
-            remarks["counts"] = [counts.as_dict() for counts in self.counts]
-        if self.rules:
-            remarks["rules"] = dict(self.rules)
-        return {
-            "id": self.id,
-            "text": self.text,
-            "test": self.test,
-            **reading,
-            "value": exact,
-            "decimal": decimal,
-            **against,
-            "basis": list(self.basis),
-            "holds": self.known,
-            **remarks,
-        }
+
+def _by(unit: str, of: str) -> Shown:
+    """Return how an estimate's members are printed where they are of a unit."""
+    return Shown(
+        f"by_{unit}",
+        Members | UnsetType,
+        f"Its value by {of}.",
+        lambda members: _rounded(members) if members.unit == unit else UNSET,
+    )
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """The value of an endpoint, its mean and its members where it is a series; or that of a statistic."""
+_MEMBERS = (
+    *(_by(unit, unit) for unit in ("seed", "run", "step")),
+    _by("checkpoint", "checkpoint of the probe"),
+    _by("place", "place in a list"),
+)
 
-    endpoint: str
-    title: str
-    unit: str
-    mean: Fraction | Missing
-    members: Series[Fraction] | None
-    coverage: tuple[Coverage, ...] = ()  # by arm, where the rules say what becomes of missing episodes
 
-    def as_dict(self) -> documents.EstimateDocument:
-        """Return the estimate as it is printed with `--json`."""
-        document: documents.EstimateDocument = {"endpoint": self.endpoint, "mean": printed(self.mean)[1]}
-        if self.members is not None:
-            document[f"by_{self.members.unit}"] = printed(self.members)[1]  # type: ignore[literal-required]
-        if self.coverage:
-            document["coverage"] = [each.as_dict() for each in self.coverage]
-        return document
+class Estimate(Document, frozen=True, omit_defaults=True):
+    """The value of an endpoint or a statistic, in the unit that the rules give it."""
+
+    endpoint: Annotated[str, about("The endpoint, or the statistic.")]
+    title: Annotated[str, HIDDEN]
+    unit: Annotated[str, HIDDEN]
+    mean: Annotated[
+        Scalar, Shown("mean", float | None, "Its mean; null where a member is missing.", _rounded)
+    ]
+    members: Annotated[Series[Fraction] | None, *_MEMBERS] = None
+    coverage: Annotated[
+        tuple[Coverage, ...], about("By arm, where the rules say what becomes of missing episodes.")
+    ] = ()
 
     @property
     def mean_text(self) -> str:
@@ -136,47 +174,35 @@ class Estimate:
         return f"{self.title}: {self.mean_text or 'missing'}{members}"
 
 
-@dataclass(frozen=True)
-class AmendmentRef:
-    """What an amendment did to a rule: it `replaces` it, `restates` it on what it changed, or `adds` it."""
+class AmendmentRef(Document, frozen=True):
+    """An amendment, and what it did to a rule."""
 
-    id: str
-    relation: documents.Relation
-    sha256: str
-
-    def as_dict(self) -> documents.AmendmentRefDocument:
-        """Return the amendment as decisions state it."""
-        return {"id": self.id, "relation": self.relation, "sha256": self.sha256}
+    id: Annotated[str, about("Of the amendment.")]
+    relation: Annotated[
+        Relation, about("`restates`: the rule is unchanged, and reads what the amendment changed.")
+    ]
+    sha256: Annotated[str, about("Of its file.")]
 
 
-@dataclass(frozen=True)
-class Exploratory:
+class Exploratory(Document, frozen=True):
     """What a rule would say as an amendment has it that was made after the runs, and binds nothing."""
 
-    amendment: str
-    sha256: str
-    verdict: str
-    evidence: documents.Evidence
-
-    def as_dict(self) -> documents.ExploratoryDocument:
-        """Return it as decisions state it."""
-        return {
-            "amendment": self.amendment,
-            "sha256": self.sha256,
-            "verdict": self.verdict,
-            "evidence": self.evidence,
-        }
+    amendment: Annotated[str, about("Id of the amendment.")]
+    sha256: Annotated[str, about("Of its file.")]
+    verdict: Annotated[str, about("As a decision's.")]
+    evidence: Annotated[Evidence, about("What the interval would show.")]
 
 
-@dataclass(frozen=True)
-class Bounds:
+class Bounds(Document, frozen=True):
     """What the episodes without an outcome could turn."""
 
-    counts_as: str  # what they count as, as registered
-    # all_fail, all_succeed: the verdict with all of them failures, and with all of them successes
-    all_fail: str
-    all_succeed: str
-    one_arm: dict[str, str]  # arm → the verdict with those of this arm alone successes; of several arms
+    counts_as: Annotated[str, about("What they count as, as registered.")]
+    all_fail: Annotated[str, about("The verdict with all of them failures.")]
+    all_succeed: Annotated[str, about("The verdict with all of them successes.")]
+    one_arm: Annotated[
+        dict[str, str],
+        about("By arm, of several: the verdict with those of this arm alone successes."),
+    ]
 
     @property
     def in_words(self) -> str:
@@ -197,71 +223,110 @@ class Bounds:
         agree = self.counts_as != BOUNDS or {self.all_fail} == {self.all_succeed, *self.one_arm.values()}
         return self.all_fail if agree else "not_evaluable"
 
-    def as_dict(self) -> documents.BoundsDocument:
-        """Return the verdicts as decisions state them."""
-        return {
-            "counts_as": self.counts_as,
-            "all_fail": self.all_fail,
-            "all_succeed": self.all_succeed,
-            "one_arm": self.one_arm,
-        }
 
-
-@dataclass(frozen=True)
-class RegisterRef:
+class RegisterRef(Document, frozen=True):
     """A table that was read, with the hashes that were computed when it was."""
 
-    config: str  # the table
-    sha256: str | None  # its logical row hash; None where only some of its files were read
-    files: dict[str, str]  # the SHA-256 of each file that was read, by its path
-
-    def as_dict(self) -> documents.RegisterRefDocument:
-        """Return the table as decisions state it."""
-        return {"config": self.config, "sha256": self.sha256, "files": self.files}
+    config: Annotated[str, about("The table.")]
+    sha256: Annotated[str | None, about("Its logical row hash; null where only some of its files were read.")]
+    files: Annotated[dict[str, str], about("SHA-256 of each file that was read, by its path.")]
 
 
-@dataclass(frozen=True)
-class Decision:
-    """The verdict on one rule in one study."""
+class RegistrationRef(Document, frozen=True):
+    """A registration, and what its verdicts stand on."""
 
-    rule: str
-    kind: documents.Kind
-    title: str
-    text: str
-    study: str  # the study
-    # pass, miss; met, partially_met, missed, superseded; not_evaluable, not_run; or a gate's outcome
-    verdict: str
-    holds: bool | Missing  # whether everything that the binding reading asks for holds
-    evidence: documents.Evidence  # what the interval shows beside the verdict
-    criteria: tuple[CriterionResult, ...]  # every criterion of every reading
-    estimate: Estimate | None  # the rule's estimate, where it names an endpoint or a statistic
-    interval: Interval | Missing | None  # its registered interval, or what is missing for it
-    threshold: Fraction | None  # the value beside zero that the interval is compared with
-    readings: dict[str, str]  # verdict by reading, where there are several; `binding` is the one that decides
-    binding: str
-    original_verdict: str | None  # of a superseded prediction, and why it is superseded
-    superseded: str
-    registration: tuple[str, str]  # name and digest of the frozen files
-    amendment: AmendmentRef | None  # what the last amendment that names the rule did to it
-    rests_on: tuple[AmendmentRef, ...]  # amendments of the rules that it rests on
-    secondary: tuple[Estimate, ...]  # endpoints shown beside the rule that decide nothing
-    registers: tuple[RegisterRef, ...]  # every table read
-    endpoints: tuple[str, ...]  # the endpoints that its tests and its estimate read
-    close_calls: tuple[str, ...] = ()  # what other random numbers in the bootstrap could turn, in words
-    added_by: AmendmentRef | None = None  # the amendment that added the rule; None where it was frozen
-    origin: Origin | None = None  # the commit of the Hub that the study was read from; None for a local study
-    standing: Standing = UNVERIFIED  # what the registration stands on
-    exploratory: tuple[Exploratory, ...] = ()  # what the rule would say as changed after the runs
-    pilot_rows: str = ""  # why rows of a pilot are among those that it was decided on; empty where none are
-    is_exploratory: bool = False  # whether the rule was added after the runs: its verdict binds nothing
-    statistics: tuple[str, ...] = ()  # the statistics that they name, and those that these are made of
-    bounds: Bounds | None = None  # what the episodes without an outcome could turn; None where there are none
-    tests: tuple[PValue, ...] = ()  # the tests of significance that they name
+    name: Annotated[str, about("Of the registration.")]
+    sha256: Annotated[str, about("Digest of the list of frozen files.")]
+    standing: Annotated[
+        Standing,
+        Shown(
+            "standing",
+            StandingName,
+            "`public` or `demonstration` where every step of its verification passed.",
+            attrgetter("name"),
+        ),
+        Shown(
+            "failed_steps", list[str], "Steps of its verification that failed.", attrgetter("failed_steps")
+        ),
+        Shown("missing", list[str], "What is missing for it, each in a line.", attrgetter("missing")),
+    ] = UNVERIFIED
+
+
+class Decision(Document, frozen=True, kw_only=True, omit_defaults=True):
+    """The verdict on one rule in one study, with every number that it rests on."""
+
+    rule: Annotated[str, about("Name of the rule.")]
+    kind: Annotated[Kind, about("Of the rule.")]
+    title: Annotated[str, about("Of the rule.")]
+    study: Annotated[str, about("Name of the study.")]
+    verdict: Annotated[
+        str,
+        about(
+            "Of a hypothesis pass, miss; of a prediction met, partially_met, missed, superseded; of both "
+            "not_evaluable, not_run; of a gate one of its outcomes."
+        ),
+    ]
+    evidence: Annotated[Evidence, about("What the interval shows beside the verdict.")]
+    criteria: Annotated[tuple[CriterionResult, ...], about("Every criterion of every reading.")]
+    estimate: Annotated[Estimate | None, about("Null where the rule names none.")]
+    interval: Annotated[Interval | None, about("Null where the rule has none, or something is missing.")]
+    tests: Annotated[tuple[PValue, ...], about("The tests of significance that its tests name.")] = ()
+    readings: Annotated[dict[str, str], about("Verdict by reading, where there are several.")] = field(
+        default_factory=dict
+    )
+    binding: Annotated[str, Shown("binding_reading", str, "The reading that decides.")] = ""
+    readings_agree: Annotated[
+        bool | None, Shown("readings_agree", bool, "Whether every reading gives the same verdict.")
+    ] = None
+    original_verdict: Annotated[str | None, Shown("original_verdict", str, "Of a superseded prediction.")] = (
+        None
+    )
+    superseded: Annotated[str, about("Why it is superseded.")] = ""
+    missing: Annotated[tuple[str, ...], about("What is missing, each reason once.")] = ()
+    bounds: Annotated[
+        Bounds | None, Shown("missing_data", Bounds, "What the episodes without an outcome could turn.")
+    ] = None
+    pilot_rows: Annotated[
+        str,
+        Shown("contains_pilot_rows", str, "Why rows of a pilot are among those that it was decided on."),
+    ] = ""
+    close_calls: Annotated[
+        tuple[str, ...], about("What other random numbers in the bootstrap could turn.")
+    ] = ()
+    registration: RegistrationRef
+    exploratory: Annotated[
+        tuple[Exploratory, ...], about("What the rule would say as changed after the runs.")
+    ] = ()
+    is_exploratory: Annotated[
+        bool, about("The rule was added after the runs: its verdict binds nothing. Absent otherwise.")
+    ] = False
+    amendment: Annotated[
+        AmendmentRef | None,
+        Shown("amended_by", str, "The last amendment that names the rule.", attrgetter("id")),
+        Shown("amendment", AmendmentRef, "What it did to the rule."),
+    ] = None
+    added_by: Annotated[
+        AmendmentRef | None, Shown("added_by", AmendmentRef, "Absent where the rule was frozen.")
+    ] = None
+    rests_on: Annotated[
+        tuple[AmendmentRef, ...],
+        Shown("rests_on_amendments", list[AmendmentRef], "Amendments of the rules that it rests on."),
+    ] = ()
+    secondary: Annotated[
+        tuple[Estimate, ...], about("Endpoints shown beside the rule; they decide nothing.")
+    ] = ()
+    origin: Annotated[Origin | None, about("Null for a local study.")]
+    registers: Annotated[tuple[RegisterRef, ...], about("Every table that was read.")]
+    words: Annotated[str, HIDDEN]  # of the rule, as registered
+    holds: Annotated[Truth, HIDDEN]  # whether everything that the binding reading asks for holds
+    threshold: Annotated[Fraction | None, HIDDEN]  # beside zero, what the interval is compared with
+    endpoints_read: Annotated[tuple[str, ...], HIDDEN]  # by its tests and its estimate
+    statistics_read: Annotated[tuple[str, ...], HIDDEN]  # and those that these are made of
 
     @property
-    def readings_agree(self) -> bool:
-        """Whether every reading gives the same verdict."""
-        return len(set(self.readings.values())) <= 1
+    def standing(self) -> Standing:
+        """What the registration stands on."""
+        return self.registration.standing
 
     @property
     def missed(self) -> bool:
@@ -274,14 +339,6 @@ class Decision:
         """The criteria of the reading that binds."""
         return of_reading(self.criteria, self.binding)
 
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """What is missing, each reason once."""
-        absent = [c.holds for c in self.criteria if isinstance(c.holds, Missing)]
-        if isinstance(self.interval, Missing):
-            absent.append(self.interval)
-        return tuple(dict.fromkeys(reason for gap in absent for reason in gap.reasons))
-
     def __repr__(self) -> str:
         shown = f"<Decision {self.rule!r} in {self.study!r}: {self.verdict!r}"
         return f"{shown}, {self.evidence.replace('_', ' ')}, standing {self.standing.name}>"
@@ -291,13 +348,9 @@ class Decision:
         lines = [
             f"Evidence: {self.evidence.replace('_', ' ')}.",
             *([f"Estimate: {self.estimate.in_words}."] if self.estimate else []),
-            *(
-                [f"{self.interval.text}, {self.interval.origin}."]
-                if isinstance(self.interval, Interval)
-                else []
-            ),
+            *([f"{self.interval.text}, {self.interval.origin}."] if self.interval else []),
             *([f"Missing: {'; '.join(self.missing)}."] if self.missing else []),
-            f"Registration {self.registration[0]}: {self.standing}.",
+            f"Registration {self.registration.name}: {self.standing}.",
         ]
         head = f"<b>{escape(self.rule)}</b> {escape(self.title)}, study {escape(self.study)}: "
         criteria = "".join(f"<li>{criterion.marked}</li>" for criterion in self.criteria)
@@ -306,63 +359,10 @@ class Decision:
             f"<p>{'<br>'.join(map(escape, lines))}</p>"
         )
 
-    def as_dict(self) -> documents.DecisionDocument:
+    def as_dict(self) -> dict[str, Any]:
         """Return the decision as it is printed with `--json`."""
-        name, sha256 = self.registration
-        return {
-            "rule": self.rule,
-            "kind": self.kind,
-            "title": self.title,
-            "study": self.study,
-            "verdict": self.verdict,
-            "evidence": self.evidence,
-            "criteria": [criterion.as_dict() for criterion in self.criteria],
-            "estimate": self.estimate.as_dict() if self.estimate else None,
-            "interval": self.interval.as_dict() if isinstance(self.interval, Interval) else None,
-            **self._remarks(),
-            "registration": {"name": name, "sha256": sha256, **self.standing.as_dict()},
-            **self._amendments(),
-            "origin": self.origin.as_dict() if self.origin else None,
-            "registers": [register.as_dict() for register in self.registers],
-        }
-
-    def _remarks(self) -> documents.Remarks:
-        document: documents.Remarks = {}
-        if self.tests:
-            document["tests"] = [test.as_dict() for test in self.tests]
-        if self.readings:
-            document["readings"] = self.readings
-            document["binding_reading"] = self.binding
-            document["readings_agree"] = self.readings_agree
-        if self.original_verdict:
-            document["original_verdict"] = self.original_verdict
-            document["superseded"] = self.superseded
-        if self.missing:
-            document["missing"] = list(self.missing)
-        if self.bounds:
-            document["missing_data"] = self.bounds.as_dict()
-        if self.pilot_rows:
-            document["contains_pilot_rows"] = self.pilot_rows
-        if self.close_calls:
-            document["close_calls"] = list(self.close_calls)
-        return document
-
-    def _amendments(self) -> documents.Amendments:
-        document: documents.Amendments = {}
-        if self.exploratory:
-            document["exploratory"] = [changed.as_dict() for changed in self.exploratory]
-        if self.is_exploratory:
-            document["is_exploratory"] = True
-        if self.amendment:
-            document["amended_by"] = self.amendment.id
-            document["amendment"] = self.amendment.as_dict()
-        if self.added_by:
-            document["added_by"] = self.added_by.as_dict()
-        if self.rests_on:
-            document["rests_on_amendments"] = [ref.as_dict() for ref in self.rests_on]
-        if self.secondary:
-            document["secondary"] = [estimate.as_dict() for estimate in self.secondary]
-        return document
+        printed: dict[str, Any] = as_builtins(self)
+        return printed
 
 
 def of_reading(criteria: Iterable[CriterionResult], reading: str) -> tuple[CriterionResult, ...]:
@@ -420,7 +420,7 @@ def interval_says(decision: Decision) -> str:
     whether it includes zero, or 1 where it is of a ratio, and the threshold.
     """
     interval = decision.interval
-    if not isinstance(interval, Interval):
+    if interval is None:
         return ""
     held = _bounds(decision, interval)
     if held:
@@ -428,7 +428,7 @@ def interval_says(decision: Decision) -> str:
         return f"{'' if inside else 'not '}{_region(held)}"
     # Of a statistic that is a ratio, 1 says that there is no difference.
     estimate = decision.estimate
-    is_ratio = estimate and estimate.unit == RATIO and estimate.endpoint in decision.statistics
+    is_ratio = estimate and estimate.unit == RATIO and estimate.endpoint in decision.statistics_read
     none = Fraction(1 if is_ratio else 0)
     includes = [_plain(none)] if interval.low <= none <= interval.high else []
     threshold = decision.threshold
@@ -440,7 +440,7 @@ def interval_says(decision: Decision) -> str:
 def interval_bounds(decision: Decision) -> tuple[Fraction, ...]:
     """Return the numbers that tests hold an interval against, upwards; none where no region says it."""
     interval = decision.interval
-    held = _bounds(decision, interval) if isinstance(interval, Interval) else []
+    held = _bounds(decision, interval) if interval else []
     return tuple(sorted(bound for _, _, bound in held))
 
 
@@ -452,7 +452,7 @@ def estimate_lines(decision: Decision, *, seeds: bool) -> Iterator[str]:
         yield estimate.in_words if seeds else f"{estimate.title}: {estimate.mean_text}{over}"
     if estimate and estimate.coverage:
         yield f"episodes: {'; '.join(each.in_words for each in estimate.coverage)}"
-    if isinstance(interval, Interval):
+    if interval:
         published = interval.origin == "published"
         made = "as published, with no episodes to compute it from" if published else interval.origin
         yield f"{interval.text}, {made}: {interval_says(decision)}"

@@ -7,7 +7,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from toolkit.decisions.decision import (
     AmendmentRef,
@@ -15,7 +15,10 @@ from toolkit.decisions.decision import (
     CriterionResult,
     Decision,
     Estimate,
+    Kind,
     RegisterRef,
+    RegistrationRef,
+    Relation,
     of_reading,
 )
 from toolkit.decisions.evaluation import compared_with, evaluate, subject
@@ -62,10 +65,6 @@ from toolkit.rules.rulebook import RuleBook
 from toolkit.rules.rules import Criterion, Rule, Statistic, procedures
 from toolkit.rules.values import Missing, Scalar, Series, Value, kleene_all, mean_of, together
 from toolkit.structs import replace
-
-if TYPE_CHECKING:
-    from toolkit.documents.decisions import Kind, Relation
-
 
 # What is decided does not depend on these: decisions are what comes out, and launches enter no rule.
 LEFT_OUT = (DECISIONS.name, LAUNCHES.name)
@@ -131,7 +130,7 @@ class StoredDecisions:
 def _row(decision: Decision, inputs: str) -> dict[str, Any]:
     estimate = decision.estimate
     mean = None if estimate is None or isinstance(estimate.mean, Missing) else float(estimate.mean)
-    interval = decision.interval if isinstance(decision.interval, Interval) else None
+    interval = decision.interval
     errors = interval.errors if interval else None
     return {
         **{name: getattr(decision, name) for name in ("rule", "kind", "verdict", "evidence")},
@@ -190,14 +189,14 @@ def judge(criterion: Criterion, measured: Measured, book: RuleBook) -> Criterion
     named = tuple(names_in(criterion.expression))
     basis = tuple(dict.fromkeys(words for name in named for words in _basis(name, measured, book)))
     return CriterionResult(
-        criterion.id,
-        criterion.text,
-        criterion.test,
-        criterion.reading,
-        value,
-        holds,
-        basis,
-        against,
+        id=criterion.id,
+        text=criterion.text,
+        test=criterion.test,
+        reading=criterion.reading,
+        value=value,
+        holds=holds,
+        basis=basis,
+        against=against,
         truths=_truths(criterion.expression, measured),
         rules={name: measured.decisions[name].verdict for name in named if name in measured.decisions},
     )
@@ -374,29 +373,33 @@ class Engine:
         read = self._book.read_by(names | {rule.estimate})
         endpoints = tuple(name for name in self._book.endpoints if name in read)
         change = self._book.changes.get(rule.id)
+        readings = {reading: verdict_of(rule, criteria, reading) for reading in rule.readings}
+        absent = [gap for gap in (*(c.holds for c in criteria), interval) if isinstance(gap, Missing)]
         decision = Decision(
             rule=rule.id,
             kind=cast("Kind", rule.kind),
             title=rule.title,
-            text=rule.text,
+            words=rule.text,
             study=self._registers.name,
             verdict="superseded" if rule.superseded else reached,
             holds=kleene_all([c.holds for c in of_reading(criteria, rule.binding)]),
             evidence=evidence_of(interval, rule.threshold),
             criteria=criteria,
             estimate=self._estimate(rule.estimate) if rule.estimate else None,
-            interval=interval,
+            interval=interval if isinstance(interval, Interval) else None,
+            missing=tuple(dict.fromkeys(reason for gap in absent for reason in gap.reasons)),
             threshold=rule.threshold,
-            readings={reading: verdict_of(rule, criteria, reading) for reading in rule.readings},
+            readings=readings,
             binding=rule.binding,
+            readings_agree=len(set(readings.values())) == 1 if readings else None,
             original_verdict=reached if rule.superseded else None,
             superseded=rule.superseded,
-            registration=self._registration,
+            registration=RegistrationRef(*self._registration),
             amendment=self._reference(change.amendment, change.relation) if change else None,
             rests_on=self._rests_on(names),
             registers=self._read(read | {*rule.secondary}, names | {rule.interval}),
-            endpoints=endpoints,
-            statistics=tuple(name for name in self._book.statistics if name in read),
+            endpoints_read=endpoints,
+            statistics_read=tuple(name for name in self._book.statistics if name in read),
             tests=tuple(self.test(name) for name in self._book.tests if name in names),
             secondary=tuple(self._estimate(name) for name in rule.secondary),
             close_calls=close_calls(rule, measured, interval),

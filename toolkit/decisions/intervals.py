@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import fsum, lcm, ulp
-from typing import TYPE_CHECKING, Any, Final, cast
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 from toolkit.decisions.measure import (
     EPISODES,
@@ -35,9 +35,9 @@ from toolkit.rules.plan import Plan
 from toolkit.rules.rulebook import RuleBook
 from toolkit.rules.rules import HOLM, MCNEMAR, SEEDS, SIGN_FLIP, Family, Significance
 from toolkit.rules.values import Missing, Scalar, Series, exact, exact_text, fixed, mean_of, together, whole
+from toolkit.structs import HIDDEN, UNSET, Document, Shown, UnsetType, about
 
 if TYPE_CHECKING:
-    from toolkit.documents.decisions import Evidence, IntervalDocument, IntervalSource, SignificanceDocument
     from toolkit.estimators.exact_tests import ExactTest
     from toolkit.estimators.resampled import Resampled
     from toolkit.registers.episode_counts import Counts
@@ -47,22 +47,28 @@ if TYPE_CHECKING:
 COARSEST = Fraction(1, 2000)
 
 
-@dataclass(frozen=True)
-class Interval:
-    """An interval of an endpoint's mean, or of a statistic."""
+Evidence = Literal["excludes_zero", "includes_zero", "includes_threshold", "not_estimated"]
+IntervalSource = Literal["computed", "computed from tasks", "computed from seeds", "published"]
 
-    id: str  # its name in the rules
-    endpoint: str  # the endpoint, or the statistic
-    level: Fraction  # confidence level
-    low: Fraction  # low, high: its ends, exactly as printed where it was published
-    high: Fraction
-    # `computed` from episode rows, by seed and task; `computed from tasks`, from their differences;
-    # `computed from seeds`, from their values; or `published` where episode rows never were
-    source: IntervalSource
-    method: str  # how it was made, and from what
-    # Monte Carlo standard errors of its ends, where it was computed
-    errors: tuple[Fraction, Fraction] | None = None
-    resamples: int = 0  # how many it was computed from
+
+class Interval(Document, frozen=True, omit_defaults=True):
+    """A registered interval, in the estimate's unit; its ends exactly as printed where it was published."""
+
+    id: Annotated[str, HIDDEN]
+    endpoint: Annotated[str, HIDDEN]  # or a statistic
+    level: Annotated[Fraction, about("Confidence level, as 0.95.")]
+    low: Annotated[Fraction, about("Lower end of the interval.")]
+    high: Annotated[Fraction, about("Upper end of the interval.")]
+    source: Annotated[
+        IntervalSource, about("`computed` from episode rows; `published` where these never were.")
+    ]
+    method: Annotated[str, about("How it was made, and from what.")]
+    errors: Annotated[
+        tuple[Fraction, Fraction] | None,
+        Shown("low_error", float, "Monte Carlo standard error of the lower end.", itemgetter(0)),
+        Shown("high_error", float, "Monte Carlo standard error of the upper end.", itemgetter(1)),
+    ] = None
+    resamples: Annotated[int, about("How many it was computed from.")] = 0
 
     @property
     def origin(self) -> str:
@@ -87,21 +93,6 @@ class Interval:
         value, error = (self.low, low_error) if end == "lower" else (self.high, high_error)
         numbers = f"{fixed(value, 5, signed=True)} with a Monte Carlo error of {fixed(error, 5)}"
         return f"the {end} end of {self.id}, {numbers}"
-
-    def as_dict(self) -> IntervalDocument:
-        """Return the interval as it is printed with `--json`."""
-        document: IntervalDocument = {
-            "level": float(self.level),
-            "low": float(self.low),
-            "high": float(self.high),
-            "source": self.source,
-            "method": self.method,
-        }
-        if self.errors is not None:
-            document["low_error"], document["high_error"] = map(float, self.errors)
-        if self.resamples:
-            document["resamples"] = self.resamples
-        return document
 
 
 def computed_interval(
@@ -363,17 +354,54 @@ TableOf = Callable[[Endpoint], Table | Missing]
 GRID = 10**9
 
 
-@dataclass(frozen=True)
-class PValue:
-    """A registered test, made."""
+def _exactly(value: Scalar) -> str | None:
+    return None if isinstance(value, Missing) else exact_text(value)
 
-    test: Significance  # what was registered
-    p: Scalar  # its p-value, or what is missing for it
-    # units, differing: how many differences there are, and how many of them are not zero; 0 without p
-    units: int = 0
-    differing: int = 0
-    family: Family | None = None  # what it is adjusted in; None where it is in no family
-    adjusted: Scalar | None = None  # the adjusted p-value, or what is missing; None without a family
+
+def _roughly(value: Scalar) -> float | None:
+    return None if isinstance(value, Missing) else float(value)
+
+
+def _lacking(value: Scalar) -> tuple[str, ...] | UnsetType:
+    return value.reasons if isinstance(value, Missing) else UNSET
+
+
+class PValue(Document, frozen=True, omit_defaults=True):
+    """A registered test of significance."""
+
+    test: Annotated[
+        Significance,
+        Shown("name", str, "Its name in the rules.", attrgetter("id")),
+        Shown("endpoint", str, "The endpoint that it is of.", attrgetter("endpoint")),
+        Shown("method", str, "As `sign flip`, `wilcoxon`, `mcnemar`.", attrgetter("method")),
+        Shown("over", str, "What its differences are of: `seeds` or `tasks`.", attrgetter("over")),
+        Shown(
+            "alternative",
+            str,
+            "The side of the mean: `two-sided`, `greater`, `less`.",
+            attrgetter("alternative"),
+        ),
+        Shown("made", str, "How it is made, in words.", attrgetter("made")),
+    ]
+    units: Annotated[int, Shown("n", int, "Differences; 0 where p is missing.")]
+    differing: Annotated[int, about("Those that are not zero.")]
+    p: Annotated[
+        Scalar,
+        Shown("p", str | None, "The p-value, exactly.", _exactly),
+        Shown("p_decimal", float | None, "The same, rounded.", _roughly),
+        Shown("p_missing", list[str] | UnsetType, "What is missing for it.", _lacking),
+    ]
+    family: Annotated[
+        Family | None,
+        Shown("family", str, "The family that it is adjusted in.", attrgetter("id")),
+        Shown("adjusted_by", str, "How, in words.", attrgetter("made")),
+    ] = None
+    adjusted: Annotated[
+        Scalar | None,
+        Shown("adjusted", str | None, "The adjusted p-value, exactly.", _exactly),
+        Shown("adjusted_decimal", float | None, "The same, rounded.", _roughly),
+        Shown("adjusted_missing", list[str] | UnsetType, "What is missing for it.", _lacking),
+    ] = None
 
     @property
     def words(self) -> str:
@@ -388,34 +416,6 @@ class PValue:
         number = "none" if isinstance(value, Missing) else f"{float(value):.4g}"
         return f"{said}; {number} {self.family.made}"
 
-    def as_dict(self) -> SignificanceDocument:
-        """Return the test as it is printed with `--json`."""
-        test = self.test
-        exact, decimal, missing = _printed(self.p)
-        document: SignificanceDocument = {
-            "name": test.id,
-            "endpoint": test.endpoint,
-            "method": test.method,
-            "over": test.over,
-            "alternative": test.alternative,
-            "made": test.made,
-            "n": self.units,
-            "differing": self.differing,
-            "p": exact,
-            "p_decimal": decimal,
-        }
-        if missing is not None:
-            document["p_missing"] = missing
-        if self.family is not None and self.adjusted is not None:
-            document["family"] = self.family.id
-            document["adjusted_by"] = self.family.made
-            exact, decimal, missing = _printed(self.adjusted)
-            document["adjusted"] = exact
-            document["adjusted_decimal"] = decimal
-            if missing is not None:
-                document["adjusted_missing"] = missing
-        return document
-
 
 def p_value(name: str, book: RuleBook, value: ValueOf, table: TableOf) -> PValue:
     """Make a registered test; adjusted where it is in a family."""
@@ -423,8 +423,8 @@ def p_value(name: str, book: RuleBook, value: ValueOf, table: TableOf) -> PValue
     test, family, own = book.tests[name], book.family_of(name), made[name]
     adjusted = None if family is None else _adjusted(family, made)[name]
     if isinstance(own, Missing):
-        return PValue(test, own, family=family, adjusted=adjusted)
-    return PValue(test, own.p_value, own.units, own.differing, family, adjusted)
+        return PValue(test, 0, 0, own, family, adjusted)
+    return PValue(test, own.units, own.differing, own.p_value, family, adjusted)
 
 
 def _made(test: Significance, book: RuleBook, value: ValueOf, table: TableOf) -> ExactTest | Missing:
@@ -478,13 +478,6 @@ def _adjusted(family: Family, made: Mapping[str, ExactTest | Missing]) -> dict[s
     adjust = holm if family.method == HOLM else benjamini_hochberg
     given = [one.p_value for one in made.values() if not isinstance(one, Missing)]
     return dict(zip(made, adjust(given), strict=True))
-
-
-def _printed(value: Scalar) -> tuple[str | None, float | None, list[str] | None]:
-    """Return a value exactly, as a decimal, and what is missing for it."""
-    if isinstance(value, Missing):
-        return None, None, list(value.reasons)
-    return exact_text(value), float(value), None
 
 
 RESAMPLED = ("seed pairs", "tasks with all their schedules")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import fsum
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from toolkit.errors import DamagedError, RuleError
 from toolkit.estimators.curves import auc, steps_to_threshold
@@ -18,9 +18,9 @@ from toolkit.rules.endpoints import COUNTED_BY_TASK, Endpoint, is_counted_by_tas
 from toolkit.rules.plan import Plan, described, place_of
 from toolkit.rules.terms import PLACE
 from toolkit.rules.values import Missing, Scalar, Series, exact, whole
+from toolkit.structs import Document, about
 
 if TYPE_CHECKING:
-    from toolkit.documents.decisions import ArmCountsDocument, CoverageDocument
     from toolkit.registers.episode_counts import Counts, TaskCount
     from toolkit.registers.manifest import Origin
 
@@ -673,25 +673,20 @@ def _quotient(above: Fraction, below: Fraction, endpoint: Endpoint) -> Scalar:
     return above / below
 
 
-@dataclass(frozen=True)
-class Coverage:
-    """How much of what was registered an estimate rests on: episodes of one arm."""
+class Coverage(Document, frozen=True):
+    """How many of an arm's registered episodes an estimate rests on."""
 
-    arm: str
-    registered: int
-    present: int  # with an outcome
-    missing: int  # without one, or without a row
-    excluded: int  # left out of the comparison, with those that are missing
-    imputed: int  # missing, and counted as registered
+    arm: Annotated[str, about("Of the endpoint.")]
+    registered: Annotated[int, about("Episodes that are registered.")]
+    present: Annotated[int, about("Those with an outcome.")]
+    missing: Annotated[int, about("Those without one, or without a row.")]
+    excluded: Annotated[int, about("Those that are left out of the comparison, with those that are missing.")]
+    imputed: Annotated[int, about("Those that are missing and count as registered.")]
 
     @property
     def is_whole(self) -> bool:
         """Whether all that is registered is there, and counted."""
         return not (self.missing or self.excluded)
-
-    def as_dict(self) -> CoverageDocument:
-        """Return the counts as they are printed with `--json`."""
-        return cast("CoverageDocument", asdict(self))
 
     @property
     def in_words(self) -> str:
@@ -734,29 +729,18 @@ def coverage_of(endpoint: Endpoint, registers: Tables, plan: Plan) -> tuple[Cove
 MOST_SEEDS = 2
 
 
-@dataclass(frozen=True)
-class ArmCounts:
-    """What one arm had."""
+class ArmCounts(Document, frozen=True):
+    """What one arm had, added up over the steps that are read."""
 
-    arm: str  # the arm
-    seed: int | None  # the seed; None for all of an endpoint's
-    count: int | float  # how many, such as successes; a sum of scores where these were measured
-    of: int | float  # out of how many, such as episodes
-    counted: str  # counted, among: the columns of the register that hold them
-    among: str
-    steps: int = 1  # how many evaluations were added up, each with the same weight
-
-    def as_dict(self) -> ArmCountsDocument:
-        """Return the counts as they are printed with `--json`."""
-        return {
-            "arm": self.arm,
-            "seed": self.seed,
-            "count": self.count,
-            "of": self.of,
-            "counted": self.counted,
-            "among": self.among,
-            "steps": self.steps,
-        }
+    arm: Annotated[str, about("Of the endpoint.")]
+    seed: Annotated[int | None, about("The seed; null for all seeds together.")]
+    count: Annotated[int | float, about("How many, such as successes; a sum where scores were measured.")]
+    of: Annotated[int | float, about("Out of how many, such as episodes.")]
+    counted: Annotated[str, about("The column that `count` adds up.")]
+    among: Annotated[str, about("The column that `of` adds up.")]
+    steps: Annotated[
+        int, about("Evaluations that were added up; an area under the curve weighs them otherwise.")
+    ] = 1
 
 
 def arm_counts(

@@ -1,14 +1,30 @@
 """Which document each command prints with `--json`; documents of the site, errors and completion."""
 
+from fractions import Fraction
+from functools import cache
 from pkgutil import resolve_name
 from types import UnionType
-from typing import Annotated, Any, Literal, TypedDict, get_args
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    Required,
+    TypedDict,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 import msgspec
 
-from toolkit.documents import decisions, probe, registers, registrations, runs, theory, verification, world
+from toolkit.decisions.case import Explanation, Language
+from toolkit.decisions.decision import Decision
+from toolkit.documents import probe, registers, registrations, runs, theory, verification, world
 from toolkit.errors import ExitCode
-from toolkit.structs import Document, about
+from toolkit.structs import UNSET, Document, UnsetType, about, printed_fields
 
 Shell = Literal["bash", "zsh", "fish"]
 
@@ -89,8 +105,8 @@ class SiteServeDocument(TypedDict):
 ERROR = "error"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 OUTPUTS: dict[str, object] = {
-    "decide": list[decisions.DecisionDocument],
-    "explain": list[decisions.ExplanationDocument] | decisions.LanguageDocument,
+    "decide": list[Decision],
+    "explain": list[Explanation] | Language,
     "verify": list[verification.VerifiedThingDocument],
     "verify-prereg": list[verification.VerificationDocument],
     "verify-token": verification.TokenVerdictDocument,
@@ -164,12 +180,52 @@ What a command prints that fails is an `error`.
 """
 
 
+def printed_type(kind: Any) -> Any:
+    """Return a type as it is printed, from which msgspec makes its schema."""
+    origin, parts = get_origin(kind), tuple(printed_type(part) for part in get_args(kind))
+    if isinstance(kind, type) and issubclass(kind, Document):
+        return _printed_struct(kind)
+    if is_typeddict(kind):
+        return _printed_dict(kind)
+    if origin in (NotRequired, Required):
+        return parts[0]
+    if origin is Annotated:
+        return Annotated[parts[0], *kind.__metadata__]
+    if not parts or origin is Literal:
+        return float if kind is Fraction else kind
+    return Union[parts] if origin is UnionType else origin[parts]  # noqa: UP007 - a tuple of types
+
+
+@cache
+def _printed_dict(kind: Any) -> Any:
+    made: Any = {}
+    for key, hint in get_type_hints(kind, include_extras=True).items():
+        printed = printed_type(hint)
+        made[key] = printed if key in kind.__required_keys__ else NotRequired[printed]
+    named: Any = TypedDict(kind.__name__, made)  # type: ignore[misc]
+    named.__doc__ = kind.__doc__
+    return named
+
+
+@cache
+def _printed_struct(kind: type[Document]) -> type[msgspec.Struct]:
+    fields: list[Any] = []
+    for _, omitted, keys in printed_fields(kind):
+        for shown in (shown for shown in keys if shown.key):
+            made = printed_type(shown.kind)
+            made = Annotated[made, about(shown.text)] if shown.text else made
+            may_lack = omitted is not UNSET or UnsetType in get_args(shown.kind)
+            fields.append((shown.key, made | UnsetType, UNSET) if may_lack else (shown.key, made))
+    options: Any = {"forbid_unknown_fields": True, "kw_only": True}
+    return msgspec.defstruct(kind.__name__, fields, namespace={"__doc__": kind.__doc__}, **options)
+
+
 def json_schema(name: str) -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of a command's document, made of its type."""
     kind = OUTPUTS[name]
     # Documents of which one is printed are told apart by their keys, which no parser is asked to do.
     named = get_args(kind) if isinstance(kind, UnionType) else kind if isinstance(kind, tuple) else (kind,)
-    kinds = [resolve_name(each) if isinstance(each, str) else each for each in named]
+    kinds = [printed_type(resolve_name(each) if isinstance(each, str) else each) for each in named]
     made, parts = msgspec.json.schema_components(kinds, schema_hook=_anything, ref_template="#/$defs/{name}")
     whole = made[0] if len(made) == 1 else {"anyOf": list(made)}
     reference = str(whole.get("$ref", "")).rpartition("/")[2]

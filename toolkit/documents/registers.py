@@ -3,20 +3,13 @@
 from typing import Annotated, Literal, TypedDict
 
 from toolkit.documents.verification import StandingDocument, Verdict
+from toolkit.registers.manifest import Origin
 from toolkit.structs import about
 
 Verified = Annotated[Literal["verified"], about("A command that finds otherwise prints an error.")]
 StudyEvidence = Literal["rows", "summary", "tasks"]
 Written = Literal["written", "identical"]
 """`identical`: with --check, nothing was written, and the bytes are these."""
-
-
-class OriginDocument(TypedDict):
-    """The commit of a dataset repository on the Hub that a study was read from."""
-
-    repository: Annotated[str, about("As owner/name.")]
-    revision: Annotated[str, about("The branch, tag or SHA that was asked for.")]
-    commit: Annotated[str, about("SHA of the commit that it was.")]
 
 
 class ListedTableDocument(TypedDict):
@@ -84,7 +77,7 @@ class VerifiedStudyDocument(UnheldStudy):
     registration: Annotated[
         StandingDocument | None, about("Null where it belongs to none, or that is not here.")
     ]
-    origin: Annotated[OriginDocument | None, about("Null for a local study.")]
+    origin: Annotated[Origin | None, about("Null for a local study.")]
     files: Annotated[int, about("How many files.")]
     rows: Annotated[dict[str, int], about("Rows by table.")]
     logical_sha256: Annotated[str, about("Of what the rows say: the same wherever the same rows were made.")]
@@ -210,7 +203,7 @@ class PullDocument(TypedDict):
 
     study: Annotated[str, about("Name of the study.")]
     verdict: Verified
-    origin: OriginDocument
+    origin: Origin
     folder: Annotated[str, about("Where it lies.")]
     files: Annotated[int, about("How many files.")]
     logical_sha256: Annotated[str, about("Of what the rows say.")]

@@ -1,8 +1,9 @@
 """Registrations: begun and rehearsed."""
 
+from collections.abc import Sequence
 from typing import Annotated, TypedDict
 
-from toolkit.documents.decisions import DecisionDocument
+from toolkit.decisions.decision import Decision
 from toolkit.structs import about
 
 
@@ -39,7 +40,7 @@ class RehearsalDocument(TypedDict):
         list[str], about("What keeps the draft from being frozen, or a rule from being decided.")
     ]
     fitted: Annotated[list[str], about("What of the draft was fitted to the pilot.")]
-    decisions: list[DecisionDocument]
+    decisions: Sequence[Decision]
     power: Annotated[
         dict[str, str | list[RehearsedPowerDocument]], about("By rule; in words why it cannot be simulated.")
     ]

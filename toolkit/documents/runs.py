@@ -1,8 +1,9 @@
 """Runs: planned, tried, trained, played, evaluated; and everything reproduced."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from toolkit.documents.decisions import DecisionDocument
+from toolkit.decisions.decision import Decision
 from toolkit.documents.probe import SealedDocument
 from toolkit.documents.registers import Verified
 from toolkit.documents.verification import VerificationDocument
@@ -81,5 +82,5 @@ class ReproductionDocument(TypedDict):
     registers: list[ReproducedRegistersDocument]
     audits: list[ReproducedAuditDocument]
     registrations: list[VerificationDocument]
-    decisions: list[DecisionDocument]
+    decisions: Sequence[Decision]
     site: Annotated[WrittenSiteDocument | None, about("Null: its packages are not installed.")]

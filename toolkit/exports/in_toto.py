@@ -15,6 +15,7 @@ from toolkit.files import file_sha256, read_text
 from toolkit.prereg.evidence import places
 from toolkit.prereg.record import FROZEN
 from toolkit.prereg.registration import Registration
+from toolkit.structs import as_builtins
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 # The project has no address of its own that a URI could begin with: its package's name stands in.
@@ -53,7 +54,7 @@ def _predicate(case: Case, decision: Decision) -> dict[str, Any]:
     registration = case.registration
     where = f"prereg/{registration.name}"
     return {
-        "decision": decision.as_dict(),
+        "decision": as_builtins(decision),
         "study": {"name": case.study.name, "logicalSha256": case.study.manifest.logical_sha256},
         "registration": _descriptor(f"{where}/{FROZEN}", registration.sha256),
         "amendments": [

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -18,10 +17,7 @@ from toolkit.line_ends import refuse_converted
 from toolkit.registers.columns import Table
 from toolkit.registers.row_tables import OF_LAUNCHES
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
-from toolkit.structs import Document, about, as_builtins, parse
-
-if TYPE_CHECKING:
-    from toolkit.documents.registers import OriginDocument
+from toolkit.structs import HIDDEN, Document, about, as_builtins, parse
 
 MANIFEST_NAME = "MANIFEST.json"
 LARGEST_MANIFEST = 64 * 2**20
@@ -243,20 +239,15 @@ def check_known(manifest: Manifest, where: object) -> None:
             )
 
 
-@dataclass(frozen=True)
-class Origin:
-    """The commit of a dataset repository that a study was read from."""
+class Origin(Document, frozen=True):
+    """The commit of a dataset repository on the Hub that a study was read from."""
 
-    repository: str  # `owner/name`
-    revision: str  # the branch, tag or SHA that was asked for
-    commit: str  # SHA of the commit that it was
-    asked: str  # the study's name as it was given
+    repository: Annotated[str, about("As owner/name.")]
+    revision: Annotated[str, about("The branch, tag or SHA that was asked for.")]
+    commit: Annotated[str, about("SHA of the commit that it was.")]
+    asked: Annotated[str, HIDDEN]  # the study's name as it was given
 
     @property
     def pinned(self) -> str:
         """The name that means these bytes for good."""
         return f"{self.repository}@{self.commit}"
-
-    def as_dict(self) -> OriginDocument:
-        """Return the origin as decisions state it."""
-        return {"repository": self.repository, "revision": self.revision, "commit": self.commit}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from toolkit.errors import RuleError
 from toolkit.prereg.record import AmendmentHead
@@ -23,10 +23,6 @@ from toolkit.rules.expressions import (
 )
 from toolkit.rules.sections import Formula, Identifier, Range, Spans, Table, Text, Texts, identifier
 from toolkit.structs import Document, about, one_of, replace
-
-if TYPE_CHECKING:
-    from toolkit.documents.decisions import StatisticDocument
-
 
 # At a level of 50% each one-sided test would be one at 25%, and below it hardly one at all.
 LEAST_LEVEL = Fraction(1, 2)
@@ -249,10 +245,6 @@ class Statistic(Table, frozen=True, kw_only=True):
     def high(self) -> Fraction:
         """The upper end of its range."""
         return self.range[1]
-
-    def as_dict(self) -> StatisticDocument:
-        """Return what it is made of as it is printed with `--json`."""
-        return {"id": self.id, "title": self.title, "unit": self.unit, "formula": self.formula}
 
 
 def check_statistics(statistics: Mapping[str, Statistic], endpoints: Mapping[str, Kind]) -> None:

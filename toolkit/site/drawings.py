@@ -73,9 +73,9 @@ FIGURE_OF = {
 def rule_charts(case: Decided, decision: Decision, figures: Iterable[Row]) -> list[Chart]:
     """Return the charts of a rule: its estimate, the curves and the series behind it."""
     drawn = [seed_differences(estimate_of(case, decision))]
-    names, shown = decision.endpoints, set()
+    names, shown = decision.endpoints_read, set()
     if len(names) > MOST_ENDPOINTS:
-        names, drawn = (), [*drawn, *pictures(case, decision.statistics).values()]
+        names, drawn = (), [*drawn, *pictures(case, decision.statistics_read).values()]
     for endpoint in (case.book.endpoints[name] for name in names):
         if endpoint.over_steps:
             points = case.engine.curve(endpoint.id)
@@ -316,7 +316,7 @@ def rules_reading(case: Case, registers: Collection[str]) -> list[Decision]:
     return [
         d
         for d in case.decide_all()
-        if any(case.book.endpoints[name].register in registers for name in d.endpoints)
+        if any(case.book.endpoints[name].register in registers for name in d.endpoints_read)
     ]
 
 

@@ -81,7 +81,9 @@ def test_explain_says_each_test_and_the_level_of_a_margin(case: Case) -> None:
     added = amendment("A9", 'adds = ["S"]', TESTED, tests)
     book = load_rulebook(case.registration.rules, [*(a.rules for a in case.registration.amendments), added])
     decision = Engine(book, (case.registration.name, ""), case.engine.registers).decide("S")
-    explained = Explanation(decision, book.rule("S"), (), (), None, None, ())
+    made = {name: getattr(decision, name) for name in decision.__struct_fields__}
+    more = {"text": "", "confidence": None, "readings_text": None, "endpoints": (), "deviations": ()}
+    explained = Explanation(**made, **more)  # type: ignore[arg-type]
     lines = list(_more_lines(explained))
     assert "equivalence at ±0.3: two one-sided tests (TOST) at 5% each" in "\n".join(lines)
     (said,) = (line for line in lines if line.startswith("Test"))

@@ -31,8 +31,7 @@ from toolkit.errors import DamagedError
 from toolkit.estimators import auc_weights, draw_weights, nested_bootstrap
 from toolkit.registers.study import Study
 from toolkit.rules.rulebook import load_rulebook
-from toolkit.rules.values import Missing
-from toolkit.structs import replace
+from toolkit.structs import as_builtins, replace
 
 HYPOTHESIS = rule("H", "mean(gap) > 0", more='estimate = "gap"\ninterval = "gap_95"')
 RULES = ROW_RULES + HYPOTHESIS
@@ -60,9 +59,9 @@ def interval_of(study: Study, rules: str = RULES) -> Interval:
 
 
 def missing_of(study: Study, rules: str = RULES) -> str:
-    interval = decided(study, rules).interval
-    assert isinstance(interval, Missing)
-    return "; ".join(interval.reasons)
+    decision = decided(study, rules)
+    assert decision.interval is None
+    return "; ".join(decision.missing)
 
 
 def loops(
@@ -203,7 +202,7 @@ def test_t_over_tasks_is_students_interval_of_tasks_averaged_by_loops(tmp_path, 
     expected = stats.t.interval(0.95, 4, np.mean(values), stats.sem(values))
     assert (float(made.low), float(made.high)) == pytest.approx(expected, rel=1e-13)
     assert (made.origin, made.errors) == ("computed from tasks", None)
-    assert "resamples" not in made.as_dict()
+    assert "resamples" not in as_builtins(made)
 
 
 def test_a_bca_bootstrap_is_scipys_on_the_tasks_that_are_drawn(tmp_path: Path) -> None:

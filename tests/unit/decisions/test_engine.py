@@ -32,7 +32,18 @@ def test_the_binding_reading_decides_and_disagreement_shows() -> None:
     decision = engine(text).decide("H")
     assert decision.verdict == "miss"
     assert decision.readings == {"strict": "miss", "loose": "pass"}
-    assert not decision.readings_agree
+    assert decision.as_dict()["readings_agree"] is False
+
+
+def test_a_decision_is_printed_with_what_there_is_to_say() -> None:
+    printed = engine(rule("H", "pooled < 1")).decide("H").as_dict()
+    always = "rule kind title study verdict evidence criteria estimate interval registration origin registers"
+    assert list(printed) == always.split()
+    (criterion,) = printed["criteria"]
+    assert list(criterion) == ["id", "text", "test", "value", "decimal", "basis", "holds"]
+    (unknown,) = engine(rule("H", NEVER)).decide("H").as_dict()["criteria"]
+    assert unknown["holds"] is None
+    assert unknown["missing"]
 
 
 def test_a_lost_part_is_a_lost_rule_to_others_even_while_a_part_is_unknown() -> None:

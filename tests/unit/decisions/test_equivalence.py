@@ -16,7 +16,7 @@ from toolkit.rules.expressions import parse
 from toolkit.rules.rulebook import load_rulebook
 from toolkit.rules.rules import Rule
 from toolkit.rules.values import Missing
-from toolkit.structs import replace
+from toolkit.structs import as_builtins, replace
 
 INTERVAL_90 = '[intervals.gap_90]\nendpoint = "gap"\nlevel = "0.90"\n'
 AT = RULES + INTERVAL_90
@@ -79,7 +79,7 @@ def test_a_decision_says_the_level_of_the_test(study: Study) -> None:
     assert said.startswith("equivalence at ±0.03: two one-sided tests (TOST) at 5% each, since both ends of ")
     assert said.endswith("the 90% interval gap_90 are held against the margin")
     assert "non-inferiority at -0.5: a one-sided test at 2.5%" in second.procedures[0]
-    assert first.as_dict()["procedures"] == list(first.procedures)
+    assert as_builtins(first)["procedures"] == list(first.procedures)
     assert first.holds is False
     assert second.holds is True
 

@@ -11,6 +11,7 @@ from toolkit.decisions.intervals import Interval, caution, means_divided_by
 from toolkit.registers.study import Study
 from toolkit.rules.expressions import parse
 from toolkit.rules.values import Missing, Series
+from toolkit.structs import as_builtins
 
 
 def series(*values: str) -> Series[Fraction]:
@@ -78,7 +79,7 @@ def test_a_decision_says_it_beside_its_criterion(study: Study) -> None:  # noqa:
     known = decide(study, "mean(gap) > 0", more='estimate = "gap"\ninterval = "gap_95"').interval
     holds_zero = known.low <= 0 <= known.high
     assert [bool(c.cautions) for c in decision.criteria] == [holds_zero, False]
-    documents = [c.as_dict() for c in decision.criteria]
+    documents = as_builtins(decision.criteria)
     assert ["cautions" in document for document in documents] == [holds_zero, False]
 
 

@@ -58,7 +58,7 @@ def test_the_counts_of_a_criterion_are_those_of_its_rows(case: Case) -> None:
         for judged in decision.criteria:
             if not judged.counts:
                 continue
-            (name,) = (endpoint for endpoint in decision.endpoints if _reads(case, judged, endpoint))
+            (name,) = (endpoint for endpoint in decision.endpoints_read if _reads(case, judged, endpoint))
             query = rows_query(case.book.endpoints[name], case.book.plan, case.study)
             for counts in judged.counts:
                 seed = "" if counts.seed is None else f" AND seed = {counts.seed}"

@@ -126,7 +126,7 @@ def test_a_decision_says_each_test(tmp_path: Path) -> None:
     assert said["adjusted_decimal"] == float(adjusted[0])
     assert "Holm's step-down" in said["adjusted_by"]
     assert decision.tests[0].words.startswith(f"p = {float(flip.p):.4g} (sign-flip test over tasks, exact")
-    assert decision.endpoints == ("gap",)
+    assert decision.endpoints_read == ("gap",)
 
 
 @pytest.mark.parametrize("zeros", ["dropped", "ranked"])
@@ -199,7 +199,7 @@ def test_a_missing_run_has_no_p_and_leaves_its_family_without_adjusted_ones() ->
     assert (said["p"], said["adjusted"]) == ("1", None)
     assert said["adjusted_missing"][0].startswith("family F lacks p(others): ")
     assert "no p-value" in engine.decide("Y").tests[0].words
-    assert engine.decide("H").endpoints == ("gap", "other")
+    assert engine.decide("H").endpoints_read == ("gap", "other")
 
 
 def test_tasks_without_episodes_have_no_p() -> None:

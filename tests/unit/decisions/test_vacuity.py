@@ -47,7 +47,7 @@ class Supposed(Engine):
 
     def test(self, name: str) -> intervals.PValue:
         plain, adjusted = self._example.tests.get(name, (values.Missing(False, ("not supposed",)),) * 2)
-        return intervals.PValue(self._book.tests[name], plain, adjusted=adjusted)
+        return intervals.PValue(self._book.tests[name], 0, 0, plain, adjusted=adjusted)
 
 
 def test_the_refusal_names_the_test_and_the_ranges() -> None:

@@ -29,7 +29,7 @@ def test_a_line_has_its_mean_and_the_counts_of_its_rows(case: Case, monkeypatch)
     where = {"phase": "periodic", "regime": "faults_p025"}.items()
     read = [r for r in case.study.rows("evaluations") if r["run_id"] in runs and where <= r.items()]
     (line,) = (line for line in lines if text(line["Condition"]).endswith(endpoint.title))
-    assert len(lines) == len(case.decide("H2a").endpoints)
+    assert len(lines) == len(case.decide("H2a").endpoints_read)
     counted = [sum(row["successes"] for row in read), sum(row["episodes"] for row in read)]
     assert numbers(text(line["Counts"])) == counted
     assert "successes of" in text(line["Counts"])
@@ -42,9 +42,9 @@ def test_a_line_has_its_mean_and_the_counts_of_its_rows(case: Case, monkeypatch)
 
 def test_a_rule_that_lists_the_rows_is_named(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rule, "MOST_ENDPOINTS", 2)
-    many = {d.rule for d in case.decide_all() if len(d.endpoints) > 2}
+    many = {d.rule for d in case.decide_all() if len(d.endpoints_read) > 2}
     assert {"H1a", "H1b", "gate2"} <= many
-    for name in case.decide("gate2").endpoints:
+    for name in case.decide("gate2").endpoints_read:
         assert not set(rule.listing(case, case.book.endpoints[name])) & many
     assert {"H2a", "P4"} <= set(rule.listing(case, case.book.endpoints["c2_auc"]))
 

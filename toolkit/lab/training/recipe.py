@@ -159,7 +159,11 @@ class Recipe(Document, frozen=True):
 
     def settings(self) -> dict[str, Any]:
         """Return every single setting by its dotted name, as `lora.rank`, those that are left out, too."""
-        return _flat({**as_builtins(self), "packages": dict(sorted(self.packages.items()))})
+        changed = {
+            "engine": msgspec.structs.asdict(self.engine),
+            "packages": dict(sorted(self.packages.items())),
+        }
+        return _flat(as_builtins(self) | changed)
 
     def left_out(self) -> frozenset[str]:
         """Return the dotted names of settings that are as they are when left out."""

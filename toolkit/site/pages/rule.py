@@ -26,6 +26,7 @@ from toolkit.site.environment import WORDS
 from toolkit.site.material import Material
 from toolkit.site.page import Page, counts_of, rule_page, run_page
 from toolkit.site.registers import carried, rows_by_run
+from toolkit.structs import as_builtins
 
 COMPUTED = "computed"
 EVALUATIONS = "evaluations"
@@ -63,7 +64,7 @@ def pages(material: Material) -> Iterator[Page]:
 
 
 def _rule_page(case: Case, decision: Decision, ask: Ask, figures: Iterable[Row]) -> dict[str, Any]:
-    endpoints = [case.book.endpoints[name] for name in decision.endpoints]
+    endpoints = [case.book.endpoints[name] for name in decision.endpoints_read]
     is_listed = len(endpoints) <= MOST_ENDPOINTS  # otherwise each has a line, without its rows
     amendments = {amendment.id: amendment for amendment in case.registration.amendments}
     change = case.book.changes.get(decision.rule)
@@ -72,12 +73,15 @@ def _rule_page(case: Case, decision: Decision, ask: Ask, figures: Iterable[Row])
         # A build checks every study whole, in this process or beside it, before it writes a page.
         "hashes": [(read.config, case.study.sha256(read.config)) for read in decision.registers],
         "rule": case.book.rule(decision.rule),
-        "secondary": [{**vars(estimate), **estimate.as_dict()} for estimate in decision.secondary],
+        "secondary": [
+            {"title": estimate.title, "unit": estimate.unit, **as_builtins(estimate)}
+            for estimate in decision.secondary
+        ],
         "charts": rule_charts(case, decision, figures),
         "seeds": [(e, rows) for e in endpoints if is_listed and (rows := seed_rows(case, e))],
         "endpoints": [_rows(case, endpoint, ask) for endpoint in endpoints] if is_listed else [],
         "sums": [] if is_listed else [_sums(case, endpoint, ask) for endpoint in endpoints],
-        "statistics": [case.book.statistics[name] for name in decision.statistics],
+        "statistics": [case.book.statistics[name] for name in decision.statistics_read],
         "evidence": evidence_of(case, decision),
         "steps": WORDS["steps"],
         "amendment": amendments[change.amendment] if change else None,
@@ -116,7 +120,7 @@ def _sums(case: Case, endpoint: Endpoint, ask: Ask) -> dict[str, Any]:
 def listing(case: Case, endpoint: Endpoint) -> Iterator[str]:
     """Yield the rules whose pages list every row of an endpoint."""
     for decision in case.decide_all():
-        shown = [case.book.endpoints[name] for name in decision.endpoints]
+        shown = [case.book.endpoints[name] for name in decision.endpoints_read]
         if len(shown) <= MOST_ENDPOINTS and any(other.covers(endpoint) for other in shown):
             yield decision.rule
 
@@ -200,7 +204,7 @@ def evidence_of(case: Case, decision: Decision) -> Evidence:
     document = {
         "study": case.study.name,
         "rule": rule.id,
-        "registration": dict(zip(("name", "sha256"), decision.registration, strict=True)),
+        "registration": {"name": decision.registration.name, "sha256": decision.registration.sha256},
         "rows_sha256": case.study.manifest.logical_sha256,
         "intervals": {name: _ends(interval) for name, interval in intervals.items()},
         "resampled": [name for name, why in fixed.items() if not why],
@@ -340,7 +344,7 @@ def glossary(case: Case, decision: Decision) -> dict[str, str]:
 
 
 def _terms(case: Case, decision: Decision) -> Iterator[tuple[str, str]]:
-    endpoints = [case.book.endpoints[name] for name in decision.endpoints]
+    endpoints = [case.book.endpoints[name] for name in decision.endpoints_read]
     for endpoint in endpoints:
         if endpoint.over_steps:
             told = WORDS["over_steps"][endpoint.over_steps]

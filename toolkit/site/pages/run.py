@@ -117,7 +117,7 @@ def _readers(case: Case) -> Mapping[str, list[Decision]]:
             read_by[name] = {run for run in deciding.values() if isinstance(run, str)}
     readers: dict[str, list[Decision]] = defaultdict(list)
     for decision in case.decide_all():
-        for run in set().union(*(read_by.get(name, ()) for name in decision.endpoints)):
+        for run in set().union(*(read_by.get(name, ()) for name in decision.endpoints_read)):
             readers[run].append(decision)
     return readers
 
