@@ -39,7 +39,14 @@ LANES: dict[str, tuple[str, ...]] = {
         *("toolkit/seeds.py", "tests/properties/"),
     ),
     "slow-site": (*DECIDING, "toolkit/site/", "tests/browser/", "tests/unit/site/"),
-    "slow-lab": (*DECIDING, "toolkit/lab/", "toolkit/noise/", "examples/", "tests/golden/", "tests/unit/lab/"),
+    "slow-lab": (
+        *DECIDING,
+        "toolkit/lab/",
+        "toolkit/noise/",
+        "examples/",
+        "tests/golden/",
+        "tests/unit/lab/",
+    ),
     "slow-architecture": (
         "toolkit/cli/",
         "toolkit/lab/commands/",

@@ -18,6 +18,7 @@ from toolkit.errors import EXCERPT, DamagedError, ToolkitError
 _PATTERN = re.compile(
     r"Expected `str` matching regex (?P<regex>'.*'|\".*\")( - at `(?P<path>.*)`)?", re.DOTALL
 )
+_CHOICES = re.compile(r"\\A\(\?:([\w |-]+)\)\\Z")
 _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 T = TypeVar("T")
 Decoder = Callable[[type, Any], Any]
@@ -32,6 +33,7 @@ __all__ = [
     "as_builtins",
     "one_of",
     "parse",
+    "plainly",
     "printed_fields",
     "replace",
 ]
@@ -84,11 +86,11 @@ def parse(
     try:
         return msgspec.convert(document, kind, dec_hook=decode)
     except (ValueError, RecursionError) as wrong:
-        raise error(problem, found=_plainly(document, str(wrong)), where=where, remedy=remedy) from None
+        raise error(problem, found=plainly(document, str(wrong)), where=where, remedy=remedy) from None
 
 
-def _plainly(document: object, said: str) -> str:
-    """Return what the parser says, with the text that is in no allowed form instead of the form."""
+def plainly(document: object, said: str) -> str:
+    """Return what the parser says, with the text that has no allowed form or word instead of the pattern."""
     refused = _PATTERN.fullmatch(said)
     if not refused:
         return said
@@ -96,7 +98,10 @@ def _plainly(document: object, said: str) -> str:
     pattern = re.compile(ast.literal_eval(refused["regex"]))
     for place, value in _members(document, "$", _STEP.findall(path)) if path[0] == "$" else ():
         if isinstance(value, str) and not pattern.search(value):
-            return f"{value[:EXCERPT]!r} has a form that is not allowed - at `{place}`"
+            choices = _CHOICES.fullmatch(pattern.pattern)
+            words = choices and choices[1].replace("|", ", ")
+            what = f"is not one of {words}" if words else "has a form that is not allowed"
+            return f"{value[:EXCERPT]!r} {what} - at `{place}`"
     return f"text in a form that is not allowed - at `{path}`"
 
 

@@ -13,10 +13,9 @@ from msgspec import Meta
 
 from toolkit.errors import RuleError, did_you_mean
 from toolkit.rules.expressions import Expression, parse
-from toolkit.structs import Document, about
+from toolkit.structs import Document, about, plainly
 
 DECIMAL = re.compile(r"-?\d{1,15}(\.\d{1,15})?", re.ASCII)
-_CHOICES = re.compile(r"`str` matching regex '\\\\A\(\?:([\w |-]+)\)\\\\Z'")
 IDENTIFIER = re.compile(r"[A-Za-z]\w{0,59}", re.ASCII)
 
 T = TypeVar("T", bound=Document)
@@ -91,9 +90,8 @@ def read(kind: type[T], content: object, where: str, **derived: object) -> T:
     except RuleError as error:
         raise error.restated(where=error.where or where) from None
     except (ValueError, RecursionError) as error:
-        said, _, path = str(error).partition(" - at `$")
+        said, _, path = plainly(content, str(error)).partition(" - at `$")
         path = path.rstrip("`")
-        said = _CHOICES.sub(lambda found: f"one of {found[1].replace('|', ', ')}", said)
         unknown = re.match(r"Object contains unknown field `(\w+)", said)
         known = list(_keys_at(kind, path))
         if not path and isinstance(content, dict) and issubclass(kind, Table):
