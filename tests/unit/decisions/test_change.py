@@ -12,54 +12,6 @@ GOOD = RULES + rule("H", "mean(gap) > 0")
 ADDS = amendment("A1", 'adds = ["N"]', rule("N", "mean(gap) > 1"))
 
 
-def test_an_amendment_replaces_or_restates_a_frozen_rule() -> None:
-    replaced = amendment("A9", 'replaces = ["H"]', rule("H", "mean(gap) > 1"))
-    change = load_rulebook(GOOD, [replaced]).changes["H"]
-    assert load_rulebook(GOOD, [replaced]).rules["H"].criteria[0].test == "mean(gap) > 1"
-    assert (change.amendment, change.relation, change.frozen.criteria[0].test) == (
-        "A9",
-        "replaces",
-        "mean(gap) > 0",
-    )
-    restated = amendment("A9", 'restates = ["H"]', rule("H", "mean(gap) > 0"))
-    assert load_rulebook(GOOD, [restated]).changes["H"].relation == "restates"
-
-
-def test_an_added_rule_has_no_frozen_one() -> None:
-    book = load_rulebook(GOOD, [ADDS])
-    change = book.changes["N"]
-    assert (change.amendment, change.relation, change.frozen, change.added_by) == ("A1", "adds", None, "A1")
-    assert book.rules["N"].criteria[0].test == "mean(gap) > 1"
-    assert list(book.rules) == ["H", "N"]
-    assert list(book.changes) == ["N"]
-
-
-@pytest.mark.parametrize(("relation", "test"), [("replaces", "mean(gap) > 2"), ("restates", "max(gap) > 1")])
-def test_a_later_amendment_changes_an_added_rule(relation: str, test: str) -> None:
-    book = load_rulebook(GOOD, [ADDS, amendment("A2", f'{relation} = ["N"]', rule("N", test))])
-    change = book.changes["N"]
-    assert (change.amendment, change.relation, change.frozen, change.added_by) == ("A2", relation, None, "A1")
-    assert change.first.criteria[0].test == "mean(gap) > 1"
-    assert book.rules["N"].criteria[0].test == test
-
-
-@pytest.mark.parametrize(("name", "first"), [("H", "mean(gap) > 0"), ("N", "mean(gap) > 1")])
-def test_a_rule_replaced_twice_keeps_its_first_text(name: str, first: str) -> None:
-    later = [amendment(f"A{n}", f'replaces = ["{name}"]', rule(name, f"mean(gap) > {n}")) for n in (2, 3)]
-    book = load_rulebook(GOOD, [ADDS, *later])
-    assert book.changes[name].first.criteria[0].test == first
-    assert book.rules[name].criteria[0].test == "mean(gap) > 3"
-
-
-def test_one_amendment_can_replace_one_rule_and_add_another() -> None:
-    texts = rule("H", "mean(gap) > 1"), rule("N", "passes(H)")
-    text = amendment("A1", 'replaces = ["H"]\nadds = ["N"]', *texts)
-    changes = load_rulebook(GOOD, [text]).changes
-    assert {name: change.relation for name, change in changes.items()} == {"H": "replaces", "N": "adds"}
-    assert changes["H"].frozen is not None
-    assert changes["H"].added_by == ""
-
-
 def added_by(*amendments: str) -> dict[str, object]:
     """Return what a decision on N says of the amendments in force."""
     book, known = load_rulebook(GOOD, amendments), {"A1": "one", "A2": "two"}

@@ -15,18 +15,19 @@ from toolkit.decisions.engine import Engine
 from toolkit.decisions.evaluation import check_not_vacuous, outcomes
 from toolkit.errors import RuleError
 from toolkit.rules import rulebook
+from toolkit.verification.decidable import check_decidable
 
-FOLDER = CHECKOUT / "tests/fixtures/rules/corpus"
-SMALL = tomllib.loads(RULES)
+FOLDER = CHECKOUT / "tests/fixtures/rules"
+BASES = {"small": RULES, "here": (FOLDER / "here.toml").read_text(encoding="utf-8")}
 AMENDMENT = {"dated": "2026-01-01", "title": "t", "seen": "s", "reason": "r", "changes": ["c"]}
 # What a case may have besides what its rule has.
 KEYS = {"name", "drop", "change", "tests", "amendments", "refused", "where", "expected", "found"}
-KEYS |= {"settled", "is_open", "verdict"}
+KEYS |= {"settled", "is_open", "verdict", "decidable", "undecidable", "changes"}
 
 
 def cases() -> Iterator[Any]:
     """Yield every case, with what is common to its file."""
-    for path in sorted(FOLDER.glob("*.toml")):
+    for path in sorted(FOLDER.glob("corpus/*.toml")):
         content = tomllib.loads(path.read_text(encoding="utf-8"))
         for case in content.pop("cases"):
             yield pytest.param(content, case, id=f"{path.stem}: {case['name']}")
@@ -61,9 +62,11 @@ def rule(tests: list[str], facts: Mapping[str, Any] | None = None) -> dict[str, 
 
 def load(common: Mapping[str, Any], case: Mapping[str, Any]) -> rulebook.RuleBook:
     """Load a case's rules; documents are written as JSON, since the standard library writes no TOML."""
-    document = copy.deepcopy(SMALL)
-    facts = {key: value for key, value in case.items() if key not in KEYS}
-    document["rules"] = {"H": rule(case.get("tests", common.get("tests", [])), facts)}
+    base, shared = common.get("base", "small"), {"base", "tests", *KEYS}
+    document = tomllib.loads(BASES[base])
+    facts = {key: value for key, value in {**common, **case}.items() if key not in shared}
+    if base == "small":
+        document["rules"] = {"H": rule(case.get("tests", common.get("tests", [])), facts)}
     for part in (common, case):
         changed(document, part.get("drop", []), copy.deepcopy(part.get("change", {})))
     for name, tests in document["rules"].items():
@@ -78,6 +81,14 @@ def load(common: Mapping[str, Any], case: Mapping[str, Any]) -> rulebook.RuleBoo
         return rulebook.load_rulebook(json.dumps(document), amendments)
 
 
+def facts_of(book: rulebook.RuleBook, name: str) -> dict[str, str]:
+    """Return what amendments made of a rule, each text by its test."""
+    change = book.changes[name]
+    facts = {key: getattr(change, key) for key in ("amendment", "relation", "added_by")}
+    rules = {"frozen": change.frozen, "first": change.first, "test": book.rules[name]}
+    return facts | {key: each.criteria[0].test if each else "" for key, each in rules.items()}
+
+
 @pytest.mark.parametrize(("common", "case"), list(cases()))
 def test_rules_are_refused_left_or_decided(common: dict[str, Any], case: dict[str, Any]) -> None:
     """Refused when they are read, settled before any run and so refused when frozen, or decided."""
@@ -90,7 +101,17 @@ def test_rules_are_refused_left_or_decided(common: dict[str, Any], case: dict[st
         assert facts == {name: case[name] for name in facts}
         assert error.exit_code == 4
         return
+    if "undecidable" in case:
+        with pytest.raises(RuleError) as caught:
+            check_decidable(load(common, case))
+        assert [words for words in case["undecidable"] if words not in str(caught.value)] == []
+        return
     book = load(common, case)
+    if case.get("decidable"):
+        check_decidable(book)
+    if "changes" in case:
+        assert {name: facts_of(book, name) for name in book.changes} == case["changes"]
+        assert set(book.rules) == {"H", *book.changes}
     if "settled" in case:
         with pytest.raises(RuleError) as caught:
             check_not_vacuous(book)

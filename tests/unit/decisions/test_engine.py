@@ -7,7 +7,7 @@ import pytest
 from tests.unit.decisions import study as made
 from tests.unit.decisions.study import RULES, SmallStudy, rule, small_study
 from toolkit.decisions.engine import Engine
-from toolkit.errors import RuleError, UsageError
+from toolkit.errors import UsageError
 from toolkit.rules.rulebook import load_rulebook
 
 HOLDS, LOST, GAP, NEVER = "mean(gap) = 0", "each(gap > 0)", "lower(gap_95) > 0", "mean(other) > 0"
@@ -15,10 +15,6 @@ HOLDS, LOST, GAP, NEVER = "mean(gap) = 0", "each(gap > 0)", "lower(gap_95) > 0",
 
 def engine(rules: str, study: SmallStudy | None = None) -> Engine:
     return Engine(load_rulebook(RULES + rules), ("small", ""), study or small_study())
-
-
-def verdict(*tests: str, kind: str = "hypothesis", more: str = "") -> str:
-    return engine(rule("H", *tests, kind=kind, more=more)).decide("H").verdict
 
 
 def test_a_superseded_prediction_keeps_its_original_verdict() -> None:
@@ -111,17 +107,6 @@ def test_a_criterion_says_what_it_rests_on(is_summary: bool, basis: str) -> None
 def test_an_unknown_rule_is_wrong_usage() -> None:
     with pytest.raises(UsageError, match="no rule 'H9'"):
         engine(rule("A", HOLDS)).decide("H9")
-
-
-def test_a_product_beyond_all_bounds_has_no_value() -> None:
-    nines = "999999999999999"
-    assert verdict(" * ".join(["max(gap)", *[nines] * 30]) + " > 0") == "not_evaluable"
-
-
-def test_nothing_rests_on_a_superseded_rule() -> None:
-    text = rule("P", HOLDS, kind="prediction", more='superseded = "Later."') + rule("H", "passes(P)")
-    with pytest.raises(RuleError, match="'P' is not declared"):
-        engine(text)
 
 
 def test_a_rule_names_the_amendments_that_it_rests_on() -> None:

@@ -7,10 +7,8 @@ import pytest
 from tests.unit.decisions.rows_study import VALIDATION, write_rows_study
 from tests.unit.decisions.study import RULES, rule
 from tests.unit.decisions.test_closeness import decide
-from tests.unit.decisions.test_vacuity import book_of
-from toolkit.decisions.evaluation import check_not_vacuous, evaluate
+from toolkit.decisions.evaluation import evaluate
 from toolkit.decisions.intervals import Interval
-from toolkit.errors import RuleError
 from toolkit.registers.study import Study
 from toolkit.rules.expressions import parse
 from toolkit.rules.rulebook import load_rulebook
@@ -61,15 +59,6 @@ def of(*tests: str) -> Rule:
 def test_the_margin_is_among_the_numbers_that_a_rule_compares_with() -> None:
     assert of("equivalent(gap_90, 0.03)").numbers == {Fraction("0.03"), Fraction("-0.03")}
     assert of("non_inferior(gap_90, 0.03)").numbers == {Fraction("-0.03")}
-
-
-def test_a_margin_beyond_the_range_tests_nothing() -> None:
-    check_not_vacuous(book_of("equivalent(gap_95, 0.03)", "non_inferior(gap_95, 0.01)"))
-    for test in ("equivalent(gap_95, 1)", "non_inferior(gap_95, 1)"):
-        with pytest.raises(RuleError, match="rule H can never miss"):
-            check_not_vacuous(book_of(test))
-    with pytest.raises(RuleError, match="rule H can never pass"):
-        check_not_vacuous(book_of("equivalent(gap_95, 0.03)", "lower(gap_95) > 0.04"))
 
 
 def test_a_decision_says_the_level_of_the_test(study: Study) -> None:

@@ -2,11 +2,8 @@
 
 from fractions import Fraction
 
-import pytest
-
 from tests.conftest import CHECKOUT
 from tests.unit.decisions.study import RULES, amendment, rule
-from toolkit.errors import RuleError
 from toolkit.rules.plan import OutcomeSet, ProbePlan, TransitionSet
 from toolkit.rules.rulebook import load_rulebook
 from toolkit.structs import replace
@@ -85,32 +82,3 @@ def test_so_has_the_small_example_in_the_documentation() -> None:
     probe = load_rulebook(MODELS + f"{rest}\n{small}").probe
     assert probe is not None
     assert (probe.outcome.rollouts, probe.transition.tasks, probe.steps) == (8, 8, (50,))
-
-
-def test_a_step_after_the_end_of_a_run_is_refused() -> None:
-    short = MODELS.replace('noise = "some"', 'noise = "some"\nfixed = { steps = 19 }')
-    with pytest.raises(RuleError, match="after the end of a run") as caught:
-        load_rulebook(short + SMALL)
-    assert (caught.value.expected, caught.value.found) == ("at most 19", "20")
-
-
-def test_a_language_model_has_no_coordinates_of_actions() -> None:
-    with pytest.raises(RuleError, match="no coordinates of actions") as caught:
-        load_rulebook(MODELS + PROBE)
-    assert caught.value.where == "probe"
-
-
-@pytest.mark.parametrize(
-    ("rules", "amendments"),
-    [(GOOD + PROBE, [AMENDED]), (GOOD, [AMENDED, AMENDED.replace("A1", "A2")])],
-    ids=["frozen and amended", "amended twice"],
-)
-def test_a_second_probe_is_refused(rules: str, amendments: list[str]) -> None:
-    with pytest.raises(RuleError, match="there is one already"):
-        load_rulebook(rules, amendments)
-
-
-def test_a_defect_in_an_amendment_names_the_amendment() -> None:
-    with pytest.raises(RuleError) as caught:
-        load_rulebook(GOOD, [AMENDED.replace("tasks = 16", "tasks = 0")])
-    assert caught.value.where == "amendment A1, probe.transition.tasks"

@@ -14,12 +14,10 @@ from tests.conftest import run
 from tests.unit.drafting.test_importing import ARMS, SEEDS, TASKS, Row, decided, episodes, imported, write
 from tests.unit.site import test_decide_in_node as in_node
 from toolkit.drafting.pilot import draft_record
-from toolkit.errors import DamagedError, RuleError
+from toolkit.errors import DamagedError
 from toolkit.places import HOME_VARIABLE
 from toolkit.registers.schema import TABLES
 from toolkit.registers.validation import check_rows
-from toolkit.rules.rulebook import load_rulebook
-from toolkit.verification.decidable import check_decidable
 
 HARD, EASY = 7, 5
 NEW = ("new-study", "mine", "--table", "pilot.csv", "--baseline", "plain")
@@ -302,45 +300,6 @@ def test_a_mapping_gives_the_attributes_that_are_declared(project, old, new, fou
     done = imported(project, log())
     assert done.code == 4
     assert found in done.err
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "problem"),
-    [
-        ('difficulty = "hard" }', 'topic = "hard" }', "has no column 'topic'"),
-        ('difficulty = "hard" }', 'difficulty = "odd" }', "never says 'odd'"),
-        ("tasks = 7\n", "tasks = 0\n", "has tasks and schedules"),
-        ("tasks = 7\nschedules = 1\n", 'size = "not registered"\n', "how many tasks they are"),
-        ("tasks = 7\n", "tasks = 13\n", "is no part of the set"),
-        ('regime = "standard", difficulty', "difficulty", "which evaluations it is of"),
-        ('difficulty = ["hard"', 'difficulty = ["hard", "hard"', "not a list of words"),
-        ("[attributes]\ndifficulty", "[attributes]\nregime", "the name of a column"),
-        ('set = "hard"\n', 'set = "main"\nwhere = { difficulty = "hard" }\n', "chooses the tasks of a set"),
-        ('set = "hard"\n', 'set = "hard"\nexpect = { successes = 1 }\n', "on some tasks is a mean"),
-        (
-            '{ count = "successes", of = "episodes" }\nset = "hard"',
-            '{ figure = "calls" }\nset = "hard"',
-            "is a mean",
-        ),
-    ],
-)
-def test_rules_that_choose_no_declared_tasks_are_refused(project, old, new, problem) -> None:
-    text = (project / "prereg/mine/rules.toml").read_text(encoding="utf-8") + ENDPOINT
-    load_rulebook(text)
-    assert old in text
-    with pytest.raises(RuleError, match=problem):
-        load_rulebook(text.replace(old, new))
-
-
-def test_sizes_of_one_subgroup_that_contradict_each_other_are_refused_before_a_freeze(project: Path) -> None:
-    text = (project / "prereg/mine/rules.toml").read_text(encoding="utf-8") + ENDPOINT
-    check_decidable(load_rulebook(text))
-    endpoint = (
-        ENDPOINT.partition("[intervals")[0].replace("hard]", "hard_too]").replace("tasks = 7", "tasks = 6")
-    )
-    again = text + endpoint.replace('set = "hard"', 'set = "hard_too"')
-    with pytest.raises(RuleError, match="could never be decided"):
-        check_decidable(load_rulebook(again))
 
 
 def test_power_refuses_a_rule_on_some_tasks(study: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 from tests.conftest import CHECKOUT
 from tests.registrations import rehash
 from tests.restated_document import DOCUMENT_MISSING, FROZEN_DOCUMENT, fit_restatement, made_document
-from toolkit.errors import RuleError
 from toolkit.prereg import spans
 from toolkit.prereg.record import known_authorities, known_restatements
 from toolkit.prereg.registration import load_registration
@@ -144,35 +143,3 @@ def test_what_does_not_fit_the_document_is_named(fitted, misfit) -> None:
     # A span that nothing names leaves its sentences to the list.
     expected = "no span has it" if misfit == "a span nobody names" else words
     assert (check.outcome, expected in check.detail) == ("failed", True), check.detail
-
-
-LANGUAGE = {
-    "a span that is not declared": (
-        rewrite("rules.toml", 'spans = ["exception"]', 'spans = ["none"]'),
-        "'none'",
-    ),
-    "a span that nothing restates": (
-        rewrite("rules.toml", "[spans]\n", f'[spans]\nidle = {{ lines = [1, 1], sha256 = "{"0" * 64}" }}\n'),
-        "a span is declared that nothing restates",
-    ),
-    "lines that fall": (rewrite("rules.toml", "lines = [58, 60]", "lines = [60, 58]"), "comes after"),
-    "no digest": (
-        rewrite("rules.toml", 'lines = [62, 62], sha256 = "', 'lines = [62, 62], sha256 = "x'),
-        "spans.H2a.sha256",
-    ),
-    "no lines": (rewrite("rules.toml", "lines = [62, 62], ", ""), "spans.H2a"),
-    "line 0": (rewrite("rules.toml", "lines = [62, 62]", "lines = [0, 62]"), "spans.H2a.lines[0]"),
-    "names that are none": (
-        rewrite("rules.toml", 'spans = ["exception"]', "spans = [1]"),
-        "exceptions[0].spans[0]",
-    ),
-}
-
-
-@pytest.mark.parametrize("misuse", LANGUAGE)
-def test_the_language_refuses_malformed_spans(restated, misuse) -> None:
-    change, words = LANGUAGE[misuse]
-    change(restated)
-    with pytest.raises(RuleError) as caught:
-        rulebook_of(load_registration(restated))
-    assert words in str(caught.value)
