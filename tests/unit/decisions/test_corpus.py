@@ -10,11 +10,12 @@ from unittest import mock
 import pytest
 
 from tests.conftest import CHECKOUT
-from tests.unit.decisions.study import RULES, small_study
+from tests.unit.decisions.study import RULES, SmallStudy, small_study
 from toolkit.decisions.engine import Engine
 from toolkit.decisions.evaluation import check_not_vacuous, outcomes
-from toolkit.errors import RuleError
+from toolkit.errors import DamagedError, RuleError
 from toolkit.rules import rulebook
+from toolkit.rules.values import Missing, Series, Value
 from toolkit.verification.decidable import check_decidable
 
 FOLDER = CHECKOUT / "tests/fixtures/rules"
@@ -23,6 +24,7 @@ AMENDMENT = {"dated": "2026-01-01", "title": "t", "seen": "s", "reason": "r", "c
 # What a case may have besides what its rule has.
 KEYS = {"name", "drop", "change", "tests", "amendments", "refused", "where", "expected", "found"}
 KEYS |= {"settled", "is_open", "verdict", "decidable", "undecidable", "changes"}
+KEYS |= {"without", "rows", "more_rows", "values", "damaged"}
 
 
 def cases() -> Iterator[Any]:
@@ -40,7 +42,7 @@ def changed(document: Any, drop: list[str], change: Mapping[str, Any]) -> Any:
         table = document
         for name in tables:
             table = table[int(name) if isinstance(table, list) else name]
-        del table[last]
+        del table[int(last) if isinstance(table, list) else last]
     for name, value in change.items():
         key: Any = int(name) if isinstance(document, list) else name
         inner = document[key] if isinstance(document, list) else document.get(key)
@@ -89,6 +91,24 @@ def facts_of(book: rulebook.RuleBook, name: str) -> dict[str, str]:
     return facts | {key: each.criteria[0].test if each else "" for key, each in rules.items()}
 
 
+def study_of(case: Mapping[str, Any]) -> SmallStudy:
+    """Return the small study as a case changes its rows."""
+    study = small_study()
+    changed(study.tables, case.get("without", []), copy.deepcopy(case.get("rows", {})))
+    for table, rows in case.get("more_rows", {}).items():
+        study.tables[table] += [{**study.tables[table][0], **row} for row in rows]
+    return study
+
+
+def printed(value: Value) -> object:
+    """Return a value as a case says it."""
+    if isinstance(value, Series):
+        return {member: printed(of) for member, of in value.items}
+    if isinstance(value, Missing):
+        return f"{'not run' if value.not_run else 'missing'}: {'; '.join(value.reasons)}"
+    return str(value)
+
+
 @pytest.mark.parametrize(("common", "case"), list(cases()))
 def test_rules_are_refused_left_or_decided(common: dict[str, Any], case: dict[str, Any]) -> None:
     """Refused when they are read, settled before any run and so refused when frozen, or decided."""
@@ -120,8 +140,14 @@ def test_rules_are_refused_left_or_decided(common: dict[str, Any], case: dict[st
         check_not_vacuous(book)
         shown = outcomes(book, "H")
         assert shown.passes != shown.misses
+    engine = Engine(book, ("small", ""), study_of(case))
     if "verdict" in case:
-        assert Engine(book, ("small", ""), small_study()).decide("H").verdict == case["verdict"]
+        assert engine.decide("H").verdict == case["verdict"]
+    for endpoint, value in case.get("values", {}).items():
+        assert printed(engine.value(endpoint)) == value
+    if "damaged" in case:
+        with pytest.raises(DamagedError, match=case["damaged"]):
+            engine.decide("H")
 
 
 NINES = "9" * 5000
