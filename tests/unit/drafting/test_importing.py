@@ -1,9 +1,7 @@
 """A log becomes a study: scores, costs, missing data as registered, and nothing is replaced in silence."""
 
-import csv
 import json
 import random
-from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,11 +12,8 @@ import pytest
 from scipy import stats
 
 from tests.conftest import run
-from toolkit.drafting.pilot import draft_record
-from toolkit.places import HOME_VARIABLE
+from tests.unit.drafting.conftest import Row, decided, draft, fill_in, write
 
-Row = dict[str, Any]
-Change = Callable[[list[Row]], list[Row]]
 TASKS, SEEDS, ARMS = 12, 3, ("careful", "plain")
 LAUNCHED = "2999-01-01T00:00:00Z"
 
@@ -43,32 +38,10 @@ def episodes(seed: int = 1) -> list[Row]:
     ]
 
 
-def write(path: Path, rows: list[Row], *left_out: str) -> Path:
-    names = [name for name in rows[0] if name not in left_out]
-    with path.open("w", newline="", encoding="utf-8") as opened:
-        writer = csv.DictWriter(opened, names, extrasaction="ignore")
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def begun(project: Path, *left_out: str, **changes: str) -> None:
+def begun(project: Path, left_out: str = "", *changes: tuple[str, str]) -> None:
     """Begin a study of these logs, and freeze its rules with some words replaced by others."""
-    write(project / "pilot.csv", episodes(), *left_out)
-    assert run("new-study", "mine", "--table", "pilot.csv", "--baseline", "plain", "--into", ".").code == 0
-    draft_record(project, "mine").unlink()  # these tests import what they drafted from
-    for path in [*project.glob("prereg/mine/*"), project / "cards" / "mine.md"]:
-        text = path.read_text(encoding="utf-8").replace("FILL IN", "said")
-        for old, new in changes.values():
-            text = text.replace(old, new)
-        path.write_text(text, encoding="utf-8")
+    draft(project, episodes(), "plain", left_out=[left_out])
+    fill_in(project, *changes)
     assert run("freeze", "mine", "--demonstration").code == 0
 
 
@@ -77,10 +50,6 @@ def imported(project: Path, rows: list[Row], *options: str) -> Any:
     pilot = (project / "pilot.csv").read_text(encoding="utf-8").partition("\n")[0].strip().split(",")
     write(project / "log.csv", rows, *(set(rows[0]) - set(pilot)))
     return run("registers", "import", "mine", "log.csv", "--json", *options)
-
-
-def decided(rule: str = "H1") -> Row:
-    return run("decide", rule, "--study", "mine", "--json").json()[0]
 
 
 def gaps(rows: list[Row], column: str) -> dict[str, Fraction]:
@@ -100,9 +69,9 @@ def gaps(rows: list[Row], column: str) -> dict[str, Fraction]:
 BCA = ('method = "t over tasks"', 'method = "bca bootstrap"\nresamples = 10000\nrng_seed = 1')
 
 
-@pytest.mark.parametrize("changes", [{}, {"method": BCA}], ids=["t", "bca"])
-def test_an_interval_of_scores_is_scipys_of_the_tasks_means(project: Path, changes: dict[str, Any]) -> None:
-    begun(project, "success", **changes)
+@pytest.mark.parametrize("changes", [[], [BCA]], ids=["t", "bca"])
+def test_an_interval_of_scores_is_scipys_of_the_tasks_means(project: Path, changes: Any) -> None:
+    begun(project, "success", *changes)
     assert imported(project, episodes()).code == 0
     signed = [(row["task"], (1 if row["strategy"] == "careful" else -1) * row["score"]) for row in episodes()]
     tasks = [sum(score for name, score in signed if name == f"t{task}") / SEEDS for task in range(TASKS)]
@@ -126,15 +95,15 @@ def without_outcome(rows: list[Row]) -> list[Row]:
     return [row for i, row in enumerate(emptied) if i != plain]
 
 
-FAILURE = ('counts_as = "failure"\nmost = "0.05"', 'counts_as = "failure"\nmost = "0.1"')
 TREATED = {
-    "excluded": ('counts_as = "failure"\nmost = "0.05"', 'counts_as = "excluded"\nmost = "0.2"'),
-    "bounds": ('counts_as = "failure"\nmost = "0.05"', 'counts_as = "bounds"\nmost = "0.1"'),
+    counts_as: ('counts_as = "failure"\nmost = "0.05"', f'counts_as = "{counts_as}"\nmost = "{most}"')
+    for counts_as, most in (("failure", "0.1"), ("excluded", "0.2"), ("bounds", "0.1"))
 }
+BAR = ("lower(gap_95) > 0", "mean(gap) >= 0.05")
 
 
 def test_what_is_missing_counts_as_a_failure_and_the_other_bound_is_said(project: Path) -> None:
-    begun(project, "score", missing=FAILURE)
+    begun(project, "score", TREATED["failure"])
     rows = without_outcome(episodes())
     done = imported(project, rows).json()
     assert any("2 missing" in said for said in done["notes"])
@@ -155,17 +124,26 @@ def _is_there(row: Row, rows: list[Row]) -> bool:
     return any(all(row[n] == other[n] for n in place) and other["success"] != "" for other in rows)
 
 
-def test_where_no_task_is_left_nothing_is_decided(project: Path) -> None:
-    begun(project, "score", missing=TREATED["excluded"])
-    rows = [row | {"success": ""} if row["strategy"] == "careful" else row for row in episodes()]
+@pytest.mark.parametrize(
+    ("change", "lacking", "reason"),
+    [
+        (TREATED["excluded"], TASKS * SEEDS, "no task has an outcome in every run"),
+        (BAR, 2, "2 of 12 episodes are missing"),
+    ],
+)
+def test_with_too_few_outcomes_nothing_is_decided(
+    project: Path, change: Any, lacking: int, reason: str
+) -> None:
+    begun(project, "score", change)
+    rows = [row | {"success": ""} if i < lacking else row for i, row in enumerate(episodes())]
     assert imported(project, rows).code == 0
     decision = decided()
     assert decision["verdict"] == "not_evaluable"
-    assert any("no task has an outcome in every run" in reason for reason in decision["missing"])
+    assert any(reason in each for each in decision["missing"])
 
 
 def test_a_task_that_lacks_an_outcome_leaves_the_comparison_of_its_seed(project: Path) -> None:
-    begun(project, "score", missing=TREATED["excluded"])
+    begun(project, "score", TREATED["excluded"])
     rows = without_outcome(episodes())
     done = imported(project, rows)
     assert done.code == 0, done.err
@@ -182,22 +160,8 @@ def test_a_task_that_lacks_an_outcome_leaves_the_comparison_of_its_seed(project:
     assert run("registers", "verify", "--study", "mine").code == 0
 
 
-def test_with_more_missing_than_registered_nothing_is_decided(project: Path) -> None:
-    begun(project, "score", bar=("lower(gap_95) > 0", "mean(gap) >= 0.05"))
-    rows = [row | {"success": ""} if i < 2 else row for i, row in enumerate(episodes())]
-    assert imported(project, rows).code == 0
-    decision = decided()
-    assert decision["verdict"] == "not_evaluable"
-    assert any("2 of 12 episodes are missing" in reason for reason in decision["missing"])
-
-
 def test_a_verdict_that_its_bounds_do_not_share_does_not_stand(project: Path) -> None:
-    begun(
-        project,
-        "score",
-        missing=TREATED["bounds"],
-        bar=("lower(gap_95) > 0", "mean(gap) >= 0.05"),
-    )
+    begun(project, "score", TREATED["bounds"], BAR)
     wrong = [{"strategy": "plain", "seed": seed, "task": f"t{seed}"} for seed in (1, 2)]
     rows = [row | {"success": not any(w.items() <= row.items() for w in wrong)} for row in episodes()]
     place = {"strategy": "careful", "seed": 0, "task": "t0"}
@@ -215,10 +179,11 @@ def test_a_verdict_that_its_bounds_do_not_share_does_not_stand(project: Path) ->
 
 @pytest.mark.parametrize(("attempts", "success"), [("first", False), ("last", True)])
 def test_of_several_attempts_the_registered_one_counts(project: Path, attempts: str, success: bool) -> None:
-    begun(project, "score", missing=('attempts = "one"', f'attempts = "{attempts}"'))
-    mapping = project / "mappings/mine.toml"
-    text = mapping.read_text(encoding="utf-8").replace("[constants]\n", '[constants]\nschedule = "0"\n')
-    mapping.write_text(text, encoding="utf-8")
+    changes = (
+        ('attempts = "one"', f'attempts = "{attempts}"'),
+        ("[constants]\n", '[constants]\nschedule = "0"\n'),
+    )
+    begun(project, "score", *changes)
     rows = [row | {"success": False} for row in episodes()]
     retried = [*rows, *(row | {"success": True} for row in rows)]
     assert imported(project, retried).code == 0
@@ -240,20 +205,15 @@ def test_other_rows_over_decided_ones_need_a_reason_that_is_kept(project: Path) 
     first = imported(project, episodes()).json()
     assert imported(project, episodes()).code == 0
     others = [row | {"success": row["strategy"] == "careful"} for row in episodes()]
-    refused = imported(project, others)
-    assert refused.code == 2
-    assert "was decided on other rows" in refused.err
-    assert "--replace" in refused.err
+    imported(project, others).refused(2, "was decided on other rows", "--replace")
     told = imported(project, others, "--replace", "the first log was another study's")
     assert told.code == 0
     (version,) = json.loads((project / "registers/mine/source/versions.json").read_text(encoding="utf-8"))
     assert version["logical_sha256"] == first["logical_sha256"]
     assert version["reason"] == "the first log was another study's"
     assert version["verdicts"] == first["verdicts"]
-    assert version["turned"] == _turned(first["verdicts"], told.json()["verdicts"])
+    after = told.json()["verdicts"]
+    turned = {rule: [old, after[rule]] for rule, old in first["verdicts"].items() if old != after[rule]}
+    assert version["turned"] == turned
     assert imported(project, others, "--check").code == 0
     assert imported(project, episodes(), "--check").code == 1
-
-
-def _turned(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, list[str]]:
-    return {rule: [before[rule], after[rule]] for rule in after if before[rule] != after[rule]}

@@ -1,6 +1,5 @@
 """Missing data never turn a sign: what is compared is complete, and said, whatever an arm lacks."""
 
-import csv
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +8,11 @@ import pytest
 from scipy import stats
 
 from tests.conftest import run
+from tests.unit.drafting.conftest import Row, draft, fill_in, write
 from toolkit.decisions.intervals import linearized
-from toolkit.drafting.pilot import draft_record
-from toolkit.places import HOME_VARIABLE
 
 ARMS, SEEDS, TASKS = ("base", "cot", "sc"), (0, 1, 2, 3), 20
 LACKING = 0.06
-Row = dict[str, Any]
 
 
 def episodes() -> list[Row]:
@@ -37,47 +34,10 @@ def episodes() -> list[Row]:
     return [row for row in rows if rng.random() > LACKING]
 
 
-def write(path: Path, rows: list[Row]) -> Path:
-    with path.open("w", newline="", encoding="utf-8") as opened:
-        writer = csv.DictWriter(opened, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def drafted(project: Path, outcome: str, *changes: tuple[str, str]) -> None:
     """Draft a study of these logs and fill it in, with half of an evaluation allowed to be missing."""
-    write(project / "log.csv", episodes())
-    done = run(
-        "new-study",
-        "mine",
-        "--table",
-        "log.csv",
-        "--baseline",
-        "base",
-        f"--{outcome}",
-        outcome,
-        "--into",
-        ".",
-    )
-    assert done.code == 0, done.err
-    draft_record(project, "mine").unlink()  # pilot and log are one here
-    for path in [*project.glob("prereg/mine/*.*"), project / "cards/mine.md"]:
-        text = (
-            path.read_text(encoding="utf-8")
-            .replace("FILL IN", "said")
-            .replace('most = "0.05"', 'most = "0.5"')
-        )
-        for old, new in changes:
-            text = text.replace(old, new)
-        path.write_text(text, encoding="utf-8")
+    draft(project, episodes(), "base", f"--{outcome}", outcome)
+    fill_in(project, ('most = "0.05"', 'most = "0.5"'), *changes)
 
 
 def decided(project: Path, rows: list[Row]) -> dict[str, Any]:
@@ -100,9 +60,9 @@ def pairs(rows: list[Row], arm: str, outcome: str) -> dict[tuple[int, str], floa
     }
 
 
-@pytest.mark.parametrize("outcome", ["score", "success"])
-def test_an_estimate_is_that_of_complete_pairs_and_says_what_it_rests_on(project: Path, outcome: str) -> None:
-    drafted(project, outcome, ('counts_as = "failure"', 'counts_as = "excluded"'))
+@pytest.mark.parametrize(("outcome", "counts_as"), [("score", "excluded"), ("success", "failure")])
+def test_an_estimate_is_that_of_complete_pairs_and_says_what_it_rests_on(project, outcome, counts_as) -> None:
+    drafted(project, outcome, (f'counts_as = "{counts_as}"', 'counts_as = "excluded"'))
     rows = episodes()
     for rule, arm in zip(decided(project, rows).values(), ARMS[1:], strict=True):
         differences = pairs(rows, arm, outcome)
@@ -154,7 +114,7 @@ def test_what_is_complete_is_left_as_it_is() -> None:
 def test_a_missing_score_is_not_the_lowest(project: Path) -> None:
     drafted(project, "score", ('counts_as = "excluded"', 'counts_as = "failure"'))
     run("freeze", "mine", "--demonstration").refused(4, "a missing score is not zero", 'missing = "excluded"')
-    rehearsed = run("rehearse", "mine", "log.csv", "--simulations", "0", "--json").json()
+    rehearsed = run("rehearse", "mine", "pilot.csv", "--simulations", "0", "--json").json()
     assert {decision["verdict"] for decision in rehearsed["decisions"]} == {"not_evaluable"}
     assert all("have no score" in decision["missing"][0] for decision in rehearsed["decisions"])
 
