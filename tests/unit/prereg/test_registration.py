@@ -43,75 +43,72 @@ def test_sha256sum_agrees_with_the_lists_and_with_the_digest() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["rules.toml", "protocol.md", "record.toml", "trust.toml", "deviations/D4.toml", "amendments/A1.toml"],
+def swap(old: str, new: str):
+    def change(text: str) -> str:
+        assert old in text
+        return text.replace(old, new, 1)
+
+    return change
+
+
+FILES = ("record.toml", "trust.toml", "unrestated.toml", "amendments/A1.toml", "deviations/D4.toml")
+LISTED = (
+    "rules.toml",
+    "protocol.md",
+    "record.toml",
+    "trust.toml",
+    "deviations/D4.toml",
+    "amendments/A1.toml",
 )
-def test_one_changed_byte_is_refused(restated, name) -> None:
-    path = restated / name
-    path.write_bytes(path.read_bytes().replace(b"0", b"1", 1))
-    with pytest.raises(VerificationError, match="was changed after its hash was recorded") as caught:
-        load_registration(restated)
-    assert caught.value.where == str(path)
-
-
-def test_a_file_that_nobody_recorded_is_refused(restated) -> None:
-    (restated / "amendments" / "A2.toml").write_text("")
-    with pytest.raises(VerificationError, match="belongs to no hash list"):
-        load_registration(restated)
-
-
-DAMAGED_LISTS = {
+LISTS = {
     "short hash": lambda text: text[1:],
     "one space": lambda text: text.replace("  ", " "),
     "a name twice": lambda text: text + text,
-    "a path upwards": lambda text: text.replace("rules.toml", "../rules.toml"),
-    "a null byte": lambda text: text.replace("rules.toml", "rules\0.toml"),
-    "an absolute path": lambda text: text.replace("rules.toml", "/etc/passwd"),
-    "upper case": lambda text: text.upper(),
+    "a path upwards": swap("rules.toml", "../rules.toml"),
+    "a null byte": swap("rules.toml", "rules\0.toml"),
+    "an absolute path": swap("rules.toml", "/etc/passwd"),
+    "upper case": str.upper,
     "no text": lambda _: "\0\1\2",
     "not sorted": lambda text: "".join(reversed(text.splitlines(keepends=True))),
     "no last line end": lambda text: text.rstrip("\n"),
 }
+CHANGED, BYTE = "was changed after its hash was recorded", "\udcff"
+# A file, what is made of its text (None: it is removed), and the error.
+AS_RECORDED = [
+    *((name, swap("0", "1"), VerificationError, CHANGED) for name in LISTED),
+    ("amendments/A2.toml", lambda _: "", VerificationError, "belongs to no hash list"),
+    *(("FROZEN.sha256", change, DamagedError, None) for change in LISTS.values()),
+    *(
+        (name, None, IncompleteError, None)
+        for name in ("FROZEN.sha256", "LATER.chain", "rules.toml", "record.toml")
+    ),
+]
+HASHED_ANEW = [
+    *((name, swap(" =", ""), DamagedError, "is invalid") for name in ("rules.toml", *FILES)),
+    ("deviations/D4.toml", swap("D4", "D99"), DamagedError, "another name than its id"),
+    ("protocol.md", lambda _: BYTE, DamagedError, "not UTF-8"),
+    ("record.toml", swap('name = "FreeTSA"', 'name = "Nobody"'), DamagedError, "does not name"),
+    ("record.toml", swap("evidence/document", "FROZEN.sha256"), DamagedError, "not that of"),
+]
 
 
-@pytest.mark.parametrize("change", DAMAGED_LISTS.values(), ids=DAMAGED_LISTS)
-def test_a_damaged_list_is_refused(restated, change) -> None:
-    path = restated / "FROZEN.sha256"
-    path.write_text(change(path.read_text()))
-    with pytest.raises(DamagedError):
-        load_registration(restated)
-
-
-@pytest.mark.parametrize("name", ["FROZEN.sha256", "LATER.chain", "rules.toml", "record.toml"])
-def test_a_missing_file_is_incomplete(restated, name) -> None:
-    (restated / name).unlink()
-    with pytest.raises(IncompleteError):
-        load_registration(restated)
-
-
-FILES = ("record.toml", "trust.toml", "unrestated.toml", "amendments/A1.toml", "deviations/D4.toml")
-
-
-@pytest.mark.parametrize("name", ["rules.toml", *FILES])
-def test_a_recorded_file_that_is_invalid_is_damaged(restated, name) -> None:
+@pytest.mark.parametrize(
+    ("is_hashed", "name", "change", "error", "message"),
+    [*((False, *each) for each in AS_RECORDED), *((True, *each) for each in HASHED_ANEW)],
+)
+def test_a_registration_is_its_recorded_files(restated, is_hashed, name, change, error, message) -> None:
     path = restated / name
-    path.write_text(path.read_text().replace(" =", "", 1))
-    rehash(restated)
-    with pytest.raises(DamagedError, match="is invalid") as caught:
+    if change:
+        text = change(path.read_text(encoding="utf-8") if path.exists() else "")
+        path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    else:
+        path.unlink()
+    if is_hashed:
+        rehash(restated)
+    with pytest.raises(error, match=message) as caught:
         load_registration(restated)
-    assert str(path) in str(caught.value)
-
-
-def test_a_file_has_the_name_of_its_id_and_is_text(restated) -> None:
-    (restated / "deviations/D4.toml").write_text(TEXTS["deviations/D4.toml"].replace("D4", "D99"))
-    rehash(restated)
-    with pytest.raises(DamagedError, match="another name than its id"):
-        load_registration(restated)
-    (restated / "protocol.md").write_bytes(b"\xff")
-    rehash(restated)
-    with pytest.raises(DamagedError, match="not UTF-8"):
-        load_registration(restated)
+    where = path if message in (CHANGED, "is invalid") else restated
+    assert str(where) in str(caught.value)
 
 
 TEXTS = {name: (PAIRED / name).read_text(encoding="utf-8") for name in FILES}
