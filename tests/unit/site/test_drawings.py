@@ -14,7 +14,7 @@ from tests.unit.site.reading import made_by
 from toolkit.decisions.case import Case
 from toolkit.lab.probing.figures import report
 from toolkit.registers.query import ask
-from toolkit.rules.expressions import parse
+from toolkit.rules.sections import Formula
 from toolkit.rules.values import Series
 from toolkit.site.charts.svg import Chart
 from toolkit.site.drawings import comparisons, estimate_of, measure, rule_charts
@@ -89,7 +89,7 @@ def test_an_axis_speaks_the_words_of_the_register(case: Case) -> None:
 
 def test_members_are_compared_with_the_number_that_a_test_names_and_its_sign(embedded: Case) -> None:
     rule = embedded.book.rules["H1b"]
-    criterion = replace(rule.criteria[0], expression=parse("each(x > -0.25)", "here"))
+    criterion = replace(rule.criteria[0], test=Formula.decoded("each(x > -0.25)"))
     series = Series("checkpoint", (("a", Fraction(-1, 2)), ("b", Fraction(0))))
     (compared,) = comparisons(replace(rule, criteria=(criterion,)), "x", series)
     assert (compared.sign, compared.bound, compared.held, compared.of) == (">", -0.25, 1, 2)
