@@ -141,7 +141,7 @@ def document_in(hint: Any) -> type[Document] | None:
 def _keys_at(kind: type[Document], path: str) -> Mapping[str, Any]:
     """Return the keys of the table at a path of the parser's, as `.criteria[0]`."""
     for key in re.findall(r"\.(\w+)", path):
-        kind = document_in(keys(kind)[key]) or kind
+        kind = document_in(keys(kind).get(key)) or kind
     return keys(kind)
 
 
