@@ -116,9 +116,15 @@ class Case:
         """Decide one rule as it binds, with what an amendment after the runs would say beside it."""
         name = self.book.meant(rule).id
         if name not in self._decided:
-            made = self._decide(name)
-            registration = replace(made.registration, standing=self.standing)
-            self._decided[name] = replace(made, registration=registration, pilot_rows=self.study.pilot_rows)
+            after = self.changed if self.changed and name in self.changed.added else None
+            made = (after or self).engine.decide(name)
+            self._decided[name] = replace(
+                made,
+                registration=replace(made.registration, standing=self.standing),
+                pilot_rows=self.study.pilot_rows,
+                is_exploratory=after is not None,
+                exploratory=() if after else self._exploratory(name),
+            )
         return self._decided[name]
 
     def __repr__(self) -> str:
@@ -133,28 +139,18 @@ class Case:
         """The decisions on every rule but those that were added after the runs."""
         return tuple(made for made in self.decide_all() if not made.is_exploratory)
 
-    def _decide(self, name: str) -> Decision:
-        rule, changed = self.book.rule(name), self.changed
+    def _exploratory(self, name: str) -> tuple[Exploratory, ...]:
+        """Return what the last amendment after the runs that changes a rule would make of it."""
+        changed, rule = self.changed, self.book.rule(name)
         if changed is None:
-            return self.engine.decide(name)
-        if name in changed.added:
-            return replace(changed.engine.decide(name), is_exploratory=True)
-        amendment = self._changing({name, *self.book.names_of(rule), *changed.book.names_of(rule)})
-        exploratory: tuple[Exploratory, ...] = ()
-        if amendment is not None:
-            other = changed.engine.decide(name)
-            exploratory = (Exploratory(*amendment, other.verdict, other.evidence),)
-        return replace(self.engine.decide(name), exploratory=exploratory)
-
-    def _changing(self, names: Collection[str]) -> tuple[str, str] | None:
-        """Return the last amendment after the runs, and its SHA-256, that changes one of some rules."""
-        changed = self.changed
-        rules = changed.book.rules if changed else {}
-        differing = {name for name in names if rules.get(name) != self.book.rules.get(name)}
+            return ()
+        names = {name, *self.book.names_of(rule), *changed.book.names_of(rule)}
+        differing = {name for name in names if changed.book.rules.get(name) != self.book.rules.get(name)}
         for amendment in reversed(self.registration.amendments):
             if amendment.id in self.unbinding and differing & {*amendment.replaces, *amendment.restates}:
-                return amendment.id, amendment.sha256
-        return None
+                other = changed.engine.decide(name)
+                return (Exploratory(amendment.id, amendment.sha256, other.verdict, other.evidence),)
+        return ()
 
 
 @dataclass(frozen=True)
