@@ -66,7 +66,7 @@ def _type(schema: Schema) -> str:
         first, _, choices = _type(items[0]).partition(": ")
         first = first.partition(", ")[0]
         count = "two" if schema.get("minItems") == schema.get("maxItems") == 2 else "list of"
-        return f"{count} {first}s{f': {choices}' if choices else ''}"
+        return f"{count} {first.removesuffix('s')}s{f': {choices}' if choices else ''}"
     if schema.get("type") == "object" and schema.get("additionalProperties"):
         return f"table of names, each with a {_type(schema['additionalProperties'])}"
     least = f", at least {schema['minimum']}" if "minimum" in schema else ""
@@ -79,6 +79,7 @@ def _required(key: str, table: Schema, common: bool) -> str:
     conditions = [each for each in table.get("allOf", ()) if key in each["else"]["properties"]]
     required = key in table.get("required", ()) or any("then" in each for each in conditions)
     default = table["properties"][key].get("default")
+    default = None if isinstance(default, dict) else default  # a table of its own says it
     answer = "yes" if required else f"no; else `{default}`" if default else "no"
     answer += ", here or in `interval_method`" if common and required else ""
     for each in conditions:

@@ -193,6 +193,14 @@ def test_deciding_on_published_figures_loads_the_core_alone_and_not_much_of_it()
     assert len(core) <= MOST_MODULES
 
 
+def test_a_verdict_has_a_short_way() -> None:
+    command = [sys.executable, "-m", "tests.architecture.path_of_a_rule"]
+    printed = subprocess.run(command, cwd=CHECKOUT, check=True, capture_output=True, text=True).stdout
+    files, returns = map(int, re.findall(r"^(\d+) (?:files|returns)$", printed, re.MULTILINE))
+    assert files <= 50
+    assert returns <= 6
+
+
 BUDGETS = tomllib.loads(Path(__file__).with_name("budgets.toml").read_text("utf-8"))
 
 
