@@ -1,6 +1,7 @@
 """What is large shows itself in a line; in a notebook, nothing foreign becomes markup."""
 
 from html.parser import HTMLParser
+from typing import Any
 
 import toolkit
 from toolkit import api
@@ -78,21 +79,17 @@ def test_a_decision_shows_what_is_missing(case: Case) -> None:
 def test_no_foreign_text_becomes_markup(case: Case) -> None:
     decision = case.decide("H2a")
     assert decision.estimate is not None
-    hostile = replace(
-        decision,
-        rule=HOSTILE,
-        title=HOSTILE,
-        study=HOSTILE,
-        verdict=HOSTILE,
-        criteria=tuple(
+    standing = replace(decision.standing, missing=(HOSTILE,))
+    texts: dict[str, Any] = {
+        **dict.fromkeys(("rule", "title", "study", "verdict"), HOSTILE),
+        "criteria": tuple(
             replace(each, text=HOSTILE, test=HOSTILE, holds=Missing(not_run=False, reasons=(HOSTILE,)))
             for each in decision.criteria
         ),
-        estimate=replace(decision.estimate, title=HOSTILE, unit=HOSTILE),
-        interval=replace(decision.interval, source=HOSTILE),
-        registration=(HOSTILE, HOSTILE),
-        standing=replace(decision.standing, missing=(HOSTILE,)),
-    )
+        "estimate": replace(decision.estimate, title=HOSTILE, unit=HOSTILE),
+        "interval": replace(decision.interval, source=HOSTILE),
+        "registration": replace(decision.registration, name=HOSTILE, sha256=HOSTILE, standing=standing),
+    }
     explained = toolkit.explain("H2a")
     endpoints = tuple(replace(each, title=HOSTILE, rows=HOSTILE) for each in explained.endpoints)
     study = toolkit.open_study("published")
@@ -102,8 +99,8 @@ def test_no_foreign_text_becomes_markup(case: Case) -> None:
         registration=replace(study.manifest.registration, name=HOSTILE, sha256=HOSTILE),
     )
     values = (
-        hostile,
-        replace(explained, decision=hostile, endpoints=endpoints),
+        replace(decision, **texts),
+        replace(explained, **texts, endpoints=endpoints),
         Study(study.folder, manifest),
     )
     for value in values:

@@ -214,7 +214,8 @@ def _printed_struct(kind: type[Document]) -> type[msgspec.Struct]:
         for shown in (shown for shown in keys if shown.key):
             made = printed_type(shown.kind)
             made = Annotated[made, about(shown.text)] if shown.text else made
-            may_lack = omitted is not UNSET or UnsetType in get_args(shown.kind)
+            plain = shown.kind.__origin__ if get_origin(shown.kind) is Annotated else shown.kind
+            may_lack = omitted is not UNSET or UnsetType in get_args(plain)
             fields.append((shown.key, made | UnsetType, UNSET) if may_lack else (shown.key, made))
     options: Any = {"forbid_unknown_fields": True, "kw_only": True}
     return msgspec.defstruct(kind.__name__, fields, namespace={"__doc__": kind.__doc__}, **options)

@@ -80,7 +80,7 @@ ELSEWHERE = {
     "registers import": "tests/unit/drafting/test_importing.py",
     "registers pull": "tests/hub/test_pull.py",
     "registers push": "tests/hub/test_pull.py",
-    "rehearse": "tests/unit/cli/test_power.py",
+    "rehearse": "tests/transcripts/rehearse.md",
     "reproduce": "tests/unit/cli/test_commands.py",
     "site build": "tests/unit/site/test_commands.py",
     "site check": "tests/unit/site/test_commands.py",
