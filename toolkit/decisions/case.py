@@ -344,7 +344,8 @@ class Language(Document, frozen=True):
 
 def explain(case: Case, rule: str) -> Explanation:
     """Decide a rule, and say what it rests on; errors as `Case.decide`."""
-    made, registered, by = case.decide(rule), case.book.rule(rule), case.decide(rule).added_by
+    made, registered = case.decide(rule), case.book.rule(rule)
+    by = made.added_by
     endpoints = [case.book.endpoints[name] for name in made.endpoints_read]
     statistics = [case.book.statistics[name] for name in made.statistics_read]
     added = next((a for a in case.registration.amendments if by and a.id == by.id), None)
