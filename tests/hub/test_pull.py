@@ -106,7 +106,7 @@ def test_a_study_on_the_hub_is_decided_as_the_one_here_is(offered, published, tm
 
 def test_commands_take_a_study_on_the_hub_and_show_its_commit(published: str) -> None:
     study = toolkit.open_study(f"{NAME}@v1.0.0")
-    assert study.origin == Origin(NAME, "v1.0.0", published, f"{NAME}@v1.0.0")
+    assert study.origin == Origin(NAME, "v1.0.0", published)
     named = ("--study", f"hf://datasets/{NAME}@{published}", "--json")
     assert run("sql", "SELECT count(*) AS n FROM runs", *named).json() == [{"n": 15}]
     (verified,) = run("registers", "verify", *named).json()

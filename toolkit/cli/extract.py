@@ -29,7 +29,7 @@ from toolkit.errors import UsageError
 from toolkit.exports import FORMATS
 
 if TYPE_CHECKING:
-    from toolkit.documents.registers import AnswerRows, ParquetDocument
+    from toolkit.documents.registers import AnswerRows
     from toolkit.documents.runs import ExportDocument, Format
     from toolkit.registers.query import Answer, Asking, RemoteStudy
     from toolkit.registers.study import Study
@@ -83,6 +83,7 @@ def sql(
         raise UsageError(
             "--csv and --parquet exclude each other" if parquet else "--csv and --json exclude each other"
         )
+    from toolkit.documents.registers import WrittenAnswer
     from toolkit.registers.query import asking
 
     with output.steps("opening the study"):
@@ -90,7 +91,7 @@ def sql(
     with asking(opened, timeout_s) as ask:
         if parquet is not None:
             rows = ask.write_parquet(query, parquet)
-            document: ParquetDocument = {"file": str(parquet), "rows": rows}
+            document = WrittenAnswer(str(parquet), rows)
             output.tell(document, f"{rows} rows written to {parquet}", as_json=as_json)
         elif as_json:
             output.print_json(documents(ask(query)))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING
 
 import click
 
@@ -31,16 +30,17 @@ from toolkit.cli.verify import audit
 from toolkit.errors import DamagedError, UsageError, did_you_mean
 from toolkit.files import read_text
 from toolkit.places import find_home
+from toolkit.structs import UNSET, as_builtins
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolkit.documents import registers as documents
-    from toolkit.documents.registers import CardDocument, ImportDocument, PullDocument, PushDocument, Written
+    from toolkit.documents.registers import VerifiedRegisters, Written
     from toolkit.drafting.importing import Imported
     from toolkit.registers.columns import Column, Table
-    from toolkit.registers.diff import Difference, StudyDifference, TableDifference
-    from toolkit.registers.hub.transfer import Plan
+    from toolkit.registers.diff import Fact, StudyDifference, TableDifference
+    from toolkit.registers.hub.transfer import Push
     from toolkit.registers.study import Study
 
 
@@ -82,34 +82,33 @@ def diff(
     from toolkit.registers.diff import diff_studies
 
     with output.steps("comparing"):
-        difference = diff_studies(api.open_study(first), api.open_study(second), examples)
-    document = {"first": first, "second": second, "differs": not difference.is_empty, **asdict(difference)}
-    shown = cast("documents.DifferenceDocument", output.cell(document))
-    output.tell(shown, *_lines(difference), as_json=as_json)
-    if fail_on_difference and not difference.is_empty:
+        opened = api.open_study(first), api.open_study(second)
+        difference = diff_studies(*opened, examples, (first, second))
+    output.tell(output.cell(as_builtins(difference)), *_lines(difference), as_json=as_json)
+    if fail_on_difference and difference.differs:
         sys.exit(1)
 
 
 def _lines(found: StudyDifference) -> Iterator[str]:
-    if found.is_empty:
+    if not found.differs:
         yield "nothing differs"
     for heading, facts in (("what the manifests say", found.facts), ("documents", found.documents)):
         if facts:
             yield heading
         for fact in facts:
-            yield f"  {fact.what}: {_difference_text(fact)}"
+            yield f"  {fact.what}: {_sides(fact)}"
     for differing in found.tables:
         yield from _table_lines(differing)
     if found.same_tables:
         yield f"the same rows: {', '.join(found.same_tables)}"
 
 
-def _difference_text(said: Difference) -> str:
-    if said.second is None:
-        return f"only in A ({said.first})"
-    if said.first is None:
-        return f"only in B ({said.second})"
-    return f"{said.first} -> {said.second}"
+def _sides(fact: Fact) -> str:
+    if fact.second is None:
+        return f"only in A ({fact.first})"
+    if fact.first is None:
+        return f"only in B ({fact.second})"
+    return f"{fact.first} -> {fact.second}"
 
 
 def _table_lines(differing: TableDifference) -> Iterator[str]:
@@ -195,25 +194,27 @@ def import_registers(
             study, sources, home, mapping=mapping, reason=reason, check=check, progress=progress
         )
     folder = home.registers / study
-    outcome: Written = "identical" if check else "written"
+    outcome: documents.Written = "identical" if check else "written"
     if as_json:
         output.print_json(_document(done, folder, outcome))
     else:
         _show(done, folder, outcome)
 
 
-def _document(done: Imported, folder: Path, outcome: Written) -> ImportDocument:
-    return {
-        "study": done.manifest.study,
-        "folder": str(folder),
-        "outcome": outcome,
-        "rows": {name: entry.rows for name, entry in done.manifest.tables.items()},
-        "logical_sha256": done.manifest.logical_sha256,
-        "registered_runs": {"present": list(done.present), "absent": list(done.absent)},
-        "unregistered_runs": list(done.unregistered),
-        "notes": list(done.said),
-        "verdicts": done.decided,
-    }
+def _document(done: Imported, folder: Path, outcome: documents.Written) -> documents.ImportedRegisters:
+    from toolkit.documents.registers import ImportedRegisters, RegisteredRuns
+
+    return ImportedRegisters(
+        done.manifest.study,
+        str(folder),
+        outcome,
+        {name: entry.rows for name, entry in done.manifest.tables.items()},
+        done.manifest.logical_sha256,
+        RegisteredRuns(done.present, done.absent),
+        done.unregistered,
+        done.said,
+        done.decided,
+    )
 
 
 def _show(done: Imported, folder: Path, outcome: str) -> None:
@@ -243,21 +244,8 @@ def list_registers(*, studies: tuple[str, ...] = study_option, as_json: bool = j
       toolkit registers list --study published --json
     """
     opened = [api.open_study(name) for name in studies or _all_here()]
-    document: list[documents.ListedStudyDocument] = [
-        {
-            "study": study.name,
-            "folder": str(study.folder),
-            "evidence": study.manifest.evidence,
-            "registration": study.manifest.registration.name,
-            "tables": [
-                {"config": t.name, "rows": study.manifest.tables[t.name].rows, "sha256": study.sha256(t.name)}
-                for t in study.tables
-            ],
-        }
-        for study in opened
-    ]
     if as_json:
-        output.print_json(document)
+        output.print_json([_listed(study) for study in opened])
         return
     for study in opened:
         output.print_table(
@@ -266,6 +254,14 @@ def list_registers(*, studies: tuple[str, ...] = study_option, as_json: bool = j
             f"Study {study.name}   {study.folder}",
             numbers=("rows",),
         )
+
+
+def _listed(study: Study) -> documents.ListedStudy:
+    from toolkit.documents.registers import ListedStudy, ListedTable
+
+    manifest = study.manifest
+    tables = [ListedTable(t.name, manifest.tables[t.name].rows, study.sha256(t.name)) for t in study.tables]
+    return ListedStudy(study.name, str(study.folder), manifest.evidence, manifest.registration.name, tables)
 
 
 @registers.command("schema", hidden=True)
@@ -279,6 +275,7 @@ def describe(
       toolkit registers schema evaluations
       toolkit registers schema --json
     """
+    from toolkit.documents import registers as documents
     from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 
     for name in tables:
@@ -290,11 +287,7 @@ def describe(
             )
     chosen = [TABLES[name] for name in tables or TABLES]
     if as_json:
-        document: documents.RegistersSchemaDocument = {
-            "schema_version": SCHEMA_VERSION,
-            "tables": [_table(table) for table in chosen],
-        }
-        output.print_json(document)
+        output.print_json(documents.RegistersSchema(SCHEMA_VERSION, [_table(table) for table in chosen]))
         return
     for entry in chosen:
         headings = ("column", "type", "unit", "meaning")
@@ -338,9 +331,10 @@ def verify(
       toolkit registers verify --study published --json
       toolkit registers verify --study some-group/their-study@v1.0.0
     """
+    from toolkit.documents.registers import VerifiedRegisters
     from toolkit.verification.steps import number_of_steps
 
-    found: list[documents.VerifiedStudyDocument] = []
+    found: list[VerifiedRegisters] = []
     lines, verdicts = [], []
     opened = [api.open_study(name) for name in studies or _all_here()]
     with output.stepped("verify", sum(map(number_of_steps, opened))) as told:
@@ -352,18 +346,17 @@ def verify(
             done = api.verify_registers(study, progress=progress)
             verdicts.append(done.verdict)
             files, digest = len(study.manifest.files), study.manifest.logical_sha256
-            missing: documents.UnheldStudy = {"missing": done.missing} if done.missing else {}
             found.append(
-                {
-                    "study": study.name,
-                    "verdict": done.verdict,
-                    **missing,
-                    "registration": done.standing.as_dict() if done.standing else None,
-                    "origin": study.origin,
-                    "files": files,
-                    "rows": done.rows,
-                    "logical_sha256": digest,
-                }
+                VerifiedRegisters(
+                    study.name,
+                    done.verdict,
+                    done.missing or UNSET,
+                    done.standing.as_dict() if done.standing else None,
+                    study.origin,
+                    files,
+                    done.rows,
+                    digest,
+                )
             )
             verdict = done.verdict.replace("_", " ")
             lines.append(f"{study.name}: {verdict}, {files} files, {sum(done.rows.values())} rows")
@@ -390,6 +383,7 @@ def build(
       toolkit registers build published
       toolkit registers build published --check
     """
+    from toolkit.documents.registers import BuiltRegisters
     from toolkit.registers.published import build_published, check_published
 
     home = find_home()
@@ -402,12 +396,7 @@ def build(
     manifest = (check_published if check else build_published)(source, folder, card, ref)
     done: documents.Written = "identical" if check else "written"
     files = len(manifest.files)
-    document: documents.BuiltRegistersDocument = {
-        "study": study,
-        "folder": str(folder),
-        "files": files,
-        "outcome": done,
-    }
+    document = BuiltRegisters(study, str(folder), files, done)
     output.tell(document, f"{study}: {files} files {done} in {folder}", as_json=as_json)
 
 
@@ -417,24 +406,14 @@ def _all_here() -> tuple[str, ...]:
     return home.studies()
 
 
-def _table(table: Table) -> documents.TableSchemaDocument:
-    return {
-        "config": table.name,
-        "meaning": table.meaning,
-        "key": list(table.key),
-        "columns": [
-            {
-                "name": column.name,
-                "type": column.type.value,
-                "unit": column.unit,
-                "nullable": column.nullable,
-                "optional": column.optional,
-                "choices": list(column.choices) if column.choices else None,
-                "meaning": column.meaning,
-            }
-            for column in table.columns
-        ],
-    }
+def _table(table: Table) -> documents.TableSchema:
+    from toolkit.documents.registers import ColumnSchema, TableSchema
+
+    columns = [
+        ColumnSchema(c.name, c.type.value, c.unit, c.nullable, c.optional, c.choices, c.meaning)
+        for c in table.columns
+    ]
+    return TableSchema(table.name, table.meaning, table.key, columns)
 
 
 @registers.command(hidden=True)
@@ -456,6 +435,7 @@ def card(
       toolkit registers card coupled
       toolkit registers card coupled --check --json
     """
+    from toolkit.documents.registers import FilledCard
     from toolkit.findings import card_documents, check_card, write_card
 
     home = find_home()
@@ -468,12 +448,7 @@ def card(
     else:
         write_card(case, documents)
     done: Written = "identical" if check else "written"
-    document: CardDocument = {
-        "study": study,
-        "folder": str(case.study.folder),
-        "files": list(documents),
-        "outcome": done,
-    }
+    document = FilledCard(study, str(case.study.folder), list(documents), done)
     output.tell(document, f"{study}: {', '.join(documents)} {done} in {case.study.folder}", as_json=as_json)
 
 
@@ -566,16 +541,16 @@ def push(
         check=_check_pushed,
         private=private,
         parent=parent,
-        replace=replace,
+        overwrite=replace,
         tag=tag,
         dry_run=dry_run,
         # The client's own bars show how far it is; beside them there is room for lines only.
         say=output.remark if sys.stderr.isatty() else lambda _: None,
     )
     if as_json:
-        output.print_json(_push_document(pushed, dry_run=dry_run))
+        output.print_json(pushed)
     else:
-        _print_push(pushed, dry_run=dry_run)
+        _print_push(pushed)
 
 
 @registers.command()
@@ -601,6 +576,7 @@ def pull(
       toolkit registers pull some-group/their-study --into their-study
       toolkit registers pull some-group/their-study@v1.0.0 --offline
     """
+    from toolkit.documents.registers import Pulled
     from toolkit.registers.hub import transfer as hub
     from toolkit.registers.hub.client import parse_reference
     from toolkit.verification.steps import number_of_steps
@@ -618,15 +594,8 @@ def pull(
     if study.origin is None:
         raise TypeError(study)
     if as_json:
-        document: PullDocument = {
-            "study": study.name,
-            "verdict": "verified",
-            "origin": study.origin,
-            "folder": str(study.folder),
-            "files": len(study.manifest.files),
-            "logical_sha256": study.manifest.logical_sha256,
-        }
-        output.print_json(document)
+        files, digest = len(study.manifest.files), study.manifest.logical_sha256
+        output.print_json(Pulled(study.name, "verified", study.origin, str(study.folder), files, digest))
         return
     output.say_line(f"{study.name}: verified, {len(study.manifest.files)} files in {study.folder}")
     output.say_line(f"  commit {study.origin.commit}")
@@ -652,36 +621,19 @@ def _check_pushed(study: Study) -> None:
     api.verify_registers(study)
 
 
-def _push_document(plan: Plan, *, dry_run: bool) -> PushDocument:
-    done: Literal["unchanged", "pushed"] = "unchanged" if plan.is_empty else "pushed"
-    return {
-        "repository": plan.repository,
-        "outcome": "planned" if dry_run else done,
-        "parent": plan.head,
-        "commit": plan.commit,
-        "tag": plan.tag,
-        "checked_files": plan.files,
-        "added": plan.added,
-        "changed": plan.changed,
-        "deleted": plan.deleted,
-        "same": len(plan.same),
-    }
-
-
-def _print_push(plan: Plan, *, dry_run: bool) -> None:
-    for done, names in (("add", plan.added), ("change", plan.changed), ("delete", plan.deleted)):
+def _print_push(push: Push) -> None:
+    for done, names in (("add", push.added), ("change", push.changed), ("delete", push.deleted)):
         for name in names:
             output.say_line(f"  {done} {name}")
-    if dry_run:
-        parent = f"on top of {plan.head}" if plan.head else "in a new repository"
+    if push.outcome == "planned":
+        parent = f"on top of {push.parent}" if push.parent else "in a new repository"
         output.say_line(
-            f"{plan.repository}: nothing was changed; {len(plan.same)} files are there already, {parent}"
+            f"{push.repository}: nothing was changed; {push.same} files are there already, {parent}"
         )
         return
-    done = "has this already" if plan.is_empty else "pushed"
-    tag = f", tag {plan.tag}" if plan.tag else ""
-    output.say_line(
-        f"{plan.repository}: {done}, commit {plan.commit}{tag}; the Hub states {plan.files} files as here"
-    )
-    output.say_line(f"  cite it as {plan.repository}@{plan.commit}")
-    output.print_unbroken(f"  toolkit registers pull {plan.repository}@{plan.tag or plan.commit}")
+    done = "has this already" if push.outcome == "unchanged" else "pushed"
+    tag = f", tag {push.tag}" if push.tag else ""
+    stated = f"the Hub states {push.checked_files} files as here"
+    output.say_line(f"{push.repository}: {done}, commit {push.commit}{tag}; {stated}")
+    output.say_line(f"  cite it as {push.repository}@{push.commit}")
+    output.print_unbroken(f"  toolkit registers pull {push.repository}@{push.tag or push.commit}")

@@ -36,7 +36,6 @@ from toolkit.structs import replace
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from toolkit.documents.registers import AuditDocument
     from toolkit.documents.verification import (
         ThingKind,
         ThingVerdict,
@@ -586,6 +585,8 @@ def audit(
       toolkit registers audit --study embedded --sample 4
       toolkit registers audit --study embedded --sample 2 --seed 7 --json
     """
+    from toolkit.documents.registers import Audited
+
     opened = api.open_study(study or _with_rows())
     laboratory().check_playable(opened)
     case = api.open_case(opened)
@@ -603,16 +604,9 @@ def audit(
     drawn, followed = (
         ", ".join(f"{n} of {table}" for table, n in tables.items()) for tables in (done.sampled, done.derived)
     )
-    document: AuditDocument = {
-        "study": opened.name,
-        "verdict": "verified",
-        "rows": done.rows,
-        "sample": count,
-        "seed": seed,
-        "tables": done.sampled,
-        "derived": done.derived,
-        "runs": list(done.runs),
-    }
+    document = Audited(
+        opened.name, "verified", done.rows, count, seed, done.sampled, done.derived, tuple(done.runs)
+    )
     output.tell(
         document,
         f"{opened.name}: {count} of {done.rows} rows played again, all as registered ({drawn})",

@@ -24,6 +24,8 @@ from toolkit.decisions.case import Explanation, Language
 from toolkit.decisions.decision import Decision
 from toolkit.documents import probe, registers, registrations, runs, theory, verification, world
 from toolkit.errors import ExitCode
+from toolkit.registers import diff
+from toolkit.registers.hub import transfer
 from toolkit.structs import UNSET, Document, UnsetType, about, printed_fields
 
 Shell = Literal["bash", "zsh", "fish"]
@@ -120,22 +122,22 @@ OUTPUTS: dict[str, object] = {
     ),
     "amend": ("toolkit.prereg.freeze:Added", "toolkit.cli.freeze:TemplateDocument"),
     "deviate": ("toolkit.prereg.freeze:Added", "toolkit.cli.freeze:TemplateDocument"),
-    "registers audit": registers.AuditDocument,
-    "registers build": registers.BuiltRegistersDocument,
-    "registers card": registers.CardDocument,
-    "registers diff": registers.DifferenceDocument,
-    "registers import": registers.ImportDocument,
-    "registers list": list[registers.ListedStudyDocument],
-    "registers pull": registers.PullDocument,
-    "registers push": registers.PushDocument,
-    "registers schema": registers.RegistersSchemaDocument,
-    "registers verify": list[registers.VerifiedStudyDocument],
+    "registers audit": registers.Audited,
+    "registers build": registers.BuiltRegisters,
+    "registers card": registers.FilledCard,
+    "registers diff": diff.StudyDifference,
+    "registers import": registers.ImportedRegisters,
+    "registers list": list[registers.ListedStudy],
+    "registers pull": registers.Pulled,
+    "registers push": transfer.Push,
+    "registers schema": registers.RegistersSchema,
+    "registers verify": list[registers.VerifiedRegisters],
     "export": runs.ExportDocument,
-    "sql": registers.AnswerRows | registers.ParquetDocument,
-    "pools build": registers.BuiltPoolsDocument,
-    "pools list": list[registers.PoolDocument],
+    "sql": registers.AnswerRows | registers.WrittenAnswer,
+    "pools build": registers.BuiltPools,
+    "pools list": list[registers.PoolSummary],
     "pools show": registers.ShownTaskDocument,
-    "pools verify": registers.VerifiedPoolsDocument,
+    "pools verify": registers.VerifiedPools,
     "episode play": world.EpisodeDocument,
     "episode replay": world.ReplayDocument,
     "evaluate": "toolkit.lab.evaluating:Evaluation",

@@ -3,16 +3,15 @@
 from typing import Annotated, Literal, TypedDict
 
 from toolkit.documents.verification import StandingDocument, Verdict
-from toolkit.registers.manifest import Origin
-from toolkit.structs import about
+from toolkit.registers.manifest import Evidence, Origin
+from toolkit.structs import Document, UnsetType, about
 
 Verified = Annotated[Literal["verified"], about("A command that finds otherwise prints an error.")]
-StudyEvidence = Literal["rows", "summary", "tasks"]
 Written = Literal["written", "identical"]
 """`identical`: with --check, nothing was written, and the bytes are these."""
 
 
-class ListedTableDocument(TypedDict):
+class ListedTable(Document, frozen=True):
     """A table of a study."""
 
     config: Annotated[str, about("Its name.")]
@@ -20,20 +19,20 @@ class ListedTableDocument(TypedDict):
     sha256: Annotated[str, about("Its logical row hash.")]
 
 
-class ListedStudyDocument(TypedDict):
+class ListedStudy(Document, frozen=True):
     """A study and its tables."""
 
     study: Annotated[str, about("Name of the study.")]
     folder: Annotated[str, about("Where it lies.")]
     evidence: Annotated[
-        StudyEvidence,
+        Evidence,
         about("`rows`: its own; `summary`: published figures only; `tasks`: tasks that others run on."),
     ]
     registration: Annotated[str, about("Name of the registration that it belongs to.")]
-    tables: list[ListedTableDocument]
+    tables: list[ListedTable]
 
 
-class ColumnDocument(TypedDict):
+class ColumnSchema(Document, frozen=True):
     """A column."""
 
     name: Annotated[str, about("Its name.")]
@@ -41,39 +40,34 @@ class ColumnDocument(TypedDict):
     unit: Annotated[str | None, about("Null where it has none.")]
     nullable: Annotated[bool, about("Whether it may be null.")]
     optional: Annotated[bool, about("Whether a study may lack it.")]
-    choices: Annotated[list[str] | None, about("The values that it may have, where they are closed.")]
+    choices: Annotated[tuple[str, ...] | None, about("The values that it may have, where they are closed.")]
     meaning: Annotated[str, about("In words.")]
 
 
-class TableSchemaDocument(TypedDict):
+class TableSchema(Document, frozen=True):
     """A table of the schema."""
 
     config: Annotated[str, about("Its name.")]
     meaning: Annotated[str, about("What a row is.")]
-    key: Annotated[list[str], about("The columns that identify a row.")]
-    columns: list[ColumnDocument]
+    key: Annotated[tuple[str, ...], about("The columns that identify a row.")]
+    columns: list[ColumnSchema]
 
 
-class RegistersSchemaDocument(TypedDict):
+class RegistersSchema(Document, frozen=True):
     """The schema of registers."""
 
     schema_version: Annotated[str, about("Another major version is not comparable.")]
-    tables: list[TableSchemaDocument]
+    tables: list[TableSchema]
 
 
-class UnheldStudy(TypedDict, total=False):
-    """What is said where a registration is not here."""
-
-    missing: Annotated[str, about("Why nothing could be held against it.")]
-
-
-class VerifiedStudyDocument(UnheldStudy):
+class VerifiedRegisters(Document, frozen=True):
     """What was verified of a study, from its bytes to what follows from them."""
 
     study: Annotated[str, about("Name of the study.")]
     verdict: Annotated[
         Verdict, about("`not_verified`: its registration fails; `incomplete`: its registration is not here.")
     ]
+    missing: Annotated[str | UnsetType, about("Why nothing could be held against its registration.")]
     registration: Annotated[
         StandingDocument | None, about("Null where it belongs to none, or that is not here.")
     ]
@@ -83,7 +77,7 @@ class VerifiedStudyDocument(UnheldStudy):
     logical_sha256: Annotated[str, about("Of what the rows say: the same wherever the same rows were made.")]
 
 
-class AuditDocument(TypedDict):
+class Audited(Document, frozen=True):
     """Random rows of a study, played again: all as registered."""
 
     study: Annotated[str, about("Name of the study.")]
@@ -93,10 +87,10 @@ class AuditDocument(TypedDict):
     seed: Annotated[int, about("Draws the same rows again.")]
     tables: Annotated[dict[str, int], about("Rows that were played again, by table.")]
     derived: Annotated[dict[str, int], about("Rows that were derived again, by table.")]
-    runs: Annotated[list[str], about("Runs that the rows belong to.")]
+    runs: Annotated[tuple[str, ...], about("Runs that the rows belong to.")]
 
 
-class BuiltRegistersDocument(TypedDict):
+class BuiltRegisters(Document, frozen=True):
     """Registers that were built from their sources."""
 
     study: Annotated[str, about("Name of the study.")]
@@ -105,7 +99,7 @@ class BuiltRegistersDocument(TypedDict):
     outcome: Annotated[Written, about("`identical`: with --check, nothing is written.")]
 
 
-class CardDocument(TypedDict):
+class FilledCard(Document, frozen=True):
     """The cards of a study, filled from its registers."""
 
     study: Annotated[str, about("Name of the study.")]
@@ -114,60 +108,14 @@ class CardDocument(TypedDict):
     outcome: Annotated[Written, about("`identical`: with --check, nothing is written.")]
 
 
-class SaidDocument(TypedDict):
-    """Something that two studies say differently; null where one says nothing of it."""
-
-    what: Annotated[str, about("What it is about; of a document, its name.")]
-    first: Annotated[str | None, about("What A says; of a document, its SHA-256.")]
-    second: Annotated[str | None, about("What B says.")]
-
-
-class ChangedRowDocument(TypedDict):
-    """A row that both studies have, and that is not the same in both."""
-
-    key: Annotated[dict[str, object], about("Value by column.")]
-    values: Annotated[
-        dict[str, tuple[object, object]], about("Values in A and in B by column, where they differ.")
-    ]
-
-
-class TableDifferenceDocument(TypedDict):
-    """What differs in a table; counts of rows are null where only one study has it."""
-
-    table: Annotated[str, about("Name of the table.")]
-    rows: Annotated[tuple[int | None, int | None], about("Rows in A and in B; null without the table.")]
-    key: Annotated[list[str], about("The columns that identify a row.")]
-    added: Annotated[int | None, about("Keys that B alone has.")]
-    removed: Annotated[int | None, about("Keys that A alone has.")]
-    changed: Annotated[int | None, about("Keys that both have with other values.")]
-    columns: Annotated[dict[str, int] | None, about("Rows in which it differs, by column.")]
-    first_columns: Annotated[list[str], about("Columns that A alone has.")]
-    second_columns: Annotated[list[str], about("Columns that B alone has.")]
-    added_examples: Annotated[list[dict[str, object]], about("Some of the keys.")]
-    removed_examples: Annotated[list[dict[str, object]], about("Some of the keys.")]
-    changed_examples: list[ChangedRowDocument]
-
-
-class DifferenceDocument(TypedDict):
-    """What differs between two studies, A and B."""
-
-    first: Annotated[str, about("A, as it was named.")]
-    second: Annotated[str, about("B, as it was named.")]
-    differs: Annotated[bool, about("Whether anything does.")]
-    facts: Annotated[list[SaidDocument], about("What the manifests say.")]
-    documents: Annotated[list[SaidDocument], about("Files that belong to no table.")]
-    tables: Annotated[list[TableDifferenceDocument], about("Tables that differ.")]
-    same_tables: Annotated[list[str], about("Tables whose rows are the same.")]
-
-
-class RegisteredRunsDocument(TypedDict):
+class RegisteredRuns(Document, frozen=True):
     """Registered runs that a log has and has not."""
 
-    present: Annotated[list[str], about("Names of the runs.")]
-    absent: Annotated[list[str], about("Condition, arm and seed, in words.")]
+    present: Annotated[tuple[str, ...], about("Names of the runs.")]
+    absent: Annotated[tuple[str, ...], about("Condition, arm and seed, in words.")]
 
 
-class ImportDocument(TypedDict):
+class ImportedRegisters(Document, frozen=True):
     """A study that was made from its own log."""
 
     study: Annotated[str, about("Name of the study.")]
@@ -175,30 +123,15 @@ class ImportDocument(TypedDict):
     outcome: Annotated[Written, about("`identical`: with --check, nothing is written.")]
     rows: Annotated[dict[str, int], about("Rows by table.")]
     logical_sha256: Annotated[str, about("Of what the rows say.")]
-    registered_runs: RegisteredRunsDocument
+    registered_runs: RegisteredRuns
     unregistered_runs: Annotated[
-        list[str], about("Runs of the log that are not registered, and not decided on.")
+        tuple[str, ...], about("Runs of the log that are not registered, and not decided on.")
     ]
-    notes: Annotated[list[str], about("What was left out of the log, and what is missing in it.")]
+    notes: Annotated[tuple[str, ...], about("What was left out of the log, and what is missing in it.")]
     verdicts: Annotated[dict[str, str], about("Verdict by rule.")]
 
 
-class PushDocument(TypedDict):
-    """What was pushed to the Hub, or would be."""
-
-    repository: Annotated[str, about("As owner/name.")]
-    outcome: Annotated[Literal["planned", "unchanged", "pushed"], about("`planned`: with --dry-run.")]
-    parent: Annotated[str | None, about("The commit that was compared; null where there is no repository.")]
-    commit: Annotated[str | None, about("The commit that holds the study; null where nothing was sent.")]
-    tag: Annotated[str | None, about("The tag that means this commit.")]
-    checked_files: Annotated[int, about("Files that the Hub was seen to state as they are here.")]
-    added: Annotated[tuple[str, ...], about("Paths.")]
-    changed: Annotated[tuple[str, ...], about("Paths.")]
-    deleted: Annotated[tuple[str, ...], about("Paths.")]
-    same: Annotated[int, about("Files that were there already.")]
-
-
-class PullDocument(TypedDict):
+class Pulled(Document, frozen=True):
     """A study that was pulled from the Hub, and verified."""
 
     study: Annotated[str, about("Name of the study.")]
@@ -209,7 +142,7 @@ class PullDocument(TypedDict):
     logical_sha256: Annotated[str, about("Of what the rows say.")]
 
 
-class ParquetDocument(TypedDict):
+class WrittenAnswer(Document, frozen=True):
     """An answer that was written to a file: `sql --parquet`."""
 
     file: Annotated[str, about("Its path.")]
@@ -220,8 +153,8 @@ AnswerRows = list[dict[str, object]]
 """The rows of an answer, value by column; what JSON has no word for is text."""
 
 
-class PoolDocument(TypedDict):
-    """A task pool."""
+class PoolSummary(Document, frozen=True):
+    """What a pool consists of."""
 
     pool: Annotated[str, about("Its name.")]
     tasks: Annotated[int, about("How many tasks.")]
@@ -261,7 +194,7 @@ class ShownTaskDocument(TaskDocument):
     sha256: Annotated[str, about("Of the task's canonical document.")]
 
 
-class BuiltPoolsDocument(TypedDict):
+class BuiltPools(Document, frozen=True):
     """The dataset repository of the task pools, as it was built."""
 
     folder: Annotated[str, about("Where it lies.")]
@@ -270,7 +203,7 @@ class BuiltPoolsDocument(TypedDict):
     outcome: Annotated[Written, about("`identical`: with --check, nothing is written.")]
 
 
-class VerifiedPoolsDocument(TypedDict):
+class VerifiedPools(Document, frozen=True):
     """Registered pools, each task generated anew and compared."""
 
     verdict: Verified

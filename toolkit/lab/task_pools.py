@@ -3,12 +3,12 @@
 import json
 import tempfile
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from toolkit.api import open_registers
 from toolkit.canonical import canonical, document_sha256
+from toolkit.documents.registers import PoolSummary
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.lab.tasks.pools import POOLS, digests_sha256, pool_sha256, tasks
 from toolkit.lab.tasks.task import Task, task_document
@@ -25,26 +25,15 @@ STUDY_POOLS = ("train", "validation", "test", "diagnostic")
 """The pools that a study's runs meet."""
 
 
-@dataclass(frozen=True)
-class PoolSummary:
-    """What a pool consists of."""
-
-    name: str  # its name
-    tasks: int  # how many tasks it has
-    sha256: str  # of its tasks' digests, in order
-    mean_calls: float  # planned calls a task, on average
-    mean_writes: float  # planned writes a task, on average
-
-
 def summarize(name: str) -> PoolSummary:
     """Generate a pool and return what it consists of."""
     pool = list(tasks(name))
     return PoolSummary(
         name,
         len(pool),
-        pool_sha256(pool),
         sum(len(task.plan) for task in pool) / len(pool),
         sum(task.writes for task in pool) / len(pool),
+        pool_sha256(pool),
     )
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import duckdb
 
@@ -12,49 +11,71 @@ from toolkit.errors import DamagedError
 from toolkit.registers.manifest import Manifest
 from toolkit.registers.query import MEMORY
 from toolkit.registers.study import Study, literals
-from toolkit.structs import as_builtins
+from toolkit.structs import Document, about, as_builtins
 
 EXAMPLES = 3
 """Rows of each sort that are shown of a table."""
 
 
-@dataclass(frozen=True)
-class Difference:
-    """Something that two studies say differently; None where one says nothing of it."""
-
-    what: str  # what it is about; of a document, its name
-    first: str | None  # what the first study says; of a document, its SHA-256
-    second: str | None  # what the second one says
+Values = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class StudyDifference:
-    """What differs between two studies."""
+class Fact(Document, frozen=True):
+    """Something that two studies state differently; null where one states nothing of it."""
 
-    facts: tuple[
-        Difference, ...
-    ]  # study, evidence, versions, words, registration, amendments, where they differ
-    documents: tuple[Difference, ...]  # files that belong to no table and differ
-    tables: tuple[TableDifference, ...]  # tables that differ
-    same_tables: tuple[str, ...]  # names of the tables whose rows are the same
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing differs."""
-        return not (self.facts or self.documents or self.tables)
+    what: Annotated[str, about("What it is about; of a document, its name.")]
+    first: Annotated[str | None, about("What A says; of a document, its SHA-256.")]
+    second: Annotated[str | None, about("What B says.")]
 
 
-def diff_studies(first: Study, second: Study, examples: int = EXAMPLES) -> StudyDifference:
+class Changed(Document, frozen=True):
+    """A row that both studies have, and that is not the same in both."""
+
+    key: Annotated[Values, about("Value by column.")]
+    values: Annotated[dict[str, Any], about("Values in A and in B by column, where they differ.")]
+
+
+class TableDifference(Document, frozen=True):
+    """What differs in a table; counts of rows are null where only one study has it."""
+
+    table: Annotated[str, about("Name of the table.")]
+    rows: Annotated[tuple[int | None, int | None], about("Rows in A and in B; null without the table.")]
+    key: Annotated[tuple[str, ...], about("The columns that identify a row.")]
+    added: Annotated[int | None, about("Keys that B alone has.")] = None
+    removed: Annotated[int | None, about("Keys that A alone has.")] = None
+    changed: Annotated[int | None, about("Keys that both have with other values.")] = None
+    columns: Annotated[dict[str, int] | None, about("Rows in which it differs, by column.")] = None
+    first_columns: Annotated[tuple[str, ...], about("Columns that A alone has.")] = ()
+    second_columns: Annotated[tuple[str, ...], about("Columns that B alone has.")] = ()
+    added_examples: Annotated[tuple[Values, ...], about("Some of the keys, in their order.")] = ()
+    removed_examples: Annotated[tuple[Values, ...], about("Some of the keys, in their order.")] = ()
+    changed_examples: tuple[Changed, ...] = ()
+
+
+class StudyDifference(Document, frozen=True):
+    """What differs between two studies, A and B."""
+
+    first: Annotated[str, about("A, as it was named.")]
+    second: Annotated[str, about("B, as it was named.")]
+    differs: Annotated[bool, about("Whether anything does.")]
+    facts: Annotated[tuple[Fact, ...], about("What the manifests say.")]
+    documents: Annotated[tuple[Fact, ...], about("Files that belong to no table.")]
+    tables: Annotated[tuple[TableDifference, ...], about("Tables that differ.")]
+    same_tables: Annotated[tuple[str, ...], about("Tables whose rows are the same.")]
+
+
+def diff_studies(
+    first: Study, second: Study, examples: int = EXAMPLES, called: tuple[str, str] | None = None
+) -> StudyDifference:
     """Return what differs between two studies: facts, documents, and rows by key where row hashes differ."""
     ours, theirs = first.manifest, second.manifest
     names = list(dict.fromkeys([*(t.name for t in first.tables), *(t.name for t in second.tables)]))
     same = tuple(name for name in names if _is_same(first, second, name))
-    return StudyDifference(
-        facts=_differing(_facts(ours), _facts(theirs)),
-        documents=_differing(_documents(ours), _documents(theirs)),
-        tables=tuple(diff_table(first, second, name, examples) for name in names if name not in same),
-        same_tables=same,
-    )
+    facts = _differing(_facts(ours), _facts(theirs))
+    documents = _differing(_documents(ours), _documents(theirs))
+    tables = tuple(diff_table(first, second, name, examples) for name in names if name not in same)
+    differs = bool(facts or documents or tables)
+    return StudyDifference(*(called or (first.name, second.name)), differs, facts, documents, tables, same)
 
 
 def _is_same(first: Study, second: Study, name: str) -> bool:
@@ -87,38 +108,9 @@ def _documents(manifest: Manifest) -> dict[str, str]:
     return {name: entry.sha256 for name, entry in manifest.files.items() if name not in of_tables}
 
 
-def _differing(first: dict[str, str], second: dict[str, str]) -> tuple[Difference, ...]:
+def _differing(first: dict[str, str], second: dict[str, str]) -> tuple[Fact, ...]:
     names = dict.fromkeys([*first, *second])
-    return tuple(Difference(n, first.get(n), second.get(n)) for n in names if first.get(n) != second.get(n))
-
-
-Values = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Changed:
-    """A row that both studies have, and that is not the same in both."""
-
-    key: Values  # column → value
-    values: dict[str, tuple[Any, Any]]  # column → values in the first and the second study, where they differ
-
-
-@dataclass(frozen=True)
-class TableDifference:
-    """What differs between the rows of a table in two studies."""
-
-    table: str  # its name
-    rows: tuple[int | None, int | None]  # how many the first and second study have; None without the table
-    key: tuple[str, ...]  # the columns that identify a row
-    added: int | None = None  # keys that the second study alone has
-    removed: int | None = None  # keys that the first one alone has
-    changed: int | None = None  # keys that both have with other values
-    columns: dict[str, int] | None = None  # column → in how many rows with the same key it differs
-    first_columns: tuple[str, ...] = ()  # columns that the first study alone has
-    second_columns: tuple[str, ...] = ()  # columns that the second study alone has
-    added_examples: tuple[Values, ...] = ()  # some of the keys, in their order
-    removed_examples: tuple[Values, ...] = ()  # some of the keys, in their order
-    changed_examples: tuple[Changed, ...] = ()  # some of the rows, in the order of their keys
+    return tuple(Fact(n, first.get(n), second.get(n)) for n in names if first.get(n) != second.get(n))
 
 
 def diff_table(first: Study, second: Study, name: str, examples: int) -> TableDifference:

@@ -17,7 +17,7 @@ from toolkit.line_ends import refuse_converted
 from toolkit.registers.columns import Table
 from toolkit.registers.row_tables import OF_LAUNCHES
 from toolkit.registers.schema import SCHEMA_VERSION, TABLES
-from toolkit.structs import HIDDEN, Document, about, as_builtins, parse
+from toolkit.structs import Document, about, as_builtins, parse
 
 MANIFEST_NAME = "MANIFEST.json"
 LARGEST_MANIFEST = 64 * 2**20
@@ -245,7 +245,6 @@ class Origin(Document, frozen=True):
     repository: Annotated[str, about("As owner/name.")]
     revision: Annotated[str, about("The branch, tag or SHA that was asked for.")]
     commit: Annotated[str, about("SHA of the commit that it was.")]
-    asked: Annotated[str, HIDDEN]  # the study's name as it was given
 
     @property
     def pinned(self) -> str:

@@ -13,10 +13,7 @@ from toolkit.places import find_home
 
 if TYPE_CHECKING:
     from toolkit.documents.registers import (
-        BuiltPoolsDocument,
-        PoolDocument,
         ShownTaskDocument,
-        VerifiedPoolsDocument,
         Written,
     )
 
@@ -48,21 +45,11 @@ def list_pools(*, as_json: bool = json_option) -> None:
             progress(f"generating {name}")
             summaries.append(summarize(name))
     if as_json:
-        listed: list[PoolDocument] = [
-            {
-                "pool": s.name,
-                "tasks": s.tasks,
-                "mean_calls": s.mean_calls,
-                "mean_writes": s.mean_writes,
-                "sha256": s.sha256,
-            }
-            for s in summaries
-        ]
-        print_json(listed)
+        print_json(summaries)
         return
     print_table(
         ("pool", "tasks", "calls a plan", "writes a plan", "SHA-256"),
-        [(s.name, str(s.tasks), f"{s.mean_calls:.2f}", f"{s.mean_writes:.2f}", s.sha256) for s in summaries],
+        [(s.pool, str(s.tasks), f"{s.mean_calls:.2f}", f"{s.mean_writes:.2f}", s.sha256) for s in summaries],
         numbers=True,
     )
 
@@ -111,6 +98,7 @@ def build(
       toolkit pools build
       toolkit pools build --check
     """
+    from toolkit.documents.registers import BuiltPools
     from toolkit.files import read_text
     from toolkit.lab import task_pools
     from toolkit.lab.tasks.pools import POOLS
@@ -126,7 +114,7 @@ def build(
     done: Written = "identical" if check else "written"
     rows = manifest.tables[task_pools.TABLE].rows
     files = len(manifest.files)
-    document: BuiltPoolsDocument = {"folder": str(folder), "tasks": rows, "files": files, "outcome": done}
+    document = BuiltPools(str(folder), rows, files, done)
     tell(document, f"{NAME}: {rows} tasks, {files} files {done} in {folder}", as_json=as_json)
 
 
@@ -147,6 +135,7 @@ def verify(
       toolkit pools verify
       toolkit pools verify --json
     """
+    from toolkit.documents.registers import VerifiedPools
     from toolkit.lab import task_pools
     from toolkit.lab.tasks.pools import POOLS
 
@@ -160,7 +149,7 @@ def verify(
         raise UsageError(f"{opened.name!r} has no task pools", where=opened.folder)
     with stepped("pools", len(POOLS)) as progress:
         digests = task_pools.verify(opened, progress)
-    document: VerifiedPoolsDocument = {"verdict": "verified", "study": opened.name, "pools": digests}
+    document = VerifiedPools("verified", opened.name, digests)
     tell(
         document,
         *(line for name, sha256 in digests.items() for line in (f"{name}: verified", f"  SHA-256 {sha256}")),

@@ -358,7 +358,7 @@ def resolve(
     if is_commit(revision):
         if offline:
             say(f"the Hub was not asked: {repository}@{revision} from the cache")
-        return Origin(repository, revision, revision, asked), not offline
+        return Origin(repository, revision, revision), not offline
     known = read_pins(repository).get(revision)
     try:
         now = _ask_revision(repository, revision, offline=offline)
@@ -370,7 +370,7 @@ def resolve(
                 remedy="pull it once with a connection, or name the SHA of a commit that is in the cache",
             ) from None
         say(f"{error.problem}: {asked} is taken as commit {known.commit}, as when it was last asked")
-        return Origin(repository, revision, known.commit, asked), False
+        return Origin(repository, revision, known.commit), False
     except RefusedError as error:
         if known is None:
             raise
@@ -380,7 +380,7 @@ def resolve(
         error = error.restated(remedy=again if has_repository else f"{error.remedy}; {was}")
         raise offering_cache(error, repository, known.commit) from None
     _remember(reference, now, accept_moved=accept_moved, say=say)
-    return Origin(repository, revision, now.commit, asked), True
+    return Origin(repository, revision, now.commit), True
 
 
 def _ask_revision(repository: str, revision: str, *, offline: bool) -> Pin:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import glob
 import os
 import re
@@ -13,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError, VerificationError
 from toolkit.files import LARGEST_ROWS, file_sha256, in_turn, read_bytes, read_text, replacing
@@ -24,6 +23,7 @@ from toolkit.registers.hub import client as hub
 from toolkit.registers.hub.client import NoFileError, Reference, Stated, list_files, too_much
 from toolkit.registers.manifest import LARGEST_MANIFEST, MANIFEST_NAME, Manifest, Origin, read_manifest
 from toolkit.registers.study import Study, open_study, verify_study
+from toolkit.structs import Document, about, replace
 
 LARGEST_LOG = LARGEST_ROWS
 """Bytes of a log's files."""
@@ -438,24 +438,27 @@ class Remote:
     is_private: bool
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What a push does to paths; `head` is None where the repository is to be created."""
+Paths = Annotated[tuple[str, ...], about("Paths.")]
 
-    repository: str
-    head: str | None
-    added: tuple[str, ...]
-    changed: tuple[str, ...]
-    deleted: tuple[str, ...]
-    same: tuple[str, ...]
-    commit: str | None = None  # what it is on the Hub; None where nothing was sent, only planned
-    tag: str | None = None
-    files: int = 0  # how many of the study's files the Hub was seen to state as they are
+
+class Push(Document, frozen=True):
+    """What was pushed to the Hub, or would be."""
+
+    repository: Annotated[str, about("As owner/name.")]
+    outcome: Annotated[Literal["planned", "unchanged", "pushed"], about("`planned`: with --dry-run.")]
+    parent: Annotated[str | None, about("The commit that was compared; null where there is no repository.")]
+    commit: Annotated[str | None, about("The commit that holds the study; null where nothing was sent.")]
+    tag: Annotated[str | None, about("The tag that means this commit.")]
+    checked_files: Annotated[int, about("Files that the Hub was seen to state as they are here.")]
+    added: Paths
+    changed: Paths
+    deleted: Paths
+    same: Annotated[int, about("Files that were there already.")]
 
     @property
     def is_empty(self) -> bool:
         """Whether the repository holds exactly this study already."""
-        return self.head is not None and not (self.added or self.changed or self.deleted)
+        return self.parent is not None and not (self.added or self.changed or self.deleted)
 
 
 def push(
@@ -464,12 +467,12 @@ def push(
     *,
     private: bool = False,
     parent: str | None = None,
-    replace: bool = False,
+    overwrite: bool = False,
     tag: str | None = None,
     dry_run: bool = False,
     check: Callable[[Study], None] = lambda _: None,
     say: Say = lambda _: None,
-) -> Plan:
+) -> Push:
     """Send a verified study as one commit on top of what it was compared with; compare what is there then."""
     is_odd = tag is not None and (not _TAG.fullmatch(tag) or tag in {hub.MAIN, "HEAD"})
     if is_odd or (tag is not None and hub.is_commit(tag.lower())):
@@ -488,13 +491,13 @@ def push(
     plan = _plan(study, repository, remote)
     tagged = _tagged_commit(repository, tag) if tag and remote else None
     check_push(plan, study, remote, parent=parent, private=private)
-    if not replace and remote:
+    if not overwrite and remote:
         _check_append_only(plan, study, remote)
-    if tag and tagged and (not plan.is_empty or tagged != plan.head):
-        raise _tag_taken(repository, tag, tagged, plan.head if plan.is_empty else "a new commit")
+    if tag and tagged and (not plan.is_empty or tagged != plan.parent):
+        raise _tag_taken(repository, tag, tagged, plan.parent if plan.is_empty else "a new commit")
     if dry_run:
-        return dataclasses.replace(plan, commit=plan.head if plan.is_empty else None, tag=tag)
-    commit = plan.head
+        return replace(plan, commit=plan.parent if plan.is_empty else None, tag=tag)
+    commit = plan.parent
     if commit is None or not plan.is_empty:
         say(f"sending {len(plan.added) + len(plan.changed)} files")
         if commit is None:
@@ -512,10 +515,11 @@ def push(
             )
     elif tag and tagged and tagged != commit:
         raise _tag_taken(repository, tag, tagged, commit)
-    return dataclasses.replace(plan, commit=commit, tag=tag, files=checked)
+    outcome = "unchanged" if plan.is_empty else "pushed"
+    return replace(plan, outcome=outcome, commit=commit, tag=tag, checked_files=checked)
 
 
-def check_push(plan: Plan, study: Study, remote: Remote | None, *, parent: str | None, private: bool) -> None:
+def check_push(plan: Push, study: Study, remote: Remote | None, *, parent: str | None, private: bool) -> None:
     """Check that the repository is this study's, at the expected commit, and private where it has to be."""
     if remote and remote.manifest and remote.manifest.study != study.name:
         raise UsageError(
@@ -524,11 +528,11 @@ def check_push(plan: Plan, study: Study, remote: Remote | None, *, parent: str |
             found=remote.manifest.study,
             remedy="give the study a repository of its own",
         )
-    if parent is not None and parent != plan.head:
+    if parent is not None and parent != plan.parent:
         raise VerificationError(
             f"{plan.repository} is not at the commit that this push is based on; nothing was changed",
             expected=parent,
-            found=plan.head or "no such repository",
+            found=plan.parent or "no such repository",
             remedy="pull what is there now, look at it, and push again on top of it",
         )
     if private and remote and not remote.is_private:
@@ -538,7 +542,7 @@ def check_push(plan: Plan, study: Study, remote: Remote | None, *, parent: str |
         )
 
 
-def _check_append_only(plan: Plan, study: Study, remote: Remote) -> None:
+def _check_append_only(plan: Push, study: Study, remote: Remote) -> None:
     """Check that no rows that others may have cited are changed or removed, nor what was registered."""
 
     def has_grown(name: str) -> bool:
@@ -599,7 +603,7 @@ def _read_remote(repository: str) -> Remote | None:
 
 
 def _at(repository: str, commit: str) -> Origin:
-    return Origin(repository, commit, commit, repository)
+    return Origin(repository, commit, commit)
 
 
 def _tagged_commit(repository: str, tag: str) -> str | None:
@@ -619,7 +623,7 @@ def _files(study: Study) -> dict[str, Path]:
     return {name: study.folder / name for name in (*study.manifest.files, MANIFEST_NAME)}
 
 
-def _plan(study: Study, repository: str, remote: Remote | None) -> Plan:
+def _plan(study: Study, repository: str, remote: Remote | None) -> Push:
     """Compare a study with a repository."""
     stated, files = remote.files if remote else {}, _files(study)
     known = study.manifest.files
@@ -628,17 +632,15 @@ def _plan(study: Study, repository: str, remote: Remote | None) -> Plan:
         for name, path in files.items()
         if name in stated and stated[name].is_file(path, known[name].sha256 if name in known else "")
     }
-    return Plan(
-        repository,
-        remote.head if remote else None,
-        added=tuple(sorted(set(files) - set(stated))),
-        changed=tuple(sorted((set(files) & set(stated)) - same)),
-        deleted=tuple(sorted(set(stated) - set(files))),
-        same=tuple(sorted(same)),
+    added, changed, deleted = (
+        tuple(sorted(names))
+        for names in (files.keys() - stated, (files.keys() & stated.keys()) - same, stated.keys() - files)
     )
+    head = remote.head if remote else None
+    return Push(repository, "planned", head, None, None, 0, added, changed, deleted, len(same))
 
 
-def _commit(study: Study, plan: Plan, head: str) -> str:
+def _commit(study: Study, plan: Push, head: str) -> str:
     """Send everything that differs as one commit on top of the head that was compared; return its SHA."""
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
