@@ -348,14 +348,14 @@ def verify(
             files, digest = len(study.manifest.files), study.manifest.logical_sha256
             found.append(
                 VerifiedRegisters(
-                    study.name,
-                    done.verdict,
-                    done.missing or UNSET,
-                    done.standing.as_dict() if done.standing else None,
-                    study.origin,
-                    files,
-                    done.rows,
-                    digest,
+                    study=study.name,
+                    verdict=done.verdict,
+                    missing=done.missing or UNSET,
+                    registration=done.standing.as_dict() if done.standing else None,
+                    origin=study.origin,
+                    files=files,
+                    rows=done.rows,
+                    logical_sha256=digest,
                 )
             )
             verdict = done.verdict.replace("_", " ")

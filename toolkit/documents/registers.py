@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypedDict
 
 from toolkit.documents.verification import StandingDocument, Verdict
 from toolkit.registers.manifest import Evidence, Origin
-from toolkit.structs import Document, UnsetType, about
+from toolkit.structs import UNSET, Document, UnsetType, about
 
 Verified = Annotated[Literal["verified"], about("A command that finds otherwise prints an error.")]
 Written = Literal["written", "identical"]
@@ -60,14 +60,14 @@ class RegistersSchema(Document, frozen=True):
     tables: list[TableSchema]
 
 
-class VerifiedRegisters(Document, frozen=True):
+class VerifiedRegisters(Document, frozen=True, kw_only=True):
     """What was verified of a study, from its bytes to what follows from them."""
 
     study: Annotated[str, about("Name of the study.")]
     verdict: Annotated[
         Verdict, about("`not_verified`: its registration fails; `incomplete`: its registration is not here.")
     ]
-    missing: Annotated[str | UnsetType, about("Why nothing could be held against its registration.")]
+    missing: Annotated[str | UnsetType, about("Why its registration could not be compared.")] = UNSET
     registration: Annotated[
         StandingDocument | None, about("Null where it belongs to none, or that is not here.")
     ]
