@@ -59,36 +59,12 @@ logs = {
 
 
 @given(**logs)
-def test_pairing_is_found(seed: int, size: int, rate: float, *, keyed: bool) -> None:
-    found = agreement(asked(training(seed, size, rate, shared=size, keyed=keyed)))
-    assert found.differing == 0
-    assert design(found) == "paired"
-
-
-@given(**logs)
 def test_independent_rollouts_are_never_paired(seed: int, size: int, rate: float, *, keyed: bool) -> None:
     found = agreement(asked(training(seed, size, rate, shared=0, keyed=keyed)))
     assert found.differing
     # What else there is to fear is `neither`, as often as the level says: below.
     assume(found.p is not None and found.p > 0.01)
     assert design(found) == "independent"
-
-
-@given(**logs)
-def test_half_a_group_under_one_schedule_is_not_paired(seed, size, rate, *, keyed) -> None:
-    found = agreement(asked(training(seed, size, rate, shared=(size + 1) // 2, keyed=keyed)))
-    assert found.differing
-    assert design(found) != "paired"
-
-
-@given(seed=st.integers(0, 2**32), size=st.integers(2, 5))
-def test_the_order_of_rollouts_in_groups_changes_no_count(seed: int, size: int) -> None:
-    rollouts = list(training(seed, size, 0.5, shared=0))
-    shuffled = rollouts.copy()
-    numbers(seed).shuffle(shuffled)
-    one, other = (agreement(asked(each)) for each in (rollouts, shuffled))
-    assert (one.pairs, one.agreeing, one.informative) == (other.pairs, other.agreeing, other.informative)
-    assert abs(one.by_chance - other.by_chance) < 1e-9
 
 
 def test_chance_is_taken_for_more_as_often_as_the_level_says() -> None:

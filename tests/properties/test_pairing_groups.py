@@ -12,7 +12,6 @@ from toolkit.noise.trainers.tools import tool
 from toolkit.seeds import LIMIT
 
 SEEDS = st.integers(0, LIMIT - 1)
-PLACES = st.tuples(st.integers(0, 10**6), st.text("ab 1", max_size=9), st.integers(0, 9))
 
 
 class Files:
@@ -27,19 +26,6 @@ class Files:
     def put(self, path: str) -> str:
         """Write a file."""
         return path
-
-
-@given(
-    design=st.sampled_from(DESIGNS), seed=SEEDS, size=st.integers(1, 20), places=st.sets(PLACES, max_size=9)
-)
-def test_a_group_has_one_schedule_or_as_many_as_rollouts(design, seed, size, places) -> None:
-    groups = Groups(design, "clean", seed, size)
-    met = [
-        {groups.rollout(step, task, slot, repeat).schedule_seed for slot in range(size)}
-        for step, task, repeat in places
-    ]
-    assert all(len(seeds) == (1 if design == "paired" else size) for seeds in met)
-    assert len(set().union(*met)) == sum(map(len, met))  # and no group another's
 
 
 @given(design=st.sampled_from(DESIGNS), seed=SEEDS, size=st.integers(1, 5), data=st.data())

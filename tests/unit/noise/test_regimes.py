@@ -1,6 +1,6 @@
 """What a draw makes of a call and of a grade: fault types by kind of tool, regimes, and groups of schedules.
 
-`tests/properties/test_draws.py` says what holds for every draw, kind and mixture; here stand the numbers.
+`tests/properties/test_draws.py` says what holds for every draw and rate; here stand the numbers.
 """
 
 from itertools import accumulate, pairwise, product

@@ -181,23 +181,6 @@ def test_what_trl_logs_of_tools_tells_the_design_of_each_run(toolkit: Toolkit) -
     assert runs["by-group"]["answers"]["differing"] == 0
 
 
-@pytest.mark.parametrize("name", ["own", "by-group"])
-def test_verls_rows_of_the_same_rollouts_tell_the_same(toolkit: Toolkit, tmp_path: Path, name: str) -> None:
-    for file in sorted((LOGS / "trl_tools" / name / "completions").iterdir()):
-        rows = pl.read_parquet(file).rename({"prompt": "input", "completion": "output", "brief": "score"})
-        dump = tmp_path / "run" / "rollouts" / f"{rows['step'][0]}.jsonl"
-        dump.parent.mkdir(parents=True, exist_ok=True)
-        rows.write_ndjson(dump)
-    found, expected = (
-        next(
-            run for run in toolkit("pairing", "inspect", log, "--json").json()["runs"] if run["run"] in named
-        )
-        for log, named in ((tmp_path, {"run"}), (LOGS / "trl_tools", {name}))
-    )
-    assert found["answers"] == expected["answers"]
-    assert found["design"] == expected["design"]
-
-
 @pytest.mark.parametrize("log", ["trl", "verl"])
 def test_a_log_without_seeds_and_calls_cannot_tell(toolkit: Toolkit, log: str) -> None:
     result = toolkit("pairing", "inspect", LOGS / log)
