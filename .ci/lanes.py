@@ -23,7 +23,8 @@ TRAINING = ("toolkit/lab/training/", "toolkit/lab/policies/language_model/", "to
 REGISTERS = ("toolkit/registers/", "tests/unit/registers/")
 LANES: dict[str, tuple[str, ...]] = {
     "slow-core": (
-        *(*DECIDING, *REGISTERS, "toolkit/api", "toolkit/cli/", "toolkit/drafting/", "toolkit/exports/"),
+        *(*DECIDING, *REGISTERS, "toolkit/cases.py", "toolkit/registrations.py", "toolkit/cli/"),
+        *("toolkit/drafting/", "toolkit/exports/"),
         *("toolkit/prereg/", "toolkit/verification/", "tests/hub/", "tests/unit/"),
     ),
     "slow-tampering": (

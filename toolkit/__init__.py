@@ -14,17 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toolkit import estimators
-    from toolkit.api import (
-        Study,
-        decide,
-        decide_all,
-        explain,
-        freeze,
-        import_table,
-        open_study,
-        studies,
-        verify,
-    )
+    from toolkit.cases import Study, decide, decide_all, explain, import_table, open_study, studies
     from toolkit.decisions.case import Explanation
     from toolkit.decisions.decision import Decision
     from toolkit.errors import (
@@ -39,6 +29,7 @@ if TYPE_CHECKING:
     from toolkit.places import Home
     from toolkit.prereg.freeze import Frozen
     from toolkit.prereg.verification import Verification
+    from toolkit.registrations import freeze, verify
 
 __version__ = "0.1.0"
 
@@ -75,6 +66,8 @@ if not TYPE_CHECKING:  # a type checker reads the imports above
         "Frozen": "prereg.freeze",
         "Home": "places",
         "Verification": "prereg.verification",
+        "freeze": "registrations",
+        "verify": "registrations",
     }
 
     def __getattr__(name: str) -> Any:
@@ -83,7 +76,7 @@ if not TYPE_CHECKING:  # a type checker reads the imports above
             return import_module(f"{__name__}.{name}")
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        place = _PLACES.get(name, "errors" if name.endswith("Error") else "api")
+        place = _PLACES.get(name, "errors" if name.endswith("Error") else "cases")
         return getattr(import_module(f"{__name__}.{place}"), name)
 
     def __dir__() -> list[str]:

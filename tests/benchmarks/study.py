@@ -9,7 +9,7 @@ import tempfile
 import time
 
 from tests.benchmarks.harness import TOOLKIT, run, verdict
-from toolkit import api
+from toolkit import cases
 from toolkit.lab.play.rows import specification_of
 from toolkit.lab.play.segments import play_segment
 from toolkit.places import find_home
@@ -25,7 +25,7 @@ GOAL_MB = 1000
 
 def compare() -> None:
     """Measure and print one line a figure."""
-    specification = specification_of(api.open_study("embedded", find_home()), RUN)
+    specification = specification_of(cases.open_study("embedded", find_home()), RUN)
     play_segment(specification, 0, None)  # makes the tasks
     started, episodes, before = time.process_time(), 0, None
     for end in specification.ends:

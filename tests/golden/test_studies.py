@@ -18,7 +18,7 @@ from scipy import stats
 
 from tests.conftest import CHECKOUT, Toolkit
 from tests.golden import measure_levels
-from toolkit import api
+from toolkit import cases
 from toolkit.registers.study import Study, open_study
 
 REGISTERS = CHECKOUT / "registers"
@@ -104,7 +104,7 @@ def differences(study: str, condition: str) -> Array:
     [pytest.param(name, marks=() if name == "tiny-lm" else pytest.mark.slow) for name in STUDIES],
 )
 def test_every_registered_rule_is_decided_as_stored(name: str) -> None:
-    decisions = api.open_case(opened(name)).decide_all()
+    decisions = cases.open_case(opened(name)).decide_all()
     verdicts = {decision.rule: decision.verdict for decision in decisions}
     assert not {"not_run", "not_evaluable"} & {*verdicts.values()}
     assert len(verdicts) == STUDIES[name].rules
@@ -176,7 +176,7 @@ def test_a_difference_and_its_verdict_are_those_of_the_episodes(
 
 @pytest.mark.slow
 def test_a_ratio_is_that_of_the_variances() -> None:
-    case = api.open_case(opened("coupled"))
+    case = cases.open_case(opened("coupled"))
     for rule, condition in (("V1", "C2"), ("V2", "C4"), ("V3", "C2o")):
         own, shared = (differences("coupled", name).var(ddof=1) for name in (f"{condition}-own", condition))
         (criterion, *_) = case.decide(rule).as_dict()["criteria"]

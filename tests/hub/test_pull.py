@@ -35,7 +35,7 @@ from tests.hub.conftest import (
 )
 from tests.hub.server import FixtureHub, Handler
 from tests.unit.registers.importing.logs import LOGS, study_of
-from toolkit.api import open_registers
+from toolkit.cases import open_registers
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.files import write_bytes
 from toolkit.places import HOME_VARIABLE

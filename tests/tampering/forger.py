@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.unit.prereg.drafts import demonstrators, opened
-from toolkit import api
 from toolkit.canonical import canonical
 from toolkit.decisions.engine import StoredDecisions, decision_rows, inputs_sha256
 from toolkit.decisions.intervals import Resampler, evidence_of
@@ -32,7 +31,7 @@ from toolkit.registers.manifest import FileEntry, TableEntry, read_manifest, wri
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study, open_study
 from toolkit.structs import replace
-from toolkit.verification import summaries
+from toolkit.verification import registered, summaries
 from toolkit.verification.registered import DerivedRegisters, open_case
 
 BORN_WITH_THE_FREEZE = (FROZEN, CHAIN, RECORD, TRUST)
@@ -127,7 +126,7 @@ class Forger:
 
     def repoint(self) -> Self:
         """Have the manifest name the registration as it is now."""
-        return self.seal(registration=api.reference(load_registration(self.registration)))
+        return self.seal(registration=registered.reference(load_registration(self.registration)))
 
     def fit_summaries(self, *runs: str) -> Self:
         """Derive the summaries of runs anew from their rows as they are now."""

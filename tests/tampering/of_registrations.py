@@ -10,7 +10,6 @@ from tests.registrations import chained, rehash
 from tests.tampering.forger import Forger, edit_text
 from tests.tampering.of_rows import more
 from tests.tampering.tampering import LARGE, SMALL, Tampering, core, small
-from toolkit import api
 from toolkit.files import write_bytes
 from toolkit.prereg.registration import load_registration
 from toolkit.registers.arrow import Row
@@ -18,6 +17,7 @@ from toolkit.registers.manifest import read_manifest, write_manifest
 from toolkit.registers.published import build_published
 from toolkit.registers.schema import TABLES
 from toolkit.structs import replace
+from toolkit.verification import registered
 
 FIGURE = (
     "t1-c0-clean-s1-h100,C0,clean,1,periodic,40,challenge,64,"
@@ -160,7 +160,7 @@ def published_figure_and_source(forger: Forger) -> None:
     source = forger.folder / "source"
     edit_text(source / "evaluations.csv", FIGURE, HIGHER)
     card = (forger.home.cards / "published.md").read_text(encoding="utf-8")
-    build_published(source, forger.folder, card, api.published_reference(forger.home))
+    build_published(source, forger.folder, card, registered.published_reference(forger.home))
 
 
 MADE_BY_ANYBODY = "anybody can make a demonstration's authorities"

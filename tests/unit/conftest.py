@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import CHECKOUT
-from toolkit import api, places
+from toolkit import cases, places
 from toolkit.lab.evidence import registered_runs
 from toolkit.places import HOME_VARIABLE, Home
 from toolkit.registers.study import Study, open_study
@@ -20,7 +20,7 @@ def embedded(home: places.Home) -> Study:
 
 @pytest.fixture(scope="session")
 def registered(embedded: Study, home: places.Home) -> dict[str, Specification]:
-    return registered_runs(embedded, api.registered_by(embedded, home))
+    return registered_runs(embedded, cases.registered_by(embedded, home))
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 
 import toolkit
 from tests.conftest import run
-from toolkit import api
+from toolkit import cases
 from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.places import Home
@@ -40,11 +40,11 @@ def test_a_study_that_cannot_be_decided_beside_another_says_why(home: Home, monk
 
     monkeypatch.setattr(Case, "decide_all", refuse)
     with pytest.raises(DamagedError, match="rows differ") as refused:
-        api.decide_rules((), ("tiny-lm", "published"), home)
+        cases.decide_rules((), ("tiny-lm", "published"), home)
     assert (refused.value.found, refused.value.where, refused.value.remedy) == ("2", "tiny-lm", "restore")
     monkeypatch.setattr(Case, "decide_all", lambda _: os.kill(os.getpid(), signal.SIGKILL))
     with pytest.raises(IncompleteError, match="was killed"):
-        api.decide_rules((), ("tiny-lm", "published"), home)
+        cases.decide_rules((), ("tiny-lm", "published"), home)
 
 
 @pytest.mark.parametrize(("study", "rule"), [("published", "H2a"), ("embedded", "P13")])
@@ -132,7 +132,7 @@ def test_a_table_is_the_same_rows_in_pandas_as_in_polars() -> None:
 @pytest.mark.parametrize(("package", "asked"), [("pandas", "pandas"), ("altair", "plot")])
 def test_a_package_that_is_not_installed_is_named_with_how_to_get_it(monkeypatch, package, asked) -> None:
     found = importlib.util.find_spec
-    monkeypatch.setattr("toolkit.api.find_spec", lambda name: None if name == package else found(name))
+    monkeypatch.setattr("toolkit.cases.find_spec", lambda name: None if name == package else found(name))
     with pytest.raises(IncompleteError, match=f"{package} is not installed") as refused:
         getattr(toolkit.open_study("published"), asked)("H2a")
     assert "pip install" in str(refused.value.remedy)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conftest import Toolkit
-from toolkit import api
+from toolkit import cases
 from toolkit.decisions.case import Case
 from toolkit.errors import UsageError, did_you_mean
 from toolkit.structs import replace
@@ -40,7 +40,7 @@ def test_a_rule_is_known_in_any_case_of_letters(toolkit: Toolkit, case: Case) ->
     explained = toolkit("explain", "h2a", "--study", "published", "--json").json()
     assert explained == toolkit("explain", "H2a", "--study", "published", "--json").json()
     assert case.decide("h2a") is case.decide("H2a")
-    assert api.rules_asked([case], ["p1", "H2B"], everywhere=True) == [(case, "P1"), (case, "H2b")]
+    assert cases.rules_asked([case], ["p1", "H2B"], everywhere=True) == [(case, "P1"), (case, "H2b")]
 
 
 def test_a_rule_that_differs_in_case_alone_is_taken_as_written(case: Case) -> None:

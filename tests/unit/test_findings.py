@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import CHECKOUT
-from toolkit import api
+from toolkit import cases
 from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError
 from toolkit.findings import PLACES, Finding, at, card_text, read_findings
@@ -115,7 +115,7 @@ def test_a_list_that_cannot_be_read_is_damaged(tmp_path: Path, case: Case, text:
 
 @pytest.fixture(scope="module")
 def shipped(home: Home) -> tuple[Finding, ...]:
-    return read_findings(CHECKOUT / "cards", api.load_cases((), home))
+    return read_findings(CHECKOUT / "cards", cases.load_cases((), home))
 
 
 @pytest.mark.slow

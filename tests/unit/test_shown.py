@@ -4,8 +4,8 @@ from html.parser import HTMLParser
 from typing import Any
 
 import toolkit
-from toolkit import api
-from toolkit.api import Study
+from toolkit import cases
+from toolkit.cases import Study
 from toolkit.decisions.case import Case
 from toolkit.rules.values import Missing
 from toolkit.structs import replace
@@ -33,7 +33,7 @@ class Read(HTMLParser):
 
 def test_everything_that_is_large_says_in_a_line_what_it_is() -> None:
     study = toolkit.open_study("embedded")
-    case = api.open_case(study)
+    case = cases.open_case(study)
     shown = (
         (study, "Study 'embedded'"),
         (study.manifest, "Manifest of 'embedded'"),

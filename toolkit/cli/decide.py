@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit import api
+from toolkit.cases import decide_rules, load_cases, rules_asked
 from toolkit.cli import output
 from toolkit.cli.options import (
     argument,
@@ -70,7 +70,7 @@ def decide(
             remedy="toolkit decide H2a, or toolkit decide --all",
         )
     with output.counted("decide") as (watch, _):
-        decisions = api.decide_rules(rules, studies, trust_files=trust_files, watch=watch)
+        decisions = decide_rules(rules, studies, trust_files=trust_files, watch=watch)
     if as_json:
         output.print_json(decisions)
     elif every:
@@ -284,8 +284,8 @@ def explain(
     if language:
         _explain_language(as_json=as_json)
         return
-    cases = api.load_cases(studies, rules=rules, trust_files=trust_files)
-    asked = api.rules_asked(cases, rules, everywhere=bool(studies))
+    cases = load_cases(studies, rules=rules, trust_files=trust_files)
+    asked = rules_asked(cases, rules, everywhere=bool(studies))
     explained = [(case, explain_rule(case, rule)) for case, rule in asked]
     if as_json:
         output.print_json([e for _, e in explained])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from toolkit import api
+from toolkit import cases
 from toolkit.cli import output
 from toolkit.cli.options import (
     FILE,
@@ -104,7 +104,7 @@ def sql(
 def _opened(name: str | None, *, remote: bool) -> Study | RemoteStudy:
     """Return the study that is asked; one on the Hub with a word on what was checked and what was not."""
     if not remote:
-        return api.open_study(name or api.usual_study())
+        return cases.open_study(name or cases.usual_study())
     if name is None:
         raise UsageError("say which study on the Hub to ask", expected="--study owner/name@revision")
     from toolkit.registers.hub.client import parse_reference
@@ -198,12 +198,12 @@ def export(
     """
     from toolkit.exports.formats import Export, write_new
 
-    opened = api.open_study(study)
+    opened = cases.open_study(study)
     folder = into or Path(f"{opened.name}-{form}")
     with output.steps(f"export {opened.name}"):
         made = date and date.replace(tzinfo=UTC)
         wanted = Export(form, runs, rules, episodes, made)
-        sizes = write_new(folder, api.export(opened, wanted))
+        sizes = write_new(folder, cases.export(opened, wanted))
     total = sum(sizes.values())
     document: ExportDocument = {
         "study": opened.name,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
 import click
 
-from toolkit import api
+from toolkit import cases, registrations
 from toolkit.cli import output
 from toolkit.cli.options import (
     FILE,
@@ -155,10 +155,10 @@ def freeze(
         _print_template("rules", as_json=as_json, name=registration)
         return
     if dry_run:
-        draft = api.check_draft(registration)
+        draft = registrations.check_draft(registration)
         _print_dry_run(draft.name, sorted(draft.contents), draft.commit, as_json=as_json)
         return
-    frozen = api.freeze(
+    frozen = registrations.freeze(
         registration,
         demonstration=demonstration,
         authorities=asking.addresses,
@@ -314,7 +314,7 @@ def _refuse_late(home: Home, registration: Registration, amendment: record.Amend
     """Refuse an amendment that comes after runs, and does not say so."""
     from toolkit.verification.registered import is_on_new_data, launched_under
 
-    studies = api.studies_here(home)
+    studies = cases.studies_here(home)
     launched = launched_under(registration, studies, home.runs / registration.name)
     if launched and not is_on_new_data(registration, amendment, studies):
         raise UsageError(
@@ -392,7 +392,7 @@ def adopt(
             where=home.registrations,
             remedy="change into a checkout of this project, or set TOOLKIT_HOME to one",
         )
-    opened, folder = api.open_study(study, home), Folder(checkout)
+    opened, folder = cases.open_study(study, home), Folder(checkout)
     registration = load_registration(home.registration_folder(opened.manifest.registration.name))
     reader = Reader(known_authorities(*trust_files), datetime.now(UTC), restatements=known_restatements())
     with output.stepped(f"adopt {study}", 4) as progress:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolkit import api
+from toolkit import cases
 from toolkit.cli.options import STUDY, argument, command, json_option, offer_rules, offer_studies, option
 from toolkit.cli.output import counted, print_json, print_table, say_line
 from toolkit.errors import UsageError
@@ -121,8 +121,8 @@ def power(
     from toolkit.drafting import simulation
     from toolkit.drafting.power import fit, power_document, simulate
 
-    study = study or api.usual_study()
-    (case,) = api.load_cases((study,))
+    study = study or cases.usual_study()
+    (case,) = cases.load_cases((study,))
     registered = case.book.meant(rule)
     rule = registered.id
     with counted("power") as (watch, _):

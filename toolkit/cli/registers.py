@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit import api
+from toolkit import cases
 from toolkit.cli import output
 from toolkit.cli.options import (
     FILE,
@@ -27,10 +27,12 @@ from toolkit.cli.options import (
     study_option,
 )
 from toolkit.cli.verify import audit
+from toolkit.drafting import importing
 from toolkit.errors import DamagedError, UsageError, did_you_mean
 from toolkit.files import read_text
 from toolkit.places import find_home
 from toolkit.structs import UNSET, as_builtins
+from toolkit.verification.registered import published_reference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +84,7 @@ def diff(
     from toolkit.registers.diff import diff_studies
 
     with output.steps("comparing"):
-        opened = api.open_study(first), api.open_study(second)
+        opened = cases.open_study(first), cases.open_study(second)
         difference = diff_studies(*opened, examples, (first, second))
     output.tell(output.cell(as_builtins(difference)), *_lines(difference), as_json=as_json)
     if fail_on_difference and difference.differs:
@@ -190,7 +192,7 @@ def import_registers(
     os.environ.update(GIVEN_BACK)  # who started this may have imported polars, which leaves its own there
     home = find_home()
     with output.stepped(f"import {study}", STEPS) as progress:
-        done = api.import_registers(
+        done = importing.import_registers(
             study, sources, home, mapping=mapping, reason=reason, check=check, progress=progress
         )
     folder = home.registers / study
@@ -243,7 +245,7 @@ def list_registers(*, studies: tuple[str, ...] = study_option, as_json: bool = j
       toolkit registers list
       toolkit registers list --study published --json
     """
-    opened = [api.open_study(name) for name in studies or _all_here()]
+    opened = [cases.open_study(name) for name in studies or _all_here()]
     if as_json:
         output.print_json([_listed(study) for study in opened])
         return
@@ -336,14 +338,14 @@ def verify(
 
     found: list[VerifiedRegisters] = []
     lines, verdicts = [], []
-    opened = [api.open_study(name) for name in studies or _all_here()]
+    opened = [cases.open_study(name) for name in studies or _all_here()]
     with output.stepped("verify", sum(map(number_of_steps, opened))) as told:
         for study in opened:
 
             def progress(step: str, name: str = study.name) -> None:
                 told(f"{name}: {step}")
 
-            done = api.verify_registers(study, progress=progress)
+            done = cases.verify_registers(study, progress=progress)
             verdicts.append(done.verdict)
             files, digest = len(study.manifest.files), study.manifest.logical_sha256
             found.append(
@@ -392,7 +394,7 @@ def build(
     folder = out or home.registers / study
     source = source or home.registers / study / "source"
     card = read_text(home.cards / f"{study}.md")
-    ref = api.published_reference(home)
+    ref = published_reference(home)
     manifest = (check_published if check else build_published)(source, folder, card, ref)
     done: documents.Written = "identical" if check else "written"
     files = len(manifest.files)
@@ -441,7 +443,7 @@ def card(
     home = find_home()
     if not check:
         home.check_own("TOOLKIT_HOME=")
-    case = api.open_case(api.open_study(study, home), home)
+    case = cases.open_case(cases.open_study(study, home), home)
     documents = card_documents(case, home.cards)
     if check:
         check_card(case, documents)
@@ -536,7 +538,7 @@ def push(
         )
     name = parse_reference(repository).repository
     pushed = push_study(
-        api.open_study(study),
+        cases.open_study(study),
         name,
         check=_check_pushed,
         private=private,
@@ -584,7 +586,7 @@ def pull(
     asked = parse_reference(reference)
     study = hub.pull(asked, offline=offline, accept_moved=accept_moved, say=output.remark)
     with output.stepped("verify", number_of_steps(study)) as progress:
-        verified = api.verify_registers(study, progress=progress)
+        verified = cases.verify_registers(study, progress=progress)
     if verified.missing:
         output.remark(f"{verified.missing}: seeds, probe and stored decisions were not held against it")
     if into is not None:
@@ -618,7 +620,7 @@ def _check_pushed(study: Study) -> None:
             where=folder,
             remedy="import the study again with the registration that it belongs to",
         )
-    api.verify_registers(study)
+    cases.verify_registers(study)
 
 
 def _print_push(push: Push) -> None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit import api
+from toolkit import registrations
+from toolkit.cases import PUBLISHED, load_cases, open_study, registered_by
 from toolkit.cli import output
 from toolkit.cli.decide import end, print_decisions
 from toolkit.cli.options import FILE, command, flag, json_option, option, require_option, trust_option
@@ -145,7 +146,7 @@ class _Reproduced:
         """Return what was reproduced in five lines, by what each is about."""
         played = sum(sum(done.sampled.values()) for done in self.audits.values())
         left = f"; not those of {', '.join(self.unplayed)}" if self.unplayed else ""
-        paper = [made for made in self.decisions if made.study == api.PUBLISHED]
+        paper = [made for made in self.decisions if made.study == PUBLISHED]
         studies = len({made.study for made in self.decisions})
         again = f"{played} random rows of {len(self.audits)} studies came out as recorded (seed {self.seed})"
         return {
@@ -179,10 +180,10 @@ def _verified(home: Home, trust_files: tuple[Path, ...], say: Say) -> tuple[list
 
     home.say_absent(output.remark)
     with _doing("opening studies"):
-        cases = api.load_cases((), home, trust_files=trust_files)
+        cases = load_cases((), home, trust_files=trust_files)
     say(output.bold("Registers: files, rows, and what follows from rows"))
     decided = {case.study.name: case for case in cases}
-    others = [api.open_study(name, home) for name in home.studies() if name not in decided]
+    others = [open_study(name, home) for name in home.studies() if name not in decided]
     studies = [*(case.study for case in cases), *others]
     rows = {}
     for at, study in enumerate(studies):
@@ -200,7 +201,7 @@ def _registered(
 
     say(output.bold("Registrations: documents, tokens, chronology"))
     with _doing("registrations"):
-        verifications = api.verify_frozen(home, [case.study for case in cases], trust_files)
+        verifications = registrations.verify_frozen(home, [case.study for case in cases], trust_files)
     for verification in verifications:
         say(f"  {verification.registration}: {standing_of(verification)}")
     return verifications
@@ -223,7 +224,7 @@ def _played_again(
             say(f"  {study.name}: not done: {lack.problem}; {lack.remedy}")
             continue
         with _doing(f"rows of {study.name}", at, len(playable)):
-            registration = api.registered_by(study, home)
+            registration = registered_by(study, home)
             done = laboratory().audit(study, registration, SAMPLE, seed, lambda *_: None)
             audits[study.name] = done
         say(
@@ -240,7 +241,7 @@ def _decided(cases: Sequence[Case], say: Say, *, quiet: bool) -> list[Decision]:
         with _doing(f"verdicts of {case.study.name}", at, len(cases)):
             made = case.decide_all()
         decisions += made
-        if case.study.name != api.PUBLISHED:
+        if case.study.name != PUBLISHED:
             say(f"  {case.study.name}: {_counted(made)}")
         elif not quiet:
             print_decisions(made)

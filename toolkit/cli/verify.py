@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit import api
+from toolkit import cases
 from toolkit.cli import output
 from toolkit.cli.decide import end
 from toolkit.cli.options import (
@@ -30,6 +30,7 @@ from toolkit.cli.options import (
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError, did_you_mean
 from toolkit.line_ends import CAUSE
 from toolkit.places import find_home
+from toolkit.registrations import verify as verify_registration
 from toolkit.rooms import laboratory
 from toolkit.structs import replace
 
@@ -224,13 +225,13 @@ def _study(thing: Target, options: Options) -> Iterator[tuple[str, str, str]]:
     from toolkit.verification.steps import STEPS, Checked
 
     at = Checked(
-        api.open_study(thing.name, options.home),
+        cases.open_study(thing.name, options.home),
         None,
         options.say,
         replayed=options.sample,
         seed=options.seed,
     )
-    api.attach_registration(at, options.home, trust_files=options.trust_files)
+    cases.attach_registration(at, options.home, trust_files=options.trust_files)
     if at.case is not None:
         thing.standing = at.case.registration.name, at.case.standing
     for step in DEPTHS[: DEPTHS.index(options.depth) + 1]:
@@ -249,7 +250,7 @@ def _registration(thing: Target, options: Options) -> Iterator[tuple[str, str, s
     options.say("registration")
     is_here = thing.name in options.home.registration_names()
     folder = options.home.registration_folder(thing.name) if is_here else Path(thing.name)
-    result = api.verify(folder, None, options.home, trust_files=options.trust_files)
+    result = verify_registration(folder, None, options.home, trust_files=options.trust_files)
     thing.standing = result.registration, standing_of(result)
     for check in result.checks:
         yield check.name, check.outcome, check.detail
@@ -288,7 +289,9 @@ def _statement(thing: Target, options: Options) -> Iterator[tuple[str, str, str]
     name = statement["predicate"]["study"]["name"]
     yield "statement", "passed", f"a decision on study {name}"
     options.say(f"study {name}")
-    case = api.open_case(api.open_study(name, options.home), options.home, trust_files=options.trust_files)
+    case = cases.open_case(
+        cases.open_study(name, options.home), options.home, trust_files=options.trust_files
+    )
     thing.standing = case.registration.name, case.standing
     for part, differing in differences(statement, case):
         yield part, "failed" if differing else "passed", differing or "as here"
@@ -352,7 +355,7 @@ def verify_prereg(
         for folder, studies in wanted:
             progress(folder.name)
             results.append(
-                api.verify(
+                verify_registration(
                     folder,
                     studies,
                     trust_files=trust_files,
@@ -378,13 +381,13 @@ def _folders(registrations: Sequence[str], named: Sequence[str]) -> list[tuple[P
 
     home = find_home()
     if named:
-        studies = [api.open_study(name, home) for name in dict.fromkeys(named)]
-        return [(api.registration_of(study, home), [study]) for study in studies]
+        studies = [cases.open_study(name, home) for name in dict.fromkeys(named)]
+        return [(cases.registration_of(study, home), [study]) for study in studies]
     every = [home.registration_folder(name) for name in registrations or home.registration_names()]
     # A draft claims nothing yet; whoever names it, or has nothing else, is told so.
     folders = every if registrations else [folder for folder in every if not is_draft(folder)] or every
     home.say_absent(output.remark)
-    here = api.studies_here(home)
+    here = cases.studies_here(home)
     return [(folder, here) for folder in folders]
 
 
@@ -587,9 +590,9 @@ def audit(
     """
     from toolkit.documents.registers import Audited
 
-    opened = api.open_study(study or _with_rows())
+    opened = cases.open_study(study or _with_rows())
     laboratory().check_playable(opened)
-    case = api.open_case(opened)
+    case = cases.open_case(opened)
     seed = fresh_seed() if seed is None else seed
     with output.counted("audit") as (watch, _):
         done = laboratory().audit(
@@ -623,7 +626,7 @@ def fresh_seed() -> int:
 
 def _with_rows() -> str:
     home = find_home()
-    names = [name for name in home.studies() if laboratory().is_playable(api.open_study(name, home))]
+    names = [name for name in home.studies() if laboratory().is_playable(cases.open_study(name, home))]
     if len(names) != 1:
         home.say_absent(output.remark)
         raise UsageError(

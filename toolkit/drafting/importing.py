@@ -22,10 +22,11 @@ import polars as pl
 
 from toolkit import errors, files
 from toolkit.decisions import engine
-from toolkit.decisions.case import Case
 from toolkit.drafting import pilot
 from toolkit.findings import card_text, read_findings
-from toolkit.prereg.registration import Registration
+from toolkit.line_ends import ADDED, protect
+from toolkit.places import Home, find_home
+from toolkit.prereg.registration import Registration, load_registration
 from toolkit.registers import row_tables, writer
 from toolkit.registers.arrow import Row
 from toolkit.registers.cards import repository_documents
@@ -34,27 +35,17 @@ from toolkit.registers.importing.mapping import TableMapping, parse_mapping
 from toolkit.registers.importing.reading import read_log
 from toolkit.registers.importing.source import ROW, Log
 from toolkit.registers.importing.tables import counted, files_of, rows_of
-from toolkit.registers.manifest import MANIFEST_NAME, Manifest, RegistrationRef
+from toolkit.registers.manifest import MANIFEST_NAME, Manifest
 from toolkit.registers.study import SEEN, Study, open_study
 from toolkit.rules import rulebook
 from toolkit.rules.plan import Plan, place_of
 from toolkit.structs import replace
+from toolkit.verification.registered import open_case, reference
 
 MAPPING = "source/mapping.toml"
 ORIGIN = "source/table.json"
 VERSIONS = "source/versions.json"
 REGISTRATION = "prereg"
-
-
-@dataclass(frozen=True)
-class Import:
-    """What is to be imported."""
-
-    sources: tuple[str, ...]  # files, folders and patterns of the log of episodes
-    mapping: Path  # file that says how to read it
-    card: Path  # file with the source of the dataset card; the findings stand beside it
-    registration: Registration  # the frozen registration that the mapping names
-    open_case: Callable[..., Case]  # puts a study and its registration together, verified
 
 
 @dataclass(frozen=True)
@@ -69,22 +60,84 @@ class Imported:
     said: tuple[str, ...] = ()  # what a reader has to know of the log: what was left out, what is missing
 
 
-def import_study(
-    wanted: Import, folder: Path, progress: Callable[[str], None], reason: str | None = None
+def import_registers(
+    study: str,
+    sources: Sequence[str | Path],
+    home: Home | None = None,
+    *,
+    mapping: Path | None = None,
+    reason: str | None = None,
+    check: bool = False,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> Imported:
-    """Import a study; the same files give the same bytes."""
-    progress("reading the log")
-    card, mapped_by = files.read_text(wanted.card), files.read_text(wanted.mapping)
-    mapping = parse_mapping(mapped_by, wanted.mapping)  # 1
-    registration = wanted.registration
-    if mapping.registration != registration.name:
+    """Import a study as `toolkit.import_table` does; the same files give the same bytes.
+
+    On a check nothing is written: the registers are compared with what the table gives, and VerificationError
+    says which file differs.
+    """
+    home = home or find_home()
+    named = [str(source) for source in sources]
+    if not named:
+        raise errors.UsageError("no source is named", expected="a file, a folder or a pattern")
+    if home.is_shipped:
+        raise errors.UsageError(
+            "there is no project here to import into",
+            where=Path.cwd(),
+            remedy=f"start one in this folder: toolkit new-study {study} --table {named[0]}",
+        )
+    file = mapping or home.mappings / f"{study}.toml"
+    if not file.is_file():
+        raise errors.IncompleteError(
+            f"there is no mapping for {study}",
+            where=file,
+            remedy=f"toolkit new-study {study} --table {named[0]} writes one to be looked over",
+        )
+    text = files.read_text(file)
+    parsed = parse_mapping(text, file)
+    if parsed.study != study:
+        raise errors.UsageError(
+            "the mapping is of another study", expected=study, found=parsed.study, where=file
+        )
+    registration = load_registration(home.registration_folder(parsed.registration))
+    if registration.name != parsed.registration:
         raise errors.DamagedError(
             "the mapping belongs to another registration",
             expected=registration.name,
-            found=mapping.registration,
-            where=wanted.mapping,
+            found=parsed.registration,
+            where=file,
         )
-    log = read_log(wanted.sources, progress)
+    card = home.cards / f"{study}.md"
+    build = partial(_import, named, text, parsed, registration, card=card, progress=progress)
+    folder = home.registers / study
+    if check:
+        with tempfile.TemporaryDirectory() as scratch:
+            there = Path(scratch) / study
+            shutil.copytree(folder, there)  # what was replaced before is recorded in it
+            done = build(there, reason="")
+            writer.compare_built(folder, there, done.manifest, "import the table again")
+        return done
+    home.registers.mkdir(parents=True, exist_ok=True)
+    with files.hold(home.registers, f".{study}.lock", "study's registers"):
+        done = build(folder, reason=reason)
+    if protect(home.root):
+        progress(ADDED)
+    return done
+
+
+def _import(
+    sources: Sequence[str],
+    mapped_by: str,
+    mapping: TableMapping,
+    registration: Registration,
+    folder: Path,
+    *,
+    card: Path,
+    reason: str | None,
+    progress: Callable[[str], None],
+) -> Imported:
+    progress("reading the log")
+    written = files.read_text(card)
+    log = read_log(sources, progress)
     progress("converting rows")
     book = rulebook.rulebook_of(registration)
     origin, declared = _origin(log), (book.terms.scores, book.terms.missing)
@@ -99,8 +152,7 @@ def import_study(
     del rows
     made = files_of(tables, book.terms.words)
     tables = {name: table for name, table in tables.items() if name != row_tables.EPISODES.name}
-    amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
-    belongs_to = RegistrationRef(registration.name, registration.sha256, amendments)
+    belongs_to = reference(registration)
     documents = {MAPPING: mapped_by.encode(), ORIGIN: origin, **_registered(registration), **seen}
 
     write = partial(
@@ -115,17 +167,17 @@ def import_study(
         proven = write(Path(scratch) / mapping.study, files=made, documents=documents)  # 3
         progress("deciding")
         study = open_study(Path(scratch) / mapping.study)
-        case = wanted.open_case(study, registration)  # 4
+        case = open_case(study, registration)  # 4
         decisions = case.binding
         decided = engine.decision_rows(decisions, engine.inputs_sha256(study))
         compared = _compared(book.plan, study)
-        found = card_text(read_findings(wanted.card.parent, [case], holding_alone=True), mapping.study)
+        found = card_text(read_findings(card.parent, [case], holding_alone=True), mapping.study)
     progress("writing registers")
     documents |= _versions(folder, made, decided, reason)
     outcomes = [row | {"title": made.title} for row, made in zip(decided, decisions, strict=True)]
     whole = made | writer.rows_files({row_tables.DECISIONS.name: decided})
     described = repository_documents(
-        card,
+        written,
         whole,
         registration=belongs_to,
         rows={"runs": tables["runs"].to_dicts(), "decisions": outcomes},
@@ -205,16 +257,6 @@ def _versions(
             )
     text = json.dumps(earlier, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
     return {VERSIONS: text.encode()} if earlier else {}
-
-
-def check_import(wanted: Import, folder: Path, progress: Callable[[str], None]) -> Imported:
-    """Check that a study is, byte for byte, what its table gives; arguments and errors as `import_study`."""
-    with tempfile.TemporaryDirectory() as scratch:
-        there = Path(scratch) / folder.name
-        shutil.copytree(folder, there)  # what was replaced before is recorded in it
-        done = import_study(wanted, there, progress, reason="")
-        writer.compare_built(folder, there, done.manifest, "import the table again")
-    return done
 
 
 def _origin(log: Log) -> bytes:

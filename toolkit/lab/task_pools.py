@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from toolkit.api import open_registers
 from toolkit.canonical import canonical, document_sha256
+from toolkit.cases import open_registers
 from toolkit.documents.registers import PoolSummary
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.lab.tasks.pools import POOLS, digests_sha256, pool_sha256, tasks

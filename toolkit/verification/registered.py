@@ -15,6 +15,7 @@ from toolkit.prereg.verification import Reader, StudyRuns, standing_of, verify_l
 from toolkit.registers import arrow
 from toolkit.registers.arrow import Row
 from toolkit.registers.episode_counts import COUNTED_OF_GROUPS, FOLLOWING, CountedRun
+from toolkit.registers.manifest import PUBLISHED_REGISTRATION, RegistrationRef
 from toolkit.registers.row_tables import LUCK_SHARE, TABLES_OF_PROBE
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study, launched_runs
@@ -45,6 +46,17 @@ def open_case(
         standing=standing_of(verification),
         unbinding=verification.unbinding,
     )
+
+
+def reference(registration: Registration) -> RegistrationRef:
+    """Return a registration as the manifests of its registers name it."""
+    amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
+    return RegistrationRef(registration.name, registration.sha256, amendments)
+
+
+def published_reference(home: Home) -> RegistrationRef:
+    """Return the registration of the published study as the manifests of its registers name it."""
+    return reference(load_registration(home.registration_folder(PUBLISHED_REGISTRATION)))
 
 
 def refuse_absent(rule: str, home: Home) -> None:

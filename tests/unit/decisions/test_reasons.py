@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit import api
+from toolkit.cases import load_cases
 from toolkit.decisions.case import Case, rows_query
 from toolkit.decisions.decision import (
     CriterionResult,
@@ -28,7 +28,7 @@ from toolkit.structs import replace
 
 @pytest.fixture(scope="module")
 def cases() -> dict[str, Case]:
-    return {case.study.name: case for case in api.load_cases(["published", "embedded", "coupled", "bfcl"])}
+    return {case.study.name: case for case in load_cases(["published", "embedded", "coupled", "bfcl"])}
 
 
 def criterion(case: Case, rule: str, name: str) -> CriterionResult:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import CHECKOUT, Toolkit
-from toolkit import api
+from toolkit import registrations
 from toolkit.errors import RuleError
 from toolkit.lab.plan import runs_of
 from toolkit.lab.play.matrix import EVERYTHING
@@ -144,7 +144,7 @@ def test_its_plan_is_what_the_published_runs_took(plan: Callable[..., Any], publ
 def test_a_draft_is_no_study_and_no_registration_that_is_verified(home: Home, toolkit: Toolkit) -> None:
     assert is_draft(FOLDER)
     assert NAME not in home.studies()
-    assert NAME not in {registration.name for registration in api.frozen_registrations(home)}
+    assert NAME not in {registration.name for registration in registrations.frozen_registrations(home)}
     assert NAME not in {verified["registration"] for verified in toolkit("verify-prereg", "--json").json()}
     (named,) = toolkit("verify-prereg", NAME, "--json").json()
     assert named["verdict"] == "incomplete"

@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import CHECKOUT, run
 from tests.unit.drafting import test_importing as logs
-from toolkit import api
+from toolkit import cases
 from toolkit.errors import IncompleteError
 from toolkit.exports import every_eval_ever
 from toolkit.exports.every_eval_ever import Model, models_of
@@ -51,13 +51,13 @@ def tiny() -> Study:
 
 @pytest.fixture(scope="module")
 def told(tiny: Study) -> dict[str, bytes]:
-    return dict(api.export(tiny, Export("every-eval-ever", runs=RUN, episodes=True)))
+    return dict(cases.export(tiny, Export("every-eval-ever", runs=RUN, episodes=True)))
 
 
 def test_every_evaluation_is_a_result_of_a_valid_record(published: Study) -> None:
     check = validator("eval")
     found: dict[str, float] = {}
-    made = records(dict(api.export(published, Export("every-eval-ever"))))
+    made = records(dict(cases.export(published, Export("every-eval-ever"))))
     for path, record in made.items():
         check.validate(record)
         assert PATH.fullmatch(path)
@@ -116,7 +116,7 @@ def test_calls_and_the_rest_of_a_row_are_told(told: dict[str, bytes], tiny: Stud
 def test_who_evaluated_and_with_what_is_said_or_unknown(told: dict[str, bytes], published: Study) -> None:
     own, theirs = (
         next(iter(records(files).values()))
-        for files in (told, dict(api.export(published, Export("every-eval-ever", runs="gate1-*"))))
+        for files in (told, dict(cases.export(published, Export("every-eval-ever", runs="gate1-*"))))
     )
     assert own["eval_library"] == {"name": "paired-rollouts-toolkit", "version": "0.1.0"}
     assert own["source_metadata"]["source_type"] == "evaluation_run"
@@ -137,7 +137,7 @@ def test_a_record_is_dated_by_the_end_of_its_run(told: dict[str, bytes], tiny: S
 
 def test_published_figures_have_no_episodes(published: Study) -> None:
     with pytest.raises(IncompleteError, match="holds no episodes"):
-        dict(api.export(published, Export("every-eval-ever", episodes=True)))
+        dict(cases.export(published, Export("every-eval-ever", episodes=True)))
 
 
 # What `toolkit evaluate` found of somebody's model is told as that model's, and dated by who tells it.
@@ -148,11 +148,11 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Study:
     out = tmp_path_factory.mktemp("evaluated") / "out"
     command = ("evaluate", "--model", "reference", "--sets", "clean,faults_p025", "--tasks", 4, "--out", out)
     assert run(*command).code == 0
-    return api.open_study(str(out / "registers"))
+    return cases.open_study(str(out / "registers"))
 
 
 def test_it_is_one_record_of_the_model(evaluated: Study) -> None:
-    files = dict(api.export(evaluated, Export("every-eval-ever", episodes=True, date=DATE)))
+    files = dict(cases.export(evaluated, Export("every-eval-ever", episodes=True, date=DATE)))
     (path,) = (name for name in files if name.endswith(".json"))
     record = json.loads(files[path])
     validator("eval").validate(record)
@@ -176,7 +176,7 @@ def test_it_is_one_record_of_the_model(evaluated: Study) -> None:
 
 def test_without_a_date_there_is_no_record(evaluated: Study) -> None:
     with pytest.raises(IncompleteError, match="wants a date"):
-        dict(api.export(evaluated, Export("every-eval-ever")))
+        dict(cases.export(evaluated, Export("every-eval-ever")))
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def study_of(project: Path, monkeypatch: pytest.MonkeyPatch, *left_out: str) -> 
     monkeypatch.chdir(project)
     logs.begun(project, *left_out)
     assert logs.imported(project, logs.episodes()).code == 0
-    return api.open_study("mine")
+    return cases.open_study("mine")
 
 
 def means(column: str) -> dict[tuple[str, int], float]:
@@ -215,7 +215,7 @@ def means(column: str) -> dict[tuple[str, int], float]:
 def test_scores_without_successes_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = study_of(tmp_path, monkeypatch, "success")
     expected = means("score")
-    made = records(dict(api.export(study, Export("every-eval-ever"))))
+    made = records(dict(cases.export(study, Export("every-eval-ever"))))
     assert len(made) == len(expected)
     for record in made.values():
         validator("eval").validate(record)
@@ -226,13 +226,13 @@ def test_scores_without_successes_are_told(tmp_path: Path, monkeypatch: pytest.M
         assert result["metric_config"]["metric_name"] == "Mean score"
         assert "max_score" not in result["metric_config"]
     with pytest.raises(IncompleteError, match="have a score, and no success"):
-        dict(api.export(study, Export("every-eval-ever", episodes=True)))
+        dict(cases.export(study, Export("every-eval-ever", episodes=True)))
 
 
 def test_both_are_two_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = study_of(tmp_path, monkeypatch)
     expected = {"success_rate": means("success"), "score": means("score")}
-    files = dict(api.export(study, Export("every-eval-ever", episodes=True)))
+    files = dict(cases.export(study, Export("every-eval-ever", episodes=True)))
     for record in records(files).values():
         validator("eval").validate(record)
         samples = files[record["detailed_evaluation_results"]["file_path"]]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import CHECKOUT, Toolkit
 from tests.unit.stack import require_readers
-from toolkit import api
+from toolkit import cases
 from toolkit.errors import DamagedError, UsageError
 from toolkit.exports.formats import Export
 from toolkit.places import Home
@@ -19,7 +19,9 @@ from toolkit.registers.study import Study, open_study
 @pytest.fixture(scope="module")
 def statements() -> dict[str, Any]:
     study = open_study(CHECKOUT / "registers" / "embedded")
-    return {name: json.loads(raw) for name, raw in api.export(study, Export("in-toto", rules=("H2a", "H1b")))}
+    return {
+        name: json.loads(raw) for name, raw in cases.export(study, Export("in-toto", rules=("H2a", "H1b")))
+    }
 
 
 def test_in_toto_takes_each_for_a_statement(statements: dict[str, Any]) -> None:
@@ -72,7 +74,7 @@ def test_what_it_names_of_the_registration_is_what_lies_there(statements: dict[s
 
 
 def test_tokens_that_are_not_here_are_not_named(published: Study) -> None:
-    ((name, raw),) = api.export(published, Export("in-toto", rules=("H2a",)))
+    ((name, raw),) = cases.export(published, Export("in-toto", rules=("H2a",)))
     said = json.loads(raw)["predicate"]
     evidence = CHECKOUT / "prereg/paired-rollouts/evidence"
     here = {f"prereg/paired-rollouts/evidence/{path.name}" for path in evidence.glob("*.tsr")}
@@ -82,14 +84,14 @@ def test_tokens_that_are_not_here_are_not_named(published: Study) -> None:
 
 
 def test_every_rule_is_stated_where_none_is_named(published: Study, home: Home) -> None:
-    rules = {decision.rule for decision in api.decide_all("published", home)}
-    assert {Path(name).name.split(".")[0] for name, _ in api.export(published, Export("in-toto"))} == rules
+    rules = {decision.rule for decision in cases.decide_all("published", home)}
+    assert {Path(name).name.split(".")[0] for name, _ in cases.export(published, Export("in-toto"))} == rules
     with pytest.raises(UsageError):
-        dict(api.export(published, Export("in-toto", rules=("H99",))))
+        dict(cases.export(published, Export("in-toto", rules=("H99",))))
 
 
 def test_a_changed_register_file_is_not_attested(alone: Home) -> None:
     file = alone.registers / "published/probe/train-00000-of-00001.parquet"
     file.write_bytes(file.read_bytes() + b"x")
     with pytest.raises(DamagedError, match="not the file"):
-        dict(api.export(api.open_study("published", alone), Export("in-toto", rules=("gate2",)), alone))
+        dict(cases.export(cases.open_study("published", alone), Export("in-toto", rules=("gate2",)), alone))

@@ -15,8 +15,8 @@ import pytest
 import toolkit
 from tests.conftest import CHECKOUT
 from tests.row_study import with_column, with_value
-from toolkit import api
-from toolkit.api import open_registers
+from toolkit import cases
+from toolkit.cases import open_registers
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
 from toolkit.files import file_sha256
 from toolkit.places import Home
@@ -344,13 +344,13 @@ def test_the_homes_own_registration_goes_before_that_which_a_study_carries(alone
     paths = {p.relative_to(folder).as_posix(): p for p in sorted(carried.rglob("*")) if p.is_file()}
     files = {name: FileEntry(file_sha256(path), path.stat().st_size) for name, path in paths.items()}
     write_manifest(folder, replace(manifest, files=manifest.files | files))
-    case = api.open_case(open_registers(str(folder), alone), alone)
+    case = cases.open_case(open_registers(str(folder), alone), alone)
     assert (case.registration.folder, case.decide("H2a").verdict) == (carried, "miss")
     own = shutil.copytree(carried, alone.registrations / name)
-    assert api.open_case(open_registers(str(folder), alone), alone).registration.folder == own
+    assert cases.open_case(open_registers(str(folder), alone), alone).registration.folder == own
 
 
 def test_a_registration_that_is_nowhere_is_missed(alone: Home) -> None:
     shutil.rmtree(alone.registrations / "paired-rollouts")
     with pytest.raises(IncompleteError, match="the registration of study 'published' is not here"):
-        api.open_case(open_registers("published", alone), alone)
+        cases.open_case(open_registers("published", alone), alone)

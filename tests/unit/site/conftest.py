@@ -8,7 +8,7 @@ from tests.conftest import CHECKOUT
 from tests.described import shipped
 from tests.unit.decisions.rows_study import registered_study
 from tests.unit.site.reading import made_by
-from toolkit import api
+from toolkit import cases
 from toolkit.decisions.case import Case
 from toolkit.places import Home
 from toolkit.site.material import Material
@@ -22,7 +22,7 @@ from toolkit.verification.registered import open_case
 def opened(name: str) -> Case:
     """Return a shipped study with its registration; whether its rows are whole is tested elsewhere."""
     study = shipped(name)
-    return open_case(study, api.registered_by(study, Home(CHECKOUT)), is_checked=True)
+    return open_case(study, cases.registered_by(study, Home(CHECKOUT)), is_checked=True)
 
 
 @pytest.fixture(scope="session")

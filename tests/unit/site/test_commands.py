@@ -17,7 +17,7 @@ import pytest
 
 from tests import printed
 from tests.conftest import CHECKOUT, Toolkit, run, snapshot
-from toolkit import api
+from toolkit.cases import load_cases
 from toolkit.places import HOME_VARIABLE, Home
 from toolkit.site import build
 from toolkit.site.build import RECORD, inputs_of
@@ -180,10 +180,10 @@ def test_what_was_verified_is_shown_as_it_was_hashed_and_not_verified_again(smal
     def again(*_: object) -> None:
         pytest.fail("verified again")
 
-    monkeypatch.setattr("toolkit.api.verify_frozen", again)
+    monkeypatch.setattr("toolkit.registrations.verify_frozen", again)
     assert material_of(Home(small), ()).verifications == ()
     monkeypatch.setattr(site_material, "check_study", again)
-    cases = api.load_cases((), Home(small))
+    cases = load_cases((), Home(small))
     shown = material_of(Home(small), (), cases)
     assert [id(case) for case in shown.cases] == [id(case) for case in cases]
     assert [id(study) for study in shown.studies] == [id(case.study) for case in cases]

@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import CHECKOUT, Result
 from tests.unit.site.reading import Read, made_by, page_of, pages_of, rendered
 from tests.unit.site.sizes import GOALS, WHOLE, sizes
-from toolkit import api
+from toolkit import registrations
 from toolkit.decisions.case import Case
 from toolkit.places import Home
 from toolkit.prereg.record import known_authorities, read_amendment
@@ -72,7 +72,7 @@ def sites(case: Case, some: Case, embedded: Case, home: Home) -> dict[str, Mater
     roles = tuple(role for role in some.book.plan.roles if role != "pilot")
     beside = replace(some.book, plan=Plan(roles, (*some.book.plan.cells, pilot)))
     any_verdict = dict.fromkeys(embedded.book.rules, close)
-    judged = {v.registration: v for v in api.verify_frozen(home, (case.study, embedded.study))}
+    judged = {v.registration: v for v in registrations.verify_frozen(home, (case.study, embedded.study))}
     return {
         "published": Material((case,), (), (judged["paired-rollouts"],)),
         "embedded": Material((replace(embedded, _decided=any_verdict),), (), (judged["embedded"],)),

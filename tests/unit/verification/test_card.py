@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import CHECKOUT, Result
-from toolkit import api
+from toolkit import cases
 from toolkit.errors import UsageError, VerificationError
 from toolkit.findings import FILE, card_documents, check_card
 from toolkit.places import Home
@@ -18,7 +18,7 @@ TOLD = (*(pytest.param(name, marks=pytest.mark.slow) for name in SLOW), "tiny-lm
 
 @pytest.mark.parametrize("study", TOLD)
 def test_the_shipped_cards_are_what_their_sources_give(home: Home, study: str) -> None:
-    (case,) = api.load_cases((study,), home)
+    (case,) = cases.load_cases((study,), home)
     documents = card_documents(case, home.cards)
     check_card(case, documents)
     assert documents["README.md"] == (home.study_folder(study) / "README.md").read_bytes()
@@ -54,13 +54,13 @@ def test_a_card_is_refused_whose_findings_are_not_borne(copy: Home, toolkit: Cal
 
 
 def test_a_study_whose_card_is_built_with_its_registers_is_told_apart(home: Home, tmp_path: Path) -> None:
-    (case,) = api.load_cases(("published",), home)
+    (case,) = cases.load_cases(("published",), home)
     with pytest.raises(UsageError, match="built with the registers"):
         card_documents(case, tmp_path)
 
 
 def test_documents_that_differ_are_named(home: Home) -> None:
-    (case,) = api.load_cases(("coupled",), home)
+    (case,) = cases.load_cases(("coupled",), home)
     with pytest.raises(VerificationError) as refused:
         check_card(case, {"README.md": b"", "other.md": b""})
     assert refused.value.found == "README.md, other.md"

@@ -154,7 +154,7 @@ TRAINING = ("position", "slot")
 
 
 def _registered(study: str, place: dict[str, Any]) -> AnyEpisode:
-    from toolkit import api
+    from toolkit import cases
     from toolkit.lab.verification.replay import Replayer
 
     if place["run_id"] is None or place["step"] is None:
@@ -165,7 +165,7 @@ def _registered(study: str, place: dict[str, Any]) -> AnyEpisode:
             "the row's place is not clear",
             expected="--regime, --task and --schedule of an evaluation, or --position and --slot of a group",
         )
-    replayer = Replayer(api.open_study(study), place["run_id"])
+    replayer = Replayer(cases.open_study(study), place["run_id"])
     if all(training):
         return replayer.rollout(place["step"], place["position"], place["slot"])
     return replayer.evaluated(*(place[name] for name in ("phase", "regime", "step", "task", "schedule")))

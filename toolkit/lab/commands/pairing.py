@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from toolkit import api
+from toolkit import cases
 from toolkit.cli.options import FILE, argument, command, flag, group, json_option, option
 from toolkit.cli.output import bold, print_json, print_table, say_line, steps, tell
 from toolkit.errors import IncompleteError, VerificationError
@@ -56,7 +56,7 @@ def inspect(
 
     with steps("inspecting") as say:
         if (Path(log) / "MANIFEST.json").is_file():
-            study = api.open_study(log)
+            study = cases.open_study(log)
             kind, runs = f"registers of {study.name}", inspect_study(study, declared)
         else:
             read = read_log([log], say)

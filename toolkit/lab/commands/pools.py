@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit import api
+from toolkit import cases
 from toolkit.cli.options import FILE, STUDY, argument, check_option, group, json_option, offer_studies, option
 from toolkit.cli.output import print_json, print_table, say_line, say_lines, stepped, tell
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import find_home
+from toolkit.verification.registered import published_reference
 
 if TYPE_CHECKING:
     from toolkit.documents.registers import (
@@ -110,7 +111,7 @@ def build(
     card = read_text(home.cards / f"{NAME}.md")
     with stepped("pools", len(POOLS) + 1) as progress:
         action = task_pools.check if check else task_pools.build
-        manifest = action(folder, card, api.published_reference(home), progress)
+        manifest = action(folder, card, published_reference(home), progress)
     done: Written = "identical" if check else "written"
     rows = manifest.tables[task_pools.TABLE].rows
     files = len(manifest.files)
@@ -144,7 +145,7 @@ def verify(
         elsewhere = " --out FOLDER, and name it: --study FOLDER" if home.is_shipped else ""
         problem = "the task pools are not here"
         raise IncompleteError(problem, where=home.registers / NAME, remedy=f"toolkit pools build{elsewhere}")
-    opened = api.open_study(study, home)
+    opened = cases.open_study(study, home)
     if not opened.has(task_pools.TABLE):
         raise UsageError(f"{opened.name!r} has no task pools", where=opened.folder)
     with stepped("pools", len(POOLS)) as progress:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from toolkit import api
+from toolkit import cases
 from toolkit.cli import output
 from toolkit.cli.options import (
     FOLDER,
@@ -27,6 +27,7 @@ from toolkit.lab.commands.options import executor_option
 from toolkit.lab.commands.probe_drift import advise, drift
 from toolkit.places import find_home
 from toolkit.registers.arrow import Row
+from toolkit.verification import registered
 
 if TYPE_CHECKING:
     from toolkit.documents import probe as documents
@@ -107,7 +108,7 @@ def run_probe(
         )
     if into is None and not check:
         home.check_own("--into")
-    study, registration, probe = _opened(api.open_study(name))
+    study, registration, probe = _opened(cases.open_study(name))
     kept_in = None if check else (folder or home.runs / study.name / "probe").absolute()
     with output.counted("probing") as told:
         probed = measure_study(study, probe, workers.telling(*told), folder=kept_in)
@@ -130,7 +131,7 @@ def run_probe(
                 study,
                 probed,
                 registration=registration,
-                named=api.reference(registration),
+                named=registered.reference(registration),
                 card=card,
                 open_case=open_case,
             )
@@ -173,7 +174,7 @@ def report_probe(
     """
     from toolkit.lab.probing.figures import report
 
-    study = api.open_study(name)
+    study = cases.open_study(name)
     reported = report(study, trajectory, scored)
     done = _recomputed(study, reported) if check else None
     if as_json:
@@ -188,11 +189,11 @@ def report_probe(
 
 
 def _opened(study: Study) -> tuple[Study, Registration, RegisteredProbe]:
-    from toolkit import api
+    from toolkit import cases
     from toolkit.lab.evidence import registered_runs
     from toolkit.lab.probing.design import registers_probe, required_probe
 
-    registration = api.registered_by(study)
+    registration = cases.registered_by(study)
     # A study without its tasks cannot specify runs, and need not where there is nothing to be probed.
     runs = registered_runs(study, registration).values() if registers_probe(registration) else ()
     return study, registration, required_probe(registration, runs)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from toolkit import api
+from toolkit import cases
 from toolkit.cli import output
 from toolkit.cli.options import (
     STUDY,
@@ -156,7 +156,7 @@ def started(name: str | None, run_id: str | None, step: int | None) -> tuple[Cel
         raise UsageError(
             "a checkpoint is named by --study, --run and --step", remedy="give all three, or none of them"
         )
-    parameters, cell = checkpoint_parameters(api.open_study(name), run_id, step)
+    parameters, cell = checkpoint_parameters(cases.open_study(name), run_id, step)
     return cell, parameters
 
 

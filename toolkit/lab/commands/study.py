@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit import api
+from toolkit import cases
 from toolkit.cli.options import FOLDER, argument, flag, group, json_option, offer_registrations, option
 from toolkit.cli.output import counted, print_json, print_table, remark, say_line, stepped, steps, tell
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.lab.commands.options import executor_option, folder_option, selection_option
 from toolkit.places import find_home
+from toolkit.verification.registered import reference
 
 if TYPE_CHECKING:
     from toolkit.documents import runs as documents
@@ -80,7 +81,7 @@ def run_study(
         )
     if not check and selection.is_everything and into is None:
         home.check_own("--into")
-    registered = api.open_study(registration.name, home) if check else None
+    registered = cases.open_study(registration.name, home) if check else None
     with stepped("pools", len(STUDY_POOLS)) as progress:
         pools = pool_digests(home, STUDY_POOLS, progress)
     specifications = specify_registered(registration, pools, selection)
@@ -144,7 +145,7 @@ def status(
 
     home = find_home()
     registered = _registers(name, home)
-    registration = _registration(name, home) if registered is None else api.registered_by(registered, home)
+    registration = _registration(name, home) if registered is None else cases.registered_by(registered, home)
     study = registered.name if registered else registration.name
     workplace = _workplace(home, study, folder)
     statuses = _statuses(workplace, registration, needed=registered is None)
@@ -188,7 +189,7 @@ def _registers(name: str, home: Home) -> Study | None:
     """Return the registers of a study; None where they are not here, or it has no runs."""
     if home.find_study(name) is None:
         return None
-    found = api.open_study(name, home)
+    found = cases.open_study(name, home)
     return found if found.has("runs") else None
 
 
@@ -235,7 +236,7 @@ def _play(
     from toolkit.lab.play.rows import given_by
     from toolkit.lab.play.runner import play_runs
 
-    given = given_by(specifications, lambda study: api.open_study(study, home))
+    given = given_by(specifications, lambda study: cases.open_study(study, home))
 
     try:
         with counted("playing") as told:
@@ -264,7 +265,7 @@ def _seal(
         progress("deciding and writing")
         card = home.cards / f"{registration.name}.md"
         manifest = seal_decided(
-            folder, registration, api.reference(registration), assembly, card, open_case=open_case
+            folder, registration, reference(registration), assembly, card, open_case=open_case
         )
     return {"folder": str(folder), "logical_sha256": manifest.logical_sha256}
 
@@ -286,7 +287,7 @@ def _play_again(
         return play_again(
             registered,
             specifications,
-            api.reference(registration),
+            reference(registration),
             executor.telling(*told),
             is_everything=is_all,
             probe=probe,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit import api
+from toolkit import cases
 from toolkit.cli.options import command, flag, json_option, offer_registrations, option
 from toolkit.cli.output import bold, print_json, print_table, remark, say_line, stepped, tell
 from toolkit.cli.power import Finite
@@ -143,7 +143,7 @@ def train(
     # What was measured was measured in the back office.
     if measured and seconds_per_step is None and tokens_per_second is None and not world:
         has_runs = measured.measured.study in home.studies()
-        basis = measured.basis(api.open_study(measured.measured.study, home) if has_runs else None)
+        basis = measured.basis(cases.open_study(measured.measured.study, home) if has_runs else None)
     plan = planning.plan_training(
         recipe,
         planning.planned_runs(book, selection),

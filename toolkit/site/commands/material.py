@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from multiprocessing import get_context
 from typing import Any
 
-from toolkit import api
+from toolkit import registrations
+from toolkit.cases import load_cases, open_case, open_study, registered_by
 from toolkit.cli.output import remark
 from toolkit.decisions.case import Case
 from toolkit.findings import read_findings
@@ -17,7 +18,7 @@ from toolkit.registers.study import Study
 from toolkit.rooms import laboratory
 from toolkit.site.exhibits import load_exhibits
 from toolkit.site.material import Material, read_citation, read_front
-from toolkit.verification.registered import open_case
+from toolkit.verification import registered
 from toolkit.verification.steps import Checked, check_study
 
 
@@ -31,15 +32,15 @@ def material(
     home.say_absent(remark)
     # Each is opened once: what was read and hashed of it for one page is kept for the others.
     opened = {case.study.name: case.study for case in cases}
-    studies = tuple(opened.get(name) or api.open_study(name, home) for name in home.studies())
+    studies = tuple(opened.get(name) or open_study(name, home) for name in home.studies())
     decidable = [study for study in studies if study.has("runs")]
     wait: Callable[[], object] = lambda: None  # noqa: E731 - nothing to wait for
     if not cases:
         # Where none has runs, this refuses in the words of every other command.
-        cases = [_opened(study, home) for study in decidable] or api.load_cases((), home)
+        cases = [_opened(study, home) for study in decidable] or load_cases((), home)
         wait = _checked_beside(home, [case.study for case in cases], progress)
     if verifications is None:
-        verifications = api.verify_frozen(home, decidable)
+        verifications = registrations.verify_frozen(home, decidable)
     front = read_front(home.cards)
     if front:
         cases = sorted(cases, key=lambda case: front.place(case.study.name))
@@ -49,7 +50,7 @@ def material(
         tuple(verifications),
         front,
         read_findings(home.cards, cases),
-        registrations=tuple(api.frozen_registrations(home)),
+        registrations=tuple(registrations.frozen_registrations(home)),
         citation=read_citation(home.root),
         probe_figures=_probe_figures(cases),
         played={case.study.name: laboratory().played_of_runs(case.study) for case in cases},
@@ -62,7 +63,7 @@ def material(
 
 def _opened(study: Study, home: Home) -> Case:
     """Open a study that is checked beside: to derive its summaries here, too, would double the time."""
-    return open_case(study, api.registered_by(study, home), is_checked=True)
+    return registered.open_case(study, registered_by(study, home), is_checked=True)
 
 
 def _checked_beside(
@@ -103,8 +104,8 @@ def _taken(take: Callable[[], str]) -> str:
 
 
 def _check(home: Home, name: str) -> None:
-    study = api.open_study(name, home)
-    check_study(Checked(study, api.open_case(study, home), decides=False))
+    study = open_study(name, home)
+    check_study(Checked(study, open_case(study, home), decides=False))
 
 
 def _probe_figures(cases: Sequence[Case]) -> dict[str, list[Any]]:

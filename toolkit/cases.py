@@ -1,9 +1,7 @@
-"""What programs call: open a study, verify its registration, decide rules and explain them, freeze, import.
+"""Studies with their registrations: opened, put together as cases, decided and explained.
 
-What others build on is public in `toolkit` (`toolkit.__all__`); the rest is what the commands share. Every
-function takes a `home`, the folder with registers and registrations, and finds it where none is given. What
-a caller has to know and no result says, such as that the Hub was not asked, is a warning of `logging`. A
-failure is a `ToolkitError`, which says what to do.
+Every function takes a `home`, the folder with registers and registrations, and finds it where none is given.
+What a caller has to know and no result says, such as that the Hub was not asked, is a warning of `logging`.
 """
 
 from __future__ import annotations
@@ -18,13 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.errors import DamagedError, IncompleteError, UsageError
-from toolkit.files import file_sha256, hold, read_text
-from toolkit.line_ends import ADDED, protect
+from toolkit.files import file_sha256, read_text
 from toolkit.places import Home, find_home
 from toolkit.prereg.record import FROZEN
 from toolkit.prereg.registration import Registration, load_registration
 from toolkit.registers import study as registers
-from toolkit.registers.manifest import PUBLISHED_REGISTRATION, UNREGISTERED, RegistrationRef
+from toolkit.registers.manifest import UNREGISTERED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -34,11 +31,10 @@ if TYPE_CHECKING:
 
     from toolkit.decisions.case import Case, Explanation
     from toolkit.decisions.decision import Decision
-    from toolkit.drafting.importing import Imported
     from toolkit.exports.formats import Export
-    from toolkit.prereg.freeze import Draft, Frozen
-    from toolkit.prereg.verification import StudyRuns, Verification
     from toolkit.verification.steps import Checked
+
+PUBLISHED = "published"
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,17 +146,6 @@ def registered_by(study: registers.Study, home: Home | None = None) -> Registrat
     return registration
 
 
-def reference(registration: Registration) -> RegistrationRef:
-    """Return a registration as the manifests of its registers name it."""
-    amendments = {amendment.id: amendment.sha256 for amendment in registration.amendments}
-    return RegistrationRef(registration.name, registration.sha256, amendments)
-
-
-def published_reference(home: Home) -> RegistrationRef:
-    """Return the registration of the published study as the manifests of its registers name it."""
-    return reference(load_registration(home.registration_folder(PUBLISHED_REGISTRATION)))
-
-
 def open_case(study: registers.Study, home: Home | None = None, *, trust_files: Sequence[Path] = ()) -> Case:
     """Put a study and its registration together, and verify the registration against the study's runs."""
     from toolkit.verification import registered
@@ -200,9 +185,6 @@ def attach_registration(at: Checked, home: Home | None = None, *, trust_files: S
         at.missing = missing.problem
     else:
         at.case = open_case(at.study, home, trust_files=trust_files)
-
-
-PUBLISHED = "published"
 
 
 def open_study(name: str | Path, home: Home | None = None, *, offline: bool = False) -> Study:
@@ -512,177 +494,6 @@ def _mentions(study: Study, home: Home, rules: Sequence[str]) -> bool:
     return any(rule.casefold() in text for rule in rules)
 
 
-def verify(
-    registration: str | Path,
-    studies: Sequence[registers.Study] | None = None,
-    home: Home | None = None,
-    *,
-    trust_files: Sequence[Path] = (),
-    restatements: Sequence[str] = (),
-    with_openssl: bool = False,
-    all_belong: bool = False,
-) -> Verification:
-    """Verify a registration: its files, its document, its tokens, and that its studies' runs came later.
-
-    No network is used. What fails or is missing is a step of the result (`checks`); it raises nothing.
-
-    Args:
-        registration: name of one that is here, or its folder.
-        studies: those whose runs have to come after it; every one here that has runs where left out.
-        home: where studies and registrations are; found where it is left out.
-        trust_files: trust files with further authorities that the caller knows.
-        restatements: last links of registrations that the caller has compared with the document they restate.
-        with_openssl: whether OpenSSL is asked about each token, too: it can veto.
-        all_belong: whether every study has to belong to the registration; otherwise the others are left out.
-
-    Returns:
-        What the steps say together; times are UTC.
-
-    Raises:
-        UsageError: there is no such registration, or it would vouch for itself.
-        DamagedError: all have to belong to it, and one does not.
-
-    Source:
-        RFC 3161, and `toolkit.prereg.verification.verify_registration` for the steps.
-
-    Examples:
-        >>> toolkit.verify("embedded").standing
-        'demonstration'
-    """
-    from datetime import UTC, datetime
-
-    from toolkit.decisions.case import open_book
-    from toolkit.prereg.record import known_authorities, known_restatements
-    from toolkit.prereg.verification import Reader, verify_registration
-    from toolkit.verification.registered import refuse_own, study_runs
-
-    home = home or find_home()
-    # A folder of this home stays one without its rules: that they are missing is then said.
-    known = isinstance(registration, Path) and registration.parent == home.registrations
-    folder = Path(registration) if known else home.registration_folder(str(registration))
-    opened = studies_here(home) if studies is None else studies
-
-    def studies_of(loaded: Registration) -> list[StudyRuns]:
-        for study in opened if all_belong else ():
-            open_book(study, loaded)  # refuses a study of another one
-        return [
-            study_runs(study, loaded) for study in opened if study.manifest.registration.name == loaded.name
-        ]
-
-    refuse_own(folder, trust_files)
-    reader = Reader(
-        known_authorities(*trust_files), datetime.now(UTC), with_openssl, known_restatements(restatements)
-    )
-    return verify_registration(folder, reader, studies_of)
-
-
-def verify_frozen(
-    home: Home | None = None,
-    studies: Sequence[registers.Study] | None = None,
-    trust_files: Sequence[Path] = (),
-) -> list[Verification]:
-    """Verify every registration here that claims to be frozen; a draft claims nothing yet."""
-    from toolkit.prereg.registration import is_draft
-
-    home = home or find_home()
-    folders = [home.registration_folder(name) for name in home.registration_names()]
-    frozen = [folder for folder in folders if not is_draft(folder)]
-    opened = studies_here(home) if studies is None and frozen else (studies or ())
-    return [verify(folder, opened, home, trust_files=trust_files) for folder in frozen]
-
-
-def frozen_registrations(home: Home | None = None) -> Iterator[Registration]:
-    """Yield every frozen registration here whose files are whole; `verify_frozen` says what ails others."""
-    from toolkit.prereg.verification import open_checked
-
-    home = home or find_home()
-    for name in home.registration_names():
-        registration, _ = open_checked(home.registration_folder(name))
-        if registration is not None:
-            yield registration
-
-
-def check_draft(registration: str | Path, home: Home | None = None) -> Draft:
-    """Check that a draft can be frozen: its files are ready, and its rules are rules. Nothing is written."""
-    from toolkit.drafting.pilot import check_rehearsed, draft_record
-    from toolkit.prereg.freeze import open_draft
-    from toolkit.verification.decidable import check_rules
-
-    home = home or find_home()
-    folder = home.registration_folder(str(registration))
-
-    def check(rules: str) -> None:
-        check_rules(rules)
-        check_rehearsed(draft_record(home.root, folder.name), rules)
-
-    return open_draft(folder, check)
-
-
-def freeze(
-    registration: str | Path,
-    home: Home | None = None,
-    *,
-    demonstration: bool = False,
-    authorities: Sequence[str] = (),
-    trust_files: Sequence[Path] = (),
-    roots: Sequence[Path] = (),
-    timeout_s: float = 30.0,
-    say: Callable[[str], None] | None = None,
-) -> Frozen:
-    """Freeze a registration before its runs: its rules are checked, its files hashed, the hashes timestamped.
-
-    Nothing is frozen until every token has been verified; a freeze that failed goes on where it stopped.
-
-    Args:
-        registration: name of one that is here, or its folder, with `rules.toml` and `protocol.md`.
-        home: where registrations are; found where it is left out.
-        demonstration: whether two authorities are made for the occasion: it proves nothing to others.
-        authorities: addresses of those to ask, at least two; else those of the draft's `trust.toml`, or
-            FreeTSA and DigiCert.
-        trust_files: trust files with further authorities that the caller knows.
-        roots: files with pinned root certificates, where neither a token nor this system has them.
-        timeout_s: longest time for one exchange with an authority, in seconds.
-        say: told what happens; the module `logging` is where it is left out.
-
-    Returns:
-        The digest of the frozen files, their names, and the verified tokens.
-
-    Raises:
-        UsageError: it is frozen already, its files are not ready, or fewer than two authorities are asked.
-        IncompleteError: a file or a package is missing, or an authority gave no token.
-        RuleError: a rule is none, or cannot pass, or cannot miss.
-        VerificationError: the authorities are not independent of each other, or disagree.
-
-    Examples:
-        >>> toolkit.freeze("my-study", demonstration=True).sha256  # doctest: +SKIP
-    """
-    from toolkit.drafting.pilot import carry
-    from toolkit.prereg import authority, record
-    from toolkit.prereg.demonstration import demonstrated
-    from toolkit.prereg.freeze import freeze as freeze_draft
-    from toolkit.prereg.freeze import refuse_waiting
-
-    if demonstration and (authorities or roots):
-        raise UsageError("a demonstration asks no authority", remedy="leave out --authority and --root")
-    home = home or find_home()
-    folder = home.registration_folder(str(registration))
-    carry(home.root, folder.name, folder)
-    draft = check_draft(registration, home)
-    known = record.known_authorities(*trust_files)
-    if demonstration:
-        refuse_waiting(folder)
-        asked: Sequence[authority.Source] = demonstrated()
-    else:
-        own = draft.contents.get(record.TRUST)
-        named = record.parse_trust(own.decode(errors="replace"), record.TRUST) if own is not None else ()
-        asked = authority.online(authorities, named, known, roots, timeout_s)
-    standing: record.FrozenStanding = record.DEMONSTRATION if demonstration else record.PUBLIC
-    say = say or logging.getLogger(__name__).info
-    if folder.parent == home.registrations and protect(home.root):
-        say(ADDED)
-    return freeze_draft(folder, draft, asked, known, standing=standing, say=say)
-
-
 def import_table(
     study: str,
     sources: str | Path | Sequence[str | Path],
@@ -717,6 +528,8 @@ def import_table(
     Examples:
         >>> toolkit.import_table("my-study", "episodes.csv").rows("runs")  # doctest: +SKIP
     """
+    from toolkit.drafting.importing import import_registers
+
     home = home or find_home()
     logger = logging.getLogger(__name__)
     given = [sources] if isinstance(sources, str | Path) else sources
@@ -724,56 +537,3 @@ def import_table(
     for said in done.said:
         logger.warning("%s: %s", study, said)
     return open_study(study, home)
-
-
-def import_registers(
-    study: str,
-    sources: Sequence[str | Path],
-    home: Home | None = None,
-    *,
-    mapping: Path | None = None,
-    reason: str | None = None,
-    check: bool = False,
-    progress: Callable[[str], None] = lambda _: None,
-) -> Imported:
-    """Import a study as `import_table` does, and say what came of it.
-
-    On a check nothing is written: the registers are compared with what the table gives, and VerificationError
-    says which file differs.
-    """
-    from toolkit.drafting.importing import Import, check_import, import_study
-    from toolkit.registers.importing.mapping import read_mapping
-    from toolkit.verification.registered import open_case
-
-    home = home or find_home()
-    named = [str(source) for source in sources]
-    if not named:
-        raise UsageError("no source is named", expected="a file, a folder or a pattern")
-    if home.is_shipped:
-        raise UsageError(
-            "there is no project here to import into",
-            where=Path.cwd(),
-            remedy=f"start one in this folder: toolkit new-study {study} --table {named[0]}",
-        )
-    mapping = mapping or home.mappings / f"{study}.toml"
-    if not mapping.is_file():
-        raise IncompleteError(
-            f"there is no mapping for {study}",
-            where=mapping,
-            remedy=f"toolkit new-study {study} --table {named[0]} writes one to be looked over",
-        )
-    read = read_mapping(mapping)
-    if read.study != study:
-        raise UsageError("the mapping is of another study", expected=study, found=read.study, where=mapping)
-    registration = load_registration(home.registration_folder(read.registration))
-    card = home.cards / f"{study}.md"
-    wanted = Import(tuple(named), mapping, card, registration, open_case)
-    folder = home.registers / study
-    if check:
-        return check_import(wanted, folder, progress)
-    home.registers.mkdir(parents=True, exist_ok=True)
-    with hold(home.registers, f".{study}.lock", "study's registers"):
-        done = import_study(wanted, folder, progress, reason)
-    if protect(home.root):
-        progress(ADDED)
-    return done
