@@ -186,28 +186,7 @@ _TRANSPORT: dict[str, Callable[[Authority, Recipe, Handler], None]] = {
 FAULTS = (*_CHANGES, *_TRANSPORT)
 
 ROOT, STAMPER = "/O=OpenSSL/CN=OpenSSL Root", "/O=OpenSSL/CN=OpenSSL Stamper"
-_CONFIGURATION = """
-[tsa]
-default_tsa = here
-[here]
-dir = {folder}
-serial = $dir/serial
-signer_cert = $dir/signer.pem
-certs = $dir/root.pem
-signer_key = $dir/signer.key
-signer_digest = sha256
-default_policy = {policy}
-digests = sha256, sha384, sha512
-accuracy = secs:1, millisecs:500
-ordering = no
-tsa_name = yes
-ess_cert_id_chain = no
-ess_cert_id_alg = sha256
-[signer]
-basicConstraints = critical, CA:FALSE
-keyUsage = critical, digitalSignature
-extendedKeyUsage = critical, timeStamping
-"""
+_CONFIGURATION = Path(__file__).with_name("openssl.cnf").read_text(encoding="utf-8")
 
 
 class OpensslAuthority(_Loopback):

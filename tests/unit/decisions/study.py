@@ -4,69 +4,11 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.conftest import CHECKOUT
 from toolkit.registers.episode_counts import Counts
 from toolkit.registers.manifest import Origin
 
-_CELL = """[[matrix]]
-tier = 1
-condition = "X"
-noise = "some"
-arms = ["paired", "independent"]
-seeds = [0, 1]
-scale_rewards = "group"
-for = ["H"]
-
-"""
-_GAP = """[endpoints.gap]
-title = "Gap"
-register = "evaluations"
-set = "validation"
-outcome = { count = "successes", of = "episodes" }
-condition = "X"
-arms = ["paired", "independent"]
-seeds = [0, 1]
-by = "seed"
-steps = [0, 20]
-over_steps = "auc"
-unit = "fraction"
-range = ["-1", "1"]
-
-"""
-_OTHER = _GAP.replace("gap", "other").replace("Gap", "Gap of another condition").replace("X", "Y")
-RULES = f"""
-language = 1
-name = "small"
-title = "A small registration"
-deciding_roles = ["primary"]
-
-{_CELL}{_CELL.replace("1", "2", 1).replace("X", "Y").replace("some", "other")}[sets.validation]
-where = {{ phase = "periodic", pool = "validation", regime = "clean" }}
-tasks = 5
-schedules = 2
-
-{_GAP}{_OTHER}[endpoints.pooled]
-title = "Pooled"
-register = "groups_summary"
-outcome = {{ count = "spurious", of = "all_correct" }}
-condition = "X"
-arms = ["paired"]
-seeds = [0, 1]
-by = "pooled"
-unit = "fraction"
-range = ["0", "1"]
-
-[interval_method]
-method = "percentile bootstrap"
-resamples = 10000
-resampled = ["seed pairs"]
-crossing = "crossed"
-rng_seed = 1
-
-[intervals.gap_95]
-endpoint = "gap"
-level = "0.95"
-
-"""
+RULES = (CHECKOUT / "tests/fixtures/rules/small.toml").read_text(encoding="utf-8")
 
 
 def rule(name: str, *tests: str, kind: str = "hypothesis", more: str = "") -> str:

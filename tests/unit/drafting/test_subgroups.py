@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from tests.conftest import run
+from tests.conftest import CHECKOUT, run
 from tests.unit.drafting.conftest import Row, decided, draft, fill_in, write
 from tests.unit.drafting.test_importing import ARMS, SEEDS, TASKS, episodes, imported
 from tests.unit.site import test_decide_in_node as in_node
@@ -20,53 +20,7 @@ from toolkit.registers.schema import TABLES
 from toolkit.registers.validation import check_rows
 
 HARD, EASY = 7, 5
-ENDPOINT = """
-[sets.hard]
-where = { phase = "final", pool = "tasks", regime = "standard", difficulty = "hard" }
-tasks = 7
-schedules = 1
-
-[endpoints.gap_hard]
-title = "Success on hard tasks, careful minus plain"
-register = "evaluations"
-outcome = { count = "successes", of = "episodes" }
-set = "hard"
-condition = "main"
-arms = ["careful", "plain"]
-seeds = [0, 1, 2]
-by = "seed"
-steps = [0]
-unit = "fraction"
-range = ["-1", "1"]
-
-[intervals.gap_hard_95]
-endpoint = "gap_hard"
-level = "0.95"
-method = "t over tasks"
-
-[tests.flip]
-endpoint = "gap_hard"
-over = "tasks"
-alternative = "two-sided"
-method = "sign flip"
-
-[rules.H2]
-kind = "hypothesis"
-title = "hard tasks"
-text = "The interval on hard tasks lies above zero."
-estimate = "gap_hard"
-interval = "gap_hard_95"
-
-[[rules.H2.criteria]]
-id = "found"
-text = "It lies above zero."
-test = "lower(gap_hard_95) > 0"
-
-[[rules.H2.criteria]]
-id = "flip"
-text = "So says the test."
-test = "p(flip) < 0.05"
-"""
+ENDPOINT = (CHECKOUT / "tests/fixtures/rules/of_hard_tasks.toml").read_text(encoding="utf-8")
 
 
 def is_hard(row: Row) -> bool:

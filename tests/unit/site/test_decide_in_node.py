@@ -279,36 +279,7 @@ def test_a_study_of_other_registers_is_decided_as_the_engine_does(tmp_path: Path
 
 # A ratio of variances, a slope over three conditions and what training gained; intervals over tasks; tests of
 # significance, and margins: three rules more, on the shipped companion.
-ADDED = """
-[statistics.spread]
-title = "Variance of C2 over that of C4"
-formula = "variance(c2_curve) / variance(c4_curve)"
-unit = "ratio"
-range = ["0", "100"]
-
-[statistics.trend]
-title = "Slope of three ratios"
-formula = "slope(list(spread, mean(c2_added) / mean(c2_curve), 1 / spread), list(0.5, 1, 2))"
-unit = "ratio"
-range = ["-100000", "100000"]
-
-[tests.seeds]
-endpoint = "c2_curve"
-method = "sign flip"
-over = "seeds"
-alternative = "less"
-
-[tests.tasks]
-endpoint = "c2_curve"
-method = "wilcoxon"
-over = "tasks"
-zeros = "ranked"
-alternative = "two-sided"
-
-[families.both]
-tests = ["seeds", "tasks"]
-method = "benjamini-hochberg"
-"""
+ADDED = (CHECKOUT / "tests/fixtures/rules/statistics_and_tests.toml").read_text(encoding="utf-8")
 INTERVALS = {
     "spread_95": ("spread", "0.95", "seed bootstrap"),
     "c2_t": ("c2_curve", "0.95", "t over seeds"),

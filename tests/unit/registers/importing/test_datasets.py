@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import polars as pl
-import pyarrow as pa
 import pytest
 
 from tests.unit.registers.importing.logs import LOGS, of_file, refused, study_of
@@ -24,13 +23,6 @@ def write(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
-
-
-def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
-    outside = write(tmp_path / "outside.csv", "step,acc\n1,0.5\n")
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / "grpo-s0.csv").symlink_to(outside)
-    refused(tmp_path / "runs", match="link that leads out")
 
 
 def test_steps_at_which_the_outcome_was_not_measured_are_no_episodes(tmp_path: Path) -> None:
@@ -239,23 +231,3 @@ def test_a_stream_that_was_cut_between_two_parts_is_refused(tmp_path: Path) -> N
     file = folder / "data-00000-of-00001.arrow"
     file.write_bytes(file.read_bytes()[:-8])
     refused(folder, match="not a readable Arrow stream")
-
-
-def test_columns_that_hold_more_than_a_value_are_left_out(tmp_path: Path) -> None:
-    folder = shutil.copytree(LOGS / "hub_dataset" / "saved" / "validation", tmp_path / "saved")
-    table = pa.table(
-        {
-            "task": ["a", "b"],
-            "answers": [["x"], []],
-            "image": [{"bytes": b"1", "path": None}, None],
-            "correct": pa.array(["yes", "no"]).dictionary_encode(),
-        }
-    )
-    with (
-        pa.OSFile(str(folder / "data-00000-of-00001.arrow"), "wb") as opened,
-        pa.ipc.new_stream(opened, table.schema) as stream,
-    ):
-        stream.write_table(table)
-    log = read_log([folder])
-    assert log.left_out == ("answers", "image")
-    assert log.table.select("task", pl.col("correct").cast(pl.String)).rows() == [("a", "yes"), ("b", "no")]

@@ -1,12 +1,8 @@
 """Results of promptfoo, OpenAI evals and MLflow, as they wrote them, and what can be wrong with them."""
 
-import contextlib
 import json
-import random
 import shutil
 from collections.abc import Callable
-from functools import reduce
-from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +176,6 @@ def test_matches_are_outcomes_but_not_of_samples_with_an_error() -> None:
     assert "outcomes of 2 samples with an error" in fuzzy.left_out
 
 
-SMALL = LOGS / "openai_evals/sums/small.jsonl"
 FUZZY = LOGS / "openai_evals/fuzzy/small.jsonl"
 
 
@@ -208,34 +203,6 @@ def changed(tmp_path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
         change(trace["info"])
     table.with_columns(pl.Series("trace", list(map(json.dumps, traces)))).write_csv(tmp_path / "traces.csv")
     return tmp_path / "traces.csv"
-
-
-def _nested(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the place of every value of a document."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(place for key, one in inner for place in _nested(one, (*path, key)))]
-
-
-@pytest.mark.parametrize("wrong", [None, 3, "x", [1], {"x": 1}, float("nan")], ids=str)
-@pytest.mark.parametrize("source", [REPEATS, ERRORS, FUZZY, TRACES], ids=lambda source: source.parent.name)
-def test_any_value_may_be_any_other_and_is_read_or_refused(source: Path, wrong: Any, tmp_path: Path) -> None:
-    table = pl.read_csv(source, infer_schema=False) if source == TRACES else None
-    text = source.read_text("utf-8")
-    texts = text.splitlines() if source.suffix == ".jsonl" else [text]
-    documents = list(map(json.loads, texts if table is None else table["trace"]))
-    file = tmp_path / source.name
-    places = [place for place in _nested(documents) if place]
-    for *above, key in random.Random(str(wrong)).sample(places, 12):  # noqa: S311 - no secret
-        inside = reduce(getitem, above, documents)
-        before, inside[key] = inside[key], wrong
-        texts = [json.dumps(one) for one in documents]
-        if table is None:
-            file.write_text("\n".join(texts), "utf-8")
-        else:
-            table.with_columns(pl.Series("trace", texts)).write_csv(file)
-        with contextlib.suppress(ToolkitError):
-            read_log([file])
-        inside[key] = before
 
 
 def test_traces_are_episodes_and_their_one_score_the_outcome() -> None:

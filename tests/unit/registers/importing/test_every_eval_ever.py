@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from tests.unit.registers.importing import logs
-from tests.unit.registers.importing.logs import lines, study_of
+from tests.unit.registers.importing.logs import lines
 from toolkit.errors import IncompleteError
 from toolkit.files import file_sha256
 from toolkit.registers.importing.reading import read_log
@@ -90,18 +90,6 @@ def test_runs_say_their_configuration() -> None:
         assert row["model_info.developer"] == record["model_info"]["developer"]
         assert row["metric_config.metric_name"] == "acc"
         assert row["eval_library.version"] == record["eval_library"]["version"] == "0.4.13"
-
-
-def test_two_models_are_two_arms_of_a_study() -> None:
-    log = read("lm_eval")
-    made = study_of(log)
-    # The records leave the seeds out: two runs of a model are one, launched with the first.
-    assert made["evaluations"].select("arm", "episodes", "tasks", "episodes_per_task").rows() == [
-        ("lab_tiny_a", 12, 6, 2),
-        ("lab_tiny_b", 12, 6, 2),
-    ]
-    launched = log.table.group_by("model").agg(pl.col("launched_at").min()).sort("model")["launched_at"]
-    assert made["runs"]["launched_at"].to_list() == launched.str.to_datetime(time_zone="UTC").to_list()
 
 
 def test_aggregate_results_alone_are_no_episodes() -> None:

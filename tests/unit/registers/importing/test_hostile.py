@@ -239,7 +239,10 @@ SMALL = {
     "hub_dataset": "hub_dataset/saved",
     "hub_parquet": "hub_dataset/repository",
     "lm_eval": "lm_eval/metrics",
+    "mlflow": "mlflow/traces",
+    "openai_evals": "openai_evals/fuzzy",
     "pairing": "pairing",
+    "promptfoo": "promptfoo",
     "trl": "trl/grpo-s0",
     "verl": "verl/grpo-s0",
 }

@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import Toolkit
 from tests.unit.registers.importing import logs
-from tests.unit.registers.importing.logs import lines, study_of
+from tests.unit.registers.importing.logs import lines
 from toolkit.drafting.outline import outlined
 from toolkit.errors import DamagedError, IncompleteError
 from toolkit.registers.importing.readers import common, lm_eval
@@ -164,23 +164,6 @@ def test_runs_say_their_configuration() -> None:
     assert read("metrics").table.select("seed", "config.numpy_seed").unique().rows() == [(0, 1234)]
 
 
-def test_two_models_are_two_arms_of_a_study() -> None:
-    log = read("models")
-    outline = outlined("mine", log)
-    assert (outline.columns["arm"], outline.arms) == ("model", ("lab_tiny_a", "lab_tiny_b"))
-    assert (outline.pools, outline.seeds, outline.tasks) == (("sums_cot", "sums_direct"), (0, 1), 6)
-    made = study_of(log)
-    told = {
-        (whole["model_name"].replace("/", "_").replace("-", "_"), whole["config"]["random_seed"], task): whole
-        for _, whole in results(LOGS / "models")
-        for task in whole["n-samples"]
-    }
-    assert len(told) == made["evaluations"].height == 8
-    for run in made["evaluations"].to_dicts():
-        whole = told[run["arm"], run["seed"], run["pool"]]
-        assert run["successes"] / run["episodes"] == pytest.approx(whole["results"][run["pool"]]["acc,none"])
-
-
 def test_rules_are_drafted_for_a_pool_and_a_regime_that_occur_together() -> None:
     outline = outlined("mine", read("."))
     assert (outline.pools[0], outline.regimes, outline.tasks) == (
@@ -188,14 +171,6 @@ def test_rules_are_drafted_for_a_pool_and_a_regime_that_occur_together() -> None
         ("none", "flexible", "strict"),
         6,
     )
-
-
-def test_two_tasks_can_be_the_arms() -> None:
-    log = read("models")
-    table = log.table.filter(pl.col("model") == "lab/tiny-a")
-    runs = study_of(Log(log.format, table, log.of_run), arm="pool")["runs"]
-    named = ("sums_cot", "sums_direct")
-    assert runs.select("arm", "seed").rows() == [(name, seed) for name in named for seed in (0, 1)]
 
 
 def test_samples_and_results_can_be_named_themselves(mine: Path) -> None:

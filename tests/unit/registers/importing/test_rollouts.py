@@ -402,15 +402,6 @@ def test_every_cell_is_as_a_group_recorded_it() -> None:
         assert command("pairing", "verify", file, "--json").json()["groups"] == len(lines(file)) == 12
 
 
-def test_the_rate_of_spurious_groups_can_be_what_a_study_decides_on() -> None:
-    tables = study_of(read_log([RECORDS]), true_success="spurious")
-    rates = tables["episodes"].join(tables["runs"], on="run_id").group_by("arm").agg(pl.mean("true_success"))
-    groups = [group for file in RECORDS.iterdir() for group in lines(file)]
-    for arm, rate in rates.iter_rows():
-        own = [group["spurious"] for group in groups if group["design"] == arm]
-        assert rate == sum(own) / len(own)
-
-
 def test_outcomes_between_no_and_yes_are_scores(tmp_path: Path) -> None:
     group = {**lines(RECORDS / "paired-s0.jsonl")[0], "true_outcomes": [0.5, 1.0, 0, 1.0]}
     (tmp_path / "groups.jsonl").write_text(json.dumps(group))

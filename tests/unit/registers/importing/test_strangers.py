@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 
 from tests.conftest import run
 from toolkit.drafting.outline import outlined
-from toolkit.errors import DamagedError
 from toolkit.registers.importing.reading import read_log
 
 ROWS = [
@@ -75,13 +73,6 @@ def test_an_outcome_is_what_its_words_say_through_every_door(
     assert sum(outline.episodes - there for there in outline.coverage.values()) == missing
 
 
-@pytest.mark.parametrize("file", ["log.jsonl", "log.parquet"])
-def test_a_nested_column_is_left_out_and_named(file: str, tmp_path: Path) -> None:
-    log = read_log([WRITERS[file](tmp_path / file, [row | {"messages": [{"role": "user"}]} for row in ROWS])])
-    assert "messages" not in log.table.columns
-    assert "messages" in log.left_out
-
-
 @pytest.mark.parametrize(
     "hidden", [".ipynb_checkpoints/log-checkpoint.csv", "._log.csv", "__MACOSX/._log.csv"]
 )
@@ -91,21 +82,6 @@ def test_hidden_files_are_left_out_and_named(hidden: str, tmp_path: Path) -> Non
     (tmp_path / hidden).write_bytes((tmp_path / "log.csv").read_bytes())
     log = read_log([tmp_path])
     assert (log.table.height, log.left_out) == (len(ROWS), (f"hidden files: {hidden}",))
-
-
-def test_a_copy_of_a_file_is_refused_and_both_are_named(tmp_path: Path) -> None:
-    for name in ("log.csv", "log (1).csv"):
-        as_csv(tmp_path / name, ROWS)
-    with pytest.raises(DamagedError, match="two files of the log are the same") as refused:
-        read_log([tmp_path])
-    assert all(name in str(refused.value) for name in ("log.csv", "log (1).csv"))
-
-
-@pytest.mark.parametrize("minutes", [0, 330, -570])
-def test_times_of_a_fixed_offset_are_the_moments_that_they_name(minutes: int, tmp_path: Path) -> None:
-    at = datetime(2026, 11, 1, 12, tzinfo=timezone(timedelta(minutes=minutes)))
-    log = read_log([as_parquet(tmp_path / "log.parquet", [row | {"started": at} for row in ROWS])])
-    assert log.table["started"][0] == at
 
 
 def test_a_table_whose_columns_say_no_arm_is_asked_for_it(tmp_path: Path) -> None:
