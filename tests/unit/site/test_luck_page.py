@@ -71,54 +71,6 @@ def page_of(case: Case) -> Page:
     return page
 
 
-@pytest.fixture(scope="module")
-def measured(embedded: Case) -> Page:
-    return page_of(embedded)
-
-
-def test_every_registered_checkpoint_shows_its_ratio_and_its_drift(embedded: Case, measured: Page) -> None:
-    stored = ask(
-        embedded.study,
-        "SELECT trajectory || '@' || step, printf('%.3f [%.3f, %.3f]', value, low, high) "
-        "FROM probe_intervals WHERE scored = 'all' AND noise = 'transition' AND estimator = 'MC' "
-        "AND figure = 'trace_ratio'",
-    ).rows
-    shown = {(row[0], row[4]) for row in measured.context["ratios"]["all"]}
-    assert shown <= set(stored)
-    assert len(shown) == 31  # six trajectories at five steps, and the untrained policy
-    stored = ask(
-        embedded.study,
-        "SELECT noise, trajectory || '@' || step, scored, 'B = ' || prompts_per_step, "
-        "printf('%.3f [%.3f, %.3f]', corrected, low, high) FROM probe_drift WHERE estimator = 'SW'",
-    ).rows
-    shown = {
-        (table["noise"], place, scored, column, cell)
-        for table in measured.context["drifts"]
-        for place, scored, *cells in table["rows"]
-        for column, cell in zip(table["columns"][2:], cells, strict=True)
-    }
-    assert shown <= set(stored)
-    # Two noises, four sizes of a step; rules name 31 checkpoints on all coordinates, 16 on the actions alone.
-    assert len(shown) == 2 * 4 * (31 + 16)
-    assert "slows the optimizer down" in words(rendered(measured))
-
-
-def test_every_scored_checkpoint_and_every_rule_of_the_probe_is_on_the_page(embedded, measured) -> None:
-    ((scored,),) = ask(embedded.study, "SELECT count(*) FROM probe_checkpoints").rows
-    tables = [measured.context[name][on] for name in ("ratios", "others") for on in ("all", "actions")]
-    assert sum(map(len, tables)) == scored == 142
-    rules = embedded.book.rules.items()
-    reading = {name for name, rule in rules if any("probe_" in c.test for c in rule.criteria)}
-    assert {rule.rule for rule in measured.context["rules"]} == reading == {"H1b", "P13", "B1", "B2"}
-    assert 'href="H1b.html"' in rendered(measured, ["embedded/H1b.html"])
-    assert 'href="H1b.html"' not in rendered(measured)
-    weights = measured.context["weights"]
-    for row in weights["rows"]:  # rollouts of equal weight all count
-        shown = dict(zip(weights["columns"], row, strict=True))
-        assert (shown["weight_min"], shown["weight_max"]) == ("1", "1")
-        assert float(shown["effective_sample_size"]) == shown["clean_rollouts"] == 512
-
-
 def test_what_was_published_is_told_from_what_is_computed_here_and_from_what_is_missing(case: Case) -> None:
     page = page_of(case)
     text = words(rendered(page))

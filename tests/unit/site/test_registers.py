@@ -111,20 +111,6 @@ def test_a_file_is_about_the_run_that_its_name_says_or_the_catalogue_says_otherw
     assert registers.only_run(path) is None
 
 
-def test_the_data_page_shows_every_table_and_column_of_every_study(home: Home) -> None:
-    studies = tuple(open_study(home.study_folder(name)) for name in home.studies())
-    text = text_of(data, *studies)
-    assert list(data.pages(Material(()))) == []
-    for study in studies:
-        assert study.manifest.logical_sha256 in text
-        for table in study.tables:
-            assert study.sha256(table.name) in text
-            _, _, described = text.partition(f'id="table-{table.name}"')
-            described, _, _ = described.partition("</details>")
-            for column in table.columns:
-                assert described.count(f"<code>{column.name}</code>") == 1, "once, not once a study"
-
-
 def test_hostile_words_of_a_study_are_text_on_the_data_page(published: Study) -> None:
     manifest = replace(published.manifest, words={"arm": (*ARMS, HOSTILE)})
     text = text_of(data, replace(published, manifest=manifest, _kept={}))
