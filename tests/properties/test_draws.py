@@ -1,15 +1,22 @@
-"""What must hold for every draw, every key and every rate."""
+"""What must hold for every draw, key, rate and group of rollouts."""
 
 from typing import get_args
 from unicodedata import normalize
-
 from hypothesis import example, given
 from hypothesis import strategies as st
-
 from toolkit.noise.draws import Draw, group_seeds
 from toolkit.noise.regimes import DEFAULT, HELD_OUT, OUTAGE_FREE, REGIMES, Mixture, Regime, kept
 from toolkit.noise.tools import Fault, Kind, Tool
 from toolkit.seeds import LIMIT, Field, encode_field
+import tempfile
+from pathlib import Path
+from hypothesis import given
+from hypothesis import strategies as st
+from toolkit.noise.draws import DESIGNS
+from toolkit.noise.trainers.groups import Groups, read, verify
+from toolkit.noise.trainers.tools import tool
+from toolkit.seeds import LIMIT
+
 
 seeds = st.integers(0, LIMIT - 1)
 # Letters that compose, letters that look like tags, and the bytes that separate: what could run together.
@@ -83,3 +90,42 @@ def test_a_cut_page_keeps_an_item_and_never_all_of_several(draw: Draw, items: in
 @given(seeds, st.integers(1, 64))
 def test_an_independent_group_has_a_seed_a_rollout_and_none_of_the_row(row: int, size: int) -> None:
     assert len({row, *group_seeds("independent", row, size)}) == size + 1
+
+
+SEEDS = st.integers(0, LIMIT - 1)
+
+
+class Files:
+    """A world of texts."""
+
+    @tool("read", "path")
+    def show(self, path: str) -> str:
+        """Show a file."""
+        return path
+
+    @tool("write", "path")
+    def put(self, path: str) -> str:
+        """Write a file."""
+        return path
+
+
+@given(design=st.sampled_from(DESIGNS), seed=SEEDS, size=st.integers(1, 5), data=st.data())
+def test_rollouts_meet_and_leave_the_same_in_any_order(design, seed, size, data) -> None:
+    rollouts = [(step, task, slot) for step in (1, 2) for task in "ab" for slot in range(size)]
+    calls = [(name, path) for name in ("show", "put") for path in "xyz"]
+    seen = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(2):
+            record = Path(folder) / f"{number}.jsonl"
+            groups = Groups(design, "faults_p025_outage_free", seed, size, record)
+            fates = {}
+            for place in data.draw(st.permutations(rollouts)):
+                rollout = groups.rollout(*place)
+                files = rollout.noisy(Files())
+                for name, path in calls:
+                    getattr(files, name)(path)
+                fates[place] = [call.fault for call in files.session.calls]
+                rollout.observed(float(None in fates[place]))
+            assert verify(record).rollouts == len(rollouts)
+            seen.append((fates, sorted(map(repr, read(record)))))
+    assert seen[0] == seen[1]

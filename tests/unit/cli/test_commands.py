@@ -1,11 +1,9 @@
-"""The command line: one JSON document, the right exit code, no traceback, nothing written."""
+"""Commands at their edges: damaged rows, readers that leave, queries without end, reproduction."""
 
 import subprocess
 import sys
 from pathlib import Path
-
 import pytest
-
 from tests.conftest import CHECKOUT, Toolkit, snapshot
 from tests.row_study import with_value
 from tests.unit.registers import test_study as damaged
@@ -13,6 +11,9 @@ from toolkit.errors import IncompleteError
 from toolkit.places import Home
 from toolkit.registers.arrow import row_sha256
 from toolkit.site import build
+import subprocess
+import sys
+from tests.conftest import CHECKOUT
 
 
 @pytest.mark.slow
@@ -82,3 +83,12 @@ def test_a_reader_may_leave_early(command: str) -> None:
 @pytest.mark.parametrize("name", ["x" * 201, "\udcff"])
 def test_a_name_that_is_too_long_or_no_text_is_refused(toolkit: Toolkit, name: str) -> None:
     toolkit("draw", 0, "get_order", name, 0).refused(2, "a name")
+
+
+def test_a_query_that_does_not_stop_ends_the_command_with_one_message() -> None:
+    query = "SELECT count(*) FROM runs WHERE list_sum(range(150000000)) < 0"
+    command = [sys.executable, "-m", "toolkit", "sql", query, "--study", "published", "--timeout", "0.2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=CHECKOUT)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: the query takes too long\n")
+    assert len(done.stderr.splitlines()) == 3
