@@ -1,20 +1,14 @@
 """Pages in a browser: how they look, who can use them, search, and players."""
 
 import gzip
+from typing import Any
 from xml.etree import ElementTree as ET
+
 import pytest
-from playwright.sync_api import Response
+from playwright.sync_api import Page, Response, expect
+
 from tests.browser.site import MOST_SHIFT, SHIFT, STILL, OpenPage, Served, Watch, shift_of
 from toolkit.site.checking import HOME_WITH_SCRIPTS, HOME_WITHOUT_SCRIPTS
-from typing import Any
-import pytest
-import pytest
-from tests.browser.site import OpenPage, Served
-import pytest
-from playwright.sync_api import Page, expect
-from tests.browser.site import MOST_SHIFT, SHIFT, STILL, OpenPage, Served, Watch
-from playwright.sync_api import Page
-from tests.browser.site import OpenPage, Served, Watch
 
 
 @pytest.mark.parametrize("pages", ["one of each kind", pytest.param("all", marks=pytest.mark.slow)])

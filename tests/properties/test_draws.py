@@ -1,22 +1,19 @@
 """What must hold for every draw, key, rate and group of rollouts."""
 
-from typing import get_args
-from unicodedata import normalize
-from hypothesis import example, given
-from hypothesis import strategies as st
-from toolkit.noise.draws import Draw, group_seeds
-from toolkit.noise.regimes import DEFAULT, HELD_OUT, OUTAGE_FREE, REGIMES, Mixture, Regime, kept
-from toolkit.noise.tools import Fault, Kind, Tool
-from toolkit.seeds import LIMIT, Field, encode_field
 import tempfile
 from pathlib import Path
-from hypothesis import given
+from typing import get_args
+from unicodedata import normalize
+
+from hypothesis import example, given
 from hypothesis import strategies as st
-from toolkit.noise.draws import DESIGNS
+
+from toolkit.noise.draws import DESIGNS, Draw, group_seeds
+from toolkit.noise.regimes import DEFAULT, HELD_OUT, OUTAGE_FREE, REGIMES, Mixture, Regime, kept
+from toolkit.noise.tools import Fault, Kind, Tool
 from toolkit.noise.trainers.groups import Groups, read, verify
 from toolkit.noise.trainers.tools import tool
-from toolkit.seeds import LIMIT
-
+from toolkit.seeds import LIMIT, Field, encode_field
 
 seeds = st.integers(0, LIMIT - 1)
 # Letters that compose, letters that look like tags, and the bytes that separate: what could run together.

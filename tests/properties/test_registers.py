@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.registers.test_arrow import by_definition
+from tests.unit.registers.test_validation import by_definition
 from toolkit.registers.arrow import row_sha256
 
 SCHEMA = pa.schema(

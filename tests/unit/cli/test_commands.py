@@ -3,7 +3,9 @@
 import subprocess
 import sys
 from pathlib import Path
+
 import pytest
+
 from tests.conftest import CHECKOUT, Toolkit, snapshot
 from tests.row_study import with_value
 from tests.unit.registers import test_study as damaged
@@ -11,9 +13,6 @@ from toolkit.errors import IncompleteError
 from toolkit.places import Home
 from toolkit.registers.arrow import row_sha256
 from toolkit.site import build
-import subprocess
-import sys
-from tests.conftest import CHECKOUT
 
 
 @pytest.mark.slow

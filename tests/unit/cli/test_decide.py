@@ -2,7 +2,11 @@
 
 import hashlib
 from pathlib import Path
+
+import numpy as np
 import pytest
+from scipy import stats
+
 from tests.architecture.test_house_rules import imported_by
 from tests.conftest import Toolkit
 from tests.unit.decisions.rows_study import registered_study
@@ -10,17 +14,11 @@ from tests.unit.decisions.study import amendment, rule
 from toolkit.cli.decide import _more_lines, notes
 from toolkit.decisions.case import Case, Explanation
 from toolkit.decisions.engine import Engine
-from toolkit.registers.study import open_study
-from toolkit.rules.rulebook import load_rulebook
-from toolkit.structs import replace
-import numpy as np
-import pytest
-from scipy import stats
-from tests.conftest import Toolkit
-from toolkit.decisions.case import Case
 from toolkit.drafting import power as simulated
 from toolkit.drafting.power import Power, harder, needed, spread_range, warnings
 from toolkit.drafting.simulation import Design
+from toolkit.registers.study import open_study
+from toolkit.rules.rulebook import load_rulebook
 from toolkit.structs import replace
 
 

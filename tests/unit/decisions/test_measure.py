@@ -1,32 +1,24 @@
 """Endpoints and terms: what they are measured as, from which rows, and what is missing."""
 
-from fractions import Fraction
-from typing import Any
-import pytest
-from tests.unit.decisions.study import RULES, SmallStudy, rule, small_study
-from toolkit.decisions.measure import Indexed, IndexedRows, measure, rows_with
-from toolkit.errors import DamagedError, RuleError
-from toolkit.rules.rulebook import load_rulebook
-from toolkit.rules.values import Series, exact
-from toolkit.structs import replace
-from fractions import Fraction
-import pytest
-from tests.unit.decisions.study import RULES, rule
-from toolkit.decisions.case import rows_query
-from toolkit.decisions.measure import measure
-from toolkit.rules.rulebook import load_rulebook
-from toolkit.rules.values import Missing, Series
 from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
 from fractions import Fraction
 from itertools import product
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.unit.decisions.study import RULES, SmallStudy, rule, small_study
+from toolkit.decisions.case import rows_query
 from toolkit.decisions.evaluation import evaluate
-from toolkit.errors import RuleError
+from toolkit.decisions.measure import Indexed, IndexedRows, measure, rows_with
+from toolkit.errors import DamagedError, RuleError
 from toolkit.rules import values
 from toolkit.rules.expressions import Binary, Name
-
+from toolkit.rules.rulebook import load_rulebook
+from toolkit.rules.values import Missing, Series, exact
+from toolkit.structs import replace
 
 BOOK = load_rulebook(RULES + rule("H", "mean(gap) > 0"))
 

@@ -3,26 +3,23 @@
 import re
 from itertools import product
 from pathlib import Path
+
 import numpy as np
-import pytest
-from scipy import stats
-from tests.conftest import run
-from toolkit.drafting import simulation
-from toolkit.drafting.outline import blank, scaffold
-from toolkit.drafting.power import Components, simulate
-from toolkit.drafting.simulation import Outcome, draw_sums
-from toolkit.errors import UsageError
-from toolkit.places import HOME_VARIABLE
-from toolkit.rules.rulebook import RuleBook, load_rulebook
-from toolkit.structs import replace
-from pathlib import Path
 import polars as pl
 import pytest
-from toolkit.drafting import pilot
-from toolkit.drafting.pilot import MOST_ROWS
-from toolkit.errors import DamagedError
-from toolkit.prereg.record import PILOTS
+from scipy import stats
 
+from tests.conftest import run
+from toolkit.drafting import pilot, simulation
+from toolkit.drafting.outline import blank, scaffold
+from toolkit.drafting.pilot import MOST_ROWS
+from toolkit.drafting.power import Components, simulate
+from toolkit.drafting.simulation import Outcome, draw_sums
+from toolkit.errors import DamagedError, UsageError
+from toolkit.places import HOME_VARIABLE
+from toolkit.prereg.record import PILOTS
+from toolkit.rules.rulebook import RuleBook, load_rulebook
+from toolkit.structs import replace
 
 TASKS, MANY = 40, 600
 

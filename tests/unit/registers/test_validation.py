@@ -1,15 +1,5 @@
 """Rows: their hash and their shape in Arrow, and what contradicts itself or another register."""
 
-from decimal import Decimal
-from typing import Any
-import pyarrow as pa
-import pytest
-from tests import row_study
-from toolkit.errors import DamagedError
-from toolkit.registers.arrow import to_arrow
-from toolkit.registers.schema import TABLES
-from toolkit.registers.study import Study
-from toolkit.registers.validation import NEAR, check_rows, check_table, compare
 import hashlib
 import io
 import struct
@@ -18,15 +8,19 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from typing import Any
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from tests import row_study
 from tests.row_study import with_column
 from toolkit.errors import DamagedError
 from toolkit.registers.arrow import arrow_schema, check_columns, row_sha256, shape, to_arrow, to_rows
 from toolkit.registers.columns import Table, bits, numbers, seed, seeds, text
+from toolkit.registers.schema import TABLES
 from toolkit.registers.study import Study
-
+from toolkit.registers.validation import NEAR, check_rows, check_table, compare
 
 DEFECTS = [
     ("evaluations", {"successes": -1}, "too small"),

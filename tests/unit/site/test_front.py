@@ -1,19 +1,18 @@
 """The front page, and links that lead off the site."""
 
 from pathlib import Path
+
 import pytest
+
 from tests.conftest import CHECKOUT
-from tests.unit.site.reading import SHARED, Read, pages_of, rendered, words
+from tests.unit.site.reading import CSP, SHARED, Read, pages_of, rendered, words
 from toolkit.decisions.case import Case
 from toolkit.errors import DamagedError
 from toolkit.findings import Finding
+from toolkit.site.checking import check_links
 from toolkit.site.exhibits import paper, theory
 from toolkit.site.material import Front, Material, read_citation, read_front
 from toolkit.site.pages import home, study
-import pytest
-from tests.unit.site.reading import CSP
-from toolkit.site.checking import check_links
-
 
 WORDS = 'title = "A title"\nquestion = "A question?"\norder = ["published"]\nexhibits = ["theory"]\n'
 LINKS = '[links]\nCode = "https://example.org/code"\n[datasets]\npublished = "https://example.org/data/v1"'
