@@ -2,36 +2,25 @@
 
 import json
 import re
-import tomllib
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from tests.conftest import CHECKOUT
-from tests.unit.site.conftest import opened
 from tests.unit.site.node import in_node
 from tests.unit.site.reading import (
     Read,
-    classed,
-    near,
-    numbers,
     pages_of,
     rendered,
-    section,
-    table,
-    text,
-    tree,
 )
 from toolkit.decisions.case import Case
 from toolkit.lab.backoffice.tools import TOOLS
 from toolkit.lab.verification.replay import ReplayedEpisode, choose_pairs
 from toolkit.noise.draws import Schedule
 from toolkit.noise.regimes import REGIMES, retry_after
-from toolkit.registers.query import ask
 from toolkit.registers.study import open_study
-from toolkit.site.exhibits import foreign, world
+from toolkit.site.exhibits import world
 from toolkit.site.exhibits.world import draw_rules, pairs
 from toolkit.site.material import Material
 from toolkit.structs import replace
@@ -95,37 +84,6 @@ def test_hostile_answers_are_shown_as_text(recorded: tuple[ReplayedEpisode, ...]
     text = rendered(world.page(HOSTILE, (replace(first, episode=episode), *rest)))
     assert HOSTILE not in text
     assert HOSTILE in Read(text).text
-
-
-def test_the_world_page_shows_draws_of_the_episodes_own_schedule(
-    recorded: tuple[ReplayedEpisode, ...],
-) -> None:
-    shown = tree(world.page("embedded", recorded))
-    events = [part for part in classed(shown, "event") if "≥" in text(part) or "<" in text(part)]
-    assert events
-    for event in events:
-        (digest,) = (part.get("title") for part in event.iter("span") if part.get("title"))
-        draw, rate = numbers(text(event).partition("draw ")[2])[:2]
-        assert draw == near(int(str(digest)[:16], 16) / 2**64, 4)  # the first eight bytes
-        assert ("<" in text(event)) == (draw < rate)
-
-
-def test_the_page_of_bfcl_counts_its_pools_and_its_tools() -> None:
-    bfcl = opened("bfcl")
-    (page,) = foreign.pages(Material((bfcl,), (bfcl.study,), cards=CHECKOUT / "cards"))
-    shown = tree(page)
-    # Whoever names a turn says which of its scenario it is.
-    query = """SELECT pool, CASE WHEN regexp_matches(forms, '\\.[^_]*$') THEN 'bfcl turns'
-        ELSE 'bfcl scenarios' END, count(*), sum(reads + writes), sum(writes) FROM task_pools GROUP BY ALL"""
-    counted = {(pool, kind): list(map(int, counts)) for pool, kind, *counts in ask(bfcl.study, query).rows}
-    for cells in table(shown, "Tasks of bfcl"):
-        told = [numbers(text(cells[n]))[0] for n in ("Tasks", "Planned calls", "Writes among them")]
-        assert told == counted[text(cells["Pool"]), text(cells["Episodes"])]
-    declared = tomllib.loads((CHECKOUT / "toolkit/lab/worlds/bfcl/tools.toml").read_text("utf-8"))["tools"]
-    listed = {text(cells["Tool"]): text(cells["Kind"]) for cells in table(shown, "Tools")}
-    assert listed == {name: said["kind"] for name, said in declared.items()}
-    for kind, count in Counter(listed.values()).items():
-        assert f"{count} of kind {kind}" in text(section(shown, "tools"))
 
 
 VECTORS = json.loads((CHECKOUT / "tests" / "vectors" / "draws.json").read_text(encoding="utf-8"))["draws"]
