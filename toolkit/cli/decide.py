@@ -37,23 +37,23 @@ def decide(
     rules: tuple[str, ...] = argument(nargs=-1, shell_complete=offer_rules),
     every: bool = flag("--all", help="Decide every rule of the registration."),
     studies: tuple[str, ...] = study_option,
-    seeds: bool = flag(help="Show the estimate of every seed, not their range."),
-    fail_on_miss: bool = flag(help="End with exit code 1 if a rule is missed."),
+    seeds: bool = flag(help="Show the estimate of each seed instead of their range."),
+    fail_on_miss: bool = flag(help="Exit with 1 if any rule is a miss."),
     least: str | None = require_option,
     trust_files: tuple[Path, ...] = trust_option,
     as_json: bool = json_option,
 ) -> None:
     """Execute RULES as written in the frozen registration, on the registers of a study.
 
-    No threshold lives in code: change a rule and its recorded hash no longer matches. Without a named study,
-    every shipped one decides the rules that its registration has.
+    No threshold is in the code: change a rule, and its recorded hash no longer matches. Without --study,
+    every study here decides its own rules.
 
-    Beside the verdicts stands what their registration stands on: public, a demonstration, incomplete or
-    failed. Under one that failed the command ends with exit code 1. An amendment made after the runs replaces
-    no verdict; what it would say is shown as exploratory.
+    Each verdict comes with the standing of its registration: public, demonstration, incomplete or failed. If
+    it failed, the exit code is 1. An amendment made after the runs changes no verdict; its result is shown as
+    exploratory.
 
-    What a rule reads is held against the rows that it follows from, and intervals are computed from episode
-    rows. A stored verdict is compared with the one that is reached, and never believed.
+    Every figure a rule reads is checked against the rows it was computed from, and intervals are computed
+    from episode rows. Stored verdicts are compared with the new ones, never trusted.
 
     \b
     Examples:
@@ -425,7 +425,7 @@ require_option = click.option(
     "--require",
     "least",
     type=click.Choice(("public", "demonstration")),
-    help="End with exit code 1 where a registration stands on less: for a gate in CI.",
+    help="Exit with 1 if a registration has a lower standing; meant for CI.",
 )
 
 

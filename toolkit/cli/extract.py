@@ -45,15 +45,15 @@ def sql(
     study: str | None = option(
         metavar=STUDY,
         shell_complete=offer_studies,
-        help="Study to ask; the only one, or `published`, if left out.",
+        help="Study to query; default: `published`, or the only one here.",
     ),
     as_csv: bool = flag("--csv", help="Print comma-separated values."),
     parquet: Path | None = option(
-        type=FILE, metavar="FILE", help="Write the answer as a new Parquet file; its types survive."
+        type=FILE, metavar="FILE", help="Write the answer to a new Parquet file, with its types."
     ),
-    all_rows: bool = flag(help=f"Print more than {MOST_ROWS} rows of a table."),
+    all_rows: bool = flag(help=f"Print all rows, not only the first {MOST_ROWS}."),
     remote: bool = flag(
-        help="Read the study on the Hub in place: only what the query needs is fetched, and is not hashed."
+        help="Query the study on the Hub in place: downloads only what is needed, checks no hashes."
     ),
     timeout_s: float = option(
         "--timeout",
@@ -61,16 +61,15 @@ def sql(
         default=60,
         metavar="SECONDS",
         show_default=True,
-        help="Longest time for DuckDB to work on the answer.",
+        help="Time limit for the query.",
     ),
     as_json: bool = json_option,
 ) -> None:
-    """Run one reading QUERY (DuckDB's SQL) on a study; each table is a view.
+    """Run a read-only QUERY (DuckDB SQL) on a study; each table is a view.
 
-    A query reaches the study's own files and nothing else. DuckDB is to hold 4 GiB of rows at most, and stops
-    what needs more; a single value that a query makes huge does not count. It works for a minute at most, or
-    as long as --timeout says. With --json the whole answer is held in memory at once; --csv and --parquet
-    take answers of any length.
+    A query can read the study's files and nothing else. DuckDB stops a query that needs more than 4 GiB for
+    its rows (one huge value is not counted) or runs longer than --timeout. --json holds the whole answer in
+    memory; --csv and --parquet stream answers of any length.
 
     \b
     Examples:
@@ -158,28 +157,28 @@ def documents(answer: Answer) -> AnswerRows:
 def export(
     *,
     study: str = argument(metavar=STUDY, shell_complete=offer_studies),
-    form: str = option("--as", type=click.Choice(list(FORMATS)), required=True, help="What it becomes."),
-    into: Path | None = option(type=FOLDER, help="New folder to write; STUDY-FORMAT here if left out."),
+    form: str = option("--as", type=click.Choice(list(FORMATS)), required=True, help="Format."),
+    into: Path | None = option(type=FOLDER, help="New folder to write; default: STUDY-FORMAT."),
     runs: str = option(
         "--run",
         default="",
         show_default=False,
         metavar="GLOB",
         shell_complete=offer_runs,
-        help="Runs to tell of; all if left out.",
+        help="Runs to export; default: all.",
     ),
     rules: tuple[str, ...] = option(
-        "--rule", multiple=True, shell_complete=offer_rules, help="Rule to state; every one if left out."
+        "--rule", multiple=True, shell_complete=offer_rules, help="Rule to export; default: all."
     ),
-    episodes: bool = flag(help="Tell of each episode, too: about 3 KB each."),
+    episodes: bool = flag(help="Also export each episode, about 3 KB each."),
     date: datetime | None = option(
         type=click.DateTime(["%Y-%m-%d"]),
         metavar="YYYY-MM-DD",
-        help="When the study was made, where nothing in it says so.",
+        help="Date of the study, if the study does not record it.",
     ),
     as_json: bool = json_option,
 ) -> None:
-    """Write a study as other projects read it; the same study gives the same bytes.
+    """Export a study in another project's format; the same study gives the same bytes.
 
     \b
     every-eval-ever  a record a model and step, in the folders of the project's

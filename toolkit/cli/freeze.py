@@ -102,7 +102,7 @@ asking_option = together(
         "--authority",
         multiple=True,
         metavar="URL",
-        help="Authority to ask, at least two; else those of trust.toml, or FreeTSA and DigiCert.",
+        help="Address of an authority, at least two; default: those of trust.toml, or FreeTSA and DigiCert.",
     ),
     trust_files=trust_option,
     roots=option(
@@ -110,13 +110,13 @@ asking_option = together(
         type=FILE,
         multiple=True,
         metavar="PEM",
-        help="File with a pinned root certificate, where neither the token nor this system has it.",
+        help="File with a pinned root certificate that neither the token nor this system has.",
     ),
     timeout_s=option(
         "--timeout",
         type=click.FloatRange(0.1, 600),
         default=30.0,
-        help="Longest time for one exchange with an authority, in seconds.",
+        help="Time limit for one exchange with an authority, in seconds.",
     ),
 )
 
@@ -125,20 +125,20 @@ asking_option = together(
 def freeze(
     *,
     registration: str = argument(shell_complete=offer_registrations),
-    template: bool = flag(help="Print a rules.toml to be filled in."),
+    template: bool = flag(help="Print a rules.toml to fill in."),
     demonstration: bool = flag(
-        help="Use two authorities made for the occasion, whose keys are destroyed. Proves nothing to others."
+        help="Use two throw-away authorities, whose keys are destroyed. Proves nothing to others."
     ),
-    dry_run: bool = flag(help="Check everything, ask nobody, write nothing."),
+    dry_run: bool = flag(help="Check everything; contact no authority and write nothing."),
     asking: Asking = asking_option,
     as_json: bool = json_option,
 ) -> None:
     """Freeze REGISTRATION, a folder with rules.toml and protocol.md, before its runs.
 
-    Its rules are checked: each can pass, and can miss, over the declared ranges, and each is decided on rows
-    such as the registered runs would leave. Its files are hashed, and the list of hashes is timestamped by at
-    least two authorities. Nothing is frozen until every token has
-    been verified; a freeze that failed goes on where it stopped.
+    The rules are checked first: each has to be able to pass and to miss over the declared ranges, and is
+    tried on rows such as the registered runs would leave. Then the files are hashed, and the list of hashes
+    is timestamped by at least two authorities. Nothing is frozen until every token has been verified; a
+    freeze that failed can be continued with the same command.
 
     \b
     Examples:
@@ -211,18 +211,18 @@ def amend(
     *,
     registration: str | None = argument(required=False, shell_complete=offer_registrations),
     file: Path | None = argument(type=FILE, required=False),
-    template: bool = flag(help="Print an amendment to be filled in."),
+    template: bool = flag(help="Print an amendment to fill in."),
     after_runs: bool = flag(
-        help="Record that it was made after runs: it binds nothing, and what it says is exploratory."
+        help="Record that it was made after runs: it is not binding, and its results are exploratory."
     ),
     asking: Asking = asking_option,
     as_json: bool = json_option,
 ) -> None:
     """Add FILE to REGISTRATION: an amendment, which changes rules before the data that it concerns.
 
-    It names the rules that it replaces, restates or adds, why, and what had been seen, and is frozen like the
-    registration. Once runs have been launched it changes no verdict: the rules as they were bind, and what it
-    says stands beside them as exploratory. It has to say so itself, which --after-runs writes into it.
+    It names the rules that it replaces, restates or adds, the reason, and what had been seen by then, and is
+    frozen like the registration. Once runs have been launched it changes no verdict: the earlier rules bind,
+    and its results are shown as exploratory. It has to say so itself; --after-runs writes that into it.
 
     \b
     Examples:
@@ -241,7 +241,7 @@ def deviate(
     *,
     registration: str | None = argument(required=False, shell_complete=offer_registrations),
     file: Path | None = argument(type=FILE, required=False),
-    template: bool = flag(help="Print a deviation to be filled in."),
+    template: bool = flag(help="Print a deviation to fill in."),
     asking: Asking = asking_option,
     as_json: bool = json_option,
 ) -> None:
@@ -362,18 +362,18 @@ def adopt(
     *,
     study: str = argument(shell_complete=offer_studies),
     checkout: Path = argument(type=FOLDER),
-    dry_run: bool = flag(help="Verify and compare everything; write nothing."),
+    dry_run: bool = flag(help="Verify and compare everything, and write nothing."),
     trust_files: tuple[Path, ...] = trust_option,
     as_json: bool = json_option,
 ) -> None:
-    """Take the evidence of STUDY's freeze from CHECKOUT, a checkout of its authors' repository.
+    """Copy the evidence of STUDY's freeze from CHECKOUT, a checkout of its authors' repository.
 
-    The frozen document, both tokens, their request and certificates are verified and put where
-    `verify-prereg` and `explain` read them, all at once or not at all. The task pools' hashes, and every
-    figure that the authors' run registers hold, are compared with those of STUDY; what the checkout does
-    not have is named. No network is used, and nothing outside CHECKOUT is read.
+    The frozen document, both tokens, their request and certificates are verified and copied to where
+    `verify-prereg` and `explain` read them, all or none. The hashes of the task pools and every figure in the
+    authors' run registers are compared with those of STUDY; whatever the checkout lacks is named. No network
+    is used, and nothing outside CHECKOUT is read.
 
-    Ends with 1 if something differs, and with 3 if a part of the evidence is missing.
+    The exit code is 1 if something differs, and 3 if part of the evidence is missing.
 
     \b
     Examples:

@@ -179,7 +179,7 @@ def cli() -> None:
     former={"replay": ("noise.commands", ""), "verify": ("lab.commands.pairing", "")},
 )
 def noise() -> None:
-    """Put faults in front of anybody's tools, and check what a training under noise really ran."""
+    """Inject noise into any tools, and check which design a training run really used."""
 
 
 noise.folded = {("inspect", "--replay"): "replay", ("inspect", "--verify"): "verify"}
@@ -187,7 +187,7 @@ noise.folded = {("inspect", "--replay"): "replay", ("inspect", "--verify"): "ver
 
 @click.group(cls=Commands, table=LABORATORY, former={})
 def lab() -> None:
-    """Play, draw, probe and compute: what the registered runs are made of."""
+    """Work with the parts of the registered runs: episodes, draws, pools, probes, theory."""
 
 
 def main() -> None:

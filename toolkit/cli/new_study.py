@@ -42,39 +42,38 @@ def new_study(
         "--table",
         metavar="SOURCE",
         multiple=True,
-        help="Log of episodes, of a pilot for instance: arms, seeds, steps and columns are read off it; a "
-        "file, a folder, a pattern or hf://datasets/OWNER/NAME@REVISION/PATH, and may be repeated.",
+        help="Log of episodes, for instance of a pilot, that gives arms, seeds, steps and columns: a file, "
+        "a folder, a pattern or hf://datasets/OWNER/NAME@REVISION/PATH; may be repeated.",
     ),
     named: dict[str, str | None] = together(
         dict,
-        arm=option(metavar="COLUMN", help="Column with the arms, where no name says it."),
+        arm=option(metavar="COLUMN", help="Column with the arms, if its name does not tell."),
         task=option(metavar="COLUMN", help="Column with the tasks."),
         seed=option(metavar="COLUMN", help="Column with the seeds of the runs."),
-        success=option(metavar="COLUMN", help="Column that says whether an episode succeeded."),
-        score=option(metavar="COLUMN", help="Column with a score that is more than yes or no."),
-        launched=option(metavar="COLUMN", help="Column that says when a run was launched."),
+        success=option(metavar="COLUMN", help="Column that tells whether an episode succeeded."),
+        score=option(metavar="COLUMN", help="Column with a score that is not just yes or no."),
+        launched=option(metavar="COLUMN", help="Column with the time at which a run was launched."),
     ),
     baseline: str | None = option(
-        metavar="ARM", help="Arm that the others are compared with; the first by name, if left out."
+        metavar="ARM", help="Arm to compare the others with; default: the first by name."
     ),
     attributes: tuple[str, ...] = option(
         "--attribute",
         metavar="COLUMN",
         multiple=True,
-        help="Column that says what a task is, as its difficulty: rules can then be about those tasks alone. "
-        "May be repeated.",
+        help="Column with an attribute of tasks, such as difficulty, to select by; may be repeated.",
     ),
     into: Path | None = option(
-        type=FOLDER, help="Folder of the project; the one you are in, or a new one here, if left out."
+        type=FOLDER, help="Folder of the project; default: the current one, or a new one in it."
     ),
     repository: str = option(
-        default="OWNER/NAME", help="Where the registers will be published on the Hub; stands in the card."
+        default="OWNER/NAME", help="Hub repository for the registers, named in the card."
     ),
     as_json: bool = json_option,
 ) -> None:
-    """Begin study NAME: its rules and protocol, the mapping of its table, its card. Nothing is overwritten.
+    """Start study NAME: draft its rules, protocol, mapping and card. Nothing is overwritten.
 
-    What is yours to say is marked FILL IN; `toolkit freeze` refuses rules in which it still stands.
+    What you have to fill in is marked FILL IN; `toolkit freeze` refuses rules that still contain it.
 
     \b
     Examples:
@@ -251,16 +250,16 @@ def rehearse(
     simulations: int = option(
         type=click.IntRange(0, 100_000),
         default=200,
-        help="Simulated studies for each effect; 0 for no power.",
+        help="Simulated studies for each effect; 0 to skip power.",
     ),
     rng_seed: int = option(type=click.IntRange(0, 2**32), default=1, help="Seed of the simulations."),
     as_json: bool = json_option,
 ) -> None:
-    """Rehearse the draft of STUDY on a PILOT: decide, power and draw it. Nothing of that decides anything.
+    """Rehearse the draft of STUDY on a PILOT: verdicts, power and a chart. Nothing is decided by it.
 
-    The draft's endpoints are fitted to the seeds, steps and sizes that the pilot has. Listed is whatever
-    `toolkit freeze` would refuse, and what no row of such runs could ever decide. The drawing is written to
-    `rehearsals/STUDY.html`; registers are not. Exit code 3: a rule had no verdict.
+    The draft's endpoints are fitted to the seeds, steps and sizes of the pilot. It lists what `toolkit
+    freeze` would refuse, and rules that rows of such runs could never decide. The chart is written to
+    `rehearsals/STUDY.html`; no registers are written. The exit code is 3 if a rule had no verdict.
 
     \b
     Examples:

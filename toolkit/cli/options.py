@@ -239,20 +239,20 @@ study_option = option(
     multiple=True,
     metavar=STUDY,
     shell_complete=offer_studies,
-    help="Study to read, here or on the Hub; every shipped one if left out.",
+    help="Study to read, here or on the Hub; default: every study here.",
 )
-check_option = flag("--check", help="Write nothing; compare with what is there, byte by byte.")
+check_option = flag("--check", help="Compare with the existing files byte by byte, and write nothing.")
 trust_option = option(
     "--trust",
     type=FILE,
     multiple=True,
     metavar="FILE",
-    help="Trust file with further authorities that you know; the public ones shipped are known anyway.",
+    help="Trust file with more authorities; the public ones that ship with the package are always trusted.",
 )
 require_option = option(
     "--require",
     type=click.Choice(("public", "demonstration")),
-    help="End with exit code 1 where a registration stands on less: for a gate in CI.",
+    help="Exit with 1 if a registration has a lower standing; meant for CI.",
 )
 
 
@@ -260,10 +260,10 @@ require_option = option(
 def completion(
     *, shell: str = argument(type=click.Choice(("bash", "zsh", "fish"))), as_json: bool = json_option
 ) -> None:
-    """Print the script that has SHELL complete commands, rules, studies and runs.
+    """Print the script with which SHELL completes commands, rules, studies and runs.
 
     \b
-    Where it goes, once:
+    Set it up once:
       bash  eval "$(toolkit completion bash)" in ~/.bashrc
       zsh   eval "$(toolkit completion zsh)" in ~/.zshrc, below compinit
       fish  toolkit completion fish > ~/.config/fish/completions/toolkit.fish

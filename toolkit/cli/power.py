@@ -48,68 +48,69 @@ def power(
     *,
     rule: str = argument(shell_complete=offer_rules),
     study: str | None = option(
-        metavar=STUDY, shell_complete=offer_studies, help="Study to fit; `published`, or the only one."
+        metavar=STUDY,
+        shell_complete=offer_studies,
+        help="Study to fit; default: `published`, or the only one here.",
     ),
     effects: tuple[float, ...] = option(
         "--effect",
         type=Finite(),
         multiple=True,
-        help="True mean difference, in the estimate's unit; if left out none, the threshold and, above zero, "
-        "twice that.",
+        help="True mean difference, in the estimate's unit; default: zero, the threshold and, if that is "
+        "positive, twice the threshold.",
     ),
     seeds: tuple[int, ...] = option(
         type=click.IntRange(1, MOST_SEEDS),
         multiple=True,
-        help="Seed pairs; one where intervals and tests are over tasks; if left out the registered number, "
-        "5, 10 and 20, and for McNemar's test, which takes no more, one.",
+        help="Seed pairs; default: the registered number, 5, 10 and 20, or 1 where intervals and tests are "
+        "over tasks.",
     ),
     seed_sd: float | None = option(
-        type=Finite(0), help="Standard deviation of the seeds' effects; fitted to the study if left out."
+        type=Finite(0), help="Standard deviation of the seeds' effects; default: fitted to the study."
     ),
     task_sd: float = option(
         type=Finite(0, 0.5),
         default=0.25,
-        help="Standard deviation of a task's success rate: assumed, since summary figures do not give it. Of "
-        "scores a share of their range, of amounts of their mean.",
+        help="Standard deviation of a task's success rate, which summary figures do not give; for scores a "
+        "share of their range, for amounts of their mean.",
     ),
     episode_sd: float | None = option(
         type=Finite(0),
-        help="Standard deviation of an episode's score or amount around its task's mean, in its unit; if "
-        "left out such that tasks' differences spread as recorded; without episode rows half the range of "
-        "the scores.",
+        help="Standard deviation of an episode's score or amount around its task's mean, in its unit; "
+        "default: fitted to the recorded differences of tasks; without episode rows half the scores' range.",
     ),
     variance_ratio: float | None = option(
         type=Finite(1, 1_000_000),
         metavar="R",
-        help="How many times less a difference varies by samples that the arms share; if left out as fitted "
-        "to a study that shares them, 1 otherwise.",
+        help="Factor by which shared samples reduce the variance of a difference; default: fitted to a study "
+        "that shares them, else 1.",
     ),
     tasks: int | None = option(
-        type=click.IntRange(2, 5000), help="Tasks of each set; the registered if left out."
+        type=click.IntRange(2, 5000), help="Tasks per set; default: the registered number."
     ),
     simulations: int = option(
         type=click.IntRange(10, MOST_SIMULATIONS),
         default=SIMULATIONS,
-        help="Simulated studies for each effect and number of seeds.",
+        help="Simulated studies for each effect and each number of seeds.",
     ),
-    target: float = option(type=Finite(0.01, 0.99), default=0.8, help="Power."),
-    rng_seed: int = option(type=click.IntRange(0, 2**32), default=1, help="Seed."),
+    target: float = option(type=Finite(0.01, 0.99), default=0.8, help="Power to reach."),
+    rng_seed: int = option(type=click.IntRange(0, 2**32), default=1, help="Seed of the simulations."),
     as_json: bool = json_option,
 ) -> None:
-    """Simulate RULE as registered: how often would it pass, and what would its interval cover?
+    """Simulate RULE as registered: how often it passes, and how often its interval covers the true effect.
 
-    The rule's own tests decide each simulated study; no other test stands in for them. Success by step and
-    the spread between seeds are fitted to a study's registers. The effect is that on the rule's estimate; the
-    gap behind it opens with the first trained step, is the same for every task, and so a final test sees a
-    little more of it than an area under the curve. With --variance-ratio the arms share their samples, as
-    `sampling = "shared"` in a matrix has it: how much that is worth is to be measured first.
+    Each simulated study is decided by the rule's own tests. The learning curve and the spread between seeds
+    are fitted to a study's registers. The effect is on the rule's estimate; the gap between the arms opens at
+    the first training step and is the same for every task, so a final test sees slightly more of it than an
+    area under the curve. With --variance-ratio the arms share their samples (`sampling = "shared"` in the
+    matrix); measure first how much that gains.
 
-    Successes are drawn binomially at their task's rate. Scores in a registered range are drawn from a Beta
-    distribution on it, calls, tokens and cost from a gamma distribution: around their task's mean, with the
-    standard deviation that --episode-sd says.
+    Successes are binomial at their task's rate. Scores with a registered range are Beta-distributed on it;
+    calls, tokens and cost are gamma-distributed. Both have their task's mean and the standard deviation of
+    --episode-sd.
 
-    A warning names an interval that covers the true effect more than two points more, or less, often than its
-    level says, and than chance explains: few simulations see only what is far off.
+    A warning names an interval whose coverage differs from its level by more than two percentage points and
+    by more than chance explains; few simulations detect only large errors.
 
     \b
     Examples:

@@ -64,17 +64,17 @@ def diff(
         type=click.IntRange(0, 1000),
         default=3,
         show_default=False,
-        help="Rows of each sort to show of a table.",
+        help="How many added, removed and changed rows to show of a table.",
     ),
-    fail_on_difference: bool = flag(help="End with 1 where anything differs."),
+    fail_on_difference: bool = flag(help="Exit with 1 if anything differs."),
     as_json: bool = json_option,
 ) -> None:
-    """Say what differs between the studies A and B.
+    """Show how studies A and B differ.
 
     Each is a name, a path or OWNER/NAME@REVISION.
 
     Registration, versions and documents are compared as the manifests state them, tables by their row hash.
-    Where that differs, rows are compared by the table's key: added rows are those that B alone has.
+    If that differs, rows are compared by the table's key; added rows are in B only.
 
     \b
     Examples:
@@ -164,22 +164,20 @@ def import_registers(
     *,
     study: str = argument(shell_complete=offer_registrations),
     sources: tuple[str, ...] = argument(metavar="SOURCE...", nargs=-1, required=True),
-    mapping: Path | None = option(
-        type=FILE, help="File that says how to read the table; mappings/STUDY.toml if left out."
-    ),
+    mapping: Path | None = option(type=FILE, help="Mapping of the table; default: mappings/STUDY.toml."),
     reason: str | None = option(
-        "--replace", metavar="REASON", help="Why registers that were decided on get other rows; recorded."
+        "--replace", metavar="REASON", help="Reason for replacing rows that were decided on; it is recorded."
     ),
     check: bool = check_option,
     as_json: bool = json_option,
 ) -> None:
     """Make the registers of STUDY from its own log of episodes.
 
-    A SOURCE is a file, a folder, a pattern, or hf://datasets/OWNER/NAME@REVISION/PATH. A mapping says which
-    of its columns is which; `toolkit new-study STUDY --table SOURCE` writes one. The
-    registration that it names has to be frozen. Rows are converted exactly or refused, with their number;
-    the registers are verified and decided on before they are put in place. Other rows over decided ones are
-    refused without a reason, which is recorded with what was there: `source/versions.json`.
+    A SOURCE is a file, a folder, a pattern, or hf://datasets/OWNER/NAME@REVISION/PATH. A mapping tells which
+    column is which; `toolkit new-study STUDY --table SOURCE` writes one. The registration that it names has
+    to be frozen. Rows are converted exactly or refused, with their number; the registers are verified and
+    decided before they are put in place. Replacing rows that were decided on needs a reason, which is
+    recorded with the earlier verdicts in `source/versions.json`.
 
     \b
     Examples:
@@ -374,7 +372,7 @@ def build(
     *,
     study: str = argument(type=click.Choice(["published"])),
     source: Path | None = option(type=FILE, help="Folder of the transcribed CSV files."),
-    out: Path | None = option(type=FILE, help="Folder to write; the study's own if left out."),
+    out: Path | None = option(type=FILE, help="Folder to write; default: the study's own."),
     check: bool = check_option,
     as_json: bool = json_option,
 ) -> None:
@@ -464,13 +462,13 @@ def schema(
     context: click.Context,
     *,
     words: tuple[str, ...] = argument(nargs=-1, metavar="[OUTPUT]..."),
-    registers: bool = flag(help="Describe the columns of the tables OUTPUT, or of every one."),
+    registers: bool = flag(help="Describe the columns of table OUTPUT, or of every table."),
     as_json: bool = json_option,
 ) -> None:
     """Print the JSON Schema of OUTPUT: what a command prints with --json.
 
-    Without OUTPUT, list them. Three are no command's: error is what every command prints where it fails,
-    rules is that of rules.toml, amendment that of an amendment's file. The dialect is 2020-12.
+    Without OUTPUT, list them. Three belong to no command: error is what every command prints when it fails,
+    rules describes rules.toml, and amendment an amendment's file. The dialect is 2020-12.
 
     \b
     Examples:
@@ -506,22 +504,22 @@ def push(
     study: str = argument(metavar=STUDY, shell_complete=offer_studies),
     repository: str = argument(metavar="OWNER/NAME"),
     tag: str | None = option(
-        metavar="TAG", help="Name of this version, such as v1.0.0; one that is there is not moved."
+        metavar="TAG", help="Tag for this version, such as v1.0.0; an existing tag is not moved."
     ),
     parent: str | None = option(
-        metavar="SHA", help="Commit that this work is based on; another head is refused."
+        metavar="SHA", help="Commit this is based on; refused if the repository's head is another."
     ),
-    private: bool = flag(help="Create a private repository; a public one is refused."),
-    replace: bool = flag(help="Change or remove rows or a registration that it has."),
-    dry_run: bool = flag(help="Print what would be sent, and change nothing."),
+    private: bool = flag(help="Create a private repository; refused if it exists and is public."),
+    replace: bool = flag(help="Allow rows or a registration in the repository to be changed or removed."),
+    dry_run: bool = flag(help="Print what would be sent, and send nothing."),
     as_json: bool = json_option,
 ) -> None:
     """Push a study to a dataset repository on the Hub, as one commit.
 
-    The study is verified first. What the Hub states of every file afterwards is compared with the manifest.
-    An interrupted push is given again: content that has arrived is not sent twice. Rows that the repository
-    has are not changed without --replace, nor is a registration: registers are append-only. HF_TOKEN, or
-    `hf auth login`, says who you are.
+    The study is verified first, and afterwards what the Hub reports of every file is compared with the
+    manifest. Repeat an interrupted push: what has arrived is not sent again. Registers are append-only: rows
+    and registrations in the repository are not changed without --replace. Log in with HF_TOKEN or `hf auth
+    login`.
 
     \b
     Examples:
@@ -559,18 +557,17 @@ def push(
 def pull(
     *,
     reference: str = argument(metavar="OWNER/NAME[@REVISION]"),
-    into: Path | None = option(type=FILE, help="Folder for a copy; the Hub's cache if left out."),
-    offline: bool = flag(help="Take it from the cache; do not ask the Hub."),
-    accept_moved: bool = flag(help="Take a tag that is another commit than before."),
+    into: Path | None = option(type=FILE, help="Folder for a copy; default: the Hub's cache."),
+    offline: bool = flag(help="Use the cache only; do not contact the Hub."),
+    accept_moved: bool = flag(help="Accept a tag that has moved to another commit."),
     as_json: bool = json_option,
 ) -> None:
     """Pull a study from the Hub and verify it: every file, every row.
 
     REVISION is a branch, a tag or a commit's SHA.
 
-    The revision becomes the SHA of its commit, which is printed: name that to mean the same for good. Files
-    that were pulled before are checked as new ones are. Without a connection the cache is used, and this is
-    said.
+    The SHA of the commit is printed; use it to name this version permanently. Cached files are checked like
+    new ones. Without a connection the cache is used, with a warning.
 
     \b
     Examples:

@@ -41,19 +41,18 @@ SAMPLE = 8
 def reproduce(
     context: click.Context,
     *,
-    folder: Path | None = option("--site", type=FILE, help="Folder of the site; site/ if left out."),
-    card: str | None = option(metavar="STUDY", help="Make the card of STUDY anew, and nothing else."),
-    published: bool = flag(help="Build the published study anew, and nothing else."),
-    check: bool = flag(help="With one of these: write nothing, and compare."),
+    folder: Path | None = option("--site", type=FILE, help="Folder of the site; default: site/."),
+    card: str | None = option(metavar="STUDY", help="Only rebuild the card of STUDY."),
+    published: bool = flag(help="Only rebuild the published study."),
+    check: bool = flag(help="With --card or --published: compare, and write nothing."),
     least: str | None = require_option,
     trust_files: tuple[Path, ...] = trust_option,
     as_json: bool = json_option,
 ) -> None:
-    """Verify registrations and registers, play a sample of rows again, decide everything, rebuild the site.
+    """Verify registrations and registers, replay a sample of rows, decide every rule, rebuild the site.
 
-    Which rows, nobody can foresee: the seed that is printed draws them again. `toolkit study run embedded
-    --check` plays every row again. Verdicts under a registration that does not verify are shown as what they
-    are, and the command ends with exit code 1.
+    The sample is random; the seed that is printed draws it again. `toolkit study run embedded --check`
+    replays every row. If a registration does not verify, its verdicts are marked so and the exit code is 1.
 
     \b
     Examples:

@@ -103,29 +103,29 @@ def verify(
     depth: str = option(
         type=click.Choice(DEPTHS),
         default="registration",
-        help="How deep studies are verified: each takes in those before it.",
+        help="How deep to verify studies; each depth includes the ones before it.",
     ),
     replay: int | None = option(
         type=click.IntRange(1, MOST),
         metavar="N",
-        help=f"Play N random rows of a study again; {SAMPLE} with --depth replay.",
+        help=f"Replay N random rows of a study; {SAMPLE} with --depth replay.",
     ),
     seed: int | None = option(
-        type=click.IntRange(0, 2**63), help="Seed of an earlier replay; a fresh one if left out."
+        type=click.IntRange(0, 2**63), help="Seed of an earlier replay; default: a new one."
     ),
     document: Path | None = option(type=FILE, help="The document that a token is for."),
     roots: tuple[Path, ...] = option(
-        "--root", type=FILE, multiple=True, help="A token's pinned certificates."
+        "--root", type=FILE, multiple=True, help="Pinned root certificates for a token."
     ),
     trust_files: tuple[Path, ...] = trust_option,
     least: str | None = require_option,
     as_json: bool = json_option,
 ) -> None:
-    """Verify THINGS: registrations, studies, timestamp tokens, exported statements; else all that is here.
+    """Verify THINGS (registrations, studies, timestamp tokens, exported statements), or everything here.
 
-    A study is verified by its files, its rows and what follows from them, its registration, and, where that
-    is asked for, rows that are drawn at random and played again. What fails keeps nothing else from being
-    verified; the exit code is that of the worst.
+    For a study, its files, its rows, what follows from the rows and its registration are checked; with
+    --replay, random rows are also played again. A failure does not stop the other checks; the exit code is
+    that of the worst one.
 
     \b
     Examples:
@@ -320,22 +320,22 @@ def verify_prereg(
         multiple=True,
         metavar=STUDY,
         shell_complete=offer_studies,
-        help="Verify the registration of this study, which may carry it, against its runs.",
+        help="Verify the registration that this study names, or carries, against its runs.",
     ),
     trust_files: tuple[Path, ...] = trust_option,
     restatements: tuple[str, ...] = option(
         "--restatement",
         multiple=True,
         metavar="LINK",
-        help="Last link of a registration that restates a document frozen elsewhere: you compared the two.",
+        help="Last link of a registration that restates another document; compare the two first.",
     ),
-    with_openssl: bool = flag("--openssl", help="Ask OpenSSL about each token, too: it can veto."),
+    with_openssl: bool = flag("--openssl", help="Also check each token with OpenSSL, which can veto."),
     least: str | None = require_option,
     as_json: bool = json_option,
 ) -> None:
     """Verify REGISTRATIONS (every one here if none is named): files, document, tokens, chronology.
 
-    No network is used. What is missing is named, with where it is to be had and where to put it.
+    No network is used. Whatever is missing is named, with where to get it and where to put it.
 
     \b
     Examples:
@@ -414,16 +414,14 @@ def verify_token(
     *,
     token: Path = argument(type=FILE),
     document: Path | None = option(type=FILE, help="The document that the token is for."),
-    digest: str | None = option(metavar="ALG:HEX", help="Its hash, where the document is not at hand."),
+    digest: str | None = option(
+        metavar="ALG:HEX", help="The document's hash, if you do not have the document."
+    ),
     roots: tuple[Path, ...] = option(
-        "--root", type=FILE, multiple=True, required=True, help="Pinned certificates: the trust."
+        "--root", type=FILE, multiple=True, required=True, help="Pinned root certificates, which are trusted."
     ),
-    untrusted: tuple[Path, ...] = option(
-        type=FILE, multiple=True, help="Certificates that may stand between."
-    ),
-    signer: Path | None = option(
-        type=FILE, help="The signing certificate, where the token does not embed it."
-    ),
+    untrusted: tuple[Path, ...] = option(type=FILE, multiple=True, help="Intermediate certificates."),
+    signer: Path | None = option(type=FILE, help="The signing certificate, if the token does not embed it."),
     request: Path | None = option(
         type=FILE, help="The request that the token answers: nonce and imprint must match."
     ),
@@ -432,13 +430,13 @@ def verify_token(
         "--policy", multiple=True, metavar="OID", help="Accept these policies only."
     ),
     at: str | None = option(metavar="ISO8601", help="Judge at this time instead of now."),
-    with_openssl: bool = flag("--openssl", help="Ask OpenSSL as well: it can veto, never rescue."),
+    with_openssl: bool = flag("--openssl", help="Also check with OpenSSL, which can veto but not override."),
     as_json: bool = json_option,
 ) -> None:
     """Verify TOKEN, a TimeStampResp or a bare token, offline, in fifteen checks.
 
-    It stops at the first check that fails, and names it. Files with certificates and lists are PEM (one or
-    several) or DER. Certificates are judged at the token's own time, so that it outlives them.
+    It stops at the first check that fails, and names it. Certificates and revocation lists may be PEM (one or
+    several) or DER. Certificates are judged at the token's own time, so a token outlives them.
 
     \b
     Examples:
@@ -564,12 +562,12 @@ def audit(
     study: str | None = option(
         metavar=STUDY,
         shell_complete=offer_studies,
-        help="Study to audit; the one that ships its rows if left out.",
+        help="Study to audit; default: the one that ships its rows.",
     ),
     sample: int = option(type=click.IntRange(1, MOST), default=SAMPLE, help="How many rows to play again."),
     seed: int | None = option(
         type=click.IntRange(0, 2**63),
-        help="Seed of an earlier audit, to draw the same rows again; a fresh one if left out.",
+        help="Seed of an earlier audit, to draw the same rows; default: a new one.",
     ),
     as_json: bool = json_option,
 ) -> None:

@@ -46,7 +46,7 @@ timeout_option = option(
     "--timeout",
     type=click.FloatRange(0, 86_400, min_open=True),
     default=60.0,
-    help="Seconds that an answer of the server may take.",
+    help="Time limit for an answer of the server, in seconds.",
 )
 
 
@@ -62,19 +62,19 @@ def mcp(
     ),
     schedule: int = option(type=Seed(), required=True, help="Seed of the schedule."),
     tools: Path | None = option(type=FILE, help="Declaration of the tools, in TOML."),
-    proposed: bool = flag(help="Do without: believe what the server says of its tools."),
-    record: Path | None = option(type=FILE, help="File to write the calls to, as JSON lines, one at a time."),
+    proposed: bool = flag(help="Without a declaration: use what the server says of its tools."),
+    record: Path | None = option(type=FILE, help="File to which each call is written as a line of JSON."),
     timeout: float = timeout_option,
     as_json: bool = json_option,  # noqa: ARG001 - read where errors are printed
 ) -> None:
-    """Put noise in the calls of an MCP server.
+    """Inject noise into the calls of an MCP server.
 
-    The proxy stands in front of it, on stdin and stdout.
+    It is a proxy on stdin and stdout.
 
-    COMMAND starts the server. A call meets what the schedule says of its event key (tool, resource, repeat
-    index), whatever else was called. All else passes through as it was written, but that the list of tools
-    gains wait(seconds), for rate limits, and under faults loses their output schemas, which a fault breaks.
-    Calls are made one at a time. stdout belongs to the protocol: --json makes only an error a document.
+    COMMAND starts the server. The schedule decides what happens to a call by its event key (tool, resource,
+    repeat index), whatever else was called. Everything else passes through unchanged, except that the list of
+    tools gains wait(seconds), for rate limits, and under faults loses its output schemas, which a fault would
+    violate. Calls are made one at a time. stdout belongs to the protocol: --json affects errors only.
 
     \b
     Examples:
@@ -104,14 +104,14 @@ def propose(
     *,
     command: tuple[str, ...] = argument(nargs=-1),
     openapi: Path | None = option(
-        type=FILE, help="Document of OpenAPI 3, in JSON or YAML, instead of a server."
+        type=FILE, help="OpenAPI 3 document (JSON or YAML) to read instead of a server."
     ),
     timeout: float = timeout_option,
     as_json: bool = json_option,
 ) -> None:
-    """Propose a declaration of tools, for a person to confirm.
+    """Propose a declaration of tools for you to check.
 
-    It is made from what a server, or a document, says of its tools.
+    It is made from a server's list of tools, or from an OpenAPI document.
 
     \b
     Examples:

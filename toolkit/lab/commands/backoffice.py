@@ -61,22 +61,21 @@ def mcp(
         help=f"The noise: {', '.join(REGIMES)}.",
     ),
     schedule: int = option(
-        type=click.IntRange(0, LIMIT - 1), default=0, help="Number of the task's evaluation schedule."
+        type=click.IntRange(0, LIMIT - 1), default=0, help="Index of the task's evaluation schedule."
     ),
     record: Path | None = option(
         type=click.Path(path_type=Path, dir_okay=False),
-        help="File to write the graded episode to when the client has left.",
+        help="File for the graded episode, written when the client has left.",
     ),
     as_json: bool = json_option,  # noqa: ARG001 - read where errors are printed
 ) -> None:
     """Serve one episode over the Model Context Protocol.
 
-    It is served on stdin and stdout, until stdin ends.
+    The server uses stdin and stdout, and stops when stdin ends.
 
-    The request is the prompt "task", and the server's instructions too. Every call that a client attempts is
-    charged as the episode's budget says; a tool error is an answer with `isError`. An episode that the client
-    leaves before `finish` is graded as it stands. stdout belongs to the protocol: --json makes only an error
-    of this command a document.
+    The request is both the prompt "task" and the server's instructions. Every call counts against the
+    episode's budget; a tool error is an answer with `isError`. An episode that the client leaves before
+    `finish` is graded as it is. stdout belongs to the protocol: --json affects errors only.
 
     \b
     Examples:
@@ -125,4 +124,4 @@ def _argument(parameter: Parameter) -> str:
     return f"{parameter.name}: {takes}{left_out}"
 
 
-backoffice.fold("schema", "mcp", "--schema", "Describe the tools, and serve none.")
+backoffice.fold("schema", "mcp", "--schema", "Describe the tools, and serve nothing.")

@@ -26,13 +26,13 @@ def draw(
     repeat: int | None = argument(required=False, type=click.IntRange(min=0, max=(1 << 64) - 1)),
     as_json: bool = json_option,
 ) -> None:
-    """Draw the fate of one event: what schedule SEED says about (TOOL, RESOURCE, REPEAT), or of the grader.
+    """Draw the noise of one event: what schedule SEED gives for (TOOL, RESOURCE, REPEAT), or for the grader.
 
     RESOURCE is the record that a call is about: a customer for get_customer, list_orders and create_ticket, a
     product for check_inventory and reserve_stock, an order for every other tool, and * for search_customers.
     REPEAT counts from 0. `toolkit episode play --full` shows the keys of an episode.
 
-    Anybody can recompute a draw: SHA-256 of "noise/v1", a zero byte, the seed, and each field as a tag (i or
+    To recompute a draw: SHA-256 of "noise/v1", a zero byte, the seed, and each field as a tag (i or
     s), its length in 4 bytes and its payload (a number in 8 bytes, or UTF-8), numbers big endian. The first
     three words of 8 bytes, shifted right by 11 and divided by 2^53, are gate, type and magnitude.
 

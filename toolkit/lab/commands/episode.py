@@ -43,7 +43,7 @@ SCHEDULES = 1 << 32
 
 @group()
 def episode() -> None:
-    """Play an episode, or play a recorded one again."""
+    """Play an episode, or replay a recorded one."""
 
 
 @episode.command()
@@ -52,20 +52,20 @@ def play(
     task_id: str = option("--task", default="validation:0", help="Task, as pool:index."),
     regime: str = option(default="clean", shell_complete=offer_regimes, help="Noise setting."),
     schedule: int | None = option(
-        type=click.IntRange(0, SCHEDULES - 1), help="Index of the task's evaluation schedule; 0 if left out."
+        type=click.IntRange(0, SCHEDULES - 1), help="Index of the task's evaluation schedule; default: 0."
     ),
     seed: int | None = option(type=Seed(), help="Seed of the schedule, instead of its index."),
     agent: str | None = option(
         type=click.Choice(["reference", "careless"]),
-        help="Which scripted agent plays; the reference if left out.",
+        help="Scripted agent; default: the reference.",
     ),
-    own_hand: bool = flag("--by-hand", help="Play it yourself: calls are read from stdin."),
-    full: bool = flag(help="Print event keys, and every answer whole."),
+    own_hand: bool = flag("--by-hand", help="Play it yourself; calls are read from stdin."),
+    full: bool = flag(help="Print event keys and full answers."),
     as_json: bool = json_option,
 ) -> None:
     """Play one task under one schedule.
 
-    Each call is shown, with the fault that it met.
+    Each call is shown with its fault, if any.
 
     \b
     Examples:
@@ -272,7 +272,7 @@ def _print_outcome(episode: AnyEpisode) -> None:
             say_line(coloured(line, "red"))
 
 
-episode.fold("replay", "play", "--recorded", "Play a recorded episode again: episode replay --help.")
+episode.fold("replay", "play", "--recorded", "Replay a recorded episode; see episode replay --help.")
 
 
 HELP = """\

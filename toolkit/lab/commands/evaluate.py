@@ -45,53 +45,56 @@ def evaluate(
     model: str = option(
         required=True,
         metavar="NAME",
-        help="Folder or Hub name of a model; what the server calls it; or a scripted agent: reference, "
-        "careless.",
+        help="Model: a folder, a name on the Hub, the server's name for it, or a scripted agent (reference, "
+        "careless).",
     ),
     engine: str | None = option(
         type=click.Choice(["transformers", "vllm", "endpoint", "scripted"]),
-        help="What runs the model; told from --endpoint and --model if left out, transformers otherwise.",
+        help="Engine that runs the model; default: chosen by --endpoint and --model, else transformers.",
     ),
     url: str | None = option(
-        "--endpoint", metavar="URL", help="OpenAI-compatible server: http://localhost:8000/v1."
+        "--endpoint",
+        metavar="URL",
+        help="Address of an OpenAI-compatible server, such as http://localhost:8000/v1.",
     ),
     key_variable: str | None = option(
         "--api-key-env", metavar="NAME", help="Environment variable with its API key."
     ),
     revision: str | None = option(help="Branch, tag or commit of a model on the Hub."),
-    adapter: Path | None = option(type=FOLDER, help="Folder of an adapter (PEFT) to put on the model."),
+    adapter: Path | None = option(type=FOLDER, help="Folder of a PEFT adapter for the model."),
     sets: str = option(
         default=REGISTERED,
         metavar="REGIMES",
-        help=f"Noise of the sets, with commas between; {EVERY} for every regime.",
+        help=f"Noise regimes of the sets, separated by commas, or {EVERY}.",
     ),
     pool: str = option(type=click.Choice(["test", "validation"]), default="test", help="Tasks."),
-    tasks: int = option(type=click.IntRange(1, 300), default=200, help="How many, from the first."),
-    schedules: int = option(type=click.IntRange(1, 1000), default=4, help="Schedules a task."),
+    tasks: int = option(
+        type=click.IntRange(1, 300), default=200, help="Number of tasks, counted from the first."
+    ),
+    schedules: int = option(type=click.IntRange(1, 1000), default=4, help="Schedules per task."),
     luck_share: bool = option(
         "--luck-share/--no-luck-share",
         default=True,
-        help="Measure the luck share, too: 8 × 8 episodes a task, of the 16 diagnostic tasks at most.",
+        help="Also measure the luck share: 8 × 8 episodes on each of at most 16 diagnostic tasks.",
     ),
     temperature: float = option(
-        type=click.FloatRange(0, 10), default=1.0, help="Of the sampling; the registered one by default."
+        type=click.FloatRange(0, 10), default=1.0, help="Sampling temperature; default: the registered one."
     ),
     max_tokens: int | None = option(
         type=click.IntRange(1, MOST),
-        help="Most tokens of a server's turn (1024 if left out), or of all turns of an episode otherwise "
-        "(6144).",
+        help="Token limit: of a turn with a server (default 1024), else of an episode (default 6144).",
     ),
     chat_options: tuple[str, ...] = option(
         "--chat-option",
         multiple=True,
         metavar="NAME=JSON",
-        help="Variable of the model's chat template, such as enable_thinking=false; may be repeated.",
+        help="Variable for the model's chat template, such as enable_thinking=false; may be repeated.",
     ),
     request_options: tuple[str, ...] = option(
         "--request-option",
         multiple=True,
         metavar="NAME=JSON",
-        help="Field of every question to a server, such as top_k=-1; null takes one out; may be repeated.",
+        help="Field of every request to a server, such as top_k=-1; null removes one; may be repeated.",
     ),
     engine_options: tuple[str, ...] = option(
         "--engine-option",
@@ -100,34 +103,36 @@ def evaluate(
         help="Of vLLM: gpu_memory (share), max_length (tokens), dtype, tensor_parallel (GPUs), "
         "conversations (at once); of transformers: max_length, dtype, conversations; may be repeated.",
     ),
-    seed: int = option(type=click.IntRange(0, MOST), default=0, help="Number of the sampling."),
+    seed: int = option(type=click.IntRange(0, MOST), default=0, help="Seed of the sampling."),
     couple: bool = flag(
-        help="Share the samples of the sets: every model, adapter and step that is evaluated so, with the "
-        "same --seed, meets the same noise at every token. Transformers and scripted agents only."
+        help="Couple the samples: every model, adapter and step evaluated with the same --seed gets the same "
+        "random numbers at every token. Transformers and scripted agents only."
     ),
-    concurrency: int = option(type=click.IntRange(1, 256), default=16, help="Questions to a server at once."),
+    concurrency: int = option(
+        type=click.IntRange(1, 256), default=16, help="Concurrent requests to a server."
+    ),
     timeout_s: float = option(
         "--timeout",
         type=click.FloatRange(1, 86_400),
         default=600,
         metavar="SECONDS",
-        help="Longest time for one whole answer of a server.",
+        help="Time limit for one whole answer of a server.",
     ),
     workers: Executor = placed_option,
     out: Path | None = option(
-        type=FOLDER, help="Folder that keeps every block, and the registers; nothing is kept if left out."
+        type=FOLDER, help="Folder for finished blocks and registers; default: nothing is kept."
     ),
     as_json: bool = json_option,
 ) -> None:
     """Measure a model's success, calls, exposure and luck share under every regime, without training it.
 
-    Every episode is held as a conversation with tool calls. With --out the same command goes on where it was
-    stopped or killed, more sets can be added to the same folder, and OUT/registers is a study like any other:
-    `toolkit sql` and `toolkit registers verify` read it. Rates are means over episodes, intervals resample
-    tasks.
+    Every episode is a conversation with tool calls. With --out the same command continues where it was
+    stopped or killed, more sets can be added to the same folder, and OUT/registers is a study like any other,
+    which `toolkit sql` and `toolkit verify` read. Rates are means over episodes; intervals resample tasks.
 
-    With --couple each model keeps its own probabilities, and near models choose alike: their difference then
-    varies less than that of independent evaluations. For these, give each model a --seed of its own.
+    With --couple each model keeps its own probabilities, and similar models choose alike, so that their
+    difference varies less than between independent evaluations. For independent ones, give each model its own
+    --seed.
 
     \b
     Examples:

@@ -29,28 +29,28 @@ def _workers(here: int | None, *, executor: str, processes: int | None, address:
     return Executor(executor, processes or (None if executor == RAY else here), address)
 
 
-def _executor_option(here: int | None, left_out: str) -> Any:
+def _executor_option(here: int | None, default: str) -> Any:
     return together(
         partial(_workers, here),
         executor=option(
             type=click.Choice(["local", "ray"]),
             default="local",
-            help="Who does the work: processes of this machine, or Ray; what they leave is the same.",
+            help="Where the work runs: in local processes or on Ray; the results are the same.",
         ),
         processes=option(
-            type=click.IntRange(1, MOST_PROCESSES), help=f"How many work at the same time; {left_out}."
+            type=click.IntRange(1, MOST_PROCESSES), help=f"Number of workers; default: {default}."
         ),
         address=option(
             metavar="HOST:PORT",
-            help="The Ray cluster to work on, or `auto`; Ray is started on this machine if left out.",
+            help="Address of the Ray cluster, or `auto`; default: start Ray on this machine.",
         ),
     )
 
 
-executor_option = _executor_option(None, "as many as there are processors if left out")
+executor_option = _executor_option(None, "one per processor")
 """Of a command that uses all processors."""
 
-placed_option = _executor_option(1, "one if left out; with Ray, as many as there are processors")
+placed_option = _executor_option(1, "one, or with Ray one per processor")
 """Of a command that works alone unless it is asked not to: each process opens a model."""
 
 
@@ -79,11 +79,7 @@ selection_option = together(
 )
 
 
-def folder_option(done: str) -> Any:
-    """Return the option that says where runs are played, or trained."""
-    return option(
-        type=FOLDER, help=f"Where runs are {done} and kept; `runs/STUDY` of the project if left out."
-    )
+folder_option = option(type=FOLDER, help="Folder of the runs; default: `runs/STUDY` of the project.")
 
 
 def _regimes(_home: object, _ctx: object) -> Iterable[tuple[str, str]]:

@@ -22,27 +22,26 @@ def inspect(
     log: str = argument(),
     declared: Literal["paired", "independent"] | None = option(
         type=click.Choice(["paired", "independent"]),
-        help="Design that the training was to have; what the log says if left out. Another one found is "
-        "exit 1.",
+        help="Intended design; default: what the log says. Exit with 1 if another one is found.",
     ),
     group_size: int | None = option(
-        type=click.IntRange(2), help="G: groups are so many rows after one another."
+        type=click.IntRange(2), help="Group size G: groups are this many consecutive rows."
     ),
-    seed_column: str | None = option(metavar="COLUMN", help="Column with the seed of each rollout's chance."),
+    seed_column: str | None = option(metavar="COLUMN", help="Column with each rollout's seed."),
     verify: bool = flag(help="Verify a record of `toolkit.pairing` instead."),  # noqa: ARG001 - see `Noise`
     replay: bool = flag(  # noqa: ARG001 - likewise
-        help="Draw a record of `noise mcp` anew instead; with -- COMMAND, on a fresh server."
+        help="Replay a record of `noise mcp` instead; with -- COMMAND, on a fresh server."
     ),
     as_json: bool = json_option,
 ) -> None:
-    """Say which design the training in LOG has really run.
+    """Tell which design the training in LOG really used.
 
-    It is paired, independent, or paired by accident.
+    The answer is paired, independent, or paired by accident.
 
     LOG is the output folder of a TRL trainer with log_completions, what verl dumps to
-    trainer.rollout_data_dir, a table with a row a rollout, or a study's registers. Seeds of each rollout
-    decide (schedule_seed, env_seed, ...). Without them, what rollouts of one group were answered that asked
-    the same: under one schedule they always agree; p is how often shuffled answers agree as much.
+    trainer.rollout_data_dir, a table with a row a rollout, or a study's registers. The rollouts' seeds decide
+    (schedule_seed, env_seed, ...). Without seeds, answers to the same call within a group are compared: under
+    one schedule they always agree, and p is how often shuffled answers agree as much.
 
     \b
     Examples:

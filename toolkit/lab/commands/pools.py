@@ -30,7 +30,7 @@ def pools() -> None:
 def list_pools(*, as_json: bool = json_option) -> None:
     """List the pools.
 
-    Of each, how many tasks it has, how long their plans are, and its SHA-256.
+    Each with its number of tasks, the lengths of their plans, and its SHA-256.
 
     \b
     Examples:
@@ -86,7 +86,7 @@ def show(*, task: str = argument(), as_json: bool = json_option) -> None:
 @pools.command()
 def build(
     *,
-    out: Path | None = option(type=FILE, help="Folder to write; the project's own if left out."),
+    out: Path | None = option(type=FILE, help="Folder to write; default: the project's own."),
     check: bool = check_option,
     as_json: bool = json_option,
 ) -> None:
@@ -158,5 +158,5 @@ def verify(
     )
 
 
-pools.fold("show", "list", "--task", "Show the task that is named, as validation:0.")
-pools.fold("verify", "list", "--verify", "Generate registered tasks anew, and compare.")
+pools.fold("show", "list", "--task", "Show one task, such as validation:0.")
+pools.fold("verify", "list", "--verify", "Generate the registered tasks again, and compare.")

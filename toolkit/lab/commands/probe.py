@@ -69,22 +69,22 @@ def run_probe(
     workers: Executor = executor_option,
     folder: Path | None = option(
         type=FOLDER,
-        help="Where finished trajectories are kept; `runs/STUDY/probe` of the project if left out.",
+        help="Folder of finished trajectories; default: `runs/STUDY/probe` of the project.",
     ),
     into: Path | None = option(
         type=FOLDER,
         metavar="REGISTERS",
-        help="Write the study with its probe to REGISTERS/STUDY; to where it lies if left out.",
+        help="Write the study with its probe to REGISTERS/STUDY; default: its own folder.",
     ),
-    check: bool = flag(help="Measure again from nothing, and compare with the registers."),
+    check: bool = flag(help="Measure again from scratch, and compare with the registers."),
     as_json: bool = json_option,
 ) -> None:
     """Probe every registered checkpoint of STUDY.
 
-    The evidence and its figures are written to the study's registers.
+    The evidence and its figures go into the study's registers.
 
-    The checkpoints come from the study's registers. What was stopped goes on with the same command. Decisions
-    are made anew, for some rest on the probe.
+    The checkpoints come from the study's registers. A probe that was stopped continues with the same command.
+    Rules are decided again, since some read the probe.
 
     A language model has the adapters of its registers, on the model that its runs start from; that has to be
     the registered one. It is sampled by the engine that its recipe names, and scored by transformers. Where
@@ -154,17 +154,17 @@ def report_probe(
     ),
     scored: str | None = option(
         type=click.Choice(["all", "actions"]),
-        help="Only what was scored on these coordinates: all, or the actions' alone (V = 0).",
+        help="Only what was scored on these coordinates: all, or only those of actions (V = 0).",
     ),
-    check: bool = flag(help="Compute the figures anew from the evidence alone, and compare."),
+    check: bool = flag(help="Recompute the figures from the evidence, and compare."),
     as_json: bool = json_option,
 ) -> None:
-    """Report a study's probe, checkpoint by checkpoint.
+    """Report a study's probe by checkpoint.
 
     Shown are both sides of the exact condition, and the ratios of covariance traces.
 
-    A ratio below one: pairing lowers the trace. L/R below one: it does so under grader flips, whatever their
-    rate. Intervals resample tasks. Beside the plain figures stands what noise alone would give.
+    A ratio below one means that pairing lowers the trace; L/R below one, that it does so under grader flips
+    at any rate. Intervals resample tasks. Also shown is what noise alone would give.
 
     \b
     Examples:
@@ -343,4 +343,4 @@ def _without_place(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in ("trajectory", "step", "scored")}
 
 
-probe.fold("advise", "drift", "--advise", "Say what a comparison needs instead: probe advise --help.")
+probe.fold("advise", "drift", "--advise", "Advise on your own rollouts instead; see probe advise --help.")

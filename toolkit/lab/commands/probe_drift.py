@@ -61,14 +61,14 @@ RUN = option(
     "--run",
     metavar="RUN",
     shell_complete=offer_runs,
-    help="Its run of a log-linear policy, whose settings stand where none are given.",
+    help="Run of a log-linear policy; its settings are the defaults.",
 )
 STEP = option(type=click.IntRange(0), help="Step of the run's checkpoint.")
 PLAYED_BY = option(
     "--study",
     metavar=STUDY,
     shell_complete=offer_studies,
-    help="Study whose checkpoint plays, with --run and --step.",
+    help="Study of the checkpoint, with --run and --step.",
 )
 
 
@@ -79,42 +79,49 @@ def drift(
     run_id: str | None = RUN,
     step: int | None = STEP,
     regime: str | None = option(
-        shell_complete=offer_regimes, help="Noise of training; faults_p025 if left out.", show_default=False
+        shell_complete=offer_regimes,
+        help="Noise regime of training; default: faults_p025.",
+        show_default=False,
     ),
     batch: tuple[int, ...] | None = option(
-        type=Numbers(), help="Groups a step, B, separated by commas; 24 if left out."
+        type=Numbers(), help="Groups per step, B, separated by commas; default: 24."
     ),
     optimizers: tuple[str, ...] = option(
-        "--optimizer", type=click.Choice(OPTIMIZERS), multiple=True, help="Adam if left out; may be repeated."
+        "--optimizer",
+        type=click.Choice(OPTIMIZERS),
+        multiple=True,
+        help="Optimizer; default: Adam; may be repeated.",
     ),
     settings: dict[str, Any] = together(
         dict,
-        group_size=option(type=click.IntRange(2, 128), help="Rollouts a group, G; 8 if left out."),
-        surface_tokens=option(type=click.IntRange(0, 1024), help="V; 16 if left out."),
-        scale_rewards=option(type=click.Choice(["group", "none"]), help="group if left out."),
-        constant_groups=option(type=click.Choice(["kept", "resampled"]), help="kept if left out."),
+        group_size=option(type=click.IntRange(2, 128), help="Rollouts per group, G; default: 8."),
+        surface_tokens=option(type=click.IntRange(0, 1024), help="Surface tokens, V; default: 16."),
+        scale_rewards=option(
+            type=click.Choice(["group", "none"]), help="Scaling of rewards; default: group."
+        ),
+        constant_groups=option(
+            type=click.Choice(["kept", "resampled"]), help="Groups with constant rewards; default: kept."
+        ),
         loss_type=option(
-            type=click.Choice(["dapo", "dr_grpo"]), help="What divides a step's sum; dapo if left out."
+            type=click.Choice(["dapo", "dr_grpo"]), help="Normalization of a step's sum; default: dapo."
         ),
     ),
-    groups: int = option(
-        type=click.IntRange(2, 1_000_000), default=6000, help="Groups that are played a design."
-    ),
-    seed: str = option(default="drift", help="A name, from which every seed is derived."),
+    groups: int = option(type=click.IntRange(2, 1_000_000), default=6000, help="Groups to play per design."),
+    seed: str = option(default="drift", help="Name from which every seed is derived."),
     workers: Executor = executor_option,
     as_json: bool = json_option,
 ) -> None:
     """Predict how fast training in either design will learn.
 
-    Groups of both designs are played for it.
+    It plays groups of both designs.
 
-    The drift is what a step of the optimizer is expected to gain: a ratio (paired over independent) below
-    one says that pairing slows learning under these settings. Beside it: the share of groups with constant
-    rewards, the covariance trace, and the variance where the signal is. Intervals (95 %) are over tasks.
+    The drift is the expected gain of an optimizer step: a ratio (paired over independent) below one means
+    that pairing slows learning under these settings. Also shown: the share of groups with constant rewards,
+    the covariance trace, and the variance along the signal. Intervals (95 %) are over tasks.
 
-    The untrained policy plays, or a checkpoint of a run of the log-linear policy. Both designs meet the same
-    tasks of the training pool. Gradients are taken to be stationary, and Adam's averages to be longer than
-    their noise. Rollouts of any other training are for `toolkit probe advise`.
+    The policy is untrained, or a checkpoint of a log-linear run. Both designs get the same tasks of the
+    training pool. Gradients are assumed stationary, and Adam's averages longer than their noise. For rollouts
+    of your own training use `toolkit probe advise`.
 
     \b
     Examples:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @group()
 def study() -> None:
-    """Play the runs of a registration, and see how far they are."""
+    """Run the runs of a registration, and show their progress."""
 
 
 @study.command("run")
@@ -39,24 +39,24 @@ def run_study(
     name: str = argument(metavar="STUDY", shell_complete=offer_registrations),
     selection: Selection = selection_option,
     workers: Executor = executor_option,
-    folder: Path | None = folder_option("played"),
+    folder: Path | None = folder_option,
     into: Path | None = option(
         type=FOLDER,
         metavar="REGISTERS",
         help="Write registers of the chosen runs to REGISTERS/STUDY; those of all go to the project's own.",
     ),
-    keep_complete: bool = flag(help="Keep a complete run that is named, rather than refuse it."),
-    with_incomplete: bool = flag(help="Write registers although a run's evidence is lacking."),
-    check: bool = flag(help="Play again from nothing, and compare with the registers."),
+    keep_complete: bool = flag(help="Keep a named run that is complete instead of refusing it."),
+    with_incomplete: bool = flag(help="Write registers even if a run's evidence is incomplete."),
+    check: bool = flag(help="Run everything again from scratch, and compare with the registers."),
     as_json: bool = json_option,
 ) -> None:
     """Play the registered runs of STUDY and write its registers.
 
     Where a probe is registered, the runs are probed.
 
-    What was stopped or killed goes on from where it was with the same command, and leaves the same bytes.
-    STUDY is a frozen registration whose matrix names the regimes that its runs train under. Several commands
-    may be at work in one folder, each on runs of its own.
+    A run that was stopped or killed continues with the same command and leaves the same bytes. STUDY is a
+    frozen registration whose matrix names the regimes that its runs train under. Several commands may work in
+    one folder, each on runs of its own.
 
     \b
     Examples:
@@ -128,7 +128,7 @@ def run_study(
 def status(
     *,
     name: str = argument(metavar="STUDY", shell_complete=offer_registrations),
-    folder: Path | None = folder_option("played"),
+    folder: Path | None = folder_option,
     as_json: bool = json_option,
 ) -> None:
     """Show how far each run of STUDY has come.
@@ -322,4 +322,4 @@ def _report(document: documents.StudyRunDocument, *, as_json: bool) -> None:
     )
 
 
-study.fold("status", "run", "--status", "Show how far each run has come, and play none.")
+study.fold("status", "run", "--status", "Show the progress of each run, and run none.")

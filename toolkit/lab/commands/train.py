@@ -47,53 +47,53 @@ def train(
         "--recipe",
         metavar="NAME|FILE",
         shell_complete=offer_recipes,
-        help="Settings: a name, or a TOML file; those that STUDY fixes if left out.",
+        help="Settings: a name or a TOML file; default: those that STUDY fixes.",
     ),
-    model: str | None = option(metavar="ID|FOLDER", help="Another model, on the Hub or in a folder."),
+    model: str | None = option(metavar="ID|FOLDER", help="Model to use instead, on the Hub or in a folder."),
     changes: tuple[str, ...] = option(
-        "--set", multiple=True, metavar="SECTION.KEY=VALUE", help="Another setting; may be repeated."
+        "--set", multiple=True, metavar="SECTION.KEY=VALUE", help="Override a setting; may be repeated."
     ),
     study: str | None = option(
         metavar="REGISTRATION",
         shell_complete=offer_registrations,
-        help="Whose runs; for a plan, that of cards/costs.toml if left out.",
+        help="Study whose runs to train; default for a plan: the one of cards/costs.toml.",
     ),
     world: str | None = option(
         type=click.Choice(tuple(PLANNED_IN)),
-        help="Plan the runs that are registered in this world; they cannot be trained here.",
+        help="Plan the runs registered in this world, which cannot be trained here.",
     ),
     selection: Selection = selection_option,
-    dry_run: bool = flag(help="Print the plan, and do nothing."),
+    dry_run: bool = flag(help="Print the plan, and train nothing."),
     tried: int | None = option(
         "--try",
         type=click.IntRange(1, MOST_TRIED),
         metavar="STEPS",
-        help="Train some steps of the first run that is meant, outside any registration; nothing is kept.",
+        help="Train some steps of the first selected run, outside any registration, and keep nothing.",
     ),
-    gpus: int = option(type=click.IntRange(1, MOST_GPUS), default=1, help="GPUs there are."),
+    gpus: int = option(type=click.IntRange(1, MOST_GPUS), default=1, help="Number of GPUs."),
     seconds_per_step: float | None = option(
-        type=ABOVE_ZERO, help="What a training step takes, as you measured it."
+        type=ABOVE_ZERO, help="Seconds per training step, as you measured it."
     ),
     tokens_per_second: float | None = option(
-        type=ABOVE_ZERO, help="What one run's engine generates, likewise."
+        type=ABOVE_ZERO, help="Tokens per second that one run's engine generates, as you measured it."
     ),
-    cpu: bool = flag(help="Train without a GPU; vLLM then has to be a build for processors."),
+    cpu: bool = flag(help="Train without a GPU; vLLM then has to be a CPU build."),
     report_to: tuple[str, ...] = option(
         type=click.Choice(TRACKERS),
         multiple=True,
-        help="Have a tracker told each step's figures, W&B offline; may be repeated.",
+        help="Tracker to log each step to (W&B offline); may be repeated.",
     ),
-    folder: Path | None = folder_option("trained"),
+    folder: Path | None = folder_option,
     as_json: bool = json_option,
 ) -> None:
     """Train a language model on the registered runs, with the settings of a recipe.
 
-    With --dry-run nothing is trained: the plan says every setting and where it comes from, what the runs
-    play, and how long it takes, as far as measured runs or your own measurement say so. Where no run is
-    selected, the first tier of the matrix is meant.
+    With --dry-run nothing is trained: the plan lists every setting and its source, the episodes of the runs,
+    and the time they take as far as measured runs or your own measurement tell. Without a selection, the runs
+    are those of the matrix's first tier.
 
-    With --try some steps are trained, not evaluated, and thrown away: it says what each took and came to. Its
-    seeds are no registered run's, and a draft will do.
+    With --try some steps are trained, reported and thrown away. Its seeds are not those of any registered
+    run, and a draft is enough.
 
     \b
     Examples:

@@ -13,7 +13,7 @@ NAMES = ("bfcl",)
 
 @group()
 def world() -> None:
-    """Play in worlds of other projects."""
+    """Work with worlds of other projects."""
 
 
 @world.command()
@@ -21,16 +21,16 @@ def check(
     *,
     name: str = argument(metavar="WORLD"),
     changes: int = option(
-        type=click.IntRange(0, 100_000), default=3000, show_default=True, help="Changed turns."
+        type=click.IntRange(0, 100_000), default=3000, show_default=True, help="Number of altered turns."
     ),
     as_json: bool = json_option,
 ) -> None:
-    """Compare the grading of WORLD with its own project's.
+    """Compare our grading of WORLD with that of its own project.
 
-    Graded are all answers, and changed turns.
+    All answers and altered turns are graded.
 
-    Studies in a foreign world do this before they play anything. WORLD is bfcl; it needs the package that it
-    is played from: pip install --no-deps bfcl-eval==2025.6.8 mpmath
+    Studies in such a world do this before anything else. WORLD is bfcl, which needs: pip install --no-deps
+    bfcl-eval==2025.6.8 mpmath
 
     \b
     Examples:

@@ -24,15 +24,15 @@ def site() -> None:
 @site.command()
 def build(
     *,
-    out: Path | None = option(type=FILE, help="Folder to write; site/ if left out."),
-    zipped: Path | None = option("--zip", type=FILE, help="File to write the whole site to, as a zip."),
+    out: Path | None = option(type=FILE, help="Folder to write; default: site/."),
+    zipped: Path | None = option("--zip", type=FILE, help="Also write the site to this zip file."),
     as_json: bool = json_option,
 ) -> None:
     """Build the site; the same registers give the same bytes.
 
-    Where nothing that it is made of has changed, and it is as it was written, nothing is rendered.
+    Nothing is rendered if neither its sources nor its files have changed.
 
-    A zip of the same files has the same bytes, and its pages open from any folder that it is unpacked to.
+    A zip of the same site has the same bytes, and its pages work from any folder.
 
     \b
     Examples:
@@ -121,15 +121,15 @@ def check(
 @site.command()
 def serve(
     *,
-    port: int = option(default=8000, type=click.IntRange(0, 65535), help="0: any free one."),
-    folder: Path | None = option(type=FILE, help="Folder to serve; site/ if left out."),
-    base: str = option(default="/", help="Path below which the site lies."),
+    port: int = option(default=8000, type=click.IntRange(0, 65535), help="Port; 0 picks a free one."),
+    folder: Path | None = option(type=FILE, help="Folder to serve; default: site/."),
+    base: str = option(default="/", help="Path prefix of the site."),
     is_opened: bool = flag("--open", help="Open the front page in a browser."),
     as_json: bool = json_option,
 ) -> None:
-    """Serve the site to this machine alone, until interrupted (Ctrl-C).
+    """Serve the site on this machine only, until interrupted (Ctrl-C).
 
-    Pages work from the folder as well; a server adds the headers that a real one should send.
+    Pages also work from the folder; the server adds the headers that a real one should send.
 
     \b
     Examples:
@@ -151,4 +151,4 @@ def serve(
     server.run()
 
 
-site.fold("check", "build", "--check", "Check the site that is there instead.")
+site.fold("check", "build", "--check", "Check the existing site instead.")
