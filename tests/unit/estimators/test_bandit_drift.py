@@ -50,14 +50,6 @@ def test_the_drift_is_what_enumeration_gives(success: float, size: int, flip: fl
         assert float(getattr(getattr(plain, name), design)) == pytest.approx(towards * mean, rel=1e-10)
 
 
-def test_the_papers_bandit() -> None:
-    """app:bandit prints mean 0.1969 and traces 0.002615 and 0.005845: by hand from the printed digits."""
-    found = estimators.bandit_drift(0.5, 8, 0.1, 2).mean_centred
-    for design, trace in (("independent", 0.002615), ("paired", 0.005845)):
-        by_hand = 0.1969**2 / math.sqrt(0.1969**2 + trace / 2)
-        assert float(getattr(found, design)) == pytest.approx(by_hand, abs=1e-4)
-
-
 def adams_mean_step(values: np.ndarray, chances: np.ndarray, batch: int, square_decay: float) -> float:
     """Feed the trainer's Adam stationary gradients, 200 coordinates alike, and average its steps at rest."""
     rng = np.random.default_rng(11)

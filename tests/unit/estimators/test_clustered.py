@@ -13,13 +13,6 @@ TOTALS = (0, 3, 1, -2, 4, 0, 1, 1, -1, 3, 5, 0)
 LEVELS = (0.9, 0.95, 0.99)
 
 
-def test_a_t_interval_of_four_tasks_is_the_one_found_by_hand() -> None:
-    """Differences 1/2, 0, 1/2, 1: mean 1/2, variance 1/6, standard error √(1/24); t of 3 degrees is 3.182."""
-    low, high = clustered_t_interval([1, 0, 1, 2], 2)
-    assert (low + high) / 2 == 0.5
-    assert (high - low) / 2 == pytest.approx(3.182446305 * 24**-0.5, abs=1e-9)
-
-
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_t_interval_is_scipys(level: float) -> None:
     values = np.array(TOTALS) / 7

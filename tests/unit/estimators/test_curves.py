@@ -7,12 +7,6 @@ import pytest
 
 from toolkit import estimators
 
-STEPS = (0, 20, 40, 60, 80, 100)
-
-
-def test_registered_weights_are_the_papers() -> None:
-    assert estimators.auc_weights(STEPS) == tuple(Fraction(w, 10) for w in (1, 2, 2, 2, 2, 1))
-
 
 def test_area_agrees_with_numpy() -> None:
     values = [Fraction(k, 7) for k in (1, 5, 2, 6, 3)]

@@ -20,7 +20,6 @@ from toolkit.estimators import (
 )
 
 H2A = [Fraction(69, 1280), Fraction(-1, 640), Fraction(15, 256)]
-H3 = [Fraction(7, 96), Fraction(1, 64), Fraction(7, 96)]
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 4, 5, 10, 29, 100])
@@ -31,28 +30,10 @@ def test_quantiles_are_scipys(degrees: int, probability: float) -> None:
     )
 
 
-def test_t_intervals_of_the_published_study() -> None:
-    assert t_interval([float(d) for d in H2A], 0.95) == pytest.approx((-0.046, 0.120), abs=5e-4)
-    assert t_interval([float(d) for d in H3], 0.95) == pytest.approx((-0.028, 0.136), abs=5e-4)
-
-
 def test_a_t_interval_is_scipys() -> None:
     values = [0.1, -0.3, 0.2, 0.05]
     expected = stats.ttest_1samp(values, 0).confidence_interval(0.9)
     assert t_interval(values, 0.9) == pytest.approx((expected.low, expected.high))
-
-
-def test_sign_flips_are_scipys_permutations() -> None:
-    values = [Fraction(3), Fraction(-1), Fraction(4), Fraction(2)]
-    theirs = stats.permutation_test(
-        ([float(v) for v in values],),
-        lambda x, axis=-1: abs(x.mean(axis=axis)),
-        permutation_type="samples",
-        vectorized=True,
-        alternative="greater",
-        n_resamples=10_000,
-    )
-    assert float(sign_flip(values).p_value) == pytest.approx(theirs.pvalue)
 
 
 def test_three_seeds_cannot_be_significant() -> None:
@@ -93,14 +74,6 @@ def test_bca_moves_the_registered_interval_where_the_differences_are_skewed() ->
     assert ours.low > registered.low + 0.02
     assert ours.high > registered.high + 0.02
     assert ours.estimate == registered.estimate
-
-
-def test_on_symmetric_differences_bca_is_the_registered_interval() -> None:
-    half = np.random.default_rng(7).normal(size=(3, 32))
-    table = np.vstack([np.hstack([half, -half]), np.hstack([-half, half])])
-    weights = draw_weights(*table.shape, 20_000, 6)
-    ours, registered = bca_interval(table, weights, 0.95), crossed_bootstrap(table, weights, 0.95)
-    assert (ours.low, ours.high) == pytest.approx((registered.low, registered.high), abs=0.01)
 
 
 def test_resamples_equal_to_the_estimate_count_half() -> None:

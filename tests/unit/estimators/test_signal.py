@@ -2,19 +2,12 @@
 
 import itertools
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from toolkit import estimators
 from toolkit.estimators.signal import SignalInterval
-
-VALUES = np.array([(0.0, 0.0), (3.0, 1.0), (-1.0, 2.0)])
-CHANCES = (Fraction(1, 2), Fraction(1, 3), Fraction(1, 6))
-WEIGHTS = np.array([float(c) for c in CHANCES])
-MEAN = WEIGHTS @ VALUES
-COVARIANCE = (VALUES - MEAN).T @ ((VALUES - MEAN) * WEIGHTS[:, None])
 
 
 def two_designs(seed: int = 3, tasks: int = 8) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -64,21 +57,6 @@ def by_tuples(gradients: np.ndarray, labels: np.ndarray, own: np.ndarray) -> tup
 def interval(gradients: np.ndarray, labels: np.ndarray, paired: np.ndarray, **how: object) -> SignalInterval:
     how = {"resamples": 50, "rng_seed": 1} | how
     return estimators.signal_interval(gradients @ gradients.T, labels, paired, **how)
-
-
-def test_both_variances_are_right_on_average_over_every_sample() -> None:
-    totals = np.zeros(3)
-    for picked in itertools.product(range(3), repeat=5):
-        g = VALUES[list(picked)]
-        found = estimators.signal_variance(g @ g.T)
-        # The quotient is not unbiased; its parts are.
-        along = 0.0 if found.along is None else found.along * found.squared_norm
-        if found.along is None:
-            along = by_tuples(g, np.arange(5), np.ones(5, dtype=bool))[1]
-        totals += float(math.prod(CHANCES[at] for at in picked)) * np.array(
-            [found.trace, along, found.squared_norm]
-        )
-    assert totals == pytest.approx([np.trace(COVARIANCE), MEAN @ COVARIANCE @ MEAN, MEAN @ MEAN], rel=1e-10)
 
 
 @pytest.mark.parametrize("seed", [3, 4])

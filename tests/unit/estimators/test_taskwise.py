@@ -88,13 +88,6 @@ def test_the_jackknifes_interval_is_students_about_the_corrected_figure(level: f
         assert one.best == one.corrected
 
 
-def test_the_same_seed_gives_the_same_numbers_and_another_others() -> None:
-    assert found() == found()
-    one, other = found()["ratio"], found(rng_seed=14)["ratio"]
-    assert one.low != other.low
-    assert (one.value, one.standard_error) == (other.value, other.standard_error)
-
-
 @pytest.mark.parametrize(
     ("right", "value"),
     [
@@ -218,12 +211,3 @@ def test_a_mean_of_nothing_but_noise_is_its_floor(tasks: int, groups: int) -> No
     number = tasks * groups
     ratio = estimators.norm_over_floor(float(found.squared_norm), float(found.total), number)
     assert ratio == pytest.approx(number / (number - 1), rel=0.03)
-
-
-def test_a_gradient_stands_above_the_floor_by_its_own_length() -> None:
-    """E‖mean g‖² = ‖E g‖² + σ²/n: here ‖E g‖² is nine times σ²/n, the trace its plug-in value."""
-    gradients = effects(4, 4, 0, 1)
-    gradients += 3 / math.sqrt(16)
-    found = estimators.pooled_trace(*parts(gradients))
-    ratio = estimators.norm_over_floor(float(found.squared_norm), float(found.total), 16)
-    assert ratio == pytest.approx(10 * 16 / 15, rel=0.03)

@@ -12,11 +12,6 @@ from toolkit import estimators
 from toolkit.estimators.theory import ByDesign
 
 
-@pytest.mark.parametrize(("q", "printed"), [("0.02", "0.15"), ("0.05", "0.34"), ("0.10", "0.57")])
-def test_spurious_rates_of_the_paper(q: str, printed: str) -> None:
-    assert f"{float(estimators.spurious_rate(Fraction(q), 8)):.2f}" == printed
-
-
 @pytest.mark.parametrize("size", range(1, 7))
 def test_the_spurious_rate_is_what_enumeration_gives(size: int) -> None:
     q = Fraction(3, 10)
