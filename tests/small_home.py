@@ -39,6 +39,6 @@ def small_home(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     for token in ("freetsa.tsr", "digicert.tsr"):
         (prereg / "evidence" / token).write_bytes(token.encode())
     monkeypatch.setenv(HOME_VARIABLE, str(home))
-    monkeypatch.setattr("toolkit.lab.play.segments.play_segment", fake_play.wholly)
+    monkeypatch.setattr("toolkit.lab.play.segments.play_segment", fake_play.asked)
     monkeypatch.setattr("toolkit.lab.task_pools.STUDY_POOLS", ("diagnostic",))
     return Home(home)

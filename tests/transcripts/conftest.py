@@ -9,7 +9,9 @@ from tests.forge.case import recipe
 from tests.forge.pki import house
 from tests.forge.token import DOCUMENT
 from tests.registrations import chained, rehash
+from tests.small_home import small_home
 from tests.unit.conftest import alone, copy  # noqa: F401 - a published study, all registrations; tiny-lm, too
+from tests.unit.lab.probe.test_advice import SCORES, written
 from toolkit.lab.tasks.pools import POOLS
 from toolkit.places import HOME_VARIABLE, Home
 from toolkit.prereg.evidence import write_certificates
@@ -30,6 +32,12 @@ def few_pools(alone: Home, monkeypatch: pytest.MonkeyPatch) -> Home:  # noqa: F8
 
 
 @pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home of one small study, which is played as PLAY names it in `fake_play`."""
+    small_home(tmp_path, monkeypatch)
+
+
+@pytest.fixture
 def token(tmp_path: Path) -> None:
     """A token over a document, and the certificate of the root that it rests on."""
     (tmp_path / "good.tsr").write_bytes(recipe().make())
@@ -44,4 +52,9 @@ def rehash_registration(folder: str, *added: str) -> None:
     rehash(Path(folder), [*present, *added])
 
 
-TOOLS: dict[str, Callable[..., None]] = {"rehash": rehash_registration}
+def write_rollouts(folder: str) -> None:
+    """Write rollouts and their scores, for advice."""
+    written(Path(folder), scores=SCORES)
+
+
+TOOLS: dict[str, Callable[..., None]] = {"rehash": rehash_registration, "rollouts": write_rollouts}

@@ -13,10 +13,7 @@ from toolkit.places import find_home
 from toolkit.verification.registered import published_reference
 
 if TYPE_CHECKING:
-    from toolkit.documents.registers import (
-        ShownTaskDocument,
-        Written,
-    )
+    from toolkit.documents.registers import ShownTaskDocument, Written
 
 NAME = "task-pools"
 

@@ -213,10 +213,7 @@ CONFLICTS: dict[str, tuple[str, dict[str, Any]]] = {
     "reserving more than there is": ("reserve_stock", RESERVE | {"quantity": 5}),
     "reserving another product": ("reserve_stock", RESERVE | {"product_id": "P-2"}),
     "shipping what is not reserved": ("schedule_shipment", SHIP),
-    "shipping by another pick list": (
-        "schedule_shipment",
-        SHIP | {"order_id": "O-6", "pick_list": "PL-6-1"},
-    ),
+    "shipping by another pick list": ("schedule_shipment", SHIP | {"order_id": "O-6", "pick_list": "PL-6-1"}),
     "ticket about another's order": ("create_ticket", {"order_id": "O-8", **TICKET}),
 }
 

@@ -2,37 +2,8 @@
 
 import pytest
 
-from toolkit.lab.episodes.brief import Brief, Errand, OrderRef, UnreadableError, cents, read_prompt
+from toolkit.lab.episodes.brief import UnreadableError, cents, read_prompt
 from toolkit.lab.tasks.pools import load_task
-
-
-def test_a_prompt_is_read_as_written() -> None:
-    prompt = (
-        "Phone note, caller Ada Rossi of Lyon:\n"
-        "1. Refund $12.05 on the order placed on 7 March 2026 because of the oak lamp.\n"
-        "2. Set 3 x P-117 aside in Riga for order O-10233 and send it express.\n"
-        "3. Only the street of the order with the wool rug changes, to 9 Oak Street; "
-        "city and postal code stay.\n"
-        "Thank you."
-    )
-    assert read_prompt(prompt) == Brief(
-        {"name": "Ada Rossi", "city": "Lyon"},
-        (
-            Errand(
-                "partial_refund",
-                "amount",
-                OrderRef(date="2026-03-07"),
-                {"amount": "$12.05", "product": "oak lamp"},
-            ),
-            Errand(
-                "reserve_and_ship",
-                "explicit",
-                OrderRef(order_id="O-10233"),
-                {"quantity": "3", "product_id": "P-117", "warehouse": "Riga", "service": "express"},
-            ),
-            Errand("address_change", "street", OrderRef(product="wool rug"), {"street": "9 Oak Street"}),
-        ),
-    )
 
 
 @pytest.mark.parametrize("text", ["", "Hello", "Customer C-1 asks:\nDo something nice."])

@@ -12,7 +12,7 @@ import pytest
 from tests.unit.lab.evaluation.test_language_model import Mute
 from tests.unit.lab.study.fake_play import specification
 from toolkit.lab.episodes.episode import play
-from toolkit.lab.evaluation.diagnostic import diagnose, regime_diagnosed
+from toolkit.lab.evaluation.diagnostic import regime_diagnosed
 from toolkit.lab.evaluation.play import SharedSamples, evaluate
 from toolkit.lab.evaluation.sets import EvaluationSet, sets_at
 from toolkit.lab.play import language_model_run
@@ -21,7 +21,6 @@ from toolkit.lab.policies.agent import Rollout
 from toolkit.lab.policies.loglinear import Choice, Policy, untrained
 from toolkit.lab.tasks.pools import load_task
 from toolkit.noise.regimes import REGIMES
-from toolkit.registers.row_tables import EPISODES, LUCK_SHARE, OF_IMPORTS
 from toolkit.seeds import (
     decision_seed,
     evaluation_seed,
@@ -34,7 +33,6 @@ from toolkit.seeds import (
 from toolkit.structs import replace
 
 POLICY = Policy(untrained(2), 2)
-FEW = EvaluationSet("periodic", "validation", "faults_p025", 6, 2)
 
 
 def sizes(at_noise: str) -> dict[str, tuple[int, int]]:
@@ -85,24 +83,6 @@ def test_sets_of_one_request_are_the_first_such_tasks_and_all_where_there_are_to
     assert all(list(one.positions) == sorted(set(one.positions)) for one in alone)
     few = alone[0]._replace(tasks=3)
     assert few.positions == alone[0].positions[:3]
-
-
-def test_rows_have_the_register_s_columns_and_schedules_by_task_and_index_alone() -> None:
-    rows = evaluate(POLICY, FEW, "r", 0, 1) + evaluate(POLICY, FEW, "other", 40, 2)
-    assert all(r["schedule_seed"] == evaluation_seed(f"validation:{r['task']}", r["schedule"]) for r in rows)
-    assert set(rows[0]) == set(EPISODES.column_names) - {*OF_IMPORTS}
-
-
-def test_exposure_counts_what_landed() -> None:
-    clean = evaluate(POLICY, FEW._replace(regime="clean"), "r", 0, 1)
-    assert sum(r["transient"] + r["outage"] + r["stale_read"] for r in clean) == 0
-
-
-def test_a_diagnostic_has_a_row_a_task_and_schedule() -> None:
-    rows = diagnose(POLICY, "faults_p025", "r", 0, 1)
-    assert [(r["task"], r["schedule"]) for r in rows] == [(t, k) for t in range(16) for k in range(8)]
-    assert set(rows[0]) == set(LUCK_SHARE.column_names)
-    assert {len(r["true_successes"]) for r in rows} == {8}
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,7 @@ from toolkit.lab.evaluation.language_model import Sampling, blocks, diagnose, di
 from toolkit.lab.evaluation.play import SharedSamples
 from toolkit.lab.evaluation.sets import EvaluationSet
 from toolkit.lab.policies.language_model.conversation import Conversation, Turn
-from toolkit.lab.policies.language_model.endpoint import Endpoint
-from toolkit.lab.policies.language_model.lockstep import LocalEngine
 from toolkit.lab.policies.language_model.opening import ScriptedEngine
-from toolkit.lab.policies.language_model.vllm_engine import VllmEngine
 from toolkit.lab.tasks.pools import load_task
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers.row_tables import EPISODES, LUCK_SHARE, OF_IMPORTS
@@ -95,13 +92,6 @@ def test_an_engine_that_cannot_share_samples_is_refused() -> None:
     assert raised.value.found == "Mute"
     assert engine.seeds == []
     evaluate(engine, NOISY, SAMPLING)
-
-
-@pytest.mark.parametrize(
-    ("engine", "expected"), [(VllmEngine, False), (Endpoint, False), (LocalEngine, True)]
-)
-def test_engines_say_whether_samples_can_be_shared(engine: type, expected: bool) -> None:
-    assert getattr(engine, "shares_samples", False) is expected
 
 
 def test_a_table_holds_eight_outcomes_under_each_of_its_eight_schedules() -> None:

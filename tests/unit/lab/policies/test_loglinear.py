@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 from toolkit.lab.episodes.agents import reference
 from toolkit.lab.episodes.episode import play
 from toolkit.lab.policies.agent import Rollout, slip
-from toolkit.lab.policies.loglinear import (
-    ACTIONS,
-    SHIFTS,
-    START,
-    Policy,
-    exp,
-    layout,
-)
+from toolkit.lab.policies.loglinear import ACTIONS, SHIFTS, START, Policy, exp, layout
 from toolkit.lab.tasks.pools import load_task, tasks
 from toolkit.lab.tasks.task import Call
 from toolkit.noise.regimes import REGIMES

@@ -11,15 +11,7 @@ from tests.unit.lab.probe.small import CLEAN, DESIGN, FAULTY
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.lab.policies.loglinear import layout
 from toolkit.lab.probe.checkpoint import coordinate_blocks, weight_figures
-from toolkit.lab.probe.design import (
-    ACTIONS,
-    ALL,
-    DESIGNS,
-    OUTCOME,
-    TRANSITION,
-    index_rows,
-    read_groups,
-)
+from toolkit.lab.probe.design import ACTIONS, ALL, DESIGNS, OUTCOME, TRANSITION, index_rows, read_groups
 from toolkit.lab.probe.evidence import GramEvidence, gather, read_evidence
 from toolkit.registers.arrow import Row, to_arrow, to_rows
 from toolkit.registers.schema import TABLES

@@ -1,8 +1,7 @@
-"""From back-office episodes through a language model's scores and evidence to evidence of the probe."""
+"""From recorded rollouts through a language model's scores and evidence to evidence of the probe."""
 
 import copy
 from collections.abc import Iterator
-from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,16 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.unit.lab.probe.backoffice_episodes import played
-from tests.unit.lab.probe.designs import FLIP_RATE, design, groups_of
-from tests.unit.lab.probe.tiny import tiny_model
+from tests.unit.lab.probe.designs import FLIP_RATE, design, groups_of, recorded_numbers
+from tests.unit.lab.probe.tiny import tiny_model, transcripts
 from tests.unit.stack import require_stack
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.lab.probe.design import ACTIONS, ALL, OUTCOME, TRANSITION
 from toolkit.lab.probe.evidence import GramEvidence, Scored, gather
 from toolkit.lab.probe.language_model import probe_language_model
 from toolkit.lab.probe.lora import Coordinates, Scorer
-from toolkit.lab.probe.recorded import Recorded, Transcript
+from toolkit.lab.probe.recorded import Recorded
 
 require_stack()
 
@@ -44,7 +42,14 @@ def model(shared: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def recorded() -> Tasks:
-    return {one.noise: played(one) for one in DESIGN.sets}
+    """Transcripts of unlike lengths; some importance weights are zero."""
+    found: Tasks = {}
+    for one in DESIGN.sets:
+        rewards, weights, _ = recorded_numbers(one.tasks, one.rollouts)
+        said = [tuple(transcripts(range(9, 9 + one.rollouts), task)) for task in range(one.tasks)]
+        parts = zip(said, map(tuple, rewards), map(tuple, weights), strict=True)
+        found[one.noise] = [Recorded(*each) for each in parts]
+    return found
 
 
 def probe(scorer: Any, recorded: dict, folder: Path, **given: Any) -> Evidence:
@@ -143,15 +148,3 @@ def test_a_score_that_is_no_number_leaves_no_file(recorded: Tasks, tmp_path: Pat
 def test_a_model_has_no_coordinates_of_actions(recorded: Tasks, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no coordinates of actions"):
         probe(SimpleNamespace(), recorded, tmp_path, design=replace(DESIGN, scored=(ALL, ACTIONS)))
-
-
-# A group gradient from rollouts that another policy sampled, all enumerated: answers of two of five words.
-# The trained policy and the sampler are one model under two adapters, unlike at this temperature.
-WORDS, TEMPERATURE = 5, 0.25
-PROMPT = (3, 1, 2)
-ANSWERS = [
-    Transcript((*PROMPT, *answer), (False, False, False, True, True))
-    for answer in product(range(WORDS), repeat=2)
-]
-REWARDS = np.array([float(sum(one.tokens[-2:]) % 3 == 0) for one in ANSWERS])
-SINGLE = 1e-4

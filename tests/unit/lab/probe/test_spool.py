@@ -27,13 +27,7 @@ from toolkit.lab.probe.design import (
     Steps,
 )
 from toolkit.lab.probe.evidence import GramEvidence, Scored, gather, mean_gradients, spooled
-from toolkit.lab.probe.moments import (
-    ESTIMATORS,
-    MC,
-    Progress,
-    mean_squares,
-    moments,
-)
+from toolkit.lab.probe.moments import ESTIMATORS, MC, Progress, mean_squares, moments
 
 ONE = design()
 GROUPS = groups_of(ONE)

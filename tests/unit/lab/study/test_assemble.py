@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.conftest import snapshot
 from tests.described import SOURCE
 from tests.unit.lab.study.fake_play import otherwise, sparsely, specification, whole, wholly
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
@@ -105,22 +104,6 @@ def test_a_pool_that_is_not_the_specified_one_is_named(tmp_path: Path) -> None:
     workplace = played(tmp_path, runs)
     with pytest.raises(VerificationError, match="pool diagnostic"):
         assembled(workplace, runs)
-
-
-def test_registers_on_a_full_disk_stay_as_they_were(study, workplace, monkeypatch) -> None:
-    before = snapshot(study.folder)
-    whole = Path.write_bytes
-
-    def full(path: Path, content: bytes) -> int:
-        if "luck_share" in path.name or "luck_share" in str(path.parent):
-            raise OSError(28, "No space left on device")
-        return whole(path, content)
-
-    monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(IncompleteError, match="cannot be written"):
-        seal(study.folder, "small", REGISTRATION, assembled(workplace), SOURCE)
-    monkeypatch.undo()
-    assert snapshot(study.folder) == before
 
 
 def test_the_first_table_and_run_that_differ_are_named(study: Study, tmp_path: Path) -> None:

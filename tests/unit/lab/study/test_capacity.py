@@ -19,11 +19,7 @@ from toolkit.lab.training.recipe import load_recipe, specify_language_model
 from toolkit.registers import columns, row_tables
 from toolkit.registers.schema import TABLES
 from toolkit.registers.study import open_study
-from toolkit.specification import (
-    LanguageModelSpecification,
-    Specification,
-    read_specification,
-)
+from toolkit.specification import LanguageModelSpecification, Specification, read_specification
 from toolkit.structs import replace
 from toolkit.verification.summaries import SUMMARIES
 

@@ -107,22 +107,6 @@ def test_rows_of_every_cell_come_out_again(study: Study, run: Specification) -> 
         replayer.rollout(last["step"], last["position"] + 1, 0)
 
 
-def test_an_audit_draws_from_every_cell(study: Study) -> None:
-    done = audit(study, 24, 3, {run.run_id: run for run in RUNS}, nothing)
-    assert any("unkept" in run for run in done.runs)
-    assert sum(done.sampled.values()) == 24
-
-
-def test_what_is_not_kept_is_in_no_register_and_all_else_is(study: Study) -> None:
-    everything = {run.run_id for run in RUNS}
-    kept = {
-        "checkpoints": {run.run_id for run in RUNS if run.keeps_checkpoints},
-        "groups": {run.run_id for run in RUNS if run.keeps_groups},
-    }
-    for table, expected in kept.items():
-        assert {row["run_id"] for row in study.rows(table)} == expected < everything
-
-
 @pytest.fixture(scope="module")
 def unkept(few: int, tmp_path_factory: pytest.TempPathFactory) -> Study:
     return small_study(tmp_path_factory.mktemp("unkept"), [UNKEPT], play_segment)

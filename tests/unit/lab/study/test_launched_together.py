@@ -22,7 +22,7 @@ HOW = ("--config_file", ACCELERATE)
 NOT_MIXED = ("--num_machines", 1, "--mixed_precision", "no", "--dynamo_backend", "no")
 FSDP = ("--use_fsdp", "--fsdp_version", 2, *NOT_MIXED)
 LAUNCH, MODULE = "accelerate.commands.launch", "tests.unit.lab.study.train_in_a_folder"
-SCRIPTED, SAMPLED = 1e-5, 1e-3
+SCRIPTED = 1e-5
 """How far apart adapters may be, of what a run moved its own. Measured were 1.9e-6 after steps on what was
 scripted, 1.2e-4 after the first step on what was sampled: Adam then moves a coordinate as far, however small
 its gradient."""
@@ -117,9 +117,3 @@ def test_processes_that_would_divide_the_weights_begin_nothing(tmp_path: Path, m
     ended = launch(2, tmp_path, model, how=FSDP)
     assert "FSDP divides a model's weights among processes" in ended.stderr
     assert not list(tmp_path.iterdir())
-
-
-def test_processes_that_cannot_share_a_step_begin_nothing(tmp_path: Path, model: str) -> None:
-    ended = launch(3, tmp_path, model)
-    assert "the processes cannot share a step evenly" in ended.stderr
-    assert not list(tmp_path.rglob("attempt-*"))

@@ -66,8 +66,7 @@ def test_a_recipe_of_other_sizes_is_refused_for_a_registered_run(registration, c
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
-    [('recipe = "qwen3.5-2b"', ""), ("[measured]", "[guessed]"), ("[measured]", "[measured")],
+    ("old", "new"), [('recipe = "qwen3.5-2b"', ""), ("[measured]", "[guessed]"), ("[measured]", "[measured")]
 )
 def test_a_malformed_list_of_measured_runs_is_damaged(home: Home, tmp_path: Path, old: str, new: str) -> None:
     text = (home.cards / "costs.toml").read_text(encoding="utf-8")

@@ -1,5 +1,6 @@
 """Trajectories probed side by side, stopped, killed, damaged, and probed again."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -78,27 +79,24 @@ def test_what_was_probed_is_kept(jobs: tuple[ProbeJob, ...], folder: Path) -> No
     assert told == [1 + 2 + 2]
 
 
-@pytest.mark.parametrize("damage", ["cut-evidence", "changed-figures", "missing-evidence", "no-json"])
-def test_a_damaged_trajectory_is_probed_again(damage, jobs, folder, tmp_path) -> None:
-    for name, raw in snapshot(folder).items():
-        (tmp_path / name).write_bytes(raw)
-    evidence, figures = tmp_path / f"{RUNS[0]}.parquet", tmp_path / f"{RUNS[0]}.json"
-    match damage:
-        case "cut-evidence":
-            evidence.write_bytes(evidence.read_bytes()[:-10])
-        case "changed-figures":
-            figures.write_bytes(figures.read_bytes().replace(b"0.", b"1.", 1))
-        case "missing-evidence":
-            evidence.unlink()
-        case _:
-            figures.write_bytes(b"nothing")
+@pytest.mark.parametrize(
+    ("suffix", "damage"),
+    [
+        ("parquet", lambda path: path.write_bytes(path.read_bytes()[:-10])),
+        ("parquet", Path.unlink),
+        ("json", lambda path: path.write_bytes(path.read_bytes().replace(b"0.", b"1.", 1))),
+        ("json", lambda path: path.write_bytes(b"nothing")),
+    ],
+)
+def test_a_damaged_trajectory_is_probed_again(suffix, damage, jobs, folder, tmp_path) -> None:
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    damage(tmp_path / f"{RUNS[0]}.{suffix}")
     assert RUNS[0] not in probe_all(tmp_path, jobs).kept
     assert snapshot(tmp_path) == snapshot(folder)
 
 
 def test_another_design_measures_again(jobs: tuple[ProbeJob, ...], folder: Path, tmp_path: Path) -> None:
-    for name, raw in snapshot(folder).items():
-        (tmp_path / name).write_bytes(raw)
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     others = [replace(job, design=replace(DESIGN, root="another")) for job in jobs[:1]]
     assert not probe_all(tmp_path, others).kept
     assert (tmp_path / "base.parquet").read_bytes() != (folder / "base.parquet").read_bytes()

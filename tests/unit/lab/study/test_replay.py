@@ -147,39 +147,6 @@ def test_a_run_of_another_specification_than_registered_is_noticed(embedded, reg
         audit(embedded, 1, 0, {}, nothing)
 
 
-def test_the_command_draws_rows_that_nobody_can_foresee_and_the_same_again(toolkit) -> None:
-    command = ("registers", "audit", "--study", "embedded", "--sample", 2, "--json")
-    first, second = (toolkit(*command).json() for _ in range(2))
-    assert first["seed"] != second["seed"]
-    assert (first["study"], first["verdict"], first["sample"]) == ("embedded", "verified", 2)
-    again = toolkit(*command[:-1], "--seed", first["seed"]).out
-    assert f"--seed {first['seed']}" in again
-    assert sum(first["derived"].values()) == 2
-    assert "2 rows that follow derived again" in again
-    toolkit("registers", "audit", "--study", "published").refused(3, "no rows that can be played")
-
-
-PLACE = {"--run": RUN, "--step": 40, "--regime": "clean", "--task": 3, "--schedule": 0}
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        dict.fromkeys(PLACE),
-        {name: None for name in PLACE if name != "--run"},
-        {"--regime": None, "--task": None, "--schedule": None},
-        {"--schedule": None},
-        *({"--slot": 1}, {"--step": 41}, {"--task": 64}, {"--regime": "held_out_types"}, {"--run": "nobody"}),
-        {"--regime": None, "--task": None, "--schedule": None, "--step": 5, "--position": 24, "--slot": 0},
-    ],
-)
-def test_a_place_that_is_none_is_wrong_usage(toolkit: Toolkit, changes: dict[str, Any]) -> None:
-    place = [word for item in (PLACE | changes).items() if item[1] is not None for word in item]
-    result = toolkit("episode", "replay", "--study", "embedded", *place)
-    assert (result.code, result.out) == (2, "")
-
-
-def test_the_command_replays_an_evaluation(toolkit: Toolkit) -> None:
-    place = [word for item in (PLACE | {"--regime": "challenge"}).items() for word in item]
-    document = toolkit("episode", "replay", "--study", "embedded", *place, "--json").json()
-    assert (document["verdict"], document["task"]) == ("verified", "validation:3")
+def test_the_command_draws_rows_that_nobody_can_foresee(toolkit: Toolkit) -> None:
+    command = ("registers", "audit", "--study", "embedded", "--sample", 1, "--json")
+    assert len({toolkit(*command).json()["seed"] for _ in range(2)}) == 2

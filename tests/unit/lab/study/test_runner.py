@@ -156,8 +156,7 @@ def test_what_follows_a_broken_or_missing_segment_is_kept_aside_too(cut_off, exp
 
 
 @pytest.mark.parametrize(
-    ("number", "foreign", "said"),
-    [(1, RUNS[1].run_id, "another run"), (2, RUNS[0].run_id, "another place")],
+    ("number", "foreign", "said"), [(1, RUNS[1].run_id, "another run"), (2, RUNS[0].run_id, "another place")]
 )
 def test_a_segment_of_another_run_or_place_is_refused(cut_off, expected, number, foreign, said) -> None:
     cut_off.segments[number].write_bytes(expected[f"{foreign}/segment-001"])

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Toolkit, snapshot
+from tests.conftest import snapshot
 from tests.unit.lab.study.fake_play import specification
 from tests.unit.stack import require_tensorboard, require_trainer
 from toolkit.errors import IncompleteError, UsageError
@@ -213,12 +213,3 @@ def test_two_steps_are_tried_and_nothing_is_kept(toolkit, tmp_path, monkeypatch)
     assert "chunk_gated_delta_rule reference" in document["kernels"]
     assert document["coordinates"] == 30_784 // 2
     assert snapshot(tmp_path) == before
-
-
-def test_a_trial_of_a_draft_needs_what_a_training_needs(toolkit: Toolkit) -> None:
-    toolkit("train", "--study", "qwen3.5-2b", "--try", 1).refused(2, "is a draft")
-
-
-@pytest.mark.parametrize("more", [("--dry-run",), ("--folder", "runs")])
-def test_a_trial_neither_plans_nor_keeps(toolkit: Toolkit, more: tuple[str, ...]) -> None:
-    toolkit("train", "--recipe", "small", "--cpu", "--try", 1, *more).refused(2, "--try keeps nothing")

@@ -14,12 +14,10 @@ from tests.unit.stack import require_stack, require_trainer
 require_stack()
 
 import transformers  # noqa: E402
-from small_model.untrained import make_model, make_tokenizer  # noqa: E402
 
 from toolkit.errors import IncompleteError, UsageError  # noqa: E402
 from toolkit.lab.policies.language_model.loading import load_chat, load_model  # noqa: E402
 from toolkit.lab.policies.language_model.opening import Opening, identify  # noqa: E402
-from toolkit.lab.tasks.pools import load_task  # noqa: E402
 
 QUICK = (
     "--sets",
@@ -36,13 +34,8 @@ QUICK = (
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of an untrained model that a laptop holds."""
-    folder = tmp_path_factory.mktemp("model")
-    tokenizer = make_tokenizer(load_task(f"train:{number}").prompt for number in range(20))
-    make_model(tokenizer, 1).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+def model(model: str) -> Path:
+    return Path(model)
 
 
 def test_a_model_of_a_folder_is_evaluated_and_plays_the_same_episodes_again(toolkit, model, tmp_path) -> None:

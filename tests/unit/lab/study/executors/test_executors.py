@@ -4,14 +4,12 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import active_children
 from typing import Any
 
 import pytest
 
-from tests.conftest import Result
 from tests.unit.lab.study.executors import sums
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.lab.executors import executor as executor_module
@@ -139,9 +137,3 @@ def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(IncompleteError, match="needs the package ray") as error:
         list(Executor("ray").each_done(sums.JOBS, sums.add))
     assert "pip install 'paired-rollouts-toolkit[ray]'" in str(error.value)
-
-
-def test_an_address_without_ray_is_wrong_usage(toolkit: Callable[..., Result]) -> None:
-    result = toolkit("probe", "run", "embedded", "--address", "127.0.0.1:6379")
-    assert result.code == 2
-    assert "add --executor ray" in result.err

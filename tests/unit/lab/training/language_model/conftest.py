@@ -73,10 +73,6 @@ def with_vllm(model: str, tmp_path_factory: pytest.TempPathFactory) -> WithVllm:
 
     with pytest.raises(IncompleteError) as raised:
         trained(
-            model,
-            tmp_path_factory.mktemp("vllm"),
-            score=True,
-            engine=engine,
-            watch=die_in_the_second_step,
+            model, tmp_path_factory.mktemp("vllm"), score=True, engine=engine, watch=die_in_the_second_step
         )
     return WithVllm(runs[0], engine, raised.value)

@@ -158,8 +158,7 @@ def tenth(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "changed"),
-    [pytest.param(20, 300), pytest.param(200, 3000, marks=pytest.mark.slow)],
+    ("answers", "changed"), [pytest.param(20, 300), pytest.param(200, 3000, marks=pytest.mark.slow)]
 )
 def test_every_answer_passes_and_changed_turns_get_one_verdict(request, answers, changed) -> None:
     if answers == 20:
