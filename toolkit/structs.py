@@ -31,6 +31,7 @@ __all__ = [
     "UnsetType",
     "about",
     "as_builtins",
+    "inlined",
     "one_of",
     "parse",
     "plainly",
@@ -66,6 +67,17 @@ class Shown(NamedTuple):
     kind: Any  # the key's type
     text: str
     by: Callable[[Any], Any] = lambda value: value  # what the field's value is printed as
+
+
+def inlined(kind: type[msgspec.Struct]) -> tuple[Shown, ...]:
+    """Return the keys of a document, for the field in whose place they are printed."""
+
+    def read(name: str, by: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda held: by(getattr(held, name))
+
+    return tuple(
+        shown._replace(by=read(name, shown.by)) for name, _, keys in printed_fields(kind) for shown in keys
+    )
 
 
 HIDDEN = Shown("", UnsetType, "", lambda _: UNSET)

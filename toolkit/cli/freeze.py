@@ -23,13 +23,14 @@ from toolkit.cli.options import (
     together,
     trust_option,
 )
-from toolkit.documents.verification import CheckDocument, TokenDocument
 from toolkit.errors import UsageError
 from toolkit.files import read_text
 from toolkit.places import find_home
 from toolkit.prereg import adoption
 from toolkit.prereg.adoption import Evidence, Folder, Pools
+from toolkit.prereg.evidence import Judged
 from toolkit.prereg.record import FrozenStanding
+from toolkit.prereg.verification import Check
 from toolkit.registers.published import SOURCES, STUDY, Comparison, compare_runs, read_source
 from toolkit.structs import Document, about
 
@@ -68,7 +69,7 @@ class FreezeDocument(Document, frozen=True):
     standing: Annotated[FrozenStanding, about("`demonstration`: its authorities were made for the occasion.")]
     commit: Annotated[str | None, about("Null where the folder is under no version control.")]
     files: Annotated[tuple[str, ...], about("Names of the frozen files.")]
-    authorities: list[TokenDocument]
+    authorities: tuple[Judged, ...]
 
 
 class AdoptDocument(Document, frozen=True):
@@ -79,8 +80,8 @@ class AdoptDocument(Document, frozen=True):
     folder: Annotated[str, about("Where it lies.")]
     files: Annotated[list[str], about("Names of the evidence's files.")]
     document_sha256: Annotated[str, about("Of the frozen document.")]
-    authorities: list[TokenDocument]
-    checks: list[CheckDocument]
+    authorities: tuple[Judged, ...]
+    checks: tuple[Check, ...]
     pools: Pools
     figures: Annotated[
         Comparison | None, about("Null where the study was not transcribed from run registers.")
@@ -168,16 +169,13 @@ def freeze(
         say=output.remark,
     )
     if as_json:
-        tokens = [judged.as_dict() for judged in frozen.tokens]
-        commit = frozen.commit or None
-        output.print_json(
-            FreezeDocument(frozen.registration, frozen.sha256, frozen.standing, commit, frozen.files, tokens)
-        )
+        named = frozen.registration, frozen.sha256, frozen.standing
+        output.print_json(FreezeDocument(*named, frozen.commit or None, frozen.files, frozen.tokens))
         return
     output.say_line(output.bold(frozen.registration), ": frozen", output.standing_mark(frozen.standing))
     output.say_line(f"  {len(frozen.files)} files: {', '.join(frozen.files)}")
     output.say_line(f"  digest {frozen.sha256}")
-    print_tokens([judged.as_dict() for judged in frozen.tokens])
+    print_tokens(frozen.tokens)
     trusting = "".join(f" --trust {path}" for path in asking.trust_files)
     output.say_line("  commit the folder, and publish the digest")
     output.print_unbroken(f"  toolkit verify-prereg {frozen.registration}{trusting}")
@@ -343,11 +341,12 @@ def _sources(
     return online(asking.addresses, registration.trust_in(), known, roots, asking.timeout_s)
 
 
-def print_tokens(tokens: Sequence[TokenDocument]) -> None:
+def print_tokens(tokens: Sequence[Judged]) -> None:
     """Print one line a token."""
     for token in tokens:
         output.say_line(
-            f"  {token['name']}: {token['gen_time']:%Y-%m-%dT%H:%M:%SZ}, serial {token['serial']}"
+            f"  {token.authority.name}: {token.verdict.gen_time:%Y-%m-%dT%H:%M:%SZ}, "
+            f"serial {token.verdict.serial}"
         )
 
 
@@ -423,8 +422,8 @@ def _adopt_document(done: Evidence, outcome: Outcome, figures: Comparison | None
         folder=str(done.folder),
         files=sorted(done.contents),
         document_sha256=done.verification.document_sha256,
-        authorities=[judged.as_dict() for judged in done.verification.authorities],
-        checks=[check.as_dict() for check in done.checks],
+        authorities=tuple(Judged(t.authority, t.place, t.verdict) for t in done.verification.authorities),
+        checks=done.checks,
         pools=done.pools,
         figures=figures,
     )

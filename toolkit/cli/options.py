@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import click
 
 from toolkit.cli.output import print_json
+from toolkit.structs import Document, about
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from toolkit.places import Home
 
     Offer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
-    from toolkit.documents.outputs import CompletionDocument, Shell
 
 FILE = click.Path(path_type=Path)
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -256,6 +256,13 @@ require_option = option(
 )
 
 
+class Completion(Document, frozen=True):
+    """What has a shell complete commands, rules, studies and runs."""
+
+    shell: Annotated[Literal["bash", "zsh", "fish"], about("Which shell.")]
+    script: Annotated[str, about("In the shell's language.")]
+
+
 @command()
 def completion(
     *, shell: str = argument(type=click.Choice(("bash", "zsh", "fish"))), as_json: bool = json_option
@@ -281,7 +288,6 @@ def completion(
         click.get_current_context().find_root().command, {}, "toolkit", "_TOOLKIT_COMPLETE"
     ).source()
     if as_json:
-        document: CompletionDocument = {"shell": cast("Shell", shell), "script": script}
-        print_json(document)
+        print_json(Completion(shell, script))  # type: ignore[arg-type]
     else:
         click.echo(script, nl=False)

@@ -351,7 +351,7 @@ def verify(
                     study=study.name,
                     verdict=done.verdict,
                     missing=done.missing or UNSET,
-                    registration=done.standing.as_dict() if done.standing else None,
+                    registration=done.standing,
                     origin=study.origin,
                     files=files,
                     rows=done.rows,

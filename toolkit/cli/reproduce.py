@@ -130,7 +130,7 @@ class _Reproduced:
         return {
             "registers": [{"study": name, "verdict": "verified", "rows": n} for name, n in self.rows.items()],
             "audits": audits,
-            "registrations": [verification.as_dict() for verification in self.verifications],
+            "registrations": self.verifications,
             "decisions": self.decisions,
             "site": None
             if isinstance(self.site, ToolkitError)

@@ -7,7 +7,7 @@ import secrets
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
@@ -32,17 +32,11 @@ from toolkit.line_ends import CAUSE
 from toolkit.places import find_home
 from toolkit.registrations import verify as verify_registration
 from toolkit.rooms import laboratory
-from toolkit.structs import replace
+from toolkit.structs import Document, about, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from toolkit.documents.verification import (
-        ThingKind,
-        ThingVerdict,
-        VerifiedStepDocument,
-        VerifiedThingDocument,
-    )
     from toolkit.places import Home
     from toolkit.prereg import verification
     from toolkit.prereg.token.verdict import TokenVerdict
@@ -56,11 +50,30 @@ SEEDS = 2**32  # short, and every reader of JSON holds it
 _POLICY = re.compile(r"\d+(?:\.\d+)+", re.ASCII)
 # Hashes of documents, and their sizes in bytes; the weak one is there to be told so.
 SIZES = {"sha1": 20, "sha256": 32, "sha384": 48, "sha512": 64}
+ThingKind = Literal["registration", "study", "token", "export"]
+ThingVerdict = Literal["verified", "not_verified", "incomplete", "damaged"]
 VERDICTS: dict[int, ThingVerdict] = {4: "damaged", 1: "not_verified", 3: "incomplete", 0: "verified"}
 """What a thing is by its exit code, the worst first."""
 CODES = {"failed": 1, "missing": 3, "damaged": 4}
 OUTCOMES = {1: "failed", 3: "missing"}
 MANIFEST, RULES = "MANIFEST.json", "rules.toml"
+
+
+class VerifiedStep(Document, frozen=True):
+    """One step of what was verified of a thing."""
+
+    step: Annotated[str, about("What it checks; of a study `files`, `rows`, `registration` or `replay`.")]
+    outcome: Annotated[Literal["passed", "failed", "missing", "unproven", "damaged"], about("How it ended.")]
+    detail: Annotated[str, about("What was found.")]
+
+
+class VerifiedThing(Document, frozen=True):
+    """What can be said of one thing; the first step that fails is the last of a study."""
+
+    thing: Annotated[str, about("As it was named, or its name here.")]
+    kind: Annotated[ThingKind, about("What it is.")]
+    verdict: Annotated[ThingVerdict, about("That of its worst step.")]
+    steps: Annotated[list[VerifiedStep], about("The steps, in their order.")]
 
 
 @dataclass
@@ -70,14 +83,14 @@ class Target:
     name: str
     kind: ThingKind
     verify: Callable[[Target, Options], Iterator[tuple[str, str, str]]]
-    steps: list[VerifiedStepDocument] = field(default_factory=list)
+    steps: list[VerifiedStep] = field(default_factory=list)
     code: int = 0
     standing: tuple[str, Standing] | None = None
     """Its registration, and what that stands on."""
 
-    def document(self) -> VerifiedThingDocument:
+    def document(self) -> VerifiedThing:
         """Return what is printed of it with `--json`."""
-        return {"thing": self.name, "kind": self.kind, "verdict": VERDICTS[self.code], "steps": self.steps}
+        return VerifiedThing(self.name, self.kind, VERDICTS[self.code], self.steps)
 
 
 @dataclass(frozen=True)
@@ -173,13 +186,13 @@ def _verify(thing: Target, options: Options) -> None:
     try:
         for step, outcome, detail in thing.verify(thing, options):
             if detail:
-                thing.steps.append({"step": step, "outcome": outcome, "detail": detail})  # type: ignore[typeddict-item]
+                thing.steps.append(VerifiedStep(step, outcome, detail))  # type: ignore[arg-type]
                 thing.code = _worst(thing.code, CODES.get(outcome, 0))
     except UsageError:
         raise
     except ToolkitError as error:
         outcome = OUTCOMES.get(error.exit_code, "damaged")
-        thing.steps.append({"step": step, "outcome": outcome, "detail": str(error)})  # type: ignore[typeddict-item]
+        thing.steps.append(VerifiedStep(step, outcome, str(error)))  # type: ignore[arg-type]
         thing.code = _worst(thing.code, CODES[outcome])
 
 
@@ -303,8 +316,8 @@ def _print(thing: Target) -> None:
         output.bold(thing.name), f" ({thing.kind}): ", output.styled(verdict, verdict.replace("_", " "))
     )
     for step in thing.steps:
-        first, *more = step["detail"].split("\n")
-        output.say_line(f"  {step['step']}: ", output.styled(step["outcome"]), f", {first}")
+        first, *more = step.detail.split("\n")
+        output.say_line(f"  {step.step}: ", output.styled(step.outcome), f", {first}")
         for line in more:
             output.say_line(f"    {line}")
 
@@ -365,7 +378,7 @@ def verify_prereg(
                 )
             )
     if as_json:
-        output.print_json([result.as_dict() for result in results])
+        output.print_json(results)
     else:
         for result in results:
             print_verification(result)
@@ -483,7 +496,7 @@ def verify_token(
     if with_openssl:
         verdict = evidence.second_opinion(raw, material, verdict)
     if as_json:
-        output.print_json(evidence.token_document(verdict))
+        output.print_json(evidence.JudgedToken(verdict))
     else:
         _print_token(token, verdict)
     context.exit({"verified": 0, "not_verified": 1}.get(verdict.verdict, 3))

@@ -13,14 +13,13 @@ from msgspec import field
 from toolkit.decisions.evaluation import COMPARE
 from toolkit.decisions.intervals import Evidence, Interval, PValue
 from toolkit.decisions.measure import ArmCounts, Coverage
-from toolkit.documents.verification import StandingName
 from toolkit.prereg.verification import UNVERIFIED, Standing
 from toolkit.registers.columns import BOUNDS
 from toolkit.registers.manifest import Origin
 from toolkit.rules.expressions import Binary, Call, Expression, Name, Number, parse
 from toolkit.rules.rules import MARGINS, expanded
 from toolkit.rules.values import Missing, Scalar, Series, Truth, Value, exact_text, fixed, printed
-from toolkit.structs import HIDDEN, UNSET, Document, Shown, UnsetType, about, as_builtins
+from toolkit.structs import HIDDEN, UNSET, Document, Shown, UnsetType, about, as_builtins, inlined
 
 Kind = Literal["hypothesis", "prediction", "gate"]
 Relation = Literal["replaces", "restates", "adds"]
@@ -237,19 +236,7 @@ class RegistrationRef(Document, frozen=True):
 
     name: Annotated[str, about("Of the registration.")]
     sha256: Annotated[str, about("Digest of the list of frozen files.")]
-    standing: Annotated[
-        Standing,
-        Shown(
-            "standing",
-            StandingName,
-            "`public` or `demonstration` where every step of its verification passed.",
-            attrgetter("name"),
-        ),
-        Shown(
-            "failed_steps", list[str], "Steps of its verification that failed.", attrgetter("failed_steps")
-        ),
-        Shown("missing", list[str], "What is missing for it, each in a line.", attrgetter("missing")),
-    ] = UNVERIFIED
+    standing: Annotated[Standing, *inlined(Standing)] = UNVERIFIED
 
 
 class Decision(Document, frozen=True, kw_only=True, omit_defaults=True):

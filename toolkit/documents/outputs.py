@@ -20,15 +20,16 @@ from typing import (
 
 import msgspec
 
+from toolkit.cli import options, verify
 from toolkit.decisions.case import Explanation, Language
 from toolkit.decisions.decision import Decision
-from toolkit.documents import probe, registers, registrations, runs, theory, verification, world
+from toolkit.documents import probe, registers, registrations, runs, theory, world
 from toolkit.errors import ExitCode
+from toolkit.prereg.evidence import JudgedToken
+from toolkit.prereg.verification import Verification
 from toolkit.registers import diff
 from toolkit.registers.hub import transfer
-from toolkit.structs import UNSET, Document, UnsetType, about, printed_fields
-
-Shell = Literal["bash", "zsh", "fish"]
+from toolkit.structs import UNSET, UnsetType, about, printed_fields
 
 
 class ErrorFacts(TypedDict):
@@ -51,67 +52,14 @@ class ErrorDocument(TypedDict):
     error: ErrorFacts
 
 
-class CompletionDocument(TypedDict):
-    """What has a shell complete commands, rules, studies and runs."""
-
-    shell: Annotated[Shell, about("Which shell.")]
-    script: Annotated[str, about("In the shell's language.")]
-
-
-class ZipDocument(TypedDict):
-    """The site as a zip."""
-
-    file: Annotated[str, about("Its path.")]
-    sha256: Annotated[str, about("Of the zip.")]
-
-
-class SiteBuildDocument(TypedDict):
-    """The site as it was built."""
-
-    folder: Annotated[str, about("Where it lies.")]
-    pages: Annotated[int, about("Files of the site.")]
-    rendered: Annotated[
-        bool, about("False where the site was built from the same inputs and is as it was written.")
-    ]
-    changed: Annotated[list[str], about("Files that have other bytes than before.")]
-    zip: Annotated[ZipDocument | None, about("With --zip.")]
-
-
-class SiteFinding(Document, frozen=True):
-    """One thing that is wrong with the site."""
-
-    file: Annotated[str, about("Below the site's folder.")]
-    kind: Annotated[str, about("As `differs`, `absent`, `unexpected`, `broken link`, `over budget`.")]
-    what: Annotated[str, about("What was found there.")]
-
-    def __str__(self) -> str:
-        return f"{self.file}: {self.kind}: {self.what}"
-
-
-class SiteCheckDocument(TypedDict):
-    """Whether the site is what its registers give, and works as a site."""
-
-    folder: Annotated[str, about("Where it lies.")]
-    files: Annotated[int, about("That the registers give.")]
-    identical: Annotated[bool, about("Whether it is what the registers give, byte for byte.")]
-    findings: list[SiteFinding]
-
-
-class SiteServeDocument(TypedDict):
-    """The site as it is served; printed before the first request."""
-
-    address: Annotated[str, about("Where a browser finds it.")]
-    folder: Annotated[str, about("What is served.")]
-
-
 ERROR = "error"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 OUTPUTS: dict[str, object] = {
     "decide": list[Decision],
     "explain": list[Explanation] | Language,
-    "verify": list[verification.VerifiedThingDocument],
-    "verify-prereg": list[verification.VerificationDocument],
-    "verify-token": verification.TokenVerdictDocument,
+    "verify": list[verify.VerifiedThing],
+    "verify-prereg": list[Verification],
+    "verify-token": JudgedToken,
     "adopt": "toolkit.cli.freeze:AdoptDocument",
     "new-study": registrations.NewStudyDocument,
     "rehearse": registrations.RehearsalDocument,
@@ -168,11 +116,11 @@ OUTPUTS: dict[str, object] = {
     "probe drift": probe.PredictedDriftDocument,
     "probe report": probe.ProbeReportDocument,
     "probe run": probe.ProbeRunDocument,
-    "site build": SiteBuildDocument,
-    "site check": SiteCheckDocument,
-    "site serve": SiteServeDocument,
+    "site build": "toolkit.site.commands.site:BuiltSite",
+    "site check": "toolkit.site.commands.site:CheckedSite",
+    "site serve": "toolkit.site.commands.site:ServedSite",
     "reproduce": runs.ReproductionDocument,
-    "completion": CompletionDocument,
+    "completion": options.Completion,
     "schema": list[str] | dict[str, object],
     ERROR: ErrorDocument,
 }
@@ -185,7 +133,7 @@ What a command prints that fails is an `error`.
 def printed_type(kind: Any) -> Any:
     """Return a type as it is printed, from which msgspec makes its schema."""
     origin, parts = get_origin(kind), tuple(printed_type(part) for part in get_args(kind))
-    if isinstance(kind, type) and issubclass(kind, Document):
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return _printed_struct(kind)
     if is_typeddict(kind):
         return _printed_dict(kind)
@@ -210,7 +158,7 @@ def _printed_dict(kind: Any) -> Any:
 
 
 @cache
-def _printed_struct(kind: type[Document]) -> type[msgspec.Struct]:
+def _printed_struct(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
     fields: list[Any] = []
     for _, omitted, keys in printed_fields(kind):
         for shown in (shown for shown in keys if shown.key):

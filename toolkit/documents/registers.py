@@ -2,7 +2,8 @@
 
 from typing import Annotated, Literal, TypedDict
 
-from toolkit.documents.verification import StandingDocument, Verdict
+from toolkit.prereg.token.verdict import Verdict
+from toolkit.prereg.verification import Standing
 from toolkit.registers.manifest import Evidence, Origin
 from toolkit.structs import UNSET, Document, UnsetType, about
 
@@ -68,9 +69,7 @@ class VerifiedRegisters(Document, frozen=True, kw_only=True):
         Verdict, about("`not_verified`: its registration fails; `incomplete`: its registration is not here.")
     ]
     missing: Annotated[str | UnsetType, about("Why its registration could not be compared.")] = UNSET
-    registration: Annotated[
-        StandingDocument | None, about("Null where it belongs to none, or that is not here.")
-    ]
+    registration: Annotated[Standing | None, about("Null where it belongs to none, or that is not here.")]
     origin: Annotated[Origin | None, about("Null for a local study.")]
     files: Annotated[int, about("How many files.")]
     rows: Annotated[dict[str, int], about("Rows by table.")]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 from toolkit.decisions.decision import Decision
 from toolkit.documents.probe import SealedDocument
 from toolkit.documents.registers import Verified
-from toolkit.documents.verification import VerificationDocument
+from toolkit.prereg.verification import Verification
 from toolkit.structs import about
 
 Format = Literal["every-eval-ever", "in-toto"]
@@ -81,6 +81,6 @@ class ReproductionDocument(TypedDict):
 
     registers: list[ReproducedRegistersDocument]
     audits: list[ReproducedAuditDocument]
-    registrations: list[VerificationDocument]
+    registrations: Sequence[Verification]
     decisions: Sequence[Decision]
     site: Annotated[WrittenSiteDocument | None, about("Null: its packages are not installed.")]

@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
+from operator import attrgetter
 from pathlib import Path
-from typing import cast
+from typing import Annotated, get_origin, get_type_hints
 
 from asn1crypto import pem
 
-from toolkit.documents.verification import TokenDocument, TokenVerdictDocument
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError
 from toolkit.files import file_sha256, read_bytes, read_up_to
 from toolkit.prereg.record import EVIDENCE, Trusted
@@ -24,7 +24,7 @@ from toolkit.prereg.token.der import MAX_BYTES, OID, parse
 from toolkit.prereg.token.timestamp import embedded_certificates, granted_token, read_timestamp
 from toolkit.prereg.token.verdict import INCOMPLETE, NOT_VERIFIED, VERIFIED, Refused, TokenVerdict
 from toolkit.prereg.token.verify import Material, verify_token
-from toolkit.structs import replace
+from toolkit.structs import Document, Shown, about, replace
 
 UNSTATED_ACCURACY = timedelta(seconds=60)
 """What an authority that states no accuracy is taken to be off at most, where an order in time is decided."""
@@ -35,13 +35,30 @@ CERTIFICATE_FILES = (".pem", ".crt", ".cer")
 REVOCATION_FILES = (".crl",)
 
 
-@dataclass(frozen=True)
-class Judged:
-    """A token of a registration and its verdict."""
+_VERDICT = tuple(
+    Shown(name, Annotated[kind.__origin__, about(kind.__metadata__[0])], "", attrgetter(name))
+    for name, kind in get_type_hints(TokenVerdict, include_extras=True).items()
+    if get_origin(kind) is Annotated
+)
+"""The keys that a verdict on a token is printed as."""
 
-    authority: Trusted  # whose it is
-    place: str  # its file, relative to the registration
-    verdict: TokenVerdict  # what the fifteen checks say; `incomplete` where the file is missing
+
+class JudgedToken(Document, frozen=True):
+    """What is known of a token; what its first failure left unknown is null."""
+
+    verdict: Annotated[TokenVerdict, *_VERDICT]
+
+
+class Judged(Document, frozen=True):
+    """An authority's token of a registration."""
+
+    authority: Annotated[
+        Trusted,
+        Shown("name", str, "The authority.", attrgetter("name")),
+        Shown("operator", str, "Who runs the authority.", attrgetter("operator")),
+    ]
+    place: Annotated[str, Shown("token", str, "Its file, relative to the registration.")]
+    verdict: Annotated[TokenVerdict, *_VERDICT]
 
     @property
     def is_verified(self) -> bool:
@@ -60,20 +77,11 @@ class Judged:
         unstated = self.verdict.accuracy_seconds is None
         return self.no_later_than + (UNSTATED_ACCURACY if unstated else timedelta())
 
-    def as_dict(self) -> TokenDocument:
-        """Return what is known of the token as it is printed with `--json`."""
-        return {
-            "name": self.authority.name,
-            "operator": self.authority.operator,
-            "token": self.place,
-            **token_document(self.verdict),
-        }
 
+class FreezeToken(Judged, frozen=True):
+    """A token of a freeze, beside what the record says of it."""
 
-def token_document(verdict: TokenVerdict) -> TokenVerdictDocument:
-    """Return a verdict on a token as it is printed with `--json`."""
-    names = TokenVerdictDocument.__annotations__
-    return cast("TokenVerdictDocument", {name: getattr(verdict, name) for name in names})
+    recorded_time: Annotated[datetime, about("The author's record, UTC.")]
 
 
 def places(prefix: str, authority: Trusted) -> tuple[str, str]:
@@ -166,7 +174,7 @@ def _blocks(folder: Path, endings: tuple[str, ...], kind: str) -> Iterable[bytes
 
 
 def _incomplete(message: str) -> TokenVerdict:
-    return TokenVerdict(INCOMPLETE, None, "evidence", message)
+    return TokenVerdict(INCOMPLETE, "evidence", None, message)
 
 
 def anchor(registration: Registration) -> str:

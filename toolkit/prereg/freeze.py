@@ -21,7 +21,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
-from toolkit.documents.verification import TokenDocument
 from toolkit.errors import IncompleteError, UsageError, VerificationError
 from toolkit.files import read_bytes, write_all
 from toolkit.prereg import record
@@ -296,9 +295,7 @@ class Added(Document, frozen=True, kw_only=True):
     exploratory: Annotated[
         bool | UnsetType, about("Only of an amendment: whether it was made after runs, and binds nothing.")
     ] = UNSET
-    authorities: Annotated[
-        tuple[TokenDocument, ...], about("None where the registration was frozen elsewhere.")
-    ]
+    authorities: Annotated[tuple[Judged, ...], about("None where the registration was frozen elsewhere.")]
 
 
 def read_addition(
@@ -364,7 +361,7 @@ def add(
         file=entry.file,
         link=link,
         exploratory=entry.after_runs if isinstance(entry, record.Amendment) else UNSET,
-        authorities=tuple(judged.as_dict() for judged in tokens),
+        authorities=tokens,
     )
 
 

@@ -8,36 +8,41 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Any, Final, Literal
 
-from toolkit.documents import verification as documents
-from toolkit.documents.verification import (
-    CheckDocument,
-    Order,
-    Outcome,
-    OwnStanding,
-    StandingDocument,
-    StandingName,
-    Verdict,
-)
+from msgspec.structs import force_setattr
+
 from toolkit.errors import DamagedError, IncompleteError, RuleError, ToolkitError, VerificationError
 from toolkit.files import read_bytes
 from toolkit.line_ends import CAUSE, REMEDY, is_converted_file
 from toolkit.prereg.chain import Entry, entries, promised
-from toolkit.prereg.evidence import UNSTATED_ACCURACY, Judged, Subject, judge, places, shared_keys
+from toolkit.prereg.evidence import (
+    UNSTATED_ACCURACY,
+    FreezeToken,
+    Judged,
+    Subject,
+    judge,
+    places,
+    shared_keys,
+)
 from toolkit.prereg.record import (
     DEMONSTRATION,
     EVIDENCE,
     FROZEN,
     PUBLIC,
     Amendment,
-    Authority,
     Trusted,
     operator_of,
 )
 from toolkit.prereg.registration import RULES, Registration, load_registration
 from toolkit.prereg.spans import differences, spans_told
-from toolkit.structs import replace
+from toolkit.prereg.token.verdict import Verdict
+from toolkit.structs import Document, Shown, about, as_builtins, replace
+
+Outcome = Literal["passed", "failed", "missing", "unproven"]
+OwnStanding = Literal["public", "demonstration", "unknown"]
+Order = Literal["run_before_freeze", "incomplete", "runs_after_freeze"]
+StandingName = Literal["public", "demonstration", "incomplete", "failed"]
 
 TOKENS = 4
 """The step that looks at each token."""
@@ -48,18 +53,13 @@ SPREAD = timedelta(hours=24)
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
-@dataclass(frozen=True)
-class Check:
-    """One step. `missing`: an input is; `unproven`: neither contradicted nor proven, the verdict omits it."""
+class Check(Document, frozen=True):
+    """One step of a verification."""
 
-    step: int
-    name: str
-    outcome: Outcome
-    detail: str
-
-    def as_dict(self) -> CheckDocument:
-        """Return the step as it is printed with `--json`."""
-        return {"step": self.step, "name": self.name, "outcome": self.outcome, "detail": self.detail}
+    step: Annotated[int, about("Its number, from 1.")]
+    name: Annotated[str, about("What it checks.")]
+    outcome: Annotated[Outcome, about("`unproven`: not contradicted, and nothing here proves it.")]
+    detail: Annotated[str, about("What was found.")]
 
 
 @dataclass(frozen=True)
@@ -200,90 +200,85 @@ PROMISE = (
 )
 
 
-@dataclass(frozen=True)
-class Verification:
-    """What the steps say together.
+class RunOrder(Document, frozen=True):
+    """The freeze against the runs of every study that was looked at."""
 
-    Args:
-        registration: name.
-        verdict: `verified`, `not_verified` or `incomplete`.
-        checks: the steps, in order.
-        standing: `public` or `demonstration`; `unknown` where the files do not hold.
-        is_restated: whether the rules here restate a document that was timestamped elsewhere.
-        document_sha256: hash of the timestamped document, as recorded.
-        existed_by: the time by which all tokens prove that it existed; None unless they do.
-        authorities: the freeze's tokens and what is known of each.
-        recorded: (authority, time) as recorded.
-        chronology: freeze against runs, one a study; empty where no study was given.
-    """
+    verdict: Annotated[Order, about("`incomplete`: a launch time is missing.")]
+    runs_after: Annotated[int, about("Deciding runs that were launched after it.")]
+    disclosed_exceptions: Annotated[list[str], about("Runs that the frozen document excepts by name.")]
+    undisclosed: Annotated[list[str], about("Runs before it that it does not except.")]
 
-    registration: str
-    verdict: Verdict
-    checks: tuple[Check, ...]
-    standing: OwnStanding = "unknown"
-    is_restated: bool = False
-    document_sha256: str = ""
-    existed_by: datetime | None = None
-    authorities: tuple[Judged, ...] = ()
-    recorded: tuple[tuple[str, datetime], ...] = ()
-    chronology: tuple[Chronology, ...] = ()
+
+def _run_order(studies: Sequence[Chronology]) -> RunOrder:
+    order: tuple[Order, ...] = ("run_before_freeze", "incomplete", "runs_after_freeze")
+    verdicts: list[Order] = [study.verdict for study in studies] or ["incomplete"]
+    return RunOrder(
+        min(verdicts, key=order.index),
+        sum(len(study.runs_after) for study in studies),
+        [run for study in studies for run in study.disclosed_exceptions],
+        [run for study in studies for run in study.undisclosed],
+    )
+
+
+class Verification(Document, frozen=True):
+    """What can be said of one registration."""
+
+    registration: Annotated[str, about("Name of the registration.")]
+    verdict: Annotated[Verdict, about("`incomplete`: something is missing.")]
+    standing: Annotated[OwnStanding, about("By its own record; `unknown` where the files do not hold.")] = (
+        "unknown"
+    )
+    is_restated: Annotated[
+        bool, about("Whether the rules here restate a document that was timestamped elsewhere.")
+    ] = False
+    document_sha256: Annotated[
+        str, about("Of the timestamped document, as recorded; empty where the files fail.")
+    ] = ""
+    existed_by: Annotated[
+        datetime | None, about("Time by which all tokens prove that it existed; null unless they do.")
+    ] = None
+    authorities: tuple[FreezeToken, ...] = ()
+    chronology: Annotated[tuple[Chronology, ...], Shown("chronology", RunOrder, "", _run_order)] = ()
+    checks: Annotated[tuple[Check, ...], about("The steps, in their order.")] = ()
+    promise: Annotated[str, about("What is proven and what is not, on one line.")] = ""
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "promise", _promise(self))
 
     @property
     def unbinding(self) -> frozenset[str]:
         """The amendments that bind nothing in the studies that were looked at."""
         return frozenset().union(*(order.unbinding for order in self.chronology))
 
-    @property
-    def promise(self) -> str:
-        """What is proven, and what is not, on one line."""
-        if self.verdict == "not_verified":
-            return "Nothing is proven: a step failed."
-        if self.existed_by is None:
-            return "Nothing is proven yet: something is missing."
-        if self.standing == DEMONSTRATION:
-            return "DEMONSTRATION: its authorities were made for the occasion; it proves nothing to others."
-        clocks = " and ".join(judged.authority.name for judged in self.authorities)
-        if any(judged.verdict.accuracy_seconds is None for judged in self.authorities):
-            clocks += ", which do not all state their accuracy"
-        proven = (
-            f"Proven, by the clocks of {clocks}: the bytes with SHA-256 {self.document_sha256} existed no "
-            f"later than {self.existed_by:{TIME}}. Not proven: who wrote them, that no other plan exists, or "
-            "that no data had been seen."
-        )
-        if self.is_restated:
-            proven += " Nor that the rules here, which restate those bytes, say the same."
-        return proven
-
-    def as_dict(self) -> documents.VerificationDocument:
+    def as_dict(self) -> dict[str, Any]:
         """Return the verification as it is printed with `--json`."""
-        order: tuple[documents.Order, ...] = ("run_before_freeze", "incomplete", "runs_after_freeze")
-        verdicts: list[documents.Order] = [c.verdict for c in self.chronology] or ["incomplete"]
-        recorded = dict(self.recorded)
-        return {
-            "registration": self.registration,
-            "verdict": self.verdict,
-            "standing": self.standing,
-            "is_restated": self.is_restated,
-            "document_sha256": self.document_sha256,
-            "existed_by": self.existed_by,
-            "authorities": [
-                {**judged.as_dict(), "recorded_time": recorded.get(judged.authority.name)}
-                for judged in self.authorities
-            ],
-            "chronology": {
-                "verdict": min(verdicts, key=order.index),
-                "runs_after": sum(len(c.runs_after) for c in self.chronology),
-                "disclosed_exceptions": [run for c in self.chronology for run in c.disclosed_exceptions],
-                "undisclosed": [run for c in self.chronology for run in c.undisclosed],
-            },
-            "checks": [check.as_dict() for check in self.checks],
-            "promise": self.promise,
-        }
+        printed: dict[str, Any] = as_builtins(self)
+        return printed
 
     def __repr__(self) -> str:
         passed = sum(check.outcome == "passed" for check in self.checks)
         steps = f"{passed} of {len(self.checks)} steps passed"
         return f"<Verification of {self.registration!r}: {self.verdict}, standing {self.standing}, {steps}>"
+
+
+def _promise(made: Verification) -> str:
+    if made.verdict == "not_verified":
+        return "Nothing is proven: a step failed."
+    if made.existed_by is None:
+        return "Nothing is proven yet: something is missing."
+    if made.standing == DEMONSTRATION:
+        return "DEMONSTRATION: its authorities were made for the occasion; it proves nothing to others."
+    clocks = " and ".join(token.authority.name for token in made.authorities)
+    if any(token.verdict.accuracy_seconds is None for token in made.authorities):
+        clocks += ", which do not all state their accuracy"
+    proven = (
+        f"Proven, by the clocks of {clocks}: the bytes with SHA-256 {made.document_sha256} existed no "
+        f"later than {made.existed_by:{TIME}}. Not proven: who wrote them, that no other plan exists, or "
+        "that no data had been seen."
+    )
+    if made.is_restated:
+        proven += " Nor that the rules here, which restate those bytes, say the same."
+    return proven
 
 
 def open_checked(folder: Path) -> tuple[Registration | None, Check]:
@@ -304,7 +299,7 @@ def verify_registration(
     registration, first = open_checked(folder)  # 1
     if registration is None:
         verdict: Verdict = "not_verified" if first.outcome == "failed" else "incomplete"
-        return Verification(folder.name, verdict, (first,))
+        return Verification(folder.name, verdict, checks=(first,))
     return verify_loaded(registration, reader, studies)
 
 
@@ -316,8 +311,8 @@ def verify_loaded(
     """Examine a registration that was loaded, which is step 1; the rest as `verify_registration`."""
     record = registration.record
     checks = [_recorded(registration), _document(registration), _binding(registration, reader)]  # 2, 3
-    tokens = _tokens(registration, reader)
-    checks += [_token(judged, a) for judged, a in zip(tokens, record.authorities, strict=True)]  # 4
+    tokens = tuple(_tokens(registration, reader))
+    checks += [_token(judged) for judged in tokens]  # 4
     trust = reader.known if record.standing == PUBLIC else registration.trust_in()
     checks += [independence(tokens, trust), agreement(tokens)]  # 5, 6
     freeze = _freeze(registration, tokens)
@@ -345,7 +340,6 @@ def verify_loaded(
         document_sha256=record.document_sha256,
         existed_by=max(j.no_later_than for j in tokens) if verdict == "verified" else None,
         authorities=tokens,
-        recorded=tuple((a.name, a.recorded_time) for a in record.authorities),
         checks=tuple(checks),
         chronology=orders,
     )
@@ -427,26 +421,28 @@ def _listed_rules(registration: Registration) -> str | None:
         return None
 
 
-def _tokens(registration: Registration, reader: Reader) -> tuple[Judged, ...]:
-    """Judge the freeze's tokens: against the document, or its recorded hash where it is not here."""
+def _tokens(registration: Registration, reader: Reader) -> Iterator[FreezeToken]:
+    """Yield the freeze's tokens, judged: against the document, or its recorded hash where it is not here."""
     record = registration.record
     trust = {authority.name: authority for authority in registration.trust_in()}
     path = registration.folder / record.document_place
     content = read_bytes(path) if path.is_file() else None
     subject = Subject(registration.folder, content, record.document_sha256)
-    asked = ((trust[a.name], a.token_place, a.request_place) for a in record.authorities)
-    return tuple(judge(subject, *each, reader.at, with_openssl=reader.with_openssl) for each in asked)
+    for a in record.authorities:
+        asked = trust[a.name], a.token_place, a.request_place
+        judged = judge(subject, *asked, reader.at, with_openssl=reader.with_openssl)
+        yield FreezeToken(judged.authority, judged.place, judged.verdict, a.recorded_time)
 
 
-def _token(judged: Judged, recorded: Authority) -> Check:
+def _token(judged: FreezeToken) -> Check:
     verdict = judged.verdict
     step = partial(Check, 4, f"token of {judged.authority.name}")
     if not judged.is_verified:
         outcome: Outcome = "missing" if verdict.verdict == "incomplete" else "failed"
         failed = f"check {verdict.failed_step}, {verdict.failed_check}: " if verdict.failed_step else ""
         return step(outcome, failed + verdict.message)
-    if verdict.gen_time is None or abs(verdict.gen_time - recorded.recorded_time) > SLACK:
-        detail = f"the record says {recorded.recorded_time:{TIME}}, and the token {verdict.gen_time:{TIME}}"
+    if verdict.gen_time is None or abs(verdict.gen_time - judged.recorded_time) > SLACK:
+        detail = f"the record says {judged.recorded_time:{TIME}}, and the token {verdict.gen_time:{TIME}}"
         return step("failed", detail)
     accuracy = "not stated" if verdict.accuracy_seconds is None else f"{verdict.accuracy_seconds:g} s"
     detail = (
@@ -457,7 +453,7 @@ def _token(judged: Judged, recorded: Authority) -> Check:
     return step("passed", "; ".join((detail, *verdict.notes)))
 
 
-def _freeze(registration: Registration, tokens: tuple[Judged, ...]) -> Freeze:
+def _freeze(registration: Registration, tokens: Sequence[Judged]) -> Freeze:
     if all(judged.is_verified for judged in tokens):
         return Freeze(max(judged.latest for judged in tokens), has_tokens=True)
     recorded = max(authority.recorded_time for authority in registration.record.authorities)
@@ -510,17 +506,19 @@ ORDER: tuple[StandingName, ...] = (FAILED, INCOMPLETE, DEMONSTRATION, PUBLIC)
 """From the least to the most that a registration can stand on."""
 
 
-@dataclass(frozen=True)
-class Standing:
-    """What a registration's verdicts stand on."""
+class Standing(Document, frozen=True):
+    """What the verdicts under a registration stand on."""
 
-    name: StandingName  # `public` or `demonstration`: every step passed; else `incomplete` or `failed`
-    failed_steps: tuple[str, ...] = ()  # names of the steps that failed
-    missing: tuple[str, ...] = ()  # what is missing, each in a line
-
-    def as_dict(self) -> StandingDocument:
-        """Return the standing as decisions state it."""
-        return {"standing": self.name, "failed_steps": list(self.failed_steps), "missing": list(self.missing)}
+    name: Annotated[
+        StandingName,
+        Shown(
+            "standing",
+            StandingName,
+            "`public` or `demonstration` where every step of its verification passed.",
+        ),
+    ]
+    failed_steps: Annotated[tuple[str, ...], about("Steps of its verification that failed.")] = ()
+    missing: Annotated[tuple[str, ...], about("What is missing for it, each in a line.")] = ()
 
     def __str__(self) -> str:
         """The standing in words."""

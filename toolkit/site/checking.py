@@ -7,17 +7,29 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import unquote, urlsplit
 
-from toolkit.documents.outputs import SiteFinding as Finding
 from toolkit.errors import IncompleteError
 from toolkit.files import read_bytes
 from toolkit.site.page import POLICY
+from toolkit.structs import Document, about
 
 # A folder that the builder made carries this file; it deletes stale pages nowhere else.
 MARK = ".toolkit-site"
 # What browsers would show or run; other files that lie there are their owner's.
 PAGE_FILES = (".html", ".js", ".css")
+
+
+class Finding(Document, frozen=True):
+    """One thing that is wrong with the site."""
+
+    file: Annotated[str, about("Below the site's folder.")]
+    kind: Annotated[str, about("As `differs`, `absent`, `unexpected`, `broken link`, `over budget`.")]
+    what: Annotated[str, about("What was found there.")]
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.kind}: {self.what}"
 
 
 def check_site(folder: Path, content: Mapping[str, bytes], addresses: Collection[str] = ()) -> list[Finding]:

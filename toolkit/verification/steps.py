@@ -9,8 +9,8 @@ from typing import Any
 
 from toolkit.decisions.case import Case
 from toolkit.decisions.measure import Registers
-from toolkit.documents.verification import Verdict
 from toolkit.errors import DamagedError, IncompleteError
+from toolkit.prereg.token.verdict import Verdict
 from toolkit.prereg.verification import FAILED, Standing
 from toolkit.registers import published
 from toolkit.registers.arrow import Row

@@ -278,7 +278,7 @@ CASES: dict[str, tuple[str, tuple[Check, ...], Standing]] = {
 def test_a_standing_is_the_least_that_the_steps_leave(claim: str) -> None:
     recorded, checks, expected = CASES[claim]
     passed = Check(7, "freeze before runs", "passed", "")
-    assert standing_of(Verification("r", "any", (passed, *checks), standing=recorded)) == expected
+    assert standing_of(Verification("r", "any", recorded, checks=(passed, *checks))) == expected
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 VERIFIED: Final = "verified"
 NOT_VERIFIED: Final = "not_verified"
@@ -23,22 +23,24 @@ class Refused(Exception):  # noqa: N818 - a verdict, not an error of the program
 
 @dataclass(frozen=True)
 class TokenVerdict:
-    """What is known of a token. Fields that its first failure left unknown are None."""
+    """What is known of a token; what its first failure left unknown is null."""
 
-    verdict: Verdict  # `verified`, `not_verified` or `incomplete`
-    failed_step: int | None  # number of the check that did not hold
-    failed_check: str | None  # its name
-    message: str  # what was found there, or that all checks hold
-    gen_time: datetime | None = None  # the time the authority states, UTC
-    accuracy_seconds: float | None = None  # how far off it says that it may be; None where it does not
-    serial: str | None = None  # the token's serial number
-    policy: str | None = None  # object identifier of the authority's policy
-    imprint_algorithm: str | None = None  # hash of the document
-    imprint: str | None = None  # that hash, hexadecimal
-    signer: str | None = None  # subject of the signing certificate
-    signature_algorithm: str | None = None  # how it signed
-    root: str | None = None  # subject of the pinned certificate that the chain leads to
-    root_sha256: str | None = None  # its fingerprint
-    key_sha256: tuple[str, ...] = ()  # of each public key of the chain, signer first
-    revocation: str | None = None  # what is known of revocation
-    notes: tuple[str, ...] = ()  # what a careful reader wants to know besides
+    verdict: Annotated[Verdict, "`incomplete`: an input is missing."]
+    failed_check: Annotated[str | None, "Name of the check that did not hold."]
+    failed_step: Annotated[int | None, "Its number, from 1 to 15."]
+    message: Annotated[str, "What was found there, or that all checks hold."]
+    gen_time: Annotated[datetime | None, "The time that the authority states, UTC."] = None
+    accuracy_seconds: Annotated[
+        float | None, "How far off the authority says that it may be; null where it does not say."
+    ] = None
+    serial: Annotated[str | None, "The token's serial number."] = None
+    policy: Annotated[str | None, "Object identifier of the authority's policy."] = None
+    imprint_algorithm: Annotated[str | None, "Hash that the imprint was made by."] = None
+    imprint: Annotated[str | None, "Hash of the document, hexadecimal."] = None
+    signer: Annotated[str | None, "Subject of the signing certificate."] = None
+    signature_algorithm: Annotated[str | None, "How it signed."] = None
+    root: Annotated[str | None, "Subject of the pinned certificate that the chain leads to."] = None
+    root_sha256: Annotated[str | None, "Fingerprint of that certificate."] = None
+    key_sha256: tuple[str, ...] = ()  # of each public key of the chain, signer first; not printed
+    revocation: Annotated[str | None, "What is known of revocation."] = None
+    notes: Annotated[tuple[str, ...], "What a careful reader wants to know besides."] = ()

@@ -54,7 +54,7 @@ class _Record:
     def verdict(self, verdict: Verdict, message: str) -> TokenVerdict:
         """Return what the examination ends with."""
         step, check = (None, None) if verdict == VERIFIED else STEPS[self.step - 1]
-        return TokenVerdict(verdict, step, check, message, **self.facts, notes=tuple(self.notes))
+        return TokenVerdict(verdict, check, step, message, **self.facts, notes=tuple(self.notes))
 
 
 def verify_token(raw: bytes, material: Material, at: datetime) -> TokenVerdict:

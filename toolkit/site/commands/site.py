@@ -4,16 +4,50 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import click
 
 from toolkit.cli.options import FILE, flag, group, json_option, option
 from toolkit.cli.output import print_json, remark, say_line, steps, tell
 from toolkit.places import find_home
+from toolkit.site.checking import Finding, check_is_site, check_site
+from toolkit.structs import Document, about
 
-if TYPE_CHECKING:
-    from toolkit.documents.outputs import SiteBuildDocument, SiteCheckDocument, SiteServeDocument
+
+class Zip(Document, frozen=True):
+    """The site as a zip."""
+
+    file: Annotated[str, about("Its path.")]
+    sha256: Annotated[str, about("Of the zip.")]
+
+
+class BuiltSite(Document, frozen=True):
+    """The site as it was built."""
+
+    folder: Annotated[str, about("Where it lies.")]
+    pages: Annotated[int, about("Files of the site.")]
+    rendered: Annotated[
+        bool, about("False where the site was built from the same inputs and is as it was written.")
+    ]
+    changed: Annotated[tuple[str, ...], about("Files that have other bytes than before.")]
+    zip: Annotated[Zip | None, about("With --zip.")]
+
+
+class CheckedSite(Document, frozen=True):
+    """Whether the site is what its registers give, and works as a site."""
+
+    folder: Annotated[str, about("Where it lies.")]
+    files: Annotated[int, about("That the registers give.")]
+    identical: Annotated[bool, about("Whether it is what the registers give, byte for byte.")]
+    findings: list[Finding]
+
+
+class ServedSite(Document, frozen=True):
+    """The site as it is served; printed before the first request."""
+
+    address: Annotated[str, about("Where a browser finds it.")]
+    folder: Annotated[str, about("What is served.")]
 
 
 @group()
@@ -60,13 +94,8 @@ def build(
         else:
             built = before
         digest = None if zipped is None else build.write_zip(zipped, folder, built.files)
-    document: SiteBuildDocument = {
-        "folder": str(built.folder),
-        "pages": len(built.files),
-        "rendered": before is None,
-        "changed": list(built.changed),
-        "zip": None if digest is None else {"file": str(zipped), "sha256": digest},
-    }
+    archive = None if digest is None else Zip(str(zipped), digest)
+    document = BuiltSite(str(built.folder), len(built.files), before is None, built.changed, archive)
     written = f"{len(built.files)} files, {len(built.changed)} changed: {built.folder / 'index.html'}"
     tell(document, written, *([f"{zipped}: {digest}"] if zipped else []), as_json=as_json)
 
@@ -90,7 +119,6 @@ def check(
       toolkit site check --folder site --json
     """
     from toolkit.site.build import site_content
-    from toolkit.site.checking import check_is_site, check_site
     from toolkit.site.commands.material import material
 
     site_folder = folder or find_home().site
@@ -100,14 +128,9 @@ def check(
         expected = site_content(everything, progress)
         addresses = everything.front.addresses if everything.front else ()
         findings = check_site(site_folder, expected, addresses)
-    document: SiteCheckDocument = {
-        "folder": str(site_folder),
-        "files": len(expected),
-        "identical": not any(finding.kind in ("differs", "absent", "unexpected") for finding in findings),
-        "findings": findings,
-    }
+    identical = not any(finding.kind in ("differs", "absent", "unexpected") for finding in findings)
     if as_json:
-        print_json(document)
+        print_json(CheckedSite(str(site_folder), len(expected), identical, findings))
     elif findings:
         for finding in findings:
             say_line(str(finding))
@@ -141,8 +164,7 @@ def serve(
 
     site_folder = folder or find_home().site
     server = SiteServer(site_folder, port, base)
-    document: SiteServeDocument = {"address": server.address, "folder": str(site_folder)}
-    tell(document, f"{server.address} (Ctrl-C ends it)", as_json=as_json)
+    tell(ServedSite(server.address, str(site_folder)), f"{server.address} (Ctrl-C ends it)", as_json=as_json)
     sys.stdout.flush()  # whoever started this may wait for the address
     if is_opened:
         import webbrowser
