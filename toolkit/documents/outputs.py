@@ -23,7 +23,8 @@ import msgspec
 from toolkit.cli import options, verify
 from toolkit.decisions.case import Explanation, Language
 from toolkit.decisions.decision import Decision
-from toolkit.documents import probe, registers, registrations, runs, theory, world
+from toolkit.documents import probe, registers, registrations, runs, world
+from toolkit.drafting import power
 from toolkit.errors import ExitCode
 from toolkit.prereg.evidence import JudgedToken
 from toolkit.prereg.verification import Verification
@@ -98,13 +99,13 @@ OUTPUTS: dict[str, object] = {
     "noise replay": "toolkit.noise.mcp.record:NoiseReplayDocument",
     "pairing inspect": "toolkit.lab.inspection.inspection:InspectionDocument",
     "pairing verify": "toolkit.noise.trainers.groups:Verified",
-    "theory bandit": theory.BanditDocument,
-    "theory condition": theory.ConditionDocument,
-    "theory drift": theory.DriftDocument,
-    "theory equal-variance": theory.EqualVarianceDocument,
-    "theory luck": theory.LuckDocument,
-    "theory spurious": theory.SpuriousDocument,
-    "power": theory.PowerDocument,
+    "theory bandit": "toolkit.lab.commands.theory:AlignedBandit",
+    "theory condition": "toolkit.lab.commands.theory:ExactCondition",
+    "theory drift": "toolkit.lab.commands.theory:BanditDrift",
+    "theory equal-variance": "toolkit.lab.commands.theory:EqualVariance",
+    "theory luck": "toolkit.lab.commands.theory:LuckyGroup",
+    "theory spurious": "toolkit.lab.commands.theory:SpuriousRate",
+    "power": power.SimulatedPower,
     "train": (
         "toolkit.lab.plan:TrainingPlan",
         "toolkit.lab.play.training_jobs:Trial",

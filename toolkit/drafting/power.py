@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice
 from statistics import variance
-from typing import TYPE_CHECKING, Any, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +37,7 @@ from toolkit.rules import rulebook, rules
 from toolkit.rules.endpoints import BY_SEED, OVER_TASKS, Endpoint, IntervalSpec
 from toolkit.rules.rules import Rule
 from toolkit.rules.values import Missing, Series
-from toolkit.structs import replace
-
-if TYPE_CHECKING:
-    from toolkit.documents.theory import PowerDocument
+from toolkit.structs import Document, about, replace
 
 CELLS = 4_000_000  # drawn at once, to bound the memory
 BATCH = 16  # studies whose bootstraps are computed at once: more take the memory and no less time
@@ -413,51 +410,121 @@ def harder(results: list[Power], effect: float) -> bool:
     return many.pass_probability < few.pass_probability - clearly
 
 
+class Fitted(Document, frozen=True):
+    """What was fitted to a study, in the estimate's unit."""
+
+    observed: Annotated[tuple[float, ...], about("The seeds' differences.")]
+    sampling_sd: Annotated[
+        float, about("Standard deviation that the episodes alone would give a difference.")
+    ]
+    observed_sd_range: Annotated[
+        tuple[float, float] | None,
+        about("95% range of the seeds' standard deviation; null for a single seed."),
+    ]
+    seed_sd: Annotated[float, about("Standard deviation of the seeds' effects beyond the episodes'.")]
+    variance_ratio: Annotated[float, about("How many times less a difference varies by shared samples.")]
+    success: Annotated[
+        dict[str, tuple[float, ...]], about("The second arm's mean outcome at each step, by endpoint.")
+    ]
+
+
+class Assumed(Document, frozen=True):
+    """What was assumed of simulated studies."""
+
+    model: Annotated[str, about("Of an episode, in words.")]
+    episode_sd: Annotated[
+        float | None, about("Of an episode's score or amount; null where it succeeds or fails.")
+    ]
+    seed_sd: Annotated[float, about("Standard deviation of the seeds' effects.")]
+    task_sd_at_most: Annotated[float, about("Of scores a share of their range, of amounts of their mean.")]
+    tasks: Annotated[int | None, about("Of each set; null for the registered number.")]
+    variance_ratio: Annotated[float, about("How many times less a difference varies by shared samples.")]
+    simulations: Annotated[int, about("For each effect and number of seeds.")]
+    rng_seed: Annotated[int, about("Seed of the simulations.")]
+
+
+class SimulatedStudies(Document, frozen=True):
+    """What became of the simulated studies with one effect and number of seeds."""
+
+    effect: Annotated[float, about("True mean difference, in the estimate's unit.")]
+    seeds: Annotated[int, about("Seed pairs.")]
+    pass_probability: Annotated[float, about("Share that the rule passed.")]
+    monte_carlo_error: Annotated[float, about("Standard error of that.")]
+    coverage: Annotated[
+        float | None, about("Share whose registered interval held the true effect; null without an interval.")
+    ]
+    excludes_zero: Annotated[float | None, about("Share whose interval excluded zero.")]
+    type_s: Annotated[
+        float | None,
+        about("Share of these whose estimate had the wrong sign; null where the effect is zero."),
+    ]
+    mean_estimate_passed: Annotated[float | None, about("Of those that passed; null where none did.")]
+    task_sd: Annotated[dict[str, float], about("Standard deviation of the tasks' means, by endpoint.")]
+
+
+class SimulatedPower(Document, frozen=True):
+    """How often a registered rule would pass; simulated, it changes no verdict."""
+
+    rule: Annotated[str, about("Name of the rule.")]
+    study: Annotated[str, about("That was fitted.")]
+    label: Annotated[str, about("That it changes no verdict, in words.")]
+    fitted: Fitted
+    assumed: Assumed
+    results: list[SimulatedStudies]
+    warnings: Annotated[list[str], about("Intervals that cover clearly more or less than their level says.")]
+    target: Annotated[float, about("Power to be reached.")]
+    seeds_needed: Annotated[
+        dict[str, int | None],
+        about("Fewest of the simulated seeds that reach it, by effect; null: none does."),
+    ]
+
+
 def power_document(
     rule: Rule, study: str, components: Components, results: list[Power], target: float
-) -> PowerDocument:
+) -> SimulatedPower:
     """Return simulated studies as JSON values."""
     effects = list(dict.fromkeys(p.design.effect for p in results))
-    return {
-        "rule": rule.id,
-        "study": study,
-        "label": LABEL,
-        "fitted": {
-            "observed": list(components.observed),
-            "sampling_sd": components.sampling_variance**0.5,
-            "observed_sd_range": spread_range(components.observed),
-            "seed_sd": components.seed_sd,
-            "variance_ratio": components.variance_ratio,
-            "success": {name: list(values) for name, values in components.success.items()},
-        },
-        "assumed": {
-            "model": results[0].assumed,
-            "episode_sd": None if components.outcome.is_success else components.outcome.sd,
-            "seed_sd": results[0].design.seed_sd,
-            "task_sd_at_most": results[0].design.task_sd,
-            "tasks": results[0].design.tasks,
-            "variance_ratio": results[0].design.variance_ratio,
-            "simulations": results[0].design.simulations,
-            "rng_seed": results[0].design.rng_seed,
-        },
-        "results": [
-            {
-                "effect": p.design.effect,
-                "seeds": p.design.seeds,
-                "pass_probability": p.pass_probability,
-                "monte_carlo_error": p.monte_carlo_error,
-                "coverage": share(p.covered, p.design.simulations),
-                "excludes_zero": share(p.excluded_zero, p.design.simulations),
-                "type_s": share(p.wrong_sign, p.excluded_zero),
-                "mean_estimate_passed": p.mean_estimate_passed,
-                "task_sd": p.task_sd,
-            }
+    first = results[0]
+    return SimulatedPower(
+        rule.id,
+        study,
+        LABEL,
+        Fitted(
+            components.observed,
+            components.sampling_variance**0.5,
+            spread_range(components.observed),
+            components.seed_sd,
+            components.variance_ratio,
+            components.success,
+        ),
+        Assumed(
+            first.assumed,
+            None if components.outcome.is_success else components.outcome.sd,
+            first.design.seed_sd,
+            first.design.task_sd,
+            first.design.tasks,
+            first.design.variance_ratio,
+            first.design.simulations,
+            first.design.rng_seed,
+        ),
+        [
+            SimulatedStudies(
+                p.design.effect,
+                p.design.seeds,
+                p.pass_probability,
+                p.monte_carlo_error,
+                share(p.covered, p.design.simulations),
+                share(p.excluded_zero, p.design.simulations),
+                share(p.wrong_sign, p.excluded_zero),
+                p.mean_estimate_passed,
+                p.task_sd,
+            )
             for p in results
         ],
-        "warnings": warnings(rule, results),
-        "target": target,
-        "seeds_needed": {str(effect): needed(results, effect, target) for effect in effects},
-    }
+        warnings(rule, results),
+        target,
+        {str(effect): needed(results, effect, target) for effect in effects},
+    )
 
 
 def share(count: int | None, of: int | None) -> float | None:

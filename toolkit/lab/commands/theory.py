@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from toolkit.cli.options import FILE, flag, group, json_option, option
 from toolkit.cli.output import print_json, say_line
 from toolkit.errors import DamagedError, UsageError
+from toolkit.structs import Document, about, as_builtins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolkit.documents import theory as documents
     from toolkit.estimators.theory import ByDesign
 
 
@@ -47,6 +47,73 @@ GROUP_SIZE = option(
     "--group-size", type=click.IntRange(2, LARGEST_GROUP), default=8, help="Rollouts in a group."
 )
 BATCH = option("--batch", type=click.IntRange(1, LARGEST_BATCH), default=1, help="Groups in a step.")
+
+
+class InBothDesigns(Document, frozen=True):
+    """A number in both designs."""
+
+    independent: Annotated[float, about("Of the independent design.")]
+    paired: Annotated[float, about("Of the paired design.")]
+
+
+class SpuriousRate(InBothDesigns, frozen=True):
+    """How often flips alone make an all-correct group's rewards vary: a share of such groups."""
+
+
+class GroupGradient(Document, frozen=True):
+    """The gradient of a group, in units of the score."""
+
+    trace: Annotated[InBothDesigns, about("Of its covariance, score².")]
+    mean_norm: Annotated[InBothDesigns, about("Of its mean, score.")]
+
+
+class AlignedBandit(Document, frozen=True):
+    """The aligned bandit."""
+
+    contrast_variance: Annotated[InBothDesigns, about("Of the difference of two rewards, reward².")]
+    mean_centred: Annotated[GroupGradient, about("With advantages that are centred.")]
+    standardized: Annotated[GroupGradient, about("With advantages that are divided by their spread.")]
+    clean_norm_squared: Annotated[float, about("Of the gradient without flips, score².")]
+    score_spread: Annotated[float, about("score².")]
+
+
+class DriftRatio(Document, frozen=True):
+    """How far a step is expected to climb."""
+
+    drift: Annotated[InBothDesigns, about("In units of the learning rate.")]
+    ratio: Annotated[float | None, about("Paired over independent; null where that is zero.")]
+
+
+class BanditDrift(Document, frozen=True):
+    """The aligned bandit's drift."""
+
+    mean_centred: DriftRatio
+    standardized: DriftRatio
+
+
+class LuckyGroup(Document, frozen=True):
+    """What a paired group is worth where luck explains a share of the rewards' variance."""
+
+    effective_group_size: Annotated[float, about("Independent rollouts that its mean reward is worth.")]
+    contrast_replicates: Annotated[
+        float | None,
+        about("Independent differences that one of two rewards is worth; null where luck is all."),
+    ]
+
+
+class EqualVariance(Document, frozen=True):
+    """The independent batch whose gradient varies as much."""
+
+    independent_groups: Annotated[float, about("Groups a step.")]
+
+
+class ExactCondition(Document, frozen=True):
+    """Both sides of the exact condition, score²."""
+
+    left: Annotated[float, about("L: size of the clean group gradient.")]
+    right: Annotated[float, about("R: spread of the true successes' scores, over G².")]
+    ratio: Annotated[float | None, about("Left over right; null where that is zero.")]
+    pairing_lowers_trace: Annotated[bool, about("Whether left is below right.")]
 
 
 @group()
@@ -83,8 +150,7 @@ def spurious(
     from toolkit.estimators import spurious_rate
 
     rate = _checked(spurious_rate, flip_rate, group_size)
-    document: documents.SpuriousDocument = {"independent": float(rate), "paired": 0.0}
-    _show(document, as_json=as_json)
+    _show(SpuriousRate(float(rate), 0.0), as_json=as_json)
 
 
 @theory.command(hidden=True)
@@ -108,19 +174,13 @@ def bandit(
     from toolkit.estimators import success_probability
 
     result = _checked(enumerate_bandit, _checked(success_probability, logit), group_size, flip_rate)
-    document: documents.BanditDocument = {
-        "contrast_variance": _designs(result.contrast_variance),
-        "mean_centred": {
-            "trace": _designs(result.mean_centred_trace),
-            "mean_norm": _designs(result.mean_centred_norm),
-        },
-        "standardized": {
-            "trace": _designs(result.standardized_trace),
-            "mean_norm": _designs(result.standardized_norm),
-        },
-        "clean_norm_squared": float(result.clean_norm_squared),
-        "score_spread": float(result.score_spread),
-    }
+    document = AlignedBandit(
+        _designs(result.contrast_variance),
+        GroupGradient(_designs(result.mean_centred_trace), _designs(result.mean_centred_norm)),
+        GroupGradient(_designs(result.standardized_trace), _designs(result.standardized_norm)),
+        float(result.clean_norm_squared),
+        float(result.score_spread),
+    )
     _show(document, as_json=as_json)
 
 
@@ -151,11 +211,7 @@ def drift(
 
     success = _checked(success_probability, logit)
     result = _checked(bandit_drift, success, group_size, flip_rate, batch, optimizer)
-    document: documents.DriftDocument = {
-        "mean_centred": _drift(result.mean_centred),
-        "standardized": _drift(result.standardized),
-    }
-    _show(document, as_json=as_json)
+    _show(BanditDrift(_drift(result.mean_centred), _drift(result.standardized)), as_json=as_json)
 
 
 @theory.command(hidden=True)
@@ -181,11 +237,7 @@ def luck(
 
     size = _checked(effective_group_size, group_size, share)
     replicates = _checked(contrast_replicates, share)
-    document: documents.LuckDocument = {
-        "effective_group_size": float(size),
-        "contrast_replicates": None if replicates is None else float(replicates),
-    }
-    _show(document, as_json=as_json)
+    _show(LuckyGroup(float(size), None if replicates is None else float(replicates)), as_json=as_json)
 
 
 @theory.command("equal-variance", hidden=True)
@@ -207,8 +259,7 @@ def equal_variance(
     from toolkit.estimators import equal_variance_batch
 
     groups = _checked(equal_variance_batch, batch, ratio)
-    document: documents.EqualVarianceDocument = {"independent_groups": float(groups)}
-    _show(document, as_json=as_json)
+    _show(EqualVariance(float(groups)), as_json=as_json)
 
 
 @theory.command(hidden=True)
@@ -243,12 +294,8 @@ def condition(
     else:
         outcomes, gram = _read_scores(scores)
         sides = _checked(exact_condition, outcomes, gram)
-    document: documents.ConditionDocument = {
-        "left": float(sides.left),
-        "right": float(sides.right),
-        "ratio": None if sides.ratio is None else float(sides.ratio),
-        "pairing_lowers_trace": sides.pairing_lowers_trace,
-    }
+    ratio = None if sides.ratio is None else float(sides.ratio)
+    document = ExactCondition(float(sides.left), float(sides.right), ratio, sides.pairing_lowers_trace)
     _show(document, as_json=as_json)
 
 
@@ -275,20 +322,20 @@ def _checked(estimator: Any, *arguments: Any) -> Any:
         raise UsageError(str(error)) from None
 
 
-def _designs(pair: ByDesign) -> documents.ByDesignDocument:
-    return {"independent": float(pair.independent), "paired": float(pair.paired)}
+def _designs(pair: ByDesign) -> InBothDesigns:
+    return InBothDesigns(float(pair.independent), float(pair.paired))
 
 
-def _drift(pair: ByDesign) -> documents.DriftRatioDocument:
+def _drift(pair: ByDesign) -> DriftRatio:
     ratio = pair.paired / pair.independent if pair.independent else None
-    return {"drift": _designs(pair), "ratio": None if ratio is None else float(ratio)}
+    return DriftRatio(_designs(pair), None if ratio is None else float(ratio))
 
 
-def _show(document: Mapping[str, object], *, as_json: bool) -> None:
+def _show(document: Document, *, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    figures = _flat(document)
+    figures = _flat(as_builtins(document))
     wide = max(34, *(len(name) for name, _ in figures))
     for name, value in figures:
         say_line(f"{name:{wide}} {_cell(value)}")
