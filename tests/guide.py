@@ -17,7 +17,7 @@ import toolkit
 from tests.conftest import CHECKOUT, run
 from tests.rules_schema import rules_reference
 from toolkit.cli.main import GROUPS, cli
-from toolkit.documents.outputs import OUTPUTS
+from toolkit.cli.schemas import OUTPUTS
 from toolkit.registers.importing.reading import READERS
 
 DOCUMENTS = (CHECKOUT / "README.md", CHECKOUT / "GUIDE.md")

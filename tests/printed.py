@@ -5,7 +5,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from toolkit.documents.outputs import ERROR, OUTPUTS, json_schema
+from toolkit.cli.schemas import ERROR, OUTPUTS, json_schema
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -29,6 +29,8 @@ __all__ = [
     "Document",
     "Shown",
     "UnsetType",
+    "Verified",
+    "Written",
     "about",
     "as_builtins",
     "inlined",
@@ -50,6 +52,11 @@ class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def about(text: str, **bounds: Any) -> Meta:
     """Return what a field says, with the bounds of its value, as `ge=0`; it annotates the field's type."""
     return Meta(description=text, **bounds)
+
+
+Verified = Annotated[Literal["verified"], about("A command that finds otherwise prints an error.")]
+Written = Literal["written", "identical"]
+"""`identical`: with --check, nothing was written, and the bytes are these."""
 
 
 def one_of(choices: Iterable[str], text: str | None = None) -> Meta:

@@ -6,7 +6,7 @@ import csv
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
@@ -27,13 +27,32 @@ from toolkit.cli.options import (
 )
 from toolkit.errors import UsageError
 from toolkit.exports import FORMATS
+from toolkit.structs import Document, about
 
 if TYPE_CHECKING:
-    from toolkit.documents.registers import AnswerRows
-    from toolkit.documents.runs import ExportDocument, Format
     from toolkit.registers.query import Answer, Asking, RemoteStudy
     from toolkit.registers.study import Study
 
+
+class Exported(Document, frozen=True):
+    """A study in another project's format."""
+
+    study: Annotated[str, about("Name of the study.")]
+    format: Annotated[Literal["every-eval-ever", "in-toto"], about("Whose format.")]
+    folder: Annotated[str, about("Where it lies.")]
+    files: Annotated[dict[str, int], about("Bytes by path.")]
+    bytes: Annotated[int, about("Of all files.")]
+
+
+class WrittenAnswer(Document, frozen=True):
+    """An answer that was written to a file: `sql --parquet`."""
+
+    file: Annotated[str, about("Its path.")]
+    rows: Annotated[int, about("How many rows.")]
+
+
+AnswerRows = list[dict[str, object]]
+"""The rows of an answer, value by column; what JSON has no word for is text."""
 MOST_ROWS = 100
 """Rows of a table for people; more than a screen holds, and less than one waits for."""
 
@@ -82,7 +101,6 @@ def sql(
         raise UsageError(
             "--csv and --parquet exclude each other" if parquet else "--csv and --json exclude each other"
         )
-    from toolkit.documents.registers import WrittenAnswer
     from toolkit.registers.query import asking
 
     with output.steps("opening the study"):
@@ -204,13 +222,7 @@ def export(
         wanted = Export(form, runs, rules, episodes, made)
         sizes = write_new(folder, cases.export(opened, wanted))
     total = sum(sizes.values())
-    document: ExportDocument = {
-        "study": opened.name,
-        "format": cast("Format", form),
-        "folder": str(folder),
-        "files": sizes,
-        "bytes": total,
-    }
+    document = Exported(opened.name, form, str(folder), sizes, total)  # type: ignore[arg-type]
     output.tell(
         document, f"{opened.name}: {len(sizes)} files, {total} bytes, written in {folder}", as_json=as_json
     )

@@ -49,7 +49,7 @@ GROUPS: dict[str, Table] = {
         "explain": ("cli.decide", "Show a rule's words, numbers and rows"),
         "sql": ("cli.extract", "Query registers in SQL"),
         "power": ("cli.power", "Simulate how often a rule would pass"),
-        "schema": ("cli.registers", "Print the schema of an output, of rules or of tables"),
+        "schema": ("cli.schemas", "Print the schema of an output, of rules or of tables"),
     },
     "Verify": {
         "reproduce": ("cli.reproduce", "Verify, decide and render what is shipped"),

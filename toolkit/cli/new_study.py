@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 import shlex
 import tempfile
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
 from toolkit.cli.options import FOLDER, argument, command, json_option, offer_registrations, option, together
 from toolkit.cli.output import print_json, print_table, print_unbroken, remark, say_line, steps
+from toolkit.decisions.decision import Decision
 from toolkit.errors import DamagedError, IncompleteError, UsageError
 from toolkit.places import find_home
+from toolkit.structs import Document, about
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from toolkit.documents.registrations import NewStudyDocument, RehearsalDocument, RehearsedPowerDocument
     from toolkit.drafting.outline import Outline
     from toolkit.drafting.power import Power
     from toolkit.drafting.rehearsal import Rehearsal
@@ -32,6 +34,46 @@ NO_TIMES = (
     "say --launched COLUMN"
 )
 NAME = "letters, digits, hyphens and underscores, a letter or digit first, at most 64"
+
+
+class NewStudy(Document, frozen=True):
+    """A study that was begun."""
+
+    study: Annotated[str, about("Its name.")]
+    folder: Annotated[str, about("Of the project.")]
+    files: Annotated[list[str], about("That were written, relative to it.")]
+    columns: Annotated[
+        dict[str, str], about("The log's column for each that an import wants, as guessed by name.")
+    ]
+    attributes: Annotated[dict[str, str], about("The log's column for each attribute of tasks.")]
+    unused: Annotated[list[str], about("Columns of the log that were not used.")]
+    left_out: Annotated[list[str], about("What of the log was left out, in words.")]
+    problem: Annotated[str | None, about("What would keep the log from being imported as it is mapped.")]
+
+
+class RehearsedPower(Document, frozen=True):
+    """How often a rule would pass in studies of the registered size."""
+
+    effect: Annotated[float, about("True mean difference, in the estimate's unit.")]
+    seeds: Annotated[int, about("Seed pairs.")]
+    pass_probability: Annotated[float, about("Share of the simulated studies that passed.")]
+    monte_carlo_error: Annotated[float, about("Standard error of that.")]
+    assumed: Annotated[str, about("What was assumed of an episode, in words.")]
+
+
+class RehearsedStudy(Document, frozen=True):
+    """A draft on a pilot; none of it decides anything."""
+
+    standing: Annotated[str, about("That it decides nothing, in words.")]
+    problems: Annotated[
+        tuple[str, ...], about("What keeps the draft from being frozen, or a rule from being decided.")
+    ]
+    fitted: Annotated[tuple[str, ...], about("What of the draft was fitted to the pilot.")]
+    decisions: Sequence[Decision]
+    power: Annotated[
+        dict[str, str | list[RehearsedPower]], about("By rule; in words why it cannot be simulated.")
+    ]
+    page: Annotated[str | None, about("The drawing; null where what draws is not installed.")]
 
 
 @command("new-study")
@@ -109,17 +151,9 @@ def new_study(
         remark(ADDED)
     problem = _problem(files, name, log, root)
     if as_json:
-        document: NewStudyDocument = {
-            "study": name,
-            "folder": str(root),
-            "files": sorted(files),
-            "columns": outline.columns,
-            "attributes": dict(outline.attributes),
-            "unused": list(outline.unused),
-            "left_out": [*(log.left_out if log else ())],
-            "problem": problem,
-        }
-        print_json(document)
+        left_out = [*(log.left_out if log else ())]
+        guessed = outline.columns, dict(outline.attributes), list(outline.unused)
+        print_json(NewStudy(name, str(root), sorted(files), *guessed, left_out, problem))
         return
     say_line(f"{name}: begun in {root}")
     for path in sorted(files):
@@ -318,30 +352,20 @@ def _drawn(done: Rehearsal, home: Home, study: str) -> Path | None:
     return page
 
 
-def _document(done: Rehearsal, page: Path | None) -> RehearsalDocument:
+def _document(done: Rehearsal, page: Path | None) -> RehearsedStudy:
     from toolkit.drafting.rehearsal import DECIDES_NOTHING
 
-    return {
-        "standing": DECIDES_NOTHING,
-        "problems": list(done.problems),
-        "fitted": list(done.fitted),
-        "decisions": done.decisions,
-        "power": {
-            rule: found if isinstance(found, str) else [_power(one) for one in found]
-            for rule, found in done.powers.items()
-        },
-        "page": str(page) if page else None,
+    powers = {
+        rule: found if isinstance(found, str) else [_power(one) for one in found]
+        for rule, found in done.powers.items()
     }
+    made = done.problems, done.fitted, done.decisions
+    return RehearsedStudy(DECIDES_NOTHING, *made, powers, str(page) if page else None)
 
 
-def _power(power: Power) -> RehearsedPowerDocument:
-    return {
-        "effect": power.design.effect,
-        "seeds": power.design.seeds,
-        "pass_probability": power.pass_probability,
-        "monte_carlo_error": power.monte_carlo_error,
-        "assumed": power.assumed,
-    }
+def _power(power: Power) -> RehearsedPower:
+    simulated = power.pass_probability, power.monte_carlo_error
+    return RehearsedPower(power.design.effect, power.design.seeds, *simulated, power.assumed)
 
 
 def _show(done: Rehearsal, page: Path | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
@@ -16,7 +16,6 @@ from toolkit.cli.options import (
     STUDY,
     argument,
     check_option,
-    command,
     flag,
     group,
     json_option,
@@ -31,19 +30,136 @@ from toolkit.drafting import importing
 from toolkit.errors import DamagedError, UsageError, did_you_mean
 from toolkit.files import read_text
 from toolkit.places import find_home
-from toolkit.structs import UNSET, as_builtins
+from toolkit.prereg.token.verdict import Verdict
+from toolkit.prereg.verification import Standing
+from toolkit.registers.manifest import Evidence, Origin
+from toolkit.structs import UNSET, Document, UnsetType, Verified, Written, about, as_builtins
 from toolkit.verification.registered import published_reference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.documents import registers as documents
-    from toolkit.documents.registers import VerifiedRegisters, Written
     from toolkit.drafting.importing import Imported
     from toolkit.registers.columns import Column, Table
     from toolkit.registers.diff import Fact, StudyDifference, TableDifference
     from toolkit.registers.hub.transfer import Push
     from toolkit.registers.study import Study
+
+
+class ListedTable(Document, frozen=True):
+    """A table of a study."""
+
+    config: Annotated[str, about("Its name.")]
+    rows: Annotated[int, about("How many rows.")]
+    sha256: Annotated[str, about("Its logical row hash.")]
+
+
+class ListedStudy(Document, frozen=True):
+    """A study and its tables."""
+
+    study: Annotated[str, about("Name of the study.")]
+    folder: Annotated[str, about("Where it lies.")]
+    evidence: Annotated[
+        Evidence,
+        about("`rows`: its own; `summary`: published figures only; `tasks`: tasks that others run on."),
+    ]
+    registration: Annotated[str, about("Name of the registration that it belongs to.")]
+    tables: list[ListedTable]
+
+
+class ColumnSchema(Document, frozen=True):
+    """A column."""
+
+    name: Annotated[str, about("Its name.")]
+    type: Annotated[str, about("Its Arrow type.")]
+    unit: Annotated[str | None, about("Null where it has none.")]
+    nullable: Annotated[bool, about("Whether it may be null.")]
+    optional: Annotated[bool, about("Whether a study may lack it.")]
+    choices: Annotated[tuple[str, ...] | None, about("The values that it may have, where they are closed.")]
+    meaning: Annotated[str, about("In words.")]
+
+
+class TableSchema(Document, frozen=True):
+    """A table of the schema."""
+
+    config: Annotated[str, about("Its name.")]
+    meaning: Annotated[str, about("What a row is.")]
+    key: Annotated[tuple[str, ...], about("The columns that identify a row.")]
+    columns: list[ColumnSchema]
+
+
+class RegistersSchema(Document, frozen=True):
+    """The schema of registers."""
+
+    schema_version: Annotated[str, about("Another major version is not comparable.")]
+    tables: list[TableSchema]
+
+
+class VerifiedRegisters(Document, frozen=True, kw_only=True):
+    """What was verified of a study, from its bytes to what follows from them."""
+
+    study: Annotated[str, about("Name of the study.")]
+    verdict: Annotated[
+        Verdict, about("`not_verified`: its registration fails; `incomplete`: its registration is not here.")
+    ]
+    missing: Annotated[str | UnsetType, about("Why its registration could not be compared.")] = UNSET
+    registration: Annotated[Standing | None, about("Null where it belongs to none, or that is not here.")]
+    origin: Annotated[Origin | None, about("Null for a local study.")]
+    files: Annotated[int, about("How many files.")]
+    rows: Annotated[dict[str, int], about("Rows by table.")]
+    logical_sha256: Annotated[str, about("Of what the rows say: the same wherever the same rows were made.")]
+
+
+class BuiltRegisters(Document, frozen=True):
+    """Registers that were built from their sources."""
+
+    study: Annotated[str, about("Name of the study.")]
+    folder: Annotated[str, about("Where it lies.")]
+    files: Annotated[int, about("How many.")]
+    outcome: Annotated[Written, about("`identical`: with --check, nothing is written.")]
+
+
+class FilledCard(Document, frozen=True):
+    """The cards of a study, filled from its registers."""
+
+    study: Annotated[str, about("Name of the study.")]
+    folder: Annotated[str, about("Where it lies.")]
+    files: Annotated[list[str], about("Their names.")]
+    outcome: Annotated[Written, about("`identical`: with --check, nothing is written.")]
+
+
+class RegisteredRuns(Document, frozen=True):
+    """Registered runs that a log has and has not."""
+
+    present: Annotated[tuple[str, ...], about("Names of the runs.")]
+    absent: Annotated[tuple[str, ...], about("Condition, arm and seed, in words.")]
+
+
+class ImportedRegisters(Document, frozen=True):
+    """A study that was made from its own log."""
+
+    study: Annotated[str, about("Name of the study.")]
+    folder: Annotated[str, about("Where it lies.")]
+    outcome: Annotated[Written, about("`identical`: with --check, nothing is written.")]
+    rows: Annotated[dict[str, int], about("Rows by table.")]
+    logical_sha256: Annotated[str, about("Of what the rows say.")]
+    registered_runs: RegisteredRuns
+    unregistered_runs: Annotated[
+        tuple[str, ...], about("Runs of the log that are not registered, and not decided on.")
+    ]
+    notes: Annotated[tuple[str, ...], about("What was left out of the log, and what is missing in it.")]
+    verdicts: Annotated[dict[str, str], about("Verdict by rule.")]
+
+
+class Pulled(Document, frozen=True):
+    """A study that was pulled from the Hub, and verified."""
+
+    study: Annotated[str, about("Name of the study.")]
+    verdict: Verified
+    origin: Origin
+    folder: Annotated[str, about("Where it lies.")]
+    files: Annotated[int, about("How many files.")]
+    logical_sha256: Annotated[str, about("Of what the rows say.")]
 
 
 @group()
@@ -194,15 +310,14 @@ def import_registers(
             study, sources, home, mapping=mapping, reason=reason, check=check, progress=progress
         )
     folder = home.registers / study
-    outcome: documents.Written = "identical" if check else "written"
+    outcome: Written = "identical" if check else "written"
     if as_json:
         output.print_json(_document(done, folder, outcome))
     else:
         _show(done, folder, outcome)
 
 
-def _document(done: Imported, folder: Path, outcome: documents.Written) -> documents.ImportedRegisters:
-    from toolkit.documents.registers import ImportedRegisters, RegisteredRuns
+def _document(done: Imported, folder: Path, outcome: Written) -> ImportedRegisters:
 
     return ImportedRegisters(
         done.manifest.study,
@@ -256,8 +371,7 @@ def list_registers(*, studies: tuple[str, ...] = study_option, as_json: bool = j
         )
 
 
-def _listed(study: Study) -> documents.ListedStudy:
-    from toolkit.documents.registers import ListedStudy, ListedTable
+def _listed(study: Study) -> ListedStudy:
 
     manifest = study.manifest
     tables = [ListedTable(t.name, manifest.tables[t.name].rows, study.sha256(t.name)) for t in study.tables]
@@ -275,7 +389,6 @@ def describe(
       toolkit registers schema evaluations
       toolkit registers schema --json
     """
-    from toolkit.documents import registers as documents
     from toolkit.registers.schema import SCHEMA_VERSION, TABLES
 
     for name in tables:
@@ -287,7 +400,7 @@ def describe(
             )
     chosen = [TABLES[name] for name in tables or TABLES]
     if as_json:
-        output.print_json(documents.RegistersSchema(SCHEMA_VERSION, [_table(table) for table in chosen]))
+        output.print_json(RegistersSchema(SCHEMA_VERSION, [_table(table) for table in chosen]))
         return
     for entry in chosen:
         headings = ("column", "type", "unit", "meaning")
@@ -331,7 +444,6 @@ def verify(
       toolkit registers verify --study published --json
       toolkit registers verify --study some-group/their-study@v1.0.0
     """
-    from toolkit.documents.registers import VerifiedRegisters
     from toolkit.verification.steps import number_of_steps
 
     found: list[VerifiedRegisters] = []
@@ -383,7 +495,6 @@ def build(
       toolkit registers build published
       toolkit registers build published --check
     """
-    from toolkit.documents.registers import BuiltRegisters
     from toolkit.registers.published import build_published, check_published
 
     home = find_home()
@@ -394,7 +505,7 @@ def build(
     card = read_text(home.cards / f"{study}.md")
     ref = published_reference(home)
     manifest = (check_published if check else build_published)(source, folder, card, ref)
-    done: documents.Written = "identical" if check else "written"
+    done: Written = "identical" if check else "written"
     files = len(manifest.files)
     document = BuiltRegisters(study, str(folder), files, done)
     output.tell(document, f"{study}: {files} files {done} in {folder}", as_json=as_json)
@@ -406,8 +517,7 @@ def _all_here() -> tuple[str, ...]:
     return home.studies()
 
 
-def _table(table: Table) -> documents.TableSchema:
-    from toolkit.documents.registers import ColumnSchema, TableSchema
+def _table(table: Table) -> TableSchema:
 
     columns = [
         ColumnSchema(c.name, c.type.value, c.unit, c.nullable, c.optional, c.choices, c.meaning)
@@ -435,7 +545,6 @@ def card(
       toolkit registers card coupled
       toolkit registers card coupled --check --json
     """
-    from toolkit.documents.registers import FilledCard
     from toolkit.findings import card_documents, check_card, write_card
 
     home = find_home()
@@ -454,48 +563,6 @@ def card(
 
 audit.hidden = True  # an option of `verify`
 registers.add_command(audit)
-
-
-@command()
-@click.pass_context
-def schema(
-    context: click.Context,
-    *,
-    words: tuple[str, ...] = argument(nargs=-1, metavar="[OUTPUT]..."),
-    registers: bool = flag(help="Describe the columns of table OUTPUT, or of every table."),
-    as_json: bool = json_option,
-) -> None:
-    """Print the JSON Schema of OUTPUT: what a command prints with --json.
-
-    Without OUTPUT, list them. Three belong to no command: error is what every command prints when it fails,
-    rules describes rules.toml, and amendment an amendment's file. The dialect is 2020-12.
-
-    \b
-    Examples:
-      toolkit schema
-      toolkit schema decide
-      toolkit schema registers verify > registers-verify.json
-      toolkit schema rules --json
-      toolkit schema --registers evaluations
-    """
-    if registers:
-        context.invoke(describe, tables=words, as_json=as_json)
-        return
-    from toolkit.documents.outputs import OUTPUTS, json_schema
-    from toolkit.rules import schema as of_rules
-
-    outputs = {name.replace(" ", "-"): name for name in OUTPUTS}
-    names = sorted({*outputs, *of_rules.FILES})
-    if not words:
-        output.tell(names, *names, as_json=as_json)
-        return
-    name = "-".join(words)
-    if name not in names:
-        raise UsageError(
-            f"there is no schema of {name!r}", expected=", ".join(names), remedy=did_you_mean(name, names)
-        )
-    is_output = name in outputs
-    output.print_json(json_schema(outputs[name]) if is_output else of_rules.json_schema(name))
 
 
 @registers.command()
@@ -575,7 +642,6 @@ def pull(
       toolkit registers pull some-group/their-study --into their-study
       toolkit registers pull some-group/their-study@v1.0.0 --offline
     """
-    from toolkit.documents.registers import Pulled
     from toolkit.registers.hub import transfer as hub
     from toolkit.registers.hub.client import parse_reference
     from toolkit.verification.steps import number_of_steps

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
@@ -16,18 +17,20 @@ from toolkit.cli import output
 from toolkit.cli.decide import end, print_decisions
 from toolkit.cli.options import FILE, command, flag, json_option, option, require_option, trust_option
 from toolkit.cli.verify import fresh_seed
+from toolkit.decisions.decision import Decision
 from toolkit.errors import ToolkitError
 from toolkit.places import find_home
+from toolkit.prereg.verification import Verification
 from toolkit.rooms import laboratory, site
+from toolkit.structs import UNSET, Document, UnsetType, Verified, about
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from toolkit.cli.output import Say
     from toolkit.decisions.case import Case
     from toolkit.decisions.decision import Decision
-    from toolkit.documents.runs import ReproducedAuditDocument, ReproductionDocument
     from toolkit.places import Home
     from toolkit.prereg.verification import Standing, Verification
     from toolkit.registers.study import Study
@@ -90,12 +93,48 @@ def reproduce(
             built = site().build(home, target, verifications, cases, progress)
     done = _Reproduced(rows, verifications, seed, audits, unplayed, decisions, built)
     if as_json:
-        output.print_json(done.as_dict())
+        output.print_json(done.document())
     else:
         say(output.bold("What was reproduced"))
         for label, text in done.lines().items():
             say(f"  {label:<10}  {text}")
     end(context, done.standings, least)
+
+
+class ReproducedRegisters(Document, frozen=True):
+    """Registers that were verified."""
+
+    study: Annotated[str, about("Name of the study.")]
+    verdict: Verified
+    rows: Annotated[int, about("How many rows.")]
+
+
+class ReproducedAudit(Document, frozen=True):
+    """Random rows that were played again, or why they could not be."""
+
+    study: Annotated[str, about("Name of the study.")]
+    verdict: Annotated[Literal["verified", "incomplete"], about("`incomplete`: something is missing.")]
+    sample: Annotated[int | UnsetType, about("Rows that were played again.")] = UNSET
+    seed: Annotated[int | UnsetType, about("Draws the same rows again.")] = UNSET
+    lacks: Annotated[str | UnsetType, about("What is missing.")] = UNSET
+
+
+class WrittenSite(Document, frozen=True):
+    """The site that was written."""
+
+    folder: Annotated[str, about("Where it lies.")]
+    files: Annotated[int, about("How many.")]
+    changed: Annotated[tuple[str, ...], about("Files that have other bytes than before.")]
+
+
+class Reproduction(Document, frozen=True):
+    """Everything verified, decided and rendered."""
+
+    registers: list[ReproducedRegisters]
+    audits: list[ReproducedAudit]
+    registrations: Sequence[Verification]
+    decisions: Sequence[Decision]
+    site: Annotated[WrittenSite | None, about("Null: its packages are not installed.")]
 
 
 @dataclass(frozen=True)
@@ -117,29 +156,26 @@ class _Reproduced:
 
         return {v.registration: standing_of(v) for v in self.verifications}
 
-    def as_dict(self) -> ReproductionDocument:
+    def document(self) -> Reproduction:
         """Return what was reproduced as it is printed with `--json`."""
-        audits: list[ReproducedAuditDocument] = [
-            {"study": name, "verdict": "verified", "sample": sum(done.sampled.values()), "seed": self.seed}
+        audits = [
+            ReproducedAudit(name, "verified", sum(done.sampled.values()), self.seed)
             for name, done in self.audits.items()
         ]
         audits += [
-            {"study": name, "verdict": "incomplete", "lacks": str(what.problem)}
+            ReproducedAudit(name, "incomplete", lacks=str(what.problem))
             for name, what in self.unplayed.items()
         ]
-        return {
-            "registers": [{"study": name, "verdict": "verified", "rows": n} for name, n in self.rows.items()],
-            "audits": audits,
-            "registrations": self.verifications,
-            "decisions": self.decisions,
-            "site": None
-            if isinstance(self.site, ToolkitError)
-            else {
-                "folder": str(self.site.folder),
-                "files": len(self.site.files),
-                "changed": list(self.site.changed),
-            },
-        }
+        built = self.site
+        return Reproduction(
+            [ReproducedRegisters(name, "verified", n) for name, n in self.rows.items()],
+            audits,
+            self.verifications,
+            self.decisions,
+            None
+            if isinstance(built, ToolkitError)
+            else WrittenSite(str(built.folder), len(built.files), built.changed),
+        )
 
     def lines(self) -> dict[str, str]:
         """Return what was reproduced in five lines, by what each is about."""

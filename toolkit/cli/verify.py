@@ -32,7 +32,7 @@ from toolkit.line_ends import CAUSE
 from toolkit.places import find_home
 from toolkit.registrations import verify as verify_registration
 from toolkit.rooms import laboratory
-from toolkit.structs import Document, about, replace
+from toolkit.structs import Document, Verified, about, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -322,6 +322,19 @@ def _print(thing: Target) -> None:
             output.say_line(f"    {line}")
 
 
+class Audited(Document, frozen=True):
+    """Random rows of a study, played again: all as registered."""
+
+    study: Annotated[str, about("Name of the study.")]
+    verdict: Verified
+    rows: Annotated[int, about("Rows that there are to draw from.")]
+    sample: Annotated[int, about("Rows that were played again.")]
+    seed: Annotated[int, about("Draws the same rows again.")]
+    tables: Annotated[dict[str, int], about("Rows that were played again, by table.")]
+    derived: Annotated[dict[str, int], about("Rows that were derived again, by table.")]
+    runs: Annotated[tuple[str, ...], about("Runs that the rows belong to.")]
+
+
 @command("verify-prereg")
 @click.pass_context
 def verify_prereg(
@@ -599,8 +612,6 @@ def audit(
       toolkit registers audit --study embedded --sample 4
       toolkit registers audit --study embedded --sample 2 --seed 7 --json
     """
-    from toolkit.documents.registers import Audited
-
     opened = cases.open_study(study or _with_rows())
     laboratory().check_playable(opened)
     case = cases.open_case(opened)

@@ -4,11 +4,10 @@ import json
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from toolkit.canonical import canonical, document_sha256
 from toolkit.cases import open_registers
-from toolkit.documents.registers import PoolSummary
 from toolkit.errors import DamagedError, IncompleteError, VerificationError
 from toolkit.lab.tasks.pools import POOLS, digests_sha256, pool_sha256, tasks
 from toolkit.lab.tasks.task import Task, task_document
@@ -18,11 +17,25 @@ from toolkit.registers import arrow, writer
 from toolkit.registers.cards import CARD, repository_documents
 from toolkit.registers.manifest import Manifest, RegistrationRef
 from toolkit.registers.study import Study
+from toolkit.structs import Document, about
 
 STUDY = "task-pools"
 TABLE = "task_pools"
 STUDY_POOLS = ("train", "validation", "test", "diagnostic")
 """The pools that a study's runs meet."""
+
+
+class PoolSummary(Document, frozen=True):
+    """What a pool consists of."""
+
+    pool: Annotated[str, about("Its name.")]
+    tasks: Annotated[int, about("How many tasks.")]
+    mean_calls: Annotated[float, about("Calls a plan.")]
+    mean_writes: Annotated[float, about("Writes a plan.")]
+    sha256: Annotated[str, about("Of its tasks.")]
+
+
+PoolSummaries = list[PoolSummary]
 
 
 def summarize(name: str) -> PoolSummary:

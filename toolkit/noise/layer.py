@@ -17,14 +17,11 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from toolkit.noise.draws import Draw, Schedule
 from toolkit.noise.regimes import Regime, kept, retry_after
 from toolkit.noise.tools import Fault, Tool
-
-if TYPE_CHECKING:
-    from toolkit.documents.world import ExposureDocument
 
 Within = Callable[[Any, Callable[[Any], Any]], Any]
 """Applies a change to that part of an answer which the agent reads; the same object where nothing changes."""
@@ -152,9 +149,9 @@ class Exposure(NamedTuple):
     fault: Fault  # its type
     changed: bool  # whether the answer differs from what it would have been, in more than its revision
 
-    def as_dict(self) -> ExposureDocument:
+    def as_dict(self) -> dict[str, Any]:
         """Return the fault as an episode's document states it."""
-        return cast("ExposureDocument", self._asdict())
+        return self._asdict()
 
 
 class Fate(NamedTuple):

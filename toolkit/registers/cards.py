@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TypedDict, Unpack
+from types import MappingProxyType
+from typing import Any
 
 from toolkit.errors import DamagedError
 from toolkit.registers.arrow import Row
@@ -27,29 +28,27 @@ _SIZES = (
 )
 
 
-class Facts(TypedDict, total=False):
-    """What a card may say beside its tables."""
-
-    registration: RegistrationRef | None
-    rows: Mapping[str, Sequence[Row]]
-    standing: str
-    findings: str
-
-
 def repository_documents(
     source: str,
     files: Mapping[str, Mapping[str, bytes]],
     words: Mapping[str, tuple[str, ...]] | None = None,
-    **facts: Unpack[Facts],
+    **facts: Any,
 ) -> dict[str, bytes]:
-    """Return the documents of a repository by name: its card. `files` are by table and name."""
+    """Return the documents of a repository by name, its card; `files` are by table and name."""
     configs = [config_of(TABLES[name].with_words(words or {}), parts) for name, parts in files.items()]
     return {CARD: dataset_card(source, configs, **facts).encode()}
 
 
-def dataset_card(source: str, configs: Sequence[Config], **facts: Unpack[Facts]) -> str:
-    """Return a dataset repository's README."""
-    given, registration = facts.get("rows", {}), facts.get("registration")
+def dataset_card(
+    source: str,
+    configs: Sequence[Config],
+    *,
+    registration: RegistrationRef | None = None,
+    rows: Mapping[str, Sequence[Row]] = MappingProxyType({}),
+    standing: str = "",
+    findings: str = "",
+) -> str:
+    """Return a dataset repository's README, with what is known beside its tables."""
     parts = {
         "configs": _configs(configs),
         "dataset_info": _dataset_info(configs),
@@ -60,11 +59,11 @@ def dataset_card(source: str, configs: Sequence[Config], **facts: Unpack[Facts])
     }
     if registration is not None:
         parts["registration"] = registered_text(registration)
-    if given.get("runs"):
-        parts["matrix"] = matrix_text(given["runs"])
-    if given.get("decisions"):
-        parts["outcomes"] = outcomes_text(given["decisions"], facts.get("standing", ""))
-        parts["findings"] = facts.get("findings") or NOTHING_FOUND
+    if rows.get("runs"):
+        parts["matrix"] = matrix_text(rows["runs"])
+    if rows.get("decisions"):
+        parts["outcomes"] = outcomes_text(rows["decisions"], standing)
+        parts["findings"] = findings or NOTHING_FOUND
     return filled(source, parts)
 
 

@@ -239,6 +239,13 @@ def check_known(manifest: Manifest, where: object) -> None:
             )
 
 
+class Sealed(Document, frozen=True):
+    """Registers that were written."""
+
+    folder: Annotated[str, about("Where they lie.")]
+    logical_sha256: Annotated[str, about("Of what the rows say.")]
+
+
 class Origin(Document, frozen=True):
     """The commit of a dataset repository on the Hub that a study was read from."""
 

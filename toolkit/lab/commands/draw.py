@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
@@ -10,11 +10,21 @@ from toolkit.cli.options import argument, command, json_option
 from toolkit.cli.output import print_json, remark, say_line
 from toolkit.errors import UsageError
 from toolkit.noise.commands import Seed
+from toolkit.structs import Document, about
 
 if TYPE_CHECKING:
     from toolkit.noise.draws import Draw
 
 LONGEST_NAME = 200
+
+
+class DrawDocument(Document, frozen=True):
+    """A draw of a schedule, which anybody can recompute."""
+
+    digest: Annotated[str, about("SHA-256 of the seed and the event key, hexadecimal.")]
+    gate: Annotated[float, about("Its first word, in [0, 1): whether anything happens.")]
+    type: Annotated[float, about("Its second word: which fault.")]
+    magnitude: Annotated[float, about("Its third word: how much of it.")]
 
 
 @command()
@@ -56,7 +66,7 @@ def draw(
         drawn = Schedule(seed).draw(tool, resource, repeat)
     numbers = {"gate": drawn.gate, "type": drawn.type, "magnitude": drawn.magnitude}
     if as_json:
-        print_json({"digest": drawn.digest.hex(), **numbers})
+        print_json(DrawDocument(drawn.digest.hex(), **numbers))
         return
     say_line(f"digest     {drawn.digest.hex()}")
     for name, number in numbers.items():

@@ -6,7 +6,7 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
@@ -27,18 +27,96 @@ from toolkit.lab.backoffice.parameters import LONGEST_WORD
 from toolkit.lab.backoffice.records import plain
 from toolkit.lab.commands.options import offer_regimes
 from toolkit.noise.commands import Seed
+from toolkit.structs import Document, Verified, about
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import TextIO
 
-    from toolkit.documents.world import ReplayDocument
     from toolkit.lab.episodes.desk import CallRecord
     from toolkit.lab.tasks.task import Task
     from toolkit.lab.worlds.world import AnyEpisode
     from toolkit.noise.session import Call
 
 SCHEDULES = 1 << 32
+
+
+class FieldDifference(Document, frozen=True):
+    """A field in which the final world is not as expected."""
+
+    record: Annotated[str, about("Identifier; of a ticket, the customer's.")]
+    field: Annotated[str, about("`record` where a whole record is missing or too much.")]
+    expected: Annotated[object, about("Null: nothing.")]
+    found: Annotated[object, about("Null: nothing.")]
+
+
+class LandedFault(Document, frozen=True):
+    """A fault that landed."""
+
+    call: Annotated[int, about("Number of the call, from 0.")]
+    tool: Annotated[str, about("Of the event key.")]
+    resource: Annotated[str, about("Of the event key.")]
+    repeat: Annotated[int, about("Of the event key.")]
+    fault: Annotated[str, about("Its type.")]
+    changed: Annotated[bool, about("Whether the answer differs from what it would have been.")]
+
+
+class Recovery(Document, frozen=True):
+    """How often a recovery was called for, and made."""
+
+    called_for: Annotated[int, about("Faults that called for it.")]
+    made: Annotated[int, about("How many of them got it.")]
+
+
+class PlayedCall(Document, frozen=True):
+    """A call of an episode."""
+
+    tool: Annotated[object, about("What the agent sent as the tool's name: mostly a text.")]
+    arguments: Annotated[object, about("What the agent sent: mostly an object.")]
+    verbatim: Annotated[bool, about("Whether both are as sent; otherwise JSON has no word for them.")]
+    answer: Annotated[dict[str, object], about("What it was answered, with noise.")]
+    key: Annotated[
+        list[object] | None, about("Event key: tool, resource, repeat index; null where nothing was drawn.")
+    ]
+    draw: Annotated[str | None, about("Digest of the key's draw.")]
+    fault: Annotated[str | None, about("The fault that it met.")]
+    blocked_by: Annotated[str | None, about("The earlier fault that it was refused by.")]
+    charged: Annotated[bool, about("Whether it counts against the budget.")]
+
+
+class PlayedEpisode(Document, frozen=True):
+    """One task under one schedule, as it was played; `episode replay` takes it."""
+
+    task: Annotated[str, about("As pool:index.")]
+    task_sha256: Annotated[str, about("Of the task's canonical document.")]
+    regime: Annotated[str, about("The noise.")]
+    schedule_seed: Annotated[str, about("A whole number, as text: it may be beyond 2^53.")]
+    true_success: Annotated[bool, about("Whether the final world is the expected one, field by field.")]
+    observed_reward: Annotated[int, about("0 or 1: what the grader reported.")]
+    flipped: Annotated[bool, about("Whether the grader reported a success as a failure.")]
+    ended: Annotated[
+        Literal["finished", "budget_exceeded", "stopped"],
+        about("Who ended it; `stopped`: neither the agent nor the budget."),
+    ]
+    calls_charged: Annotated[int, about("Calls that count against the budget.")]
+    budget: Annotated[int, about("Most calls.")]
+    world_changed: Annotated[bool, about("Whether the final world differs from the first at all.")]
+    differences: list[FieldDifference]
+    exposures: list[LandedFault]
+    recovery: Annotated[dict[str, Recovery], about("By what called for it.")]
+    grader_draw: Annotated[str, about("Digest of the grader's draw.")]
+    prompt: Annotated[str, about("What the agent is asked.")]
+    calls: Annotated[list[PlayedCall] | None, about("Null where they were not kept.")]
+
+
+class ReplayedEpisode(Document, frozen=True):
+    """A recorded episode that was played again: the same answers, draws and outcome."""
+
+    verdict: Verified
+    task: Annotated[str, about("The task, as pool:index.")]
+    calls: Annotated[int, about("That were charged.")]
+    true_success: Annotated[bool, about("Whether the final world is the expected one.")]
+    observed_reward: Annotated[int, about("0 or 1: what the grader reported.")]
 
 
 @group()
@@ -171,14 +249,9 @@ def _registered(study: str, place: dict[str, Any]) -> AnyEpisode:
     return replayer.evaluated(*(place[name] for name in ("phase", "regime", "step", "task", "schedule")))
 
 
-def _verified(played: AnyEpisode) -> ReplayDocument:
-    return {
-        "verdict": "verified",
-        "task": played.task.task_id,
-        "calls": played.calls,
-        "true_success": played.true_success,
-        "observed_reward": played.observed_reward,
-    }
+def _verified(played: AnyEpisode) -> ReplayedEpisode:
+    outcome = played.calls, played.true_success, played.observed_reward
+    return ReplayedEpisode("verified", played.task.task_id, *outcome)
 
 
 def _no_number(text: str) -> float:

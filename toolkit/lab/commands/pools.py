@@ -3,19 +3,60 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 from toolkit import cases
 from toolkit.cli.options import FILE, STUDY, argument, check_option, group, json_option, offer_studies, option
 from toolkit.cli.output import print_json, print_table, say_line, say_lines, stepped, tell
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.places import find_home
+from toolkit.structs import Document, Verified, Written, about
 from toolkit.verification.registered import published_reference
 
-if TYPE_CHECKING:
-    from toolkit.documents.registers import ShownTaskDocument, Written
-
 NAME = "task-pools"
+
+
+class PlannedCall(Document, frozen=True):
+    """A call of a plan."""
+
+    tool: Annotated[str, about("Name of the tool.")]
+    arguments: Annotated[dict[str, object], about("Its arguments, by name.")]
+
+
+class ShownTask(Document, frozen=True):
+    """Everything that makes a task of the back office, and its hash."""
+
+    task_id: Annotated[str, about("As pool:index.")]
+    world_seed: Annotated[str, about("A whole number, as text: it may be beyond 2^53.")]
+    prompt: Annotated[str, about("What the agent is asked.")]
+    templates: Annotated[list[str], about("What the prompt asks for, part by part.")]
+    forms: Annotated[list[str], about("How each part is phrased.")]
+    writes: Annotated[int, about("Planned writes.")]
+    budget: Annotated[int, about("Most calls.")]
+    plan: list[PlannedCall]
+    expected: Annotated[
+        dict[str, dict[str, object]],
+        about("Records as they have to be at the end, by identifier: their fields."),
+    ]
+    world: Annotated[dict[str, dict[str, object]], about("Records at the start, by identifier.")]
+    sha256: Annotated[str, about("Of the task's canonical document.")]
+
+
+class BuiltPools(Document, frozen=True):
+    """The dataset repository of the task pools, as it was built."""
+
+    folder: Annotated[str, about("Where it lies.")]
+    tasks: Annotated[int, about("How many tasks.")]
+    files: Annotated[int, about("How many files.")]
+    outcome: Annotated[Written, about("`identical`: with --check, nothing is written.")]
+
+
+class VerifiedPools(Document, frozen=True):
+    """Registered pools, each task generated anew and compared."""
+
+    verdict: Verified
+    study: Annotated[str, about("Name of the study.")]
+    pools: Annotated[dict[str, str], about("SHA-256 by pool.")]
 
 
 @group()
@@ -67,7 +108,7 @@ def show(*, task: str = argument(), as_json: bool = json_option) -> None:
     from toolkit.lab.tasks.task import task_document, task_sha256
 
     loaded = load_task(task)
-    document: ShownTaskDocument = {**task_document(loaded), "sha256": task_sha256(loaded)}
+    document = {**task_document(loaded), "sha256": task_sha256(loaded)}
     if as_json:
         print_json(document)
         return
@@ -96,7 +137,6 @@ def build(
       toolkit pools build
       toolkit pools build --check
     """
-    from toolkit.documents.registers import BuiltPools
     from toolkit.files import read_text
     from toolkit.lab import task_pools
     from toolkit.lab.tasks.pools import POOLS
@@ -133,7 +173,6 @@ def verify(
       toolkit pools verify
       toolkit pools verify --json
     """
-    from toolkit.documents.registers import VerifiedPools
     from toolkit.lab import task_pools
     from toolkit.lab.tasks.pools import POOLS
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
+from msgspec import defstruct
 
 from toolkit import cases
 from toolkit.cli import output
@@ -27,16 +28,20 @@ from toolkit.lab.commands.options import executor_option
 from toolkit.lab.commands.probe_drift import advise, drift
 from toolkit.places import find_home
 from toolkit.registers.arrow import Row
+from toolkit.registers.columns import Type
+from toolkit.registers.manifest import Sealed
+from toolkit.registers.schema import TABLES
+from toolkit.structs import UNSET, Document, Shown, UnsetType, Verified, about, replace
 from toolkit.verification import registered
 
 if TYPE_CHECKING:
-    from toolkit.documents import probe as documents
     from toolkit.lab.executors.executor import Executor
     from toolkit.lab.probing.design import RegisteredProbe
     from toolkit.lab.probing.figures import Report
     from toolkit.prereg.registration import Registration
     from toolkit.registers.study import Study
 
+PLACE = ("trajectory", "step", "scored")
 CONDITION = ("outcome", "MC", "condition_ratio")
 RATIOS = {
     "grader flips": {
@@ -51,6 +56,71 @@ RATIOS = {
     },
 }
 WITH_INTERVAL = ("L/R", "flips, MC", "faults, MC")
+
+
+class MeasuredStudy(Document, frozen=True):
+    """A probe that was measured; with --check compared, otherwise written."""
+
+    study: Annotated[str, about("Name of the study.")]
+    trajectories: Annotated[list[str], about("Trajectories that were probed.")]
+    kept: Annotated[list[str], about("Trajectories that were finished before.")]
+    largest_residual: Annotated[float, about("Of the exact identities, score².")]
+    verdict: Annotated[Literal["verified"] | UnsetType, about("With --check.")] = UNSET
+    tables: Annotated[tuple[str, ...] | UnsetType, about("With --check: tables that are as registered.")] = (
+        UNSET
+    )
+    registers: Annotated[Sealed | UnsetType, about("Without --check.")] = UNSET
+
+
+class RecomputedProbe(Document, frozen=True):
+    """Figures that were computed anew from the evidence alone."""
+
+    verdict: Verified
+    rows: Annotated[int, about("Rows that are those stored.")]
+    largest_residual: Annotated[float, about("Of the exact identities, score².")]
+
+
+def _row_type(name: str, told: str, table: str, **below: Any) -> Any:
+    """Return the type of a table's rows as reported: below their checkpoint, without its place."""
+    types = {Type.STRING: str, Type.INT32: int, Type.FLOAT64: float}
+    fields: list[Any] = [(of, list[rows]) for of, rows in below.items()]  # type: ignore[valid-type]
+    for column in reversed(TABLES[table].columns):
+        if below or column.name not in PLACE:
+            kind: Any = Literal[column.choices] if column.choices else types[column.type]
+            kind = kind | None if column.nullable else kind
+            fields.insert(0, (column.name, Annotated[kind, about(column.meaning)]))
+    return defstruct(name, fields, namespace={"__doc__": told})
+
+
+CHECKPOINT = _row_type(
+    "Checkpoint",
+    "A checkpoint that was probed.",
+    "probe_checkpoints",
+    summaries=_row_type(
+        "Traces",
+        "Covariance traces of the group gradient by design: of MC in score², of SW in score²/token².",
+        "probe",
+    ),
+    figures=_row_type(
+        "Figure",
+        "A figure over tasks, with its interval and what noise alone would give.",
+        "probe_intervals",
+    ),
+    drifts=_row_type(
+        "StepDrift",
+        "The drift under steps as a trainer takes them; none where the study has no such table.",
+        "probe_drift",
+    ),
+)
+
+
+class ProbeReport(Document, frozen=True, kw_only=True):
+    """What a study's probe says, checkpoint by checkpoint."""
+
+    study: Annotated[str, about("Name of the study.")]
+    evidence: Annotated[bool, about("Whether the study ships the inner products behind the figures.")]
+    check: RecomputedProbe | UnsetType = UNSET
+    checkpoints: Annotated[list[Row], Shown("checkpoints", list[CHECKPOINT], "")]
 
 
 @group()
@@ -112,15 +182,9 @@ def run_probe(
     kept_in = None if check else (folder or home.runs / study.name / "probe").absolute()
     with output.counted("probing") as told:
         probed = measure_study(study, probe, workers.telling(*told), folder=kept_in)
-    document: documents.ProbeRunDocument = {
-        "study": study.name,
-        "trajectories": list(probed.evidence),
-        "kept": list(probed.kept),
-        "largest_residual": probed.largest_residual,
-    }
+    document = MeasuredStudy(study.name, list(probed.evidence), list(probed.kept), probed.largest_residual)
     if check:
-        tables = probed.compare(study)
-        document["verdict"], document["tables"] = "verified", list(tables)
+        document = replace(document, verdict="verified", tables=probed.compare(study))
     else:
         target = into / study.name if into else study.folder
         card = home.cards / f"{study.name}.md"
@@ -135,7 +199,7 @@ def run_probe(
                 card=card,
                 open_case=open_case,
             )
-        document["registers"] = {"folder": str(target), "logical_sha256": manifest.logical_sha256}
+        document = replace(document, registers=Sealed(str(target), manifest.logical_sha256))
     _print_run(document, as_json=as_json)
 
 
@@ -183,8 +247,8 @@ def report_probe(
     _show(study, reported)
     if done:
         output.say_line(
-            f"{study.name}: {done['rows']} rows computed anew from the evidence are those that are stored; "
-            f"identities hold to {done['largest_residual']:.1e}"
+            f"{study.name}: {done.rows} rows computed anew from the evidence are those that are stored; "
+            f"identities hold to {done.largest_residual:.1e}"
         )
 
 
@@ -199,10 +263,7 @@ def _opened(study: Study) -> tuple[Study, Registration, RegisteredProbe]:
     return study, registration, required_probe(registration, runs)
 
 
-def _report_document(
-    study: Study, found: Report, done: documents.ProbeCheckDocument | None
-) -> documents.ProbeReportDocument:
-    checked: documents.OfProbeCheck = {} if done is None else {"check": done}
+def _report_document(study: Study, found: Report, done: RecomputedProbe | None) -> ProbeReport:
     checkpoints = [
         {
             **row,
@@ -212,39 +273,33 @@ def _report_document(
         }
         for row in found.checkpoints
     ]
-    return {
-        "study": study.name,
-        "evidence": found.has_evidence,
-        **checked,
-        "checkpoints": cast("list[documents.CheckpointDocument]", checkpoints),  # rows of registers
-    }
+    checked = UNSET if done is None else done
+    return ProbeReport(study=study.name, evidence=found.has_evidence, check=checked, checkpoints=checkpoints)
 
 
-def _recomputed(study: Study, found: Report) -> documents.ProbeCheckDocument:
+def _recomputed(study: Study, found: Report) -> RecomputedProbe:
     from toolkit.lab.probing.figures import check_evidence, recompute
 
     check_evidence(study)
     _, _, probe = _opened(study)
     with output.stepped("probe", len(found.checkpoints)) as progress:
         rows, worst = recompute(study, found.checkpoints, probe, progress)
-    return {"verdict": "verified", "rows": rows, "largest_residual": worst}
+    return RecomputedProbe("verified", rows, worst)
 
 
-def _print_run(document: documents.ProbeRunDocument, *, as_json: bool) -> None:
+def _print_run(document: MeasuredStudy, *, as_json: bool) -> None:
     if as_json:
         output.print_json(document)
         return
-    number, kept = len(document["trajectories"]), len(document["kept"])
+    number, kept = len(document.trajectories), len(document.kept)
     before = f", {kept} of them kept from before" if kept else ""
-    summary = f"{number} trajectories probed{before}; identities hold to {document['largest_residual']:.1e}"
-    output.say_line(f"{document['study']}: {summary}")
-    if "verdict" in document:
-        output.say_line(f"all as registered ({', '.join(document['tables'])})")
-    else:
-        registers = document["registers"]
-        output.say_line(
-            f"registers written to {registers['folder']}, logical hash {registers['logical_sha256']}"
-        )
+    summary = f"{number} trajectories probed{before}; identities hold to {document.largest_residual:.1e}"
+    output.say_line(f"{document.study}: {summary}")
+    if document.tables is not UNSET:
+        output.say_line(f"all as registered ({', '.join(document.tables)})")
+    if document.registers is not UNSET:
+        registers = document.registers
+        output.say_line(f"registers written to {registers.folder}, logical hash {registers.logical_sha256}")
 
 
 def _show(study: Study, found: Report) -> None:
@@ -340,7 +395,7 @@ def _place(row: Mapping[str, Any]) -> Any:
 
 
 def _without_place(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in ("trajectory", "step", "scored")}
+    return {name: value for name, value in row.items() if name not in PLACE}
 
 
 probe.fold("advise", "drift", "--advise", "Advise on your own rollouts instead; see probe advise --help.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,7 +25,6 @@ from toolkit.lab.commands.options import executor_option, offer_regimes
 from toolkit.structs import replace
 
 if TYPE_CHECKING:
-    from toolkit.documents.probe import PlayingPolicyDocument, PredictedDriftDocument
     from toolkit.estimators.taskwise import TaskUncertainty
     from toolkit.lab.executors.executor import Executor
     from toolkit.lab.probe.advice import Advice
@@ -129,6 +128,7 @@ def drift(
       toolkit probe drift --regime flips_q010 --optimizer gradient --json
       toolkit probe drift --study embedded --run c2-paired-s100 --step 100
     """
+    from toolkit.lab.probe.predicted import PlayingPolicy, PredictedDrift
     from toolkit.lab.probing.drift import predicted_drift
 
     cell, parameters = started(name, run_id, step)
@@ -141,13 +141,8 @@ def drift(
             cells, groups=groups, seed=seed, parameters=parameters, executor=workers.telling(*told)
         )
     if as_json:
-        played = {"study": name, "run": run_id, "step": step}
-        document: PredictedDriftDocument = {
-            "policy": None if parameters is None else cast("PlayingPolicyDocument", played),
-            "seed": seed,
-            "predictions": [prediction.document() for prediction in found],
-        }
-        output.print_json(document)
+        named = None if name is None or run_id is None or step is None else PlayingPolicy(name, run_id, step)
+        output.print_json(PredictedDrift(named, seed, found))
         return
     _show(found, cell)
 
@@ -286,7 +281,7 @@ def advise(
         progress(f"{len(evidence.tasks)} groups")
         advice = advise_on(evidence, optimizer, batch)
     if as_json:
-        output.print_json(advice.document())
+        output.print_json(advice)
         return
     _show_advice(advice, str(source or run_id))
 

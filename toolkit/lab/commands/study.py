@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from toolkit import cases
 from toolkit.cli.options import FOLDER, argument, flag, group, json_option, offer_registrations, option
@@ -13,11 +13,11 @@ from toolkit.cli.output import counted, print_json, print_table, remark, say_lin
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.lab.commands.options import executor_option, folder_option, selection_option
 from toolkit.places import find_home
+from toolkit.registers.manifest import Sealed
+from toolkit.structs import Document, Verified, about
 from toolkit.verification.registered import reference
 
 if TYPE_CHECKING:
-    from toolkit.documents import runs as documents
-    from toolkit.documents.probe import SealedDocument
     from toolkit.lab.executors.executor import Executor
     from toolkit.lab.play.matrix import Selection
     from toolkit.lab.play.workplace import PlayedRuns, RunStatus, Workplace
@@ -26,6 +26,26 @@ if TYPE_CHECKING:
     from toolkit.prereg.registration import Registration
     from toolkit.registers.study import Study
     from toolkit.specification import Specification
+
+
+class PlayedStudy(Document, frozen=True):
+    """Runs that were played."""
+
+    study: Annotated[str, about("Name of the study.")]
+    folder: Annotated[str, about("Where the runs are kept.")]
+    completed: Annotated[tuple[str, ...], about("Runs that were played to their end.")]
+    kept: Annotated[tuple[str, ...], about("Runs that were complete before.")]
+    incomplete: Annotated[dict[str, list[str]], about("What a run's evidence lacks.")]
+    registers: Annotated[Sealed | None, about("Null where none were written.")]
+
+
+class CheckedStudy(Document, frozen=True):
+    """Runs that were played again, and are what is registered: with --check."""
+
+    verdict: Verified
+    study: Annotated[str, about("Name of the study.")]
+    runs: Annotated[list[str], about("Runs that were played again.")]
+    tables: Annotated[tuple[str, ...], about("Tables that are as registered.")]
 
 
 @group()
@@ -113,14 +133,8 @@ def run_study(
         if into is not None:
             target = into / registration.name
             registers = _seal(target, home, registration, workplace, specifications, measured=measured)
-    document: documents.StudyRunDocument = {
-        "study": registration.name,
-        "folder": str(workplace.folder),
-        "completed": list(played.completed),
-        "kept": list(played.kept),
-        "incomplete": lacking,
-        "registers": registers,
-    }
+    place = str(workplace.folder)
+    document = PlayedStudy(registration.name, place, played.completed, played.kept, lacking, registers)
     _report(document, as_json=as_json)
 
 
@@ -254,7 +268,7 @@ def _seal(
     specifications: tuple[Specification, ...],
     *,
     measured: MeasuredProbe | None,
-) -> SealedDocument:
+) -> Sealed:
     from toolkit.lab.play.assemble import assemble, seal_decided
     from toolkit.verification.registered import open_case
 
@@ -267,7 +281,7 @@ def _seal(
         manifest = seal_decided(
             folder, registration, reference(registration), assembly, card, open_case=open_case
         )
-    return {"folder": str(folder), "logical_sha256": manifest.logical_sha256}
+    return Sealed(str(folder), manifest.logical_sha256)
 
 
 def _play_again(
@@ -299,23 +313,18 @@ def _report_check(
 ) -> None:
     names = [run.run_id for run in specifications]
     runs = "1 run played again is" if len(names) == 1 else f"{len(names)} runs played again are"
-    document: documents.StudyCheckDocument = {
-        "verdict": "verified",
-        "study": name,
-        "runs": names,
-        "tables": list(tables),
-    }
+    document = CheckedStudy("verified", name, names, tables)
     tell(document, f"{name}: {runs} what is registered ({', '.join(tables)})", as_json=as_json)
 
 
-def _report(document: documents.StudyRunDocument, *, as_json: bool) -> None:
-    completed, kept = len(document["completed"]), len(document["kept"])
+def _report(document: PlayedStudy, *, as_json: bool) -> None:
+    completed, kept = len(document.completed), len(document.kept)
     before = f", {kept} complete before and kept" if kept else ""
-    registers = document["registers"]
+    registers = document.registers
     tell(
         document,
-        f"{document['study']}: {completed} runs played{before}, in {document['folder']}",
-        f"registers written to {registers['folder']}, logical hash {registers['logical_sha256']}"
+        f"{document.study}: {completed} runs played{before}, in {document.folder}",
+        f"registers written to {registers.folder}, logical hash {registers.logical_sha256}"
         if registers
         else "registers are written with all runs, or with --into FOLDER for the chosen ones",
         as_json=as_json,

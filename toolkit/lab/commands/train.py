@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
@@ -16,18 +16,26 @@ from toolkit.lab import plan as planning
 from toolkit.lab.commands.options import folder_option, offer_recipes, selection_option
 from toolkit.lab.play.language_model_run import TRACKERS, check_trackers
 from toolkit.places import find_home
-from toolkit.structs import UNSET
+from toolkit.structs import UNSET, Document, about
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from toolkit.documents.runs import TrainedDocument
     from toolkit.lab.play.matrix import Selection
     from toolkit.lab.training.recipe import Recipe
     from toolkit.places import Home
     from toolkit.rules.rulebook import RuleBook
     from toolkit.specification import Specification
+
+
+class Trained(Document, frozen=True):
+    """Runs that were trained."""
+
+    folder: Annotated[str, about("Where the runs are kept.")]
+    completed: Annotated[tuple[str, ...], about("Runs that were trained to their end.")]
+    kept: Annotated[tuple[str, ...], about("Runs that were complete before.")]
+
 
 MOST_GPUS = 100_000
 MOST_TRIED = 1000
@@ -236,12 +244,8 @@ def _train(
         if run.run_id in planned
     ]
     trained = training_jobs.train_runs(jobs, HERE.telling(HERE.watch, say))
-    document: TrainedDocument = {
-        "folder": str(into),
-        "completed": list(trained.completed),
-        "kept": list(trained.kept),
-    }
     if is_first_process():
+        document = Trained(str(into), trained.completed, trained.kept)
         tell(document, f"{len(jobs)} runs complete in {into}", as_json=as_json)
 
 

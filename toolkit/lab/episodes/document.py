@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from toolkit.canonical import canonical
 from toolkit.errors import EXCERPT, DamagedError, IncompleteError, UsageError, VerificationError
@@ -16,13 +16,10 @@ from toolkit.lab.tasks.task import task_sha256
 from toolkit.noise.draws import Schedule
 from toolkit.noise.regimes import REGIMES
 
-if TYPE_CHECKING:
-    from toolkit.documents.world import CallDocument, Ending, EpisodeDocument
-
 LONGEST_SEED = 20
 
 
-def episode_document(episode: Episode) -> EpisodeDocument:
+def episode_document(episode: Episode) -> dict[str, Any]:
     """Return an episode as JSON values; seeds are texts, of which no reader loses digits."""
     schedule = episode.schedule
     return {
@@ -33,7 +30,7 @@ def episode_document(episode: Episode) -> EpisodeDocument:
         "true_success": episode.true_success,
         "observed_reward": episode.observed_reward,
         "flipped": episode.flipped,
-        "ended": cast("Ending", episode.ended),
+        "ended": episode.ended,
         "calls_charged": episode.calls,
         "budget": episode.task.budget,
         "world_changed": episode.world_changed,
@@ -49,7 +46,7 @@ def episode_document(episode: Episode) -> EpisodeDocument:
     }
 
 
-def call_document(call: CallRecord, schedule: Schedule) -> CallDocument:
+def call_document(call: CallRecord, schedule: Schedule) -> dict[str, Any]:
     """Return one call as JSON values; what JSON has no word for is shown in short."""
     verbatim = _has_json([call.tool, call.arguments])
     drawn = None if call.key is None else schedule.draw(call.tool, *call.key)

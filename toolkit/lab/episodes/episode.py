@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from unicodedata import normalize
 
 from toolkit.lab.backoffice.records import Record, Ticket, plain
@@ -14,9 +14,6 @@ from toolkit.lab.tasks.task import Task
 from toolkit.noise.draws import Schedule
 from toolkit.noise.layer import Exposure
 from toolkit.noise.regimes import Regime
-
-if TYPE_CHECKING:
-    from toolkit.documents.world import FieldDifferenceDocument
 
 FREE_TEXT = frozenset({"ticket_id", "summary"})
 
@@ -30,7 +27,7 @@ class Difference:
     expected: Any  # what it should be; None for nothing
     found: Any  # what it is; None for nothing
 
-    def as_dict(self) -> FieldDifferenceDocument:
+    def as_dict(self) -> dict[str, Any]:
         """Return the difference as JSON values."""
         return {
             "record": self.record,

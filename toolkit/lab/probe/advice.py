@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from math import ceil, isfinite
-from typing import TYPE_CHECKING, cast
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,10 @@ from toolkit.estimators import drift_interval, signal_interval, task_sums, task_
 from toolkit.estimators.drifts import DriftInterval
 from toolkit.estimators.signal import SMALLEST_TASKS
 from toolkit.estimators.taskwise import TaskUncertainty, is_nonzero
-from toolkit.structs import replace
-
-if TYPE_CHECKING:
-    from toolkit.documents.probe import AdviceDocument
+from toolkit.structs import Document, Shown, about, replace
 
 Array = NDArray[np.float64]
+Optimizer = Literal["adam", "gradient", "sign"]
 
 MARGIN = 0.05
 """Ratios this near to one are taken for no difference: learning is a twentieth faster or slower at most."""
@@ -46,27 +44,58 @@ class GroupEvidence:
     common_mean: bool = False  # whether both designs have one mean gradient, as without scaling
 
 
-@dataclass(frozen=True)
-class Advice:
-    """The advice to somebody who trains."""
+class Uncertain(Document, frozen=True):
+    """A figure over tasks, with a 95% interval."""
 
-    tasks: int
-    groups: Mapping[str, int]
-    group_size: int
-    optimizer: str
-    batch: int
-    figures: Mapping[str, TaskUncertainty]
-    not_evaluable: Mapping[str, str]  # figure that is missing → why
-    verdict: str
-    tasks_needed: int | None  # likely to settle what is undecided
-    batch_needed: int | None  # groups a step from which on the ratio is above 1 - `MARGIN`
-    sentences: tuple[str, ...] = ()
+    value: Annotated[float | None, about("Null where the tasks do not define it.")]
+    low: Annotated[float | None, about("Null without an interval.")]
+    high: Annotated[float | None, about("Null without an interval.")]
+    standard_error: Annotated[float | None, about("The jackknife's.")]
+    corrected: Annotated[float | None, about("The value, its bias of order 1/tasks taken off.")]
 
-    def document(self) -> AdviceDocument:
-        """Return it as JSON values."""
-        figures = {name: asdict(figure) for name, figure in self.figures.items()}
-        document = {**vars(self), "figures": figures, "level": LEVEL, "sentences": list(self.sentences)}
-        return cast("AdviceDocument", document)  # its own fields by name
+
+class DesignCounts(Document, frozen=True):
+    """A number of each design."""
+
+    paired: Annotated[int, about("Of the paired design.")]
+    independent: Annotated[int, about("Of the independent design.")]
+
+
+def uncertain(figures: Mapping[str, TaskUncertainty]) -> dict[str, dict[str, float | None]]:
+    """Return figures over tasks as they are printed."""
+    return {name: asdict(figure) for name, figure in figures.items()}
+
+
+class Advice(Document, frozen=True):
+    """Whether to pair, from rollouts of both designs."""
+
+    tasks: Annotated[int, about("Tasks of both designs.")]
+    groups: Annotated[Mapping[str, int], Shown("groups", DesignCounts, "")]
+    group_size: Annotated[int, about("Rollouts a group, G.")]
+    optimizer: Annotated[str, Shown("optimizer", Optimizer, "What takes a step.")]
+    batch: Annotated[int, about("Groups a step.")]
+    figures: Annotated[
+        Mapping[str, TaskUncertainty],
+        Shown(
+            "figures",
+            dict[str, Uncertain],
+            "By name; those that could not be had have no entry.",
+            uncertain,
+        ),
+    ]
+    not_evaluable: Annotated[dict[str, str], about("Why a figure could not be had.")]
+    verdict: Annotated[
+        str,
+        Shown(
+            "verdict",
+            Literal["pair", "do_not_pair", "either", "undecided", "not_evaluable"],
+            "`either`: learning is as fast to a twentieth; `undecided`: the interval leaves it open.",
+        ),
+    ]
+    tasks_needed: Annotated[int | None, about("Tasks that are likely to settle what is undecided.")]
+    batch_needed: Annotated[int | None, about("Groups a step at which pairing loses nothing.")]
+    sentences: Annotated[tuple[str, ...], about("The advice in words.")] = ()
+    level: Annotated[float, about("Confidence level.")] = LEVEL
 
 
 def advise(evidence: GroupEvidence, optimizer: str = "adam", batch: int = 24) -> Advice:

@@ -15,10 +15,10 @@ that groups that were played once serve every scaling, batch and optimizer.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
-from typing import TYPE_CHECKING, Self, cast
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,13 +31,12 @@ from toolkit.estimators.taskwise import TaskUncertainty
 from toolkit.lab.episodes.episode import play
 from toolkit.lab.policies.agent import Rollout
 from toolkit.lab.policies.loglinear import Choice, Policy
+from toolkit.lab.probe.advice import DesignCounts, Optimizer, Uncertain, uncertain
 from toolkit.lab.tasks.pools import POOLS, load_task
 from toolkit.noise.draws import DESIGNS, Design, group_seeds
 from toolkit.noise.regimes import REGIMES
 from toolkit.seeds import Stream, drift_seed, order_seed, rollout_seed, row_seed
-
-if TYPE_CHECKING:
-    from toolkit.documents.probe import PredictionDocument
+from toolkit.structs import Document, Shown, about, inlined
 
 Array = NDArray[np.float64]
 
@@ -169,18 +168,33 @@ ALLOWED = {
 }
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(Document, frozen=True):
     """Settings of training whose drift is predicted, named as in a run's specification."""
 
-    regime: str = "faults_p025"
-    group_size: int = 8
-    surface_tokens: int = 16
-    scale_rewards: str = "group"
-    constant_groups: str = "kept"
-    loss_type: str = "dapo"
-    prompts_per_step: int = 24
-    optimizer: str = "adam"
+    regime: Annotated[str, about("The noise.")] = "faults_p025"
+    group_size: Annotated[int, about("Rollouts a group, G.")] = 8
+    surface_tokens: Annotated[int, about("V.")] = 16
+    scale_rewards: Annotated[
+        str,
+        Shown(
+            "scale_rewards",
+            Literal["group", "none"],
+            "Whether advantages are divided by their group's standard deviation.",
+        ),
+    ] = "group"
+    constant_groups: Annotated[
+        str,
+        Shown(
+            "constant_groups",
+            Literal["kept", "resampled"],
+            "What becomes of groups whose rewards are constant.",
+        ),
+    ] = "kept"
+    loss_type: Annotated[
+        str, Shown("loss_type", Literal["dapo", "dr_grpo"], "What divides a step's sum.")
+    ] = "dapo"
+    prompts_per_step: Annotated[int, about("Groups a step, B.")] = 24
+    optimizer: Annotated[str, Shown("optimizer", Optimizer, "What takes a step.")] = "adam"
 
     @property
     def played(self) -> tuple[str, int, int]:
@@ -188,35 +202,63 @@ class Cell:
         return self.regime, self.group_size, self.surface_tokens
 
 
-@dataclass(frozen=True)
-class DesignFigures:
-    """Figures of one design: variances of a group's gradient, and the drift in units of the learning rate."""
+class DesignFigures(Document, frozen=True):
+    """Figures of one design."""
 
-    groups: int
-    constant: float
-    draws: float  # groups that are played for one that counts
-    symbols: float  # decisions and tokens a group
-    trace: float
-    along: float
-    strongest: float
-    drift: float
+    groups: Annotated[int, about("That were played.")]
+    constant: Annotated[float, about("Share of them whose rewards are constant.")]
+    draws: Annotated[float, about("Groups played for one that counts.")]
+    symbols: Annotated[float, about("Decisions and tokens a group.")]
+    trace: Annotated[float, about("Covariance trace of a group's gradient.")]
+    along: Annotated[float, about("Its variance along the mean gradient.")]
+    strongest: Annotated[float, about("Its variance on the coordinates with most signal, summed.")]
+    drift: Annotated[float, about("Expected progress a step, in units of the learning rate.")]
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """The prediction for a cell, on blocks of tasks."""
+class DesignsFigures(Document, frozen=True):
+    """Figures of both designs."""
 
-    cell: Cell
-    blocks: int
-    tasks: int
-    steps: Mapping[str, int]  # groups, or steps of B groups where the divisor is a step's own, of each design
-    designs: Mapping[Design, DesignFigures]
-    ratios: Mapping[str, TaskUncertainty]  # paired over independent
+    paired: DesignFigures
+    independent: DesignFigures
 
-    def document(self) -> PredictionDocument:
-        """Return it as JSON values."""
-        document = asdict(self)
-        return cast("PredictionDocument", {**document.pop("cell"), "level": LEVEL, **document})
+
+class Ratios(Document, frozen=True):
+    """Paired over independent."""
+
+    trace: Uncertain
+    along: Uncertain
+    strongest: Uncertain
+    drift: Uncertain
+
+
+class Prediction(Document, frozen=True, kw_only=True):
+    """What is predicted under some settings."""
+
+    cell: Annotated[Cell, *inlined(Cell)]
+    level: Annotated[float, about("Confidence level.")] = LEVEL
+    blocks: Annotated[int, about("Blocks of tasks that the intervals rest on.")]
+    tasks: Annotated[int, about("Tasks of the blocks.")]
+    steps: Annotated[
+        Mapping[str, int], Shown("steps", DesignCounts, "Groups, or steps, that give the drift.")
+    ]
+    designs: Annotated[Mapping[Design, DesignFigures], Shown("designs", DesignsFigures, "")]
+    ratios: Annotated[Mapping[str, TaskUncertainty], Shown("ratios", Ratios, "", uncertain)]
+
+
+class PlayingPolicy(Document, frozen=True):
+    """A checkpoint that played."""
+
+    study: Annotated[str, about("Name of the study.")]
+    run: Annotated[str, about("Name of the run.")]
+    step: Annotated[int, about("Of the checkpoint.")]
+
+
+class PredictedDrift(Document, frozen=True):
+    """How fast training with each design will learn, from played groups."""
+
+    policy: Annotated[PlayingPolicy | None, about("Null for the untrained policy.")]
+    seed: Annotated[str, about("The name that every seed is derived from.")]
+    predictions: list[Prediction]
 
 
 def predict(played: Mapping[Design, Groups], cell: Cell, *, rng_seed: int = RNG_SEED) -> Prediction:
@@ -261,10 +303,12 @@ def predict(played: Mapping[Design, Groups], cell: Cell, *, rng_seed: int = RNG_
         for design, groups in played.items()
     }
     return Prediction(
-        *(cell, number, len(np.unique(_positions(numbers[blocks >= 0])))),
-        {design: int(moved[design].groups.sum()) for design in DESIGNS},
-        designs,
-        {name: spread[name] for name in SPREAD} | {"drift": drift.ratio},
+        cell=cell,
+        blocks=number,
+        tasks=len(np.unique(_positions(numbers[blocks >= 0]))),
+        steps={design: int(moved[design].groups.sum()) for design in DESIGNS},
+        designs=designs,
+        ratios={name: spread[name] for name in SPREAD} | {"drift": drift.ratio},
     )
 
 

@@ -144,5 +144,5 @@ def checkpoint_parameters(study: Study, run_id: str, step: int) -> tuple[tuple[f
     weights = read_checkpoint(rows[step], run_id, len(untrained(run.surface_tokens)))
     if run.regime not in REGIMES:
         raise DamagedError(f"the run's noise is unknown: {run.regime}", where=run_id)
-    names = Cell.__dataclass_fields__
+    names = Cell.__struct_fields__
     return weights.parameters, Cell(**{name: getattr(run, name) for name in names})

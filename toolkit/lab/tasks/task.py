@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from toolkit.canonical import document_sha256
 from toolkit.lab.backoffice.records import Record, plain
 from toolkit.lab.backoffice.world import Base
-
-if TYPE_CHECKING:
-    from toolkit.documents.registers import TaskDocument
 
 BUDGET_BASE = 7
 BUDGET_PER_WRITE = 2
@@ -53,7 +50,7 @@ def budget(writes: int) -> int:
     return min(BUDGET_BASE + BUDGET_PER_WRITE * writes, LARGEST_BUDGET)
 
 
-def task_document(task: Task) -> TaskDocument:
+def task_document(task: Task) -> dict[str, Any]:
     """Return everything that makes the task, as JSON values."""
     return {
         "task_id": task.task_id,

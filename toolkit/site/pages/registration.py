@@ -24,6 +24,7 @@ from toolkit.site.environment import moment
 from toolkit.site.material import Material
 from toolkit.site.page import Link, Page, registration_page, rule_page, slug
 from toolkit.site.registers import download, every_registration, frozen_files
+from toolkit.structs import as_builtins
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*", re.ASCII)
 SECOND, DAY = "second", "day"
@@ -133,7 +134,7 @@ def steps_of(verification: Verification | None) -> list[dict[str, str]]:
     for check in checks:
         so_far[check.step] += 1
         part = f".{so_far[check.step]}" if times[check.step] > 1 else ""
-        steps.append({**vars(check), "step": f"{check.step}{part}"})
+        steps.append({**as_builtins(check), "step": f"{check.step}{part}"})
     return steps
 
 

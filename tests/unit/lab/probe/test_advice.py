@@ -17,7 +17,7 @@ from toolkit.estimators.taskwise import TaskUncertainty
 from toolkit.lab.probe import advice
 from toolkit.lab.probe.advice import Advice, GroupEvidence, advise
 from toolkit.lab.probing.rollout_files import read_rollouts
-from toolkit.structs import replace
+from toolkit.structs import as_builtins, replace
 
 SIZE, COORDINATES = 4, 5
 MEAN = np.array([1.0, -0.7, 0.5, 0.0, 0.0])
@@ -70,7 +70,7 @@ def test_the_advice_is_what_the_truth_and_the_number_of_tasks_allow(settings, ve
     assert ratio.low < expected < ratio.high
     assert (advice.tasks_needed is not None) == (verdict == "undecided")
     assert advice.sentences[0].split(":")[0].lower().replace(" ", "_") in verdict or verdict == "either"
-    json.dumps(advice.document(), allow_nan=False)
+    json.dumps(as_builtins(advice), allow_nan=False)
 
 
 def test_groups_drawn_again_have_the_ratio_of_the_varied_ones_alone() -> None:

@@ -19,14 +19,13 @@ from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
 
 from toolkit.canonical import canonical
-from toolkit.documents.registers import Verified
 from toolkit.errors import DamagedError, VerificationError
 from toolkit.lab.tasks.task import Call
 from toolkit.lab.tasks.templates import WEIGHTS
 from toolkit.lab.worlds.foreign import ForeignTask, Package, Request, deal, in_envelope
 from toolkit.noise.declaration import read_declaration
 from toolkit.seeds import Stream, derive
-from toolkit.structs import Document, about
+from toolkit.structs import Document, Verified, about
 
 VERSION = "2025.6.8"
 CATEGORIES = ("base", "miss_func", "miss_param", "long_context")

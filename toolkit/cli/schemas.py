@@ -1,4 +1,4 @@
-"""Which document each command prints with `--json`; documents of the site, errors and completion."""
+"""`toolkit schema`: which document each command prints with `--json`, and the schema made of its type."""
 
 from fractions import Fraction
 from functools import cache
@@ -8,32 +8,29 @@ from typing import (
     Annotated,
     Any,
     Literal,
-    NotRequired,
-    Required,
-    TypedDict,
     Union,
     get_args,
     get_origin,
-    get_type_hints,
-    is_typeddict,
 )
 
+import click
 import msgspec
 
-from toolkit.cli import options, verify
+from toolkit.cli import extract, new_study, options, output, registers, reproduce, verify
+from toolkit.cli.options import argument, command, flag, json_option
+from toolkit.cli.registers import describe
 from toolkit.decisions.case import Explanation, Language
 from toolkit.decisions.decision import Decision
-from toolkit.documents import probe, registers, registrations, runs, world
 from toolkit.drafting import power
-from toolkit.errors import ExitCode
+from toolkit.errors import ExitCode, UsageError, did_you_mean
 from toolkit.prereg.evidence import JudgedToken
 from toolkit.prereg.verification import Verification
 from toolkit.registers import diff
 from toolkit.registers.hub import transfer
-from toolkit.structs import UNSET, UnsetType, about, printed_fields
+from toolkit.structs import UNSET, Document, UnsetType, about, printed_fields
 
 
-class ErrorFacts(TypedDict):
+class ErrorFacts(Document, frozen=True):
     """What stopped a command."""
 
     problem: Annotated[str, about("One sentence.")]
@@ -47,7 +44,7 @@ class ErrorFacts(TypedDict):
     ]
 
 
-class ErrorDocument(TypedDict):
+class ErrorDocument(Document, frozen=True):
     """The document of a command that failed; a check that ran and found something prints its own."""
 
     error: ErrorFacts
@@ -62,8 +59,8 @@ OUTPUTS: dict[str, object] = {
     "verify-prereg": list[Verification],
     "verify-token": JudgedToken,
     "adopt": "toolkit.cli.freeze:AdoptDocument",
-    "new-study": registrations.NewStudyDocument,
-    "rehearse": registrations.RehearsalDocument,
+    "new-study": new_study.NewStudy,
+    "rehearse": new_study.RehearsedStudy,
     "freeze": (
         "toolkit.cli.freeze:FreezeDocument",
         "toolkit.cli.freeze:DryFreezeDocument",
@@ -71,7 +68,7 @@ OUTPUTS: dict[str, object] = {
     ),
     "amend": ("toolkit.prereg.freeze:Added", "toolkit.cli.freeze:TemplateDocument"),
     "deviate": ("toolkit.prereg.freeze:Added", "toolkit.cli.freeze:TemplateDocument"),
-    "registers audit": registers.Audited,
+    "registers audit": verify.Audited,
     "registers build": registers.BuiltRegisters,
     "registers card": registers.FilledCard,
     "registers diff": diff.StudyDifference,
@@ -81,18 +78,18 @@ OUTPUTS: dict[str, object] = {
     "registers push": transfer.Push,
     "registers schema": registers.RegistersSchema,
     "registers verify": list[registers.VerifiedRegisters],
-    "export": runs.ExportDocument,
-    "sql": registers.AnswerRows | registers.WrittenAnswer,
-    "pools build": registers.BuiltPools,
-    "pools list": list[registers.PoolSummary],
-    "pools show": registers.ShownTaskDocument,
-    "pools verify": registers.VerifiedPools,
-    "episode play": world.EpisodeDocument,
-    "episode replay": world.ReplayDocument,
+    "export": extract.Exported,
+    "sql": extract.AnswerRows | extract.WrittenAnswer,
+    "pools build": "toolkit.lab.commands.pools:BuiltPools",
+    "pools list": "toolkit.lab.task_pools:PoolSummaries",
+    "pools show": "toolkit.lab.commands.pools:ShownTask",
+    "pools verify": "toolkit.lab.commands.pools:VerifiedPools",
+    "episode play": "toolkit.lab.commands.episode:PlayedEpisode",
+    "episode replay": "toolkit.lab.commands.episode:ReplayedEpisode",
     "evaluate": "toolkit.lab.evaluating:Evaluation",
-    "draw": world.DrawDocument,
+    "draw": "toolkit.lab.commands.draw:DrawDocument",
     "backoffice mcp": ErrorDocument,  # stdout belongs to the protocol
-    "backoffice schema": world.Schemas,
+    "backoffice schema": list[dict[str, object]] | dict[str, object],
     "world check": "toolkit.lab.worlds.bfcl.world:Parity",
     "noise mcp": ErrorDocument,
     "noise propose": "toolkit.noise.mcp.proposal:ProposalDocument",
@@ -109,18 +106,18 @@ OUTPUTS: dict[str, object] = {
     "train": (
         "toolkit.lab.plan:TrainingPlan",
         "toolkit.lab.play.training_jobs:Trial",
-        runs.TrainedDocument,
+        "toolkit.lab.commands.train:Trained",
     ),
-    "study run": runs.StudyRunDocument | runs.StudyCheckDocument,
+    "study run": ("toolkit.lab.commands.study:PlayedStudy", "toolkit.lab.commands.study:CheckedStudy"),
     "study status": "toolkit.lab.play.workplace:StudyStatus",
-    "probe advise": probe.AdviceDocument,
-    "probe drift": probe.PredictedDriftDocument,
-    "probe report": probe.ProbeReportDocument,
-    "probe run": probe.ProbeRunDocument,
+    "probe advise": "toolkit.lab.probe.advice:Advice",
+    "probe drift": "toolkit.lab.probe.predicted:PredictedDrift",
+    "probe report": "toolkit.lab.commands.probe:ProbeReport",
+    "probe run": "toolkit.lab.commands.probe:MeasuredStudy",
     "site build": "toolkit.site.commands.site:BuiltSite",
     "site check": "toolkit.site.commands.site:CheckedSite",
     "site serve": "toolkit.site.commands.site:ServedSite",
-    "reproduce": runs.ReproductionDocument,
+    "reproduce": reproduce.Reproduction,
     "completion": options.Completion,
     "schema": list[str] | dict[str, object],
     ERROR: ErrorDocument,
@@ -136,26 +133,11 @@ def printed_type(kind: Any) -> Any:
     origin, parts = get_origin(kind), tuple(printed_type(part) for part in get_args(kind))
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return _printed_struct(kind)
-    if is_typeddict(kind):
-        return _printed_dict(kind)
-    if origin in (NotRequired, Required):
-        return parts[0]
     if origin is Annotated:
         return Annotated[parts[0], *kind.__metadata__]
     if not parts or origin is Literal:
         return float if kind is Fraction else kind
     return Union[parts] if origin is UnionType else origin[parts]  # noqa: UP007 - a tuple of types
-
-
-@cache
-def _printed_dict(kind: Any) -> Any:
-    made: Any = {}
-    for key, hint in get_type_hints(kind, include_extras=True).items():
-        printed = printed_type(hint)
-        made[key] = printed if key in kind.__required_keys__ else NotRequired[printed]
-    named: Any = TypedDict(kind.__name__, made)  # type: ignore[misc]
-    named.__doc__ = kind.__doc__
-    return named
 
 
 @cache
@@ -196,3 +178,44 @@ def _anything(kind: type) -> dict[str, Any]:
 
 def _title(name: str) -> str:
     return "What a command prints with --json where it fails" if name == ERROR else f"toolkit {name} --json"
+
+
+@command()
+@click.pass_context
+def schema(
+    context: click.Context,
+    *,
+    words: tuple[str, ...] = argument(nargs=-1, metavar="[OUTPUT]..."),
+    registers: bool = flag(help="Describe the columns of table OUTPUT, or of every table."),
+    as_json: bool = json_option,
+) -> None:
+    """Print the JSON Schema of OUTPUT: what a command prints with --json.
+
+    Without OUTPUT, list them. Three belong to no command: error is what every command prints when it fails,
+    rules describes rules.toml, and amendment an amendment's file. The dialect is 2020-12.
+
+    \b
+    Examples:
+      toolkit schema
+      toolkit schema decide
+      toolkit schema registers verify > registers-verify.json
+      toolkit schema rules --json
+      toolkit schema --registers evaluations
+    """
+    if registers:
+        context.invoke(describe, tables=words, as_json=as_json)
+        return
+    from toolkit.rules import schema as of_rules
+
+    outputs = {name.replace(" ", "-"): name for name in OUTPUTS}
+    names = sorted({*outputs, *of_rules.FILES})
+    if not words:
+        output.tell(names, *names, as_json=as_json)
+        return
+    name = "-".join(words)
+    if name not in names:
+        raise UsageError(
+            f"there is no schema of {name!r}", expected=", ".join(names), remedy=did_you_mean(name, names)
+        )
+    is_output = name in outputs
+    output.print_json(json_schema(outputs[name]) if is_output else of_rules.json_schema(name))

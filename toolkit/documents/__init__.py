@@ -1,1 +1,0 @@
-"""What `--json` prints, as types: the definitions that builders are checked against and schemas made from."""
