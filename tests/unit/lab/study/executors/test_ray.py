@@ -78,7 +78,8 @@ def test_a_process_that_was_lost_is_begun_again(gpu: str | None, tmp_path: Path)
     answers = executor.each_done(sums.JOBS, partial(sums.die_once, mark=tmp_path / "died"))
     assert {job.subject: answer for job, answer in answers} == sums.SUMS
     said = "its process was lost, and it is sent again (loss 1 of at most 3"
-    assert [said in message for message in messages] == [True]
+    # Ray may have handed the process a second job by then, which is lost with it.
+    assert {said in message for message in messages} == {True}
 
 
 def test_gpus_are_given_back_when_jobs_are_done_whoever_still_knows_who_did_them(monkeypatch) -> None:
