@@ -205,6 +205,22 @@ def test_a_server_that_speaks_something_else_is_an_error_like_others(garbage) ->
     assert caught.value.found
 
 
+UNUSUAL = {
+    "a fraction of nine digits": lambda good: good.but(gen_time=good.gen_time[:-1] + ".123456789Z"),
+    "granted with modifications": lambda good: good.but(status=1),
+    "its signer by key": lambda good: good.but(by_key=True),
+}
+
+
+@pytest.mark.parametrize("kind", UNUSUAL)
+def test_what_verifies_is_taken_however_unusual(draft, good, kind) -> None:
+    with Authority("B", UNUSUAL[kind], at=datetime.now(UTC) - timedelta(seconds=2)) as server:
+        odd = source(server, "Authority B")
+        freeze_with(draft, good, odd)
+    assert len(server.requests) == 1
+    assert problems(verify(draft, good, odd)) == []
+
+
 def test_credentials_of_the_user_are_not_sent(draft, good, tmp_path, monkeypatch) -> None:
     """A .netrc is for whoever it names; a time-stamping authority is sent a hash and nothing else."""
     netrc = tmp_path / "netrc"

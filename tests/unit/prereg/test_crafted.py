@@ -35,7 +35,7 @@ from tests.golden.measure_engines import GIVEN_TIME, Question, ask
 from tests.registrations import chained, rehash
 from tests.unit.decisions.study import RULES
 from tests.unit.prereg.drafts import H, add_to, amendment, freeze_with, problems, verify, write_draft
-from toolkit.prereg.chain import begin
+from toolkit.prereg.chain import begin, pending_document
 from toolkit.prereg.evidence import Judged, Subject, judge, places
 from toolkit.prereg.record import Trusted
 from toolkit.prereg.token.der import MAX_ELEMENTS, check_der
@@ -324,6 +324,16 @@ def test_an_edge_gets_its_verdict(expected, edge) -> None:
 
 
 # --------------------------------------------------------------------------------------------- registrations
+
+
+def test_what_waits_for_another_document_is_removed(tmp_path) -> None:
+    old = begin(tmp_path, b"one") / "evidence" / "A.tsr"
+    old.write_bytes(b"token")
+    begin(tmp_path, b"one")
+    assert old.exists()
+    begin(tmp_path, b"two")
+    assert not old.exists()
+    assert pending_document(tmp_path) == b"two"
 
 
 def test_what_waits_without_its_evidence_is_begun_anew(tmp_path) -> None:

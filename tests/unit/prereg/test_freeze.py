@@ -37,7 +37,9 @@ from toolkit.errors import (
     VerificationError,
 )
 from toolkit.files import file_sha256
-from toolkit.prereg.chain import begin, extend_chain
+from toolkit.prereg import authority
+from toolkit.prereg.authority import online
+from toolkit.prereg.chain import begin, extend_chain, read_recorded
 from toolkit.prereg.freeze import freeze
 from toolkit.prereg.record import write_trust
 from toolkit.prereg.registration import is_draft, load_registration
@@ -194,6 +196,35 @@ def test_one_authority_is_not_enough(draft, pair) -> None:
 def test_two_authorities_of_one_operator_are_not_enough(draft, servers) -> None:
     sources = [source(server, name, operator="Same") for server, name in zip(servers, "XY", strict=True)]
     assert _not_independent(draft, *sources) == "all come from one operator"
+
+
+def test_authorities_of_one_operator_are_not_asked(servers) -> None:
+    named = [
+        source(server, name, operator="Same").trusted for server, name in zip(servers, "XY", strict=True)
+    ]
+    with pytest.raises(UsageError, match="of different operators"):
+        online((), named, (), (), 1)
+
+
+def test_tokens_that_are_days_apart_are_not_enough(draft, pair) -> None:
+    early = Authority("B", at=datetime.now(UTC) - timedelta(days=2))
+    with early, pytest.raises(VerificationError, match="times agree"):
+        freeze_with(draft, pair[0], source(early, "Early"))
+    assert is_untouched(draft)
+
+
+def test_a_token_that_two_decoders_read_differently_is_refused(draft, pair, monkeypatch) -> None:
+    monkeypatch.setattr(authority, "second_reading", lambda _: datetime(2020, 1, 1, tzinfo=UTC))
+    with pytest.raises(VerificationError, match="two decoders"):
+        freeze_with(draft, *pair)
+    assert is_untouched(draft)
+
+
+def test_a_link_is_no_file_of_a_registration(tmp_path) -> None:
+    (tmp_path / "own.md").write_bytes(b"own")
+    (tmp_path / "protocol.md").symlink_to("own.md")
+    with pytest.raises(VerificationError, match="is a link"):
+        read_recorded(tmp_path, "protocol.md", hashlib.sha256(b"own").hexdigest())
 
 
 def test_authorities_that_share_a_key_are_not_enough(draft, pair) -> None:
