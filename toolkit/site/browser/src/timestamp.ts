@@ -46,6 +46,8 @@ const CONTENT_TYPE = "1.2.840.113549.1.9.3";
 const MESSAGE_DIGEST = "1.2.840.113549.1.9.4";
 // ESSCertID (RFC 2634) has a hash of its own; its second version (RFC 5035) may name another.
 const SIGNING_CERTIFICATE = { "1.2.840.113549.1.9.16.2.12": "SHA-1", "1.2.840.113549.1.9.16.2.47": "SHA-256" };
+// Web servers, their clients, code, mail.
+const OTHER_PURPOSE = /^1\.3\.6\.1\.5\.5\.7\.3\.[1-4]$/;
 const TIMESTAMPING = "1.3.6.1.5.5.7.3.8";
 const HASHES = ["SHA-256", "SHA-384", "SHA-512"];
 const RSA = "1.2.840.113549.1.1.1";
@@ -218,9 +220,13 @@ async function checkChain(signer: Certificate, pool: Certificate[], pinned: stri
   throw new Refused(`its signer's certificate leads to no pinned root at ${time.toISOString()}${problem}`);
 }
 
-/** What PKI.js does not look at: unknown critical extensions, and how high an authority may stand. */
+/** What PKI.js does not look at: unknown critical extensions, how high an authority may stand, and what for. */
 function constraint(way: Certificate[]): string {
   for (const [height, certificate] of way.entries()) {
+    const purposes = extension(certificate, "2.5.29.37")?.parsedValue;
+    const isForOthers = purposes instanceof pki.ExtKeyUsage && purposes.keyPurposes.every((one) => OTHER_PURPOSE.test(one));
+    const isBetween = height > 0 && certificate !== way.at(-1);
+    if (isBetween && isForOthers) return ": an authority above the signer was made for other things than timestamping";
     const unknown = certificate.extensions?.find((one) => one.critical && !UNDERSTOOD.includes(one.extnID));
     if (unknown) return `: a certificate has the critical extension ${unknown.extnID}`;
     const highest = extension(certificate, "2.5.29.19")?.parsedValue?.pathLenConstraint as unknown;
