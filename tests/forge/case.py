@@ -9,8 +9,6 @@ from typing import Any
 from tests.forge import der
 from tests.forge.pki import Cert, authority, directory, extension, house, root, stamper
 from tests.forge.token import DOCUMENT, NOW, Recipe, own_id, with_ids
-from toolkit.prereg.token.verdict import TokenVerdict
-from toolkit.prereg.token.verify import Material, verify_token
 
 
 @dataclass(frozen=True)
@@ -144,9 +142,3 @@ def placed(serial: int, label: str = "A", version: int = 2) -> Recipe:
 def organization(text: str, tag: int = 0x0C) -> bytes:
     """Return the directory name of an organization alone, as the base of a subtree."""
     return directory(der.seq(der.set_of(der.seq(der.oid("2.5.4.10"), der.tlv(tag, text.encode())))))
-
-
-def judged(token: Recipe | bytes, **material: Any) -> TokenVerdict:
-    """Return what the verifier says of a token, with the usual material or what is given in its place."""
-    made = verified(given(token, **material))
-    return verify_token(made.token, Material(**made.material), made.at)

@@ -12,6 +12,7 @@ from tests.forge.case import (
     Made,
     also,
     by,
+    case,
     changed,
     edited,
     embedding,
@@ -27,6 +28,7 @@ from tests.forge.case import (
     verified,
 )
 from tests.forge.defects_chain import AUTHORITY, CHAIN, KEEPS, PURPOSE, REVOCATION, SIGNATURE, TIME
+from tests.forge.edges import EDGES
 from tests.forge.keys import Scheme, digest, key
 from tests.forge.pki import UNKNOWN, UNKNOWN_CRITICAL, Cert, house, stamper
 from tests.forge.token import (
@@ -517,11 +519,11 @@ GROUPS: tuple[tuple[str, Cases], ...] = (
     *(("signed_attributes", SIGNED_ATTRIBUTES), ("signature", SIGNATURE), ("purpose", PURPOSE)),
     *(("chain", CHAIN), ("authority", AUTHORITY), ("time", TIME), ("revocation", REVOCATION)),
 )
-CHECKS = {check: tuple(cases) for check, cases in GROUPS}
 VALID = (RESPONSES, INFO, SIGNING, CHAINS, KEEPS)
 _TABLES = (
     *((partial(refused, check), cases) for check, cases in GROUPS),
     *((verified, cases) for cases in VALID),
+    *((partial(case, check=check, expected=verdict), cases) for (verdict, check), cases in EDGES.items()),
 )
 CASES: dict[str, Callable[[], Case]] = {
     name: partial(_built, judged, make) for judged, cases in _TABLES for name, make in cases.items()

@@ -99,6 +99,11 @@ def _pinned_intermediate(**knobs: object) -> Case:
     return given(recipe(**knobs), roots=(middle.der,))
 
 
+def _with_everything() -> Case:
+    token = recipe(nonce=77, accuracy=accuracy(1, 500), tsa=directory(house().signer.subject), text="granted")
+    return given(token, request=Request(nonce=77).der)
+
+
 def _printable(name: bytes) -> bytes:
     """Return a name with its texts as PrintableString instead of UTF8String."""
     return re.sub(rb"\x0c(?=.Forge)", b"\x13", name, flags=re.DOTALL)
@@ -106,6 +111,7 @@ def _printable(name: bytes) -> bytes:
 
 RESPONSES: Cases = {
     "valid: usual": recipe,
+    "valid: with everything": _with_everything,
     "valid: bare token": lambda: recipe(bare=True),
     "valid: granted with modifications": lambda: recipe(status=1),
     "valid: granted with a text": lambda: recipe(text="Operation okay"),

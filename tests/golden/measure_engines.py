@@ -19,8 +19,7 @@ with `-attime` takes one issued later for "not yet valid"), a list of policies, 
 signer that is pinned; for rfc3161ng roots, what stands between them and the pinned signer, and a signer that
 is not at hand. A crash counts as a rejection, and is counted apart.
 
-The forge's keys are new in every run. Which of an attribute's two values comes first goes with them, and
-OpenSSL looks at that one.
+Crafted tokens are those of `tests/vectors/tokens.jsonl.gz`.
 """
 
 import json
@@ -45,10 +44,9 @@ from cryptography.exceptions import InvalidSignature
 from pyasn1.error import PyAsn1Error
 
 from tests.forge import der
-from tests.forge.defects import CASES, CHECKS
 from tests.forge.keys import digest
-from tests.forge.pki import house
 from tests.forge.token import NOW
+from tests.forge.vectors import FORGED, USUAL, by_check
 from tests.unit.prereg.test_real_tokens import MISSING, PRESENT, read_real
 from toolkit.prereg.evidence import write_certificates
 from toolkit.prereg.token.certificate import read_certificate
@@ -58,6 +56,9 @@ from toolkit.prereg.token.verify import Material, verify_token
 
 FILE = Path(__file__).with_name("engines.json")
 PATIENCE_S = 20
+ROOTS = FORGED[USUAL].material.roots
+_EMBEDDED = read_timestamp(granted_token(FORGED[USUAL].token)[0]).certificates
+(SIGNER,) = (raw for raw in _EMBEDDED if b"Forge Stamper A" in read_certificate(raw).subject)
 OPENSSL, GIVEN_TIME = "openssl ts -verify", "openssl ts -verify -attime genTime"
 # What a case may turn on that an engine has no place for: always, and where the case is a defect; what makes
 # a token good is given to every engine in its own way.
@@ -115,9 +116,9 @@ class Question:
             return given - {"untrusted", "signer"}
         if self.at != NOW:
             given.add("at")
-        if self.material["roots"] != (house().root.der,):
+        if self.material["roots"] != ROOTS:
             given.add("roots")
-        if self.group == "chain" and house().signer.der in self.token:
+        if self.group == "chain" and SIGNER in self.token:
             given.add("chain")
         return given
 
@@ -135,14 +136,14 @@ def real_tokens() -> list[Question]:
 
 
 def crafted_tokens() -> list[Question]:
-    """Return the forge's tokens."""
-    groups = {name: check for check, names in CHECKS.items() for name in names}
+    """Return the forged tokens."""
     questions = []
-    for name, build in CASES.items():
-        case, group = build(), groups.get(name, "valid")
-        turns_on = "missing" if case.expected == "incomplete" else None
-        valid = case.expected == "verified"
-        questions.append(Question(name, group, valid, case.token, case.material, case.at, turns_on))
+    for name, vector in FORGED.items():
+        turns_on = "missing" if vector.verdict.verdict == "incomplete" else None
+        group = vector.verdict.failed_check or "valid"
+        given = {what: value for what, value in vars(vector.material).items() if value is not None}
+        question = Question(name, group, group == "valid", vector.token, given, vector.at, turns_on)
+        questions.append(question)
     return questions
 
 
@@ -151,7 +152,7 @@ def signer_of(question: Question) -> bytes | None:
     if question.material.get("signer"):
         return question.material["signer"]
     if not question.valid and question.group != "real":
-        return house().signer.der
+        return SIGNER
     try:
         stated = read_timestamp(granted_token(question.token)[0])
         for raw in (*stated.certificates, *question.material.get("untrusted", ())):
@@ -380,7 +381,7 @@ def main() -> None:
     found: dict[str, Any] = {
         "versions": {"openssl": openssl.split()[1], **{name: version(name) for name in packages}},
         "asked_on": datetime.now(UTC).date().isoformat(),
-        "crafted_by_check": {check: len(names) for check, names in CHECKS.items()},
+        "crafted_by_check": by_check(),
         "engines": {},
     }
     for engine in LACKS:

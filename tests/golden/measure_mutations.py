@@ -12,8 +12,7 @@ Four sections, each with its own mutations:
   nobody's promise. What survives must say the same as before.
 - `responses`: bytes of full responses. The status round a token is signed by nobody.
 
-Mutation n of a section comes from the seed and n alone. The forge's keys are new in every run, so that the
-same mutation meets other bytes there; in the real tokens it meets the same.
+Mutation n of a section comes from the seed and n alone; the crafted tokens are stored ones.
 """
 
 import argparse
@@ -33,10 +32,7 @@ from random import Random
 from typing import Any
 
 from tests.forge import der
-from tests.forge.case import given, recipe, verified
-from tests.forge.defects import CASES
-from tests.forge.pki import directory, house
-from tests.forge.token import Request, accuracy
+from tests.forge.vectors import FORGED
 from tests.unit.prereg.test_real_tokens import MISSING, PRESENT, read_real
 from toolkit.prereg.token.verdict import TokenVerdict
 from toolkit.prereg.token.verify import Material, verify_token
@@ -50,6 +46,7 @@ MADE = (
     *("valid: usual", "valid: PSS by an RSA key", "valid: PSS key", "valid: P-256"),
     *("valid: P-384 with SHA-384", "valid: P-521 with SHA-512", "valid: Ed25519", "valid: chain of four"),
     *("valid: tsa names the signer", "valid: accuracy", "valid: request", "valid: ESS v1 and v2"),
+    "valid: with everything",
 )
 
 
@@ -66,21 +63,20 @@ class Base:
 
 def bases() -> list[Base]:
     """Return good tokens, crafted and, where they are at hand, real ones: as they are, and bare."""
-    cases = {name: CASES[name]() for name in MADE}
-    everything = recipe(
-        nonce=77, accuracy=accuracy(1, 500), tsa=directory(house().signer.subject), text="granted"
-    )
-    cases["with everything"] = verified(given(everything, request=Request(nonce=77).der))
-    good = [(name, case.token, case.material, case.at) for name, case in cases.items()]
-    good += [(one.name, one.token, one.material, PRESENT) for one in read_real().values() if one.valid]
+    good = [
+        (name, vector.token, vector.material, vector.at) for name, vector in FORGED.items() if name in MADE
+    ]
+    good += [
+        (one.name, one.token, Material(**one.material), PRESENT) for one in read_real().values() if one.valid
+    ]
     made = []
     for name, raw, known, at in good:
         *_, last = der.children(raw)
         for one in dict.fromkeys((raw, raw if is_bare(raw) else last)):
-            verdict = verify_token(one, Material(**known), at)
+            verdict = verify_token(one, known, at)
             if verdict.verdict != "verified":
                 raise ValueError(f"{name} is no good token: {verdict.message}")
-            made.append(Base(name, one, Material(**known), at, verdict))
+            made.append(Base(name, one, known, at, verdict))
     return made
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.forge.defects import CASES, CHECKS
+from tests.forge.vectors import FORGED, by_check
 from tests.golden import measure_engines, measure_mutations
 from tests.unit.prereg.test_real_tokens import MISSING
 
@@ -24,7 +24,6 @@ def crafted() -> tuple[measure_engines.Question, ...]:
     return tuple(measure_engines.crafted_tokens())
 
 
-@pytest.mark.slow
 def test_this_verifiers_row_comes_out_again() -> None:
     assert measure_engines.measure("toolkit", list(crafted())) == ASKED["engines"]["toolkit"]["crafted"]
 
@@ -41,10 +40,10 @@ def test_this_verifier_errs_nowhere() -> None:
 
 def test_every_crafted_token_is_asked_of_every_engine_or_counted_as_not_asked() -> None:
     assert list(ASKED["engines"]) == list(measure_engines.LACKS)
-    assert ASKED["crafted_by_check"] == {check: len(names) for check, names in CHECKS.items()}
+    assert ASKED["crafted_by_check"] == by_check()
     for engine, by_kind in ASKED["engines"].items():
         counts = by_kind["crafted"]
-        assert counts["valid_asked"] + counts["invalid_asked"] + counts["not_asked"] == len(CASES), engine
+        assert counts["valid_asked"] + counts["invalid_asked"] + counts["not_asked"] == len(FORGED), engine
         assert counts["not_asked"] == sum(
             not measure_engines.is_asked(engine, question) for question in crafted()
         )

@@ -1,15 +1,19 @@
 """The site's built scripts in Node: what they compute, without a browser."""
 
+import base64
 import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import CHECKOUT
+from toolkit.prereg.token.verify import Material
 
 ASSETS = CHECKOUT / "toolkit" / "site" / "assets"
 
@@ -51,3 +55,36 @@ def run_node(given: Any, *arguments: str) -> Any:
     )
     assert (done.stderr[-2000:], done.returncode) == ("", 0)
     return json.loads(done.stdout)
+
+
+_TOKENS = """
+const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+const judge = ({ token, document, certificates, ...given }) => toolkitTokens.verifyToken(bytes(token), {
+  ...given, document: document === null ? undefined : bytes(document), certificates: certificates.map(bytes),
+});
+const answers = [];
+for (const one of given) answers.push(await judge(one));
+return answers;
+"""
+
+
+def base(content: bytes) -> str:
+    return base64.b64encode(content).decode()
+
+
+def judged_in_node(tokens: Iterable[tuple[bytes, Material]]) -> list[Any]:
+    """Return what the page says of tokens, with the material that the program has."""
+    asked = []
+    for token, given in tokens:
+        algorithm, digest = given.digest or ("", b"")
+        beside = (*given.roots, *given.untrusted, *((given.signer,) if given.signer else ()))
+        one = {
+            "token": base(token),
+            "document": None if given.document is None else base(given.document),
+            "digest": {"algorithm": algorithm.upper().replace("SHA", "SHA-"), "hex": digest.hex()},
+            "roots": [sha256(der).hexdigest() for der in given.roots],
+            "certificates": [base(der) for der in beside],
+        }
+        asked.append(one)
+    answers: list[Any] = in_node(_TOKENS, asked, ASSETS / "tokens.js")
+    return answers
