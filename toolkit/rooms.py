@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, cast
+
+from toolkit.structs import Document, about
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from toolkit.decisions.measure import Registers
     from toolkit.errors import ToolkitError
     from toolkit.places import Home
+    from toolkit.prereg.adoption import Folder
     from toolkit.prereg.registration import Registration
     from toolkit.prereg.verification import Verification
     from toolkit.registers.arrow import Row
@@ -52,6 +55,14 @@ class Audited:
     sampled: dict[str, int]  # table → rows that were drawn and played again
     runs: tuple[str, ...]
     derived: dict[str, int]  # table → rows that were drawn and derived again
+
+
+class Regenerated(Document, frozen=True):
+    """What came of generating a study's tasks anew with the words of a checkout."""
+
+    tasks: Annotated[int, about("How many were generated.")]
+    differences: Annotated[tuple[str, ...], about("In words: of each file the first.")]
+    not_compared: Annotated[tuple[str, ...], about("What the checkout does not have.")]
 
 
 @dataclass(frozen=True)
@@ -136,6 +147,11 @@ class Laboratory(Protocol):
     @property
     def played_how(self) -> str:
         """How these are chosen."""
+
+    def regenerate(
+        self, checkout: Folder, pools: Mapping[str, str], progress: Callable[[str], None]
+    ) -> tuple[Regenerated, dict[str, bytes]]:
+        """Generate the published tasks with a checkout's words; what holds these is returned too, by name."""
 
     def probe_figures(self, study: Study) -> list[Any]:
         """Return how certain a study's probe figures are."""

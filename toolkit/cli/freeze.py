@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
@@ -32,6 +33,7 @@ from toolkit.prereg.evidence import Judged
 from toolkit.prereg.record import FrozenStanding
 from toolkit.prereg.verification import Check
 from toolkit.registers.published import SOURCES, STUDY, Comparison, compare_runs, read_source
+from toolkit.rooms import Regenerated, laboratory
 from toolkit.structs import Document, about
 
 if TYPE_CHECKING:
@@ -86,6 +88,7 @@ class AdoptDocument(Document, frozen=True):
     figures: Annotated[
         Comparison | None, about("Null where the study was not transcribed from run registers.")
     ]
+    tasks: Annotated[Regenerated | None, about("Null likewise.")]
 
 
 class Asking(NamedTuple):
@@ -369,8 +372,9 @@ def adopt(
 
     The frozen document, both tokens, their request and certificates are verified and copied to where
     `verify-prereg` and `explain` read them, all or none. The hashes of the task pools and every figure in the
-    authors' run registers are compared with those of STUDY; whatever the checkout lacks is named. No network
-    is used, and nothing outside CHECKOUT is read.
+    authors' run registers are compared with those of STUDY. Every task of published is generated anew, with
+    the words in two files of the authors' code, which are parsed, never run, and copied too. Whatever the
+    checkout lacks is named. No network is used, and nothing outside CHECKOUT is read.
 
     The exit code is 1 if something differs, and 3 if part of the evidence is missing.
 
@@ -394,16 +398,20 @@ def adopt(
     opened, folder = cases.open_study(study, home), Folder(checkout)
     registration = load_registration(home.registration_folder(opened.manifest.registration.name))
     reader = Reader(known_authorities(*trust_files), datetime.now(UTC), restatements=known_restatements())
-    with output.stepped(f"adopt {study}", 4) as progress:
+    with output.stepped(f"adopt {study}", 6) as progress:
         found = adoption.examine(registration, folder, reader, progress)
         progress("comparing the figures of the runs")
         figures = _compared(opened, folder, found.runs)
+        tasks = None
+        if study == STUDY and registration.record.checkout:
+            tasks, words = laboratory().regenerate(folder, registration.record.checkout.pools, progress)
+            found = replace(found, contents={**found.contents, **words})
         outcome: Outcome = TRIED if dry_run else adoption.put_in_place(found)
     if as_json:
-        output.print_json(_adopt_document(found, outcome, figures))
+        output.print_json(_adopt_document(found, outcome, figures, tasks))
     else:
-        _show_adopted(found, outcome, figures)
-    context.exit(1 if found.pools.differences or (figures and figures.differences) else 0)
+        _show_adopted(found, outcome, figures, tasks)
+    context.exit(any(each and each.differences for each in (found.pools, figures, tasks)))
 
 
 def _compared(study: Study, checkout: Folder, runs: str) -> Comparison | None:
@@ -415,7 +423,9 @@ def _compared(study: Study, checkout: Folder, runs: str) -> Comparison | None:
     return compare_runs(read_source(study.folder / "source"), checkout, runs)
 
 
-def _adopt_document(done: Evidence, outcome: Outcome, figures: Comparison | None) -> AdoptDocument:
+def _adopt_document(
+    done: Evidence, outcome: Outcome, figures: Comparison | None, tasks: Regenerated | None
+) -> AdoptDocument:
     return AdoptDocument(
         registration=done.verification.registration,
         outcome=outcome,
@@ -426,10 +436,13 @@ def _adopt_document(done: Evidence, outcome: Outcome, figures: Comparison | None
         checks=done.checks,
         pools=done.pools,
         figures=figures,
+        tasks=tasks,
     )
 
 
-def _show_adopted(done: Evidence, outcome: Outcome, figures: Comparison | None) -> None:
+def _show_adopted(
+    done: Evidence, outcome: Outcome, figures: Comparison | None, tasks: Regenerated | None
+) -> None:
     what = {"adopted": "in its place", "unchanged": "in its place already", TRIED: "not written"}
     pools = done.pools
     output.say_line(f"{done.verification.registration}: the evidence verifies and is {what[outcome]}")
@@ -445,6 +458,8 @@ def _show_adopted(done: Evidence, outcome: Outcome, figures: Comparison | None) 
         [f"{d.figure}: published {d.published}, in the checkout {d.found}" for d in figures.differences],
         figures.not_compared,
     )
+    if tasks:
+        _say_compared(f"tasks generated anew: {tasks.tasks}", tasks.differences, tasks.not_compared)
     output.say_line(f"Now: toolkit verify-prereg {done.verification.registration}")
 
 

@@ -20,6 +20,7 @@ from toolkit.lab.probing import design
 from toolkit.lab.task_pools import TABLE, check_specified, digests, row_document
 from toolkit.lab.training.checkpoint import adapter_sha256, checkpoint_sha256
 from toolkit.lab.training.rows import GroupPlan, draws_at
+from toolkit.prereg.adoption import Folder
 from toolkit.prereg.evidence import anchor
 from toolkit.prereg.registration import Registration
 from toolkit.registers import arrow
@@ -28,7 +29,7 @@ from toolkit.registers.episode_counts import CountedRun
 from toolkit.registers.row_tables import TABLES_OF_PROBE
 from toolkit.registers.study import Study
 from toolkit.registers.validation import compare
-from toolkit.rooms import Audited, ExpectedRun
+from toolkit.rooms import Audited, ExpectedRun, Regenerated
 from toolkit.rules.rulebook import RuleBook
 from toolkit.specification import Specification
 from toolkit.structs import replace
@@ -199,6 +200,14 @@ class Laboratory:
             else [{**p.row, **episode_document(p.episode), "task": p.row["task"]} for p in chosen]
             for run, chosen in choose_of_runs(study).items()
         }
+
+    def regenerate(
+        self, checkout: Folder, pools: Mapping[str, str], progress: Callable[[str], None]
+    ) -> tuple[Regenerated, dict[str, bytes]]:
+        """Generate the published tasks with a checkout's words; what holds these is returned too, by name."""
+        from toolkit.lab.worlds.published.tasks import regenerate
+
+        return regenerate(checkout, pools, progress)
 
     def probe_figures(self, study: Study) -> list[Any]:
         """Return how certain a study's probe figures are, as far as the study allows."""

@@ -10,6 +10,7 @@ import pytest
 from tests.authors_checkout import (
     DOCUMENT,
     FREEZE,
+    POOLS,
     adapt,
     change_json,
     copy_of,
@@ -24,6 +25,9 @@ from tests.authors_checkout import (
 from tests.conftest import CHECKOUT, Result, run
 from tests.forge.server import Authority
 from tests.restated_document import FROZEN_DOCUMENT, made_document
+from tests.unit.lab.worlds.published.made_words import write as write_words
+from toolkit.lab.worlds.published import tasks
+from toolkit.lab.worlds.published.words import AT, adopted_words
 from toolkit.places import HOME_VARIABLE, Home
 from toolkit.prereg.authority import make_request
 
@@ -130,6 +134,41 @@ def test_what_a_checkout_lacks_is_named_and_never_taken_for_equal(place) -> None
     assert "not compared: every figure of t1-c2-paired-s1" in told
     shutil.rmtree(place / "checkout/registers/runs")
     assert "figures compared: 0, of 0 runs; " in adopt(place).out
+
+
+@pytest.fixture
+def made_tasks(place, monkeypatch) -> None:
+    """Have the checkout hold words, and its made pools be what they give."""
+    write_words(place / "checkout", monkeypatch)
+    made = {name: [{"task_id": f"{name}-00000"}] for name in POOLS}
+    monkeypatch.setattr(tasks, "pools", lambda _words, _progress: made)
+
+
+@pytest.mark.usefixtures("made_tasks")
+def test_words_are_adopted_with_the_tasks_that_they_give(place) -> None:
+    said = adopt(place, "--json").json()
+    assert said["tasks"] == {"tasks": 4, "differences": [], "not_compared": []}
+    assert {"world.py", "tasks.py"} <= {path.name for path in evidence(place).iterdir()} == set(said["files"])
+    assert adopted_words(Home(place / "home")).units == ("piece", "pieces")
+    assert adopt(place, "--json").json()["outcome"] == "unchanged"
+    assert outcomes(place)["verdict"] == "verified"
+
+
+@pytest.mark.usefixtures("made_tasks")
+def test_a_task_that_the_words_do_not_give_ends_with_1(place) -> None:
+    path = place / "checkout/data/tasks/test.jsonl"
+    path.write_bytes(path.read_bytes() + b"{}\n")
+    done = adopt(place)
+    assert done.code == 1
+    assert (
+        "DIFFERS: data/tasks/test.jsonl, line 2: the seed gives no task, and the file has another" in done.out
+    )
+    words = place / "checkout" / AT / "world.py"
+    words.write_bytes(b"")
+    assert "world.py is not the file that the pools were generated with" in adopt(place).out
+    assert not (evidence(place) / "world.py").exists()
+    words.unlink()
+    assert "tasks generated anew: 0; different: 0" in adopt(place).out
 
 
 def _without(name: str):
