@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,13 @@ def test_with_their_words_the_pools_are_theirs_to_the_byte() -> None:
     }
     done, files = regenerate(Folder(AUTHORS), digests, lambda _: None)
     assert (done.tasks, done.differences, files.keys()) == (2616, (), SOURCES.keys())
+
+
+def test_only_an_order_that_its_items_do_not_tell_apart_is_described_by_its_number(plain) -> None:
+    """The two tasks are those of the authors' files that have a description, and a number in it."""
+    described = [task for tasks in plain.values() for task in tasks if task["reference"] == "description"]
+    numbered = {task["task_id"] for task in described if re.search(r"\border O\d{4}", task["instruction"])}
+    assert numbered == {"heldout-00226", "test-00070"}
 
 
 def _with(change):
