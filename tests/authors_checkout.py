@@ -100,28 +100,40 @@ def write_checkout(root: Path, document: bytes, authorities: dict[str, Authority
         put(root, path, pool(name))
         listed[name] = {"count": 1, "path": path, "sha256": fingerprint(pool(name))}
     put_json(root, "data/tasks/MANIFEST.json", {"files": listed, "generator_seed": 20260904})
-    for run in source.records["runs"]:
+    runs = {r["run_id"]: r for name in ("lineage", "runs") for r in source.records[name]}
+    for run in runs.values():
         put_json(root, f"registers/runs/{run['run_id']}.json", register_of(source, run))
 
 
 def register_of(source: Source, run: Record) -> dict[str, Any]:
     """Return a run's register in the authors' form, with the published figures."""
-    plain = (
-        *("run_id", "condition", "arm", "seed", "p", "q", "provider", "git_commit", "status", "episodes"),
-        *("wall_time_s", "steps_to_threshold", "threshold", "scale_rewards", "loss_type", "steps"),
-        *("num_generations", "prompts_per_step", "estimated_cost_usd", "peak_mem_gb"),
-    )
-    register: dict[str, Any] = {name: value(run[name]) for name in plain}
-    register["auc"] = {name: value(run[f"auc_{name}"]) for name in ("clean", "noisy", "challenge")}
-    found = ("training_groups_found", "training_rollouts_found")
-    register["completeness"] = {name: value(run[name]) for name in found}
-    register["versions"] = {name: run[name] for name in ("torch", "vllm")}
-    register |= {"curves": {}, "final": {}, "luck_share": {}, "training_groups": {run["condition"]: {}}}
+    register: dict[str, Any] = {"run_id": run["run_id"]}
+    register |= {"curves": {}, "final": {}, "luck_share": {}, "training_groups": {}, "training_curve": []}
+    register |= {"attempts": [], "lineage": {"episodes": [], "groups": []}}
     mine = {
         name: [r for r in source.records[name] if r["run_id"] == run["run_id"]]
         for name in source.records
         if "run_id" in source.records[name][0]
     }
+    for record in mine["lineage"]:
+        _add_attempt(register, record)
+    for record in mine["training"]:
+        printed = ("step", "observed_reward", "true_success", "mean_calls", "budget_exceeded_frac")
+        point = {name: value(record[name]) for name in printed}
+        register["training_curve"].append({**point, "n": value(record["rollouts"])})
+    if not mine["runs"]:
+        return register | {"provider": run["provider"]}
+    plain = (
+        *("run_id", "condition", "arm", "seed", "p", "q", "provider", "git_commit", "status", "episodes"),
+        *("wall_time_s", "steps_to_threshold", "threshold", "scale_rewards", "loss_type", "steps"),
+        *("num_generations", "prompts_per_step", "estimated_cost_usd", "peak_mem_gb"),
+    )
+    register |= {name: value(run[name]) for name in plain}
+    register["auc"] = {name: value(run[f"auc_{name}"]) for name in ("clean", "noisy", "challenge")}
+    found = ("training_groups_found", "training_rollouts_found")
+    register["completeness"] = {name: value(run[name]) for name in found}
+    register["versions"] = {name: run[name] for name in ("torch", "vllm")}
+    register["training_groups"] = {run["condition"]: {}}
     for record in mine["evaluations"]:
         figures = {name: value(text) for name, text in list(record.items())[8:]}
         step, count = value(record["step"]), value(record["episodes"])
@@ -131,12 +143,26 @@ def register_of(source: Source, run: Record) -> dict[str, Any]:
         else:
             register["final"][record["regime"]] = {**figures, "episodes": count, "step": step}
     for record in mine["luck_share"]:
-        names = ("lam", "lam_pooled", "sigma2_env_mean", "sigma2_pol_mean", "tasks", "tasks_defined")
-        register["luck_share"][f"diag:step{record['step']}"] = {name: value(record[name]) for name in names}
+        shares = {name: value(record[name]) for name in list(record)[3:] if not name.startswith("ci95")}
+        register["luck_share"][f"diag:step{record['step']}"] = shares
     for record in mine["training_groups"]:
         if not record["figure"].startswith("groups_"):
             register["training_groups"][run["condition"]][record["figure"]] = value(record["value"])
     return register
+
+
+def _add_attempt(register: dict[str, Any], record: Record) -> None:
+    """Add an attempt to a run's register: the latest one gives its number."""
+    names = (
+        *("attempt", "status", "error", "resumed_from_step", "wall_time_s", "estimated_cost_usd"),
+        *("git_commit", "deployed_commit", "model_commit_hash"),
+    )
+    register["attempt"] = value(record["attempt"])
+    register["attempts"].append({name: value(record[name]) for name in names})
+    for name, left in register["lineage"].items():
+        which = {key: value(record[key]) for key in ("attempt", "resumed_from_step", "cutoff_step")}
+        superseded = value(record[f"{name}_superseded"])
+        left.append({**which, "records": value(record[name]), "superseded": superseded})
 
 
 def value(text: str) -> Any:

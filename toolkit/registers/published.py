@@ -19,15 +19,15 @@ from toolkit.registers.cards import repository_documents
 from toolkit.registers.columns import Table, Type
 from toolkit.registers.manifest import Manifest, RegistrationRef
 from toolkit.registers.row_tables import PROBE_CHECKPOINTS, PROBE_CLEAN_TASKS, PROBE_DIAGNOSTIC_TASKS
-from toolkit.registers.schema import GROUPS_SUMMARY, LUCK_SHARE_SUMMARY, RUNS
+from toolkit.registers.schema import ATTEMPTS, GROUPS_SUMMARY, LUCK_SHARE_SUMMARY, RUNS
 from toolkit.registers.study import Study
 from toolkit.registers.validation import compare
 from toolkit.registers.writer import compare_built, rows_files, write_study
 from toolkit.structs import Document, about
 
 SOURCES = (
-    *("calibration", "decisions", "evaluations", "freeze", "luck_share"),
-    *("probe", "probe_clean_tasks", "probe_diagnostic_tasks", "runs", "training_groups"),
+    *("calibration", "decisions", "evaluations", "freeze", "lineage", "luck_share"),
+    *("probe", "probe_clean_tasks", "probe_diagnostic_tasks", "runs", "training", "training_groups"),
 )
 
 Record = dict[str, str]
@@ -164,15 +164,15 @@ _OWN_NOISE = ("noisy", "at_training")
 # Calibrations: the transcription's words for the noise of the luck-share tables.
 _CALIBRATED = {"noisy p0.25": "faults_p025", "outage-free p0.25": "faults_p025_outage_free"}
 _POOL = {"periodic": "validation", "final": "test"}
-# Column of evaluations → the printed fraction of its episodes.
-_COUNTED = {
+# Column of training_steps → the printed fraction of its rollouts; of evaluations, of its episodes.
+_COUNTED_OF_STEP = {
     "successes": "true_success",
     "observed_successes": "observed_reward",
-    "flipped": "flipped_frac",
-    "finished": "finished_frac",
     "budget_exceeded": "budget_exceeded_frac",
     "calls": "mean_calls",
 }
+_COUNTED = {"flipped": "flipped_frac", "finished": "finished_frac", **_COUNTED_OF_STEP}
+_OUTSIDE: Row = {"condition": None, "arm": None, "seed": None}
 _LUCK = {"variance_between": "sigma2_env_mean", "variance_within": "sigma2_pol_mean"}
 
 SCORED = {"scored": "all"}
@@ -267,6 +267,54 @@ def _evaluation(r: Record) -> Row:
         "recovered": recovered,
         **{name: share_of(r[column], episodes, where) for name, column in _COUNTED.items()},
     }
+
+
+def training_steps(source: Source) -> list[Row]:
+    """Return the rows of `training_steps`: every step of a run once, from 0, with counts for fractions."""
+    cells = _cells(source)
+    rows: list[Row] = []
+    steps: dict[str, int] = {}
+    for r in source.records["training"]:
+        run_id, step, rollouts = r["run_id"], whole(r, "step"), whole(r, "rollouts")
+        where = {"run_id": run_id, "step": step}
+        if step != (expected := steps.get(run_id, 0)):
+            raise DamagedError(
+                "training steps do not follow one another", expected=expected, found=step, where=where
+            )
+        steps[run_id] = step + 1
+        counts = {name: share_of(r[column], rollouts, where) for name, column in _COUNTED_OF_STEP.items()}
+        rows.append({**where, **cells.get(run_id, _OUTSIDE), "rollouts": rollouts, **counts})
+    _check_sums(source, "training", rows, {"rollouts": "training_rollouts_found"})
+    return rows
+
+
+def attempts(source: Source) -> list[Row]:
+    """Return the rows of `attempts`."""
+    names = {
+        "from_step": "resumed_from_step",
+        "until_step": "cutoff_step",
+        "code_commit": "git_commit",
+        "model_commit": "model_commit_hash",
+    }
+    cells = _cells(source)
+    records = source.records["lineage"]
+    rows = [row_of(ATTEMPTS, r, names, cells.get(r["run_id"], _OUTSIDE)) for r in records]
+    _check_sums(source, "lineage", rows, {"episodes": "episodes", "groups": "training_groups_found"})
+    return rows
+
+
+def _check_sums(source: Source, name: str, rows: list[Row], sums: Mapping[str, str]) -> None:
+    """Check that columns add up, run by run, to what `runs` says: nothing is lacking, and nothing double."""
+    for r in source.records["runs"]:
+        for column, whole_run in sums.items():
+            found = sum(row[column] for row in rows if row["run_id"] == r["run_id"])
+            if found != whole(r, whole_run):
+                raise DamagedError(
+                    f"{column} of a run do not add up",
+                    expected=r[whole_run],
+                    found=found,
+                    where=f"{name}.csv, {r['run_id']}",
+                )
 
 
 def groups_summary(source: Source) -> list[Row]:
@@ -450,7 +498,7 @@ SOURCE = "source"
 
 # Each has the name of the function that makes it.
 _TABLES = (
-    *(runs, evaluations, groups_summary, luck_share_summary),
+    *(runs, evaluations, training_steps, attempts, groups_summary, luck_share_summary),
     *(probe, probe_checkpoints, probe_clean_tasks, probe_diagnostic_tasks),
     *(intervals, events),
 )
@@ -509,16 +557,28 @@ _OF_RUN = {
     **{f"auc_{name}": ("auc", name) for name in ("clean", "noisy", "challenge")},
     **{name: ("completeness", name) for name in ("training_groups_found", "training_rollouts_found")},
     **{name: ("versions", name) for name in ("torch", "vllm")},
+    "attempts": ("attempt",),
+    "model_commit_hash": ("attempts", Decimal(1), "model_commit_hash"),
 }
 _OF_EVALUATION = (
     *("true_success", "observed_reward", "exposed_frac", "finished_frac", "budget_exceeded_frac"),
     *("flipped_frac", "mean_calls", "recovery_success"),
 )
-_OF_LUCK = ("lam", "lam_pooled", "sigma2_env_mean", "sigma2_pol_mean", "tasks", "tasks_defined")
+_OF_LUCK = ("lam", "lam_pooled", "sigma2_env_mean", "sigma2_pol_mean", "tasks", "tasks_defined", "tables")
+_OF_STEP = {"rollouts": "n", **{name: name for name in _COUNTED_OF_STEP.values()}}
+# Column of lineage.csv → the list of a register that has it, and its name there.
+_OF_ATTEMPT = {
+    **{name: ("attempts", name) for name in ("status", "error", "resumed_from_step", "wall_time_s")},
+    **{name: ("attempts", name) for name in ("estimated_cost_usd", "git_commit", "deployed_commit")},
+    "model_commit_hash": ("attempts", "model_commit_hash"),
+    "cutoff_step": ("lineage", "episodes", "cutoff_step"),
+    **{name: ("lineage", name, "records") for name in ("episodes", "groups")},
+    **{f"{name}_superseded": ("lineage", name, "superseded") for name in ("episodes", "groups")},
+}
 # Counted by the authors' decision script, and not in a run's register.
 _ELSEWHERE = ("groups_sharing_one_seed", "groups_with_several_seeds")
 NOT_IN_RUNS = (
-    "runs: accelerator, launch time, role, registration, attempts and the model's commit",
+    "runs: accelerator, launch time, role and registration",
     "luck shares: intervals",
     "training groups: who shares a seed",
     "calibrations, decisions, intervals, probe and events: not in the registers of runs",
@@ -557,7 +617,8 @@ def compare_runs(source: Source, checkout: Files, folder: str) -> Comparison:
     compared, runs = 0, 0
     differences: list[Difference] = []
     absent: list[str] = []
-    for run in (record["run_id"] for record in source.records["runs"]):
+    listed = (record["run_id"] for name in ("runs", "lineage") for record in source.records[name])
+    for run in dict.fromkeys(listed):
         name = f"{folder}/{run}.json"
         if not checkout.has(name):
             absent.append(f"every figure of {run}: the checkout has no {name}")
@@ -578,9 +639,9 @@ def compare_runs(source: Source, checkout: Files, folder: str) -> Comparison:
 
 def _figures_of_run(source: Source, run: str) -> Iterator[tuple[str, str, tuple[object, ...]]]:
     """Yield each figure of a run: its name, its text as published, and the way to it in the register."""
-    of_run = next(record for record in source.records["runs"] if record["run_id"] == run)
     yield "run_id", run, ("run_id",)
-    yield from ((column, of_run[column], path) for column, path in _OF_RUN.items())
+    for of_run in _of(source, "runs", run):
+        yield from ((column, of_run[column], path) for column, path in _OF_RUN.items())
     for record in _of(source, "evaluations", run):
         periodic = record["phase"] == "periodic"
         step = Decimal(record["step"])
@@ -590,13 +651,23 @@ def _figures_of_run(source: Source, run: str) -> Iterator[tuple[str, str, tuple[
         named = f"{record['phase']} {record['regime']} at step {record['step']}"
         yield f"{named}, episodes", record["episodes"], (*way, "n" if periodic else "episodes")
         yield from ((f"{named}, {column}", record[column], (*way, column)) for column in _OF_EVALUATION)
+    for record in _of(source, "training", run):
+        named, way = f"training step {record['step']}", ("training_curve", Decimal(record["step"]))
+        yield from ((f"{named}, {column}", record[column], (*way, at)) for column, at in _OF_STEP.items())
+    for record in _of(source, "lineage", run):
+        number = Decimal(record["attempt"])
+        for column, (*lists, at) in _OF_ATTEMPT.items():
+            yield f"attempt {number}, {column}", record[column], (*lists, number, at)
+        if record["provider"]:
+            yield "provider", record["provider"], ("provider",)
     for record in _of(source, "luck_share", run):
         way = ("luck_share", f"diag:step{record['step']}")
         named = f"luck share at step {record['step']}"
         yield from ((f"{named}, {column}", record[column], (*way, column)) for column in _OF_LUCK)
+    cells = _cells(source)
     for record in _of(source, "training_groups", run):
         if record["figure"] not in _ELSEWHERE:
-            way = ("training_groups", of_run["condition"], record["figure"])
+            way = ("training_groups", cells[run]["condition"], record["figure"])
             yield f"training groups, {record['figure']}", record["value"], way
 
 
@@ -608,11 +679,12 @@ _ABSENT = object()
 
 
 def _at(content: object, path: tuple[object, ...]) -> object:
-    """Return what stands at a place of a register; a number in the way is the step of a curve."""
+    """Return what stands at a place of a register; a number in the way is a step's, or an attempt's."""
     for key in path:
         if isinstance(key, Decimal) and isinstance(content, list):
-            steps = (point for point in content if isinstance(point, Mapping) and point.get("step") == key)
-            content = next(steps, _ABSENT)
+            points = (point for point in content if isinstance(point, Mapping))
+            numbered = (point for point in points if point.get("step", point.get("attempt")) == key)
+            content = next(numbered, _ABSENT)
         elif isinstance(content, Mapping):
             content = content.get(key, _ABSENT)
         else:

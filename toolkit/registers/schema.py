@@ -6,11 +6,16 @@ from toolkit.registers import columns as c
 from toolkit.registers import row_tables
 from toolkit.structs import replace
 
-SCHEMA_VERSION = "1.9.0"
+SCHEMA_VERSION = "1.10.0"
 
 # Episodes of an evaluation, and groups of a run, that something holds of.
 _episodes = partial(c.count, unit="episodes", at_most=("episodes",))
 _groups = partial(c.count, unit="groups", at_most=("groups",))
+_rollouts = partial(c.count, unit="rollouts", at_most=("rollouts",))
+
+# What is said of runs of the matrix, and of others: these have no condition, and refer to nothing.
+_CELL_OR_NONE = tuple(map(c.maybe, c.CELL))
+_OF_RUN_OR_NONE = replace(c.OF_RUN, where_present="condition")
 
 RUNS = c.Table(
     "runs",
@@ -154,6 +159,75 @@ GROUPS_SUMMARY = c.Table(
     follows=("groups",),
 )
 
+TRAINING_STEPS = c.Table(
+    "training_steps",
+    "One row a training step that a study published: counts over its rollouts. Condition, arm and seed are "
+    "null for a run outside the matrix.",
+    (
+        c.RUN,
+        *_CELL_OR_NONE,
+        c.count(
+            "step",
+            "Training step of the policy that played: 0 is the untrained one, and the last is one less than "
+            "the steps of the run.",
+        ),
+        c.count("rollouts", "Rollouts of the step.", unit="rollouts", low=1),
+        _rollouts("successes", "Rollouts with true success."),
+        _rollouts(
+            "observed_successes",
+            "Rollouts whose observed reward is 1, which the step was trained on: a flip makes it less than "
+            "the successes.",
+            at_most=("successes",),
+        ),
+        _rollouts("budget_exceeded", "Rollouts that exceeded the call budget."),
+        c.count("calls", "Tool calls over all rollouts of the step.", unit="calls"),
+    ),
+    key=("run_id", "step"),
+    parents=(_OF_RUN_OR_NONE,),
+)
+
+ATTEMPTS = c.Table(
+    "attempts",
+    "One row an attempt at a run that a study published: what it started from and what it left. Condition, "
+    "arm and seed are null for a run outside the matrix.",
+    (
+        c.RUN,
+        *_CELL_OR_NONE,
+        c.count("attempt", "Attempt, from 1: a later one resumes where an earlier one stopped.", low=1),
+        c.text("status", "State that the attempt ended in.", choices=("COMPLETE", "INCOMPLETE")),
+        c.text("error", "Error that ended it; null for none.", nullable=True),
+        c.count(
+            "from_step",
+            "Checkpoint that the attempt resumed from; null for one from the start.",
+            unit="steps",
+            nullable=True,
+        ),
+        c.count(
+            "until_step",
+            "Step from which the next attempt counts; null for the last one.",
+            unit="steps",
+            nullable=True,
+        ),
+        c.count("episodes", "Episodes on record from the attempt.", unit="episodes"),
+        c.count("episodes_superseded", "Episodes that a later attempt played again.", unit="episodes"),
+        c.count("groups", "Training groups on record from the attempt.", unit="groups"),
+        c.count("groups_superseded", "Training groups that a later attempt played again.", unit="groups"),
+        c.real("wall_time_s", "Duration of the attempt.", unit="s", low=0),
+        c.real("estimated_cost_usd", "Estimated cost of the attempt.", unit="USD", low=0),
+        c.text("code_commit", "Commit of the training code."),
+        c.text("deployed_commit", "Commit that was deployed."),
+        c.text("model_commit", "Commit of the model's weights; null where none was recorded.", nullable=True),
+        c.text("provider", "Where it was computed; null where `runs` says so.", nullable=True),
+        c.text(
+            "register_commit",
+            "Commit at which the original register was read; null where `runs` says so.",
+            nullable=True,
+        ),
+    ),
+    key=("run_id", "attempt"),
+    parents=(_OF_RUN_OR_NONE,),
+)
+
 LUCK_SHARE_SUMMARY = c.Table(
     "luck_share_summary",
     "One row a luck-share diagnostic: 8 schedules × 8 rollouts for each of 16 tasks, by run and step.",
@@ -189,7 +263,7 @@ LUCK_SHARE_SUMMARY = c.Table(
         c.count("tasks_defined", "Tasks whose ratio is defined.", unit="tasks", at_most=("tasks",)),
     ),
     key=("run_id", "step", "pool", "target"),
-    parents=(c.Parent("runs", ("run_id",), same=("condition", "arm", "seed"), where_present="condition"),),
+    parents=(_OF_RUN_OR_NONE,),
     follows=("luck_share",),
 )
 
@@ -236,7 +310,7 @@ EVENTS = c.Table(
 TABLES: dict[str, c.Table] = {
     table.name: table
     for table in (
-        *(RUNS, EVALUATIONS, GROUPS_SUMMARY, LUCK_SHARE_SUMMARY),
+        *(RUNS, EVALUATIONS, TRAINING_STEPS, ATTEMPTS, GROUPS_SUMMARY, LUCK_SHARE_SUMMARY),
         *row_tables.OF_PROBE,
         *(INTERVALS, EVENTS),
         *row_tables.TABLES,

@@ -90,7 +90,7 @@ def test_a_whole_checkout_is_adopted_and_then_verifies(place, document) -> None:
     said = done.json()
     assert (done.code, said["outcome"]) == (0, "adopted"), done.err
     assert said["pools"] == {"compared": 8, "differences": [], "not_compared": []}
-    assert (said["figures"]["runs"], said["figures"]["differences"]) == (15, [])
+    assert (said["figures"]["runs"], said["figures"]["differences"]) == (17, [])
     told = " ".join((CHECKOUT / "GUIDE.md").read_text(encoding="utf-8").split())
     assert f"{said['figures']['compared']:,} figures" in told
     assert (evidence(place) / "document").read_bytes() == document
@@ -125,7 +125,7 @@ def test_what_a_checkout_lacks_is_named_and_never_taken_for_equal(place) -> None
     done = adopt(place, "--json")
     said = done.json()
     assert (done.code, said["pools"]["compared"], len(said["pools"]["not_compared"])) == (0, 0, 8)
-    assert said["figures"]["runs"] == 14
+    assert said["figures"]["runs"] == 16
     lacking = " ".join(said["figures"]["not_compared"])
     for words in (RUN, "t1-c4-paired-s0, periodic clean at step 100, true_success", "launch time"):
         assert words in lacking
@@ -333,6 +333,20 @@ DIFFERING = {
     "a luck share": (
         change_json(RUN, lambda r: r["luck_share"]["diag:step0"].update(lam=0.5)),
         "luck share at step 0, lam: published 0.3800802461775287, in the checkout 0.5",
+    ),
+    "a training step": (
+        change_json(RUN, lambda r: r["training_curve"][60].update(true_success=0.5)),
+        "t1-c2-paired-s1, training step 60, true_success: published 0.640625, in the checkout 0.5",
+    ),
+    "an attempt of a run outside the matrix": (
+        change_json(
+            "registers/runs/smoke-do-train.json", lambda r: r["attempts"][1].update(resumed_from_step=2)
+        ),
+        "smoke-do-train, attempt 2, resumed_from_step: published 3, in the checkout 2",
+    ),
+    "what an attempt left": (
+        change_json(RUN, lambda r: r["lineage"]["groups"][0].update(records=2401)),
+        "t1-c2-paired-s1, attempt 1, groups: published 2400, in the checkout 2401",
     ),
     "spurious groups": (
         change_json(RUN, lambda r: r["training_groups"]["C2"].update(groups=2399)),

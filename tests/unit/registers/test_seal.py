@@ -14,12 +14,11 @@ from tests.row_study import with_column
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, UsageError
 from toolkit.places import Home
 from toolkit.registers import manifest
-from toolkit.registers.arrow import parquet_bytes, row_sha256
+from toolkit.registers.arrow import Row, parquet_bytes, row_sha256
 from toolkit.registers.manifest import RegistrationRef
 from toolkit.registers.published import build_published, check_published, share_of
 from toolkit.registers.query import asking
 from toolkit.registers.study import Study, open_study, verify_study
-from toolkit.registers.writer import FORMER
 
 IDS = row_study.run_ids(3)
 Parts = dict[str, list[pa.Table]]
@@ -235,9 +234,7 @@ SOURCE = CHECKOUT / "registers" / "published" / "source"
 
 def test_building_gives_the_shipped_bytes(home: Home, published: Study, tmp_path: Path) -> None:
     build_published(SOURCE, tmp_path, CARD, published.manifest.registration)
-    built, shipped = snapshot(tmp_path), snapshot(home.registers / "published")
-    assert set(shipped) - set(built) == {FORMER}
-    assert {name for name in built if built[name] != shipped[name]} == {"MANIFEST.json"}
+    assert snapshot(tmp_path) == snapshot(home.registers / "published")
     check_published(SOURCE, home.registers / "published", CARD, published.manifest.registration)
 
 
@@ -268,6 +265,27 @@ def test_per_task_probe_rows_add_up_to_the_summaries(published: Study) -> None:
         assert sum(t["condition_left"] for t in mine) / 64 == pytest.approx(row["condition_left"], rel=1e-9)
         assert sum(t["condition_right"] for t in mine) / 64 == pytest.approx(row["condition_right"], rel=1e-9)
         assert sum(t["successes"] for t in mine) == checkpoint["clean_successes"]
+
+
+def test_training_steps_say_what_the_runs_say(published: Study) -> None:
+    steps: dict[str, list[Row]] = {}
+    for row in published.rows("training_steps"):
+        steps.setdefault(row["run_id"], []).append(row)
+    runs = {row["run_id"]: row for row in published.rows("runs")}
+    assert {run: len(rows) for run, rows in steps.items()} == dict.fromkeys(runs, 100) | {"smoke-do-train": 5}
+    for run, rows in steps.items():
+        flips = [row["successes"] - row["observed_successes"] for row in rows]
+        assert (sum(flips) > 0) == (rows[0]["condition"] not in ("C0", "C2")), run
+    # Before any update, without faults, both arms of a seed play the same on one kind of machine.
+    for seed, machine in ((0, ""), (1, "-h100"), (2, "")):
+        paired, independent = (
+            steps[f"t1-c4-paired-s{seed}{machine}"][0],
+            steps[f"t1-c4-independent-s{seed}"][0],
+        )
+        for name in ("successes", "budget_exceeded", "calls"):
+            assert paired[name] == independent[name], (seed, name)
+    resumed = [r for r in published.rows("attempts") if r["from_step"] is not None]
+    assert [(r["run_id"], r["attempt"], r["from_step"]) for r in resumed] == [("smoke-do-train", 2, 3)]
 
 
 def test_a_fraction_that_is_no_count_is_refused() -> None:
@@ -303,6 +321,17 @@ def test_a_missing_source_is_incomplete_and_writes_nothing(tmp_path: Path) -> No
         ("probe_clean_tasks.csv", "base,0,", "base,1e17,"),
         ("decisions.csv", "-0.0039", "abc"),
         ("training_groups.csv", "-s0,groups,2400", "-s0,all_correct_groups,725"),
+        ("training.csv", "-s0,0,192,0.65625", "-s0,0,192,0.65624"),
+        ("training.csv", "-s0,1,192,0.546875,0.546875,8.942708333333334", "-s0,1,192,0.546875,0.546875,8.94"),
+        ("training.csv", "0.739583333333333", "0.989583333333333"),  # more rewarded than succeeded
+        ("training.csv", "s0,0,192,", "s0,0,384,"),
+        ("training.csv", "s0,1,192,", "s0,0,192,"),
+        ("training.csv", "s0,50,192,", "s0,51,192,"),
+        ("training.csv", "s0,99,192,", "s0,100,192,"),
+        ("training.csv", "\ngate1-c2-paired-s0,99,", "\nnobody,0,"),
+        ("lineage.csv", ",27592,", ",27591,"),
+        ("lineage.csv", ",2400,", ",2399,"),
+        ("lineage.csv", "smoke-do-train,", "gate1-c2-paired-s0,"),
     ],
 )
 def test_a_damaged_source_is_refused_and_writes_nothing(tmp_path, name, old, new) -> None:

@@ -95,3 +95,5 @@ def test_a_published_figure_that_its_source_does_not_give_is_damage(published: S
     check_figures(published, ["runs", "evaluations"])
     with pytest.raises(DamagedError, match=r"evaluations\.successes is not what follows"):
         check_figures(edited(published, "evaluations", successes=row["successes"] - 1), ["evaluations"])
+    with pytest.raises(DamagedError, match=r"training_steps\.calls is not what follows"):
+        check_figures(edited(published, "training_steps", calls=1), ["training_steps"])
