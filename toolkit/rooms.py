@@ -141,6 +141,16 @@ class Laboratory(Protocol):
     ) -> Audited:
         """Play random rows of a study again; derive as many that follow, where its registers are given."""
 
+    def hold_against_draws(self, study: Study, progress: Callable[[str], None]) -> str:
+        """Hold the published figures against what the published seeds draw, and say what came of it."""
+
+    def play_published(self, study: Study, sample: int, seed: int, progress: Callable[[str], None]) -> str:
+        """Generate the published tasks, play random figures of the published agents, and say so."""
+
+    @property
+    def not_public(self) -> str:
+        """What of the published study cannot be played by anybody else."""
+
     def played_of_runs(self, study: Study) -> dict[str, Sequence[Mapping[str, object]] | str]:
         """Return a few episodes of every run, played again; or, in words, why there are none."""
 

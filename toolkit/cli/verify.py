@@ -6,6 +6,7 @@ import re
 import secrets
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -62,7 +63,9 @@ MANIFEST, RULES = "MANIFEST.json", "rules.toml"
 class VerifiedStep(Document, frozen=True):
     """One step of what was verified of a thing."""
 
-    step: Annotated[str, about("What it checks; of a study `files`, `rows`, `registration` or `replay`.")]
+    step: Annotated[
+        str, about("What it checks; of a study `files`, `rows`, `registration`, `draws` or `replay`.")
+    ]
     outcome: Annotated[Literal["passed", "failed", "missing", "unproven", "damaged"], about("How it ended.")]
     detail: Annotated[str, about("What was found.")]
 
@@ -136,8 +139,9 @@ def verify(
 ) -> None:
     """Verify THINGS (registrations, studies, timestamp tokens, exported statements), or everything here.
 
-    For a study, its files, its rows, what follows from the rows and its registration are checked; with
-    --replay, random rows are also played again. A failure does not stop the other checks; the exit code is
+    For a study, its files, its rows, what follows from the rows and its registration are checked, and of the
+    published one the successes that it lost against the flips that its seeds draw; with --replay, random rows
+    are also played again. A failure does not stop the other checks; the exit code is
     that of the worst one.
 
     \b
@@ -247,13 +251,16 @@ def _study(thing: Target, options: Options) -> Iterator[tuple[str, str, str]]:
     cases.attach_registration(at, options.home, trust_files=options.trust_files)
     if at.case is not None:
         thing.standing = at.case.registration.name, at.case.standing
-    for step in DEPTHS[: DEPTHS.index(options.depth) + 1]:
+    last = "draws" if options.depth == "registration" else options.depth
+    for step in islice(STEPS, list(STEPS).index(last) + 1):
         yield step, "passed", ""  # an error is this step's
         detail = STEPS[step](at)
         outcome = "passed"
         if step == "registration":
             outcome = {"not_verified": "failed", "incomplete": "missing"}.get(at.verdict, "passed")
         yield step, outcome, detail
+    if at.is_published and last in ("draws", "replay"):
+        yield "replay", "unproven", laboratory().not_public
 
 
 def _registration(thing: Target, options: Options) -> Iterator[tuple[str, str, str]]:

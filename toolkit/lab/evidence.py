@@ -209,6 +209,25 @@ class Laboratory:
 
         return regenerate(checkout, pools, progress)
 
+    def hold_against_draws(self, study: Study, progress: Callable[[str], None]) -> str:
+        """Hold published figures against what the published seeds draw, and say what came of it."""
+        from toolkit.lab.worlds.published.audit import TABLES, audit
+
+        return audit({name: study.rows(name) for name in TABLES}, progress).sentence
+
+    def play_published(self, study: Study, sample: int, seed: int, progress: Callable[[str], None]) -> str:
+        """Generate the published tasks, play random figures of the published agents, and say so."""
+        from toolkit.lab.worlds.published.audit import PLAYED, play_again
+
+        return play_again({name: study.rows(name) for name in PLAYED}, sample, seed, progress)
+
+    @property
+    def not_public(self) -> str:
+        """What of the published study cannot be played by anybody else."""
+        from toolkit.lab.worlds.published.audit import NOT_PUBLIC
+
+        return NOT_PUBLIC
+
     def probe_figures(self, study: Study) -> list[Any]:
         """Return how certain a study's probe figures are, as far as the study allows."""
         from toolkit.lab.probing.figures import report

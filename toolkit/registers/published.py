@@ -19,7 +19,7 @@ from toolkit.registers.cards import repository_documents
 from toolkit.registers.columns import Table, Type
 from toolkit.registers.manifest import Manifest, RegistrationRef
 from toolkit.registers.row_tables import PROBE_CHECKPOINTS, PROBE_CLEAN_TASKS, PROBE_DIAGNOSTIC_TASKS
-from toolkit.registers.schema import ATTEMPTS, GROUPS_SUMMARY, LUCK_SHARE_SUMMARY, RUNS
+from toolkit.registers.schema import ATTEMPTS, GROUPS_SUMMARY, LUCK_SHARE_SUMMARY, REFERENCE_STEPS, RUNS
 from toolkit.registers.study import Study
 from toolkit.registers.validation import compare
 from toolkit.registers.writer import compare_built, rows_files, write_study
@@ -27,7 +27,8 @@ from toolkit.structs import Document, about
 
 SOURCES = (
     *("calibration", "decisions", "evaluations", "freeze", "lineage", "luck_share"),
-    *("probe", "probe_clean_tasks", "probe_diagnostic_tasks", "runs", "training", "training_groups"),
+    *("probe", "probe_clean_tasks", "probe_diagnostic_tasks", "reference_agents", "reference_steps"),
+    *("runs", "training", "training_groups"),
 )
 
 Record = dict[str, str]
@@ -172,6 +173,21 @@ _COUNTED_OF_STEP = {
     "calls": "mean_calls",
 }
 _COUNTED = {"flipped": "flipped_frac", "finished": "finished_frac", **_COUNTED_OF_STEP}
+_COUNTED_OF_AGENT = {
+    "successes": "success",
+    "exposed": "exposed_frac",
+    "outages": "outage_hit_frac",
+    "budget_exceeded": "budget_exceeded_frac",
+    "calls": "mean_calls",
+}
+_AGENTS_POOL = {"heldout": "validation", "test": "test"}
+_AGENTS_REGIME = {
+    "clean": "clean",
+    "C1_p0.10": "faults_p010",
+    "C2_p0.25": "faults_p025",
+    "C2r_p0.25_no_outage": "faults_p025_outage_free",
+    "heldout_types_p0.25": "held_out_types",
+}
 _OUTSIDE: Row = {"condition": None, "arm": None, "seed": None}
 _LUCK = {"variance_between": "sigma2_env_mean", "variance_within": "sigma2_pol_mean"}
 
@@ -315,6 +331,28 @@ def _check_sums(source: Source, name: str, rows: list[Row], sums: Mapping[str, s
                     found=found,
                     where=f"{name}.csv, {r['run_id']}",
                 )
+
+
+def reference_agents(source: Source) -> list[Row]:
+    """Return the rows of `reference_agents`, with counts for fractions."""
+    rows: list[Row] = []
+    for r in source.records["reference_agents"]:
+        where = {name: r[name] for name in ("pool", "condition", "agent")}
+        place = {
+            "pool": _AGENTS_POOL[r["pool"]],
+            "regime": _AGENTS_REGIME[r["condition"]],
+            "agent": r["agent"],
+        }
+        episodes = whole(r, "episodes")
+        counts = {name: share_of(r[column], episodes, where) for name, column in _COUNTED_OF_AGENT.items()}
+        rows.append({**place, "agent": r["agent"], "episodes": episodes, **counts})
+    return rows
+
+
+def reference_steps(source: Source) -> list[Row]:
+    """Return the rows of `reference_steps`, which are played here."""
+    cells = _cells(source)
+    return [row_of(REFERENCE_STEPS, r, {}, cells[r["run_id"]]) for r in source.records["reference_steps"]]
 
 
 def groups_summary(source: Source) -> list[Row]:
@@ -498,7 +536,8 @@ SOURCE = "source"
 
 # Each has the name of the function that makes it.
 _TABLES = (
-    *(runs, evaluations, training_steps, attempts, groups_summary, luck_share_summary),
+    *(runs, evaluations, training_steps, attempts, reference_agents, reference_steps),
+    *(groups_summary, luck_share_summary),
     *(probe, probe_checkpoints, probe_clean_tasks, probe_diagnostic_tasks),
     *(intervals, events),
 )

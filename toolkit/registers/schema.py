@@ -228,6 +228,47 @@ ATTEMPTS = c.Table(
     parents=(_OF_RUN_OR_NONE,),
 )
 
+REFERENCE_AGENTS = c.Table(
+    "reference_agents",
+    "One row a pool, noise and scripted agent that a study published as a reference: counts over all tasks "
+    "of the pool and their evaluation schedules.",
+    (
+        c.text("pool", "Pool of the tasks.", choices=c.POOLS),
+        c.text("regime", "Noise of the episodes.", choices=c.REGIMES),
+        c.text(
+            "agent",
+            "`naive` makes the planned calls once; `recovering` waits, looks and tries again.",
+            choices=("naive", "recovering"),
+        ),
+        c.count("episodes", "Episodes played.", unit="episodes", low=1),
+        _episodes("successes", "Episodes with true success."),
+        _episodes("exposed", "Episodes that met a fault."),
+        _episodes("outages", "Episodes that met an outage."),
+        _episodes("budget_exceeded", "Episodes that exceeded the call budget."),
+        c.count("calls", "Tool calls over all episodes.", unit="calls"),
+    ),
+    key=("pool", "regime", "agent"),
+)
+
+REFERENCE_STEPS = c.Table(
+    "reference_steps",
+    "One row a training step of a published run under faults: what the recovering scripted agent makes of "
+    "the step's tasks under the schedules that its seeds draw, played here; beside it the same tasks under "
+    "the schedules of another seed.",
+    (
+        c.RUN,
+        *c.CELL,
+        c.count("step", "Training step, as in `training_steps`."),
+        c.count("episodes", "Episodes played: one a schedule.", unit="episodes", low=1),
+        _episodes("successes", "Episodes with true success."),
+        c.count("calls", "Tool calls over all episodes.", unit="calls"),
+        _episodes("other_successes", "Episodes with true success under the other seed's schedules."),
+        c.count("other_calls", "Tool calls under these.", unit="calls"),
+    ),
+    key=("run_id", "step"),
+    parents=(c.OF_RUN,),
+)
+
 LUCK_SHARE_SUMMARY = c.Table(
     "luck_share_summary",
     "One row a luck-share diagnostic: 8 schedules × 8 rollouts for each of 16 tasks, by run and step.",
@@ -310,7 +351,8 @@ EVENTS = c.Table(
 TABLES: dict[str, c.Table] = {
     table.name: table
     for table in (
-        *(RUNS, EVALUATIONS, TRAINING_STEPS, ATTEMPTS, GROUPS_SUMMARY, LUCK_SHARE_SUMMARY),
+        *(RUNS, EVALUATIONS, TRAINING_STEPS, ATTEMPTS, REFERENCE_AGENTS, REFERENCE_STEPS),
+        *(GROUPS_SUMMARY, LUCK_SHARE_SUMMARY),
         *row_tables.OF_PROBE,
         *(INTERVALS, EVENTS),
         *row_tables.TABLES,

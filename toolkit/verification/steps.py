@@ -60,6 +60,11 @@ class Checked:
         return {row["run_id"]: row.get("specification") for row in self.registers.rows("runs")}
 
     @property
+    def is_published(self) -> bool:
+        """Whether it holds the figures of the published study."""
+        return self.study.is_summary and self.study.name == published.STUDY
+
+    @property
     def standing(self) -> Standing | None:
         """What its registration stands on; None where it belongs to none, or that is not here."""
         return self.case.standing if self.case else None
@@ -86,7 +91,7 @@ def _rows(at: Checked) -> str:
                 at.progress(table)
                 at.registers.derive(table, at.stored)
                 _check_no_stranger(at.registers, table, at.stored)
-        if at.study.is_summary and at.study.name == published.STUDY:
+        if at.is_published:
             published.check_figures(at.study, [table.name for table in at.study.tables])
     return f"{sum(at.rows.values())} rows obey the schema, and what follows from others follows"
 
@@ -116,7 +121,13 @@ def _registration(at: Checked) -> str:
     return str(at.standing or at.missing or "it belongs to no registration")
 
 
+def _draws(at: Checked) -> str:
+    return laboratory().hold_against_draws(at.study, at.progress) if at.is_published else ""
+
+
 def _replay(at: Checked) -> str:
+    if at.is_published:
+        return laboratory().play_published(at.study, at.replayed, at.seed, at.progress)
     if at.case is None or not is_played_here(at.case.book):
         return "its runs were not played by this toolkit: nothing is played again"
     at.audited = laboratory().audit(
@@ -134,9 +145,10 @@ STEPS: dict[str, Callable[[Checked], str]] = {
     "files": _files,
     "rows": _rows,
     "registration": _registration,
+    "draws": _draws,
     "replay": _replay,
 }
-"""What is verified of a study, in this order; each step says what holds, or raises.
+"""What is verified of a study, in this order; each step says what holds, or nothing, or raises.
 
 1. Every file is the one that the manifest names.
 2. Every row obeys the schema, and every summary is what the rows give that it follows from; every run stands
@@ -144,7 +156,9 @@ STEPS: dict[str, Callable[[Checked], str]] = {
 3. Runs were launched with their registered specifications, met their pools, and drew their seeds; checkpoints
    have the hashes that they name, groups the advantages that their rewards give, and the probe the figures
    that its evidence gives; every stored decision is the one that is reached.
-4. Rows that nobody could foresee come out again when they are played.
+4. Of the published study, what training and evaluations lost is what the published seeds flip.
+5. Rows that nobody could foresee come out again when they are played; of the published study its tasks, and
+   the figures of its scripted agents.
 """
 
 

@@ -1,13 +1,12 @@
-"""Episodes of the published study's scripted agents, their grading, and the figures of their register."""
+"""Episodes of the published study's scripted agents, their grading, and what they come to."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from statistics import fmean
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from toolkit.lab.worlds.published.faults import Condition, FaultyShop, Schedule, evaluation_seed
-from toolkit.lab.worlds.published.tasks import Say, Task, played
+from toolkit.lab.worlds.published.tasks import Task, played
 from toolkit.lab.worlds.published.tools import Answer
 from toolkit.lab.worlds.published.words import Words
 from toolkit.lab.worlds.published.world import Record, World, make_world, refunded, reserved, unpacked
@@ -15,18 +14,17 @@ from toolkit.lab.worlds.published.world import Record, World, make_world, refund
 BUDGET, BUDGET_PER_CALL, LARGEST_BUDGET = 7, 2, 21
 ATTEMPTS, LOOKS = 5, 2
 SCHEDULES = (1, 2, 3, 4)
-POOLS = ("heldout", "test")
 AGENTS = {"naive": False, "recovering": True}
 """Scripted agent → whether it tries again."""
 CONDITIONS: Mapping[str, Condition] = MappingProxyType(
     {
         "clean": Condition(),
-        "C1_p0.10": Condition(0.10),
-        "C2_p0.25": Condition(0.25),
-        "C2r_p0.25_no_outage": Condition(
+        "faults_p010": Condition(0.10),
+        "faults_p025": Condition(0.25),
+        "faults_p025_outage_free": Condition(
             0.25, {"transient": 0.5, "rate_limit": 0.5 / 3, "stale": 0.5 / 3, "truncate": 0.5 / 3}
         ),
-        "heldout_types_p0.25": Condition(0.25, {"timeout_after_commit": 0.5, "field_dropout": 0.5}),
+        "held_out_types": Condition(0.25, {"timeout_after_commit": 0.5, "field_dropout": 0.5}),
     }
 )
 
@@ -38,17 +36,6 @@ class Played(NamedTuple):
     calls: int
     exposures: tuple[str, ...]
     budget_exceeded: bool
-
-
-class Figures(NamedTuple):
-    """Figures of an agent under a condition, under the names of the authors' register."""
-
-    episodes: int
-    success: float
-    exposed_frac: float
-    outage_hit_frac: float
-    budget_exceeded_frac: float
-    mean_calls: float
 
 
 class Stage(NamedTuple):
@@ -187,35 +174,18 @@ def play(at: Stage, condition: Condition, seed: int, *, recovers: bool) -> Playe
     return Played(normal(shop.world) == at.expected, shop.calls, tuple(shop.exposures), not is_enough)
 
 
-def figures(stages: Sequence[Stage], condition: Condition, *, recovers: bool) -> Figures:
-    """Return an agent's figures under the evaluation schedules of tasks."""
+def counts(stages: Sequence[Stage], condition: Condition, *, recovers: bool) -> dict[str, int]:
+    """Return what becomes of an agent's episodes under the evaluation schedules of tasks."""
     episodes = [
         play(at, condition, evaluation_seed(at.task["task_id"], index), recovers=recovers)
         for at in stages
         for index in SCHEDULES
     ]
-    return Figures(
-        len(episodes),
-        fmean(each.success for each in episodes),
-        fmean(bool(each.exposures) for each in episodes),
-        fmean(any(kind.startswith("outage") for kind in each.exposures) for each in episodes),
-        fmean(each.budget_exceeded for each in episodes),
-        fmean(each.calls for each in episodes),
-    )
-
-
-def reference(
-    made: Mapping[str, Sequence[Task]], words: Words, progress: Say = lambda _: None
-) -> dict[str, dict[str, dict[str, Figures]]]:
-    """Return pool → condition → agent → figures, as the authors' register of reference agents has them."""
-    found: dict[str, dict[str, dict[str, Figures]]] = {}
-    for pool in POOLS:
-        progress(f"preparing {pool}")
-        stages = [stage(task, words) for task in made[pool]]
-        found[pool] = {}
-        for name, condition in CONDITIONS.items():
-            progress(f"playing {pool}, {name}")
-            found[pool][name] = {
-                agent: figures(stages, condition, recovers=recovers) for agent, recovers in AGENTS.items()
-            }
-    return found
+    return {
+        "episodes": len(episodes),
+        "successes": sum(each.success for each in episodes),
+        "exposed": sum(bool(each.exposures) for each in episodes),
+        "outages": sum(any(kind.startswith("outage") for kind in each.exposures) for each in episodes),
+        "budget_exceeded": sum(each.budget_exceeded for each in episodes),
+        "calls": sum(each.calls for each in episodes),
+    }

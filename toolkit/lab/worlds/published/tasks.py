@@ -292,6 +292,13 @@ def _unworded(arguments: Record) -> Record:
     return left | ({"street": left["street"].split()[0]} if "street" in left else {})
 
 
+def training_order(run_seed: int) -> list[int]:
+    """Return the positions of the training pool as a run meets them, row by row, and again from the first."""
+    order = list(range(KEPT["train"]))
+    random.Random(f"rows-{run_seed}").shuffle(order)  # noqa: S311 - as theirs
+    return order
+
+
 def check_structure(made: Mapping[str, Sequence[Task]]) -> int:
     """Check that pools are the published ones but for their words, and return how many tasks there are."""
     for pool, tasks in made.items():
