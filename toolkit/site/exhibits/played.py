@@ -37,10 +37,7 @@ def _page(study: Study) -> Page:
         {
             "study": study.name,
             "study_page": study_page(study.name),
-            "run_pages": {
-                each.run["run_id"]: run_page(study.name, each.run["run_id"])
-                for each in (*found.runs, *found.followed)
-            },
+            "run_pages": {run["run_id"]: run_page(study.name, run["run_id"]) for run in study.rows("runs")},
             "found": found,
             "charts": [_flips(found), _faults(study, found)],
             "agents": study.rows("reference_agents"),

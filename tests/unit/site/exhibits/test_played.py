@@ -2,6 +2,7 @@
 
 from tests.unit.site.reading import Read, pages_of
 from toolkit.decisions.case import Case
+from toolkit.site.charts.plots import MINUS
 from toolkit.site.exhibits import played
 from toolkit.site.material import Material
 
@@ -16,9 +17,9 @@ def test_the_page_has_every_run_with_what_was_found_of_it(case: Case) -> None:
     for run in case.study.rows("runs"):
         assert (run["run_id"] in read.text) == (run["condition"] != "C0"), run["run_id"]
     for said in (
-        "t1-c4-paired-s0 lost what its seed flips: correlation 0.97, under another seed −0.21",
+        f"t1-c4-paired-s0 lost what its seed flips: correlation 0.97, under another seed {MINUS}0.21",
         "Evaluations under flips are 49: each lost no more",
-        "t1-c4-independent-s0: 33 of 100 steps are impossible, correlation −0.06;",
+        f"t1-c4-independent-s0: 33 of 100 steps are impossible, correlation {MINUS}0.06;",
         "toolkit adopt published ../paired-rollouts",
         "Episodes, training groups, the probe's Gram evidence and weights are not public",
     ):
