@@ -14,6 +14,25 @@ from toolkit.site.material import Exhibit, Material
 from toolkit.site.page import Entry, Page, run_page, study_page
 
 NAME = "played.html"
+CHANGES = (1, 8, 16)
+PATH = (
+    (
+        "Under independent schedules, groups in which every rollout succeeds get unequal rewards by luck.",
+        "toolkit decide H1a",
+        "The registered rule, executed on the published counts, with each criterion and what it read.",
+    ),
+    (
+        "The grader's flip is one draw of the episode's schedule, and all rollouts of a paired row share it.",
+        "toolkit verify published",
+        "Every published training step and evaluation beside the flips that its seeds draw.",
+    ),
+    (
+        "Pools, protocol and rules were frozen and timestamped before the runs.",
+        REMEDY,
+        "Both tokens verified, every task generated anew, and each figure of the run registers compared.",
+    ),
+)
+"""What the paper says, in short, the command that checks it, and what comes out."""
 
 
 def pages(material: Material) -> Iterator[Page]:
@@ -39,6 +58,8 @@ def _page(study: Study) -> Page:
             "study_page": study_page(study.name),
             "run_pages": {run["run_id"]: run_page(study.name, run["run_id"]) for run in study.rows("runs")},
             "found": found,
+            "path": PATH,
+            "noticed": [(by, *_noticed(found, by)) for by in CHANGES],
             "charts": [_flips(found), _faults(study, found)],
             "agents": study.rows("reference_agents"),
             "pools": [(pool, KEPT[pool], PUBLISHED[pool]) for pool in KEPT],
@@ -47,6 +68,13 @@ def _page(study: Study) -> Page:
             "adopt": REMEDY,
         },
     )
+
+
+def _noticed(found: Audit, by: int) -> Iterator[tuple[int, int]]:
+    """Yield, of paired and of independent runs, how many changes of one step are noticed, and of how many."""
+    for arm in ("paired", "independent"):
+        runs = [each for each in found.runs if each.run["arm"] == arm]
+        yield sum(each.noticed(by) for each in runs), sum(2 * len(each.lost) for each in runs)
 
 
 def _flips(found: Audit) -> Chart:

@@ -62,6 +62,16 @@ class HeldRun(NamedTuple):
     own: Held
     others: tuple[Held, ...]  # under the seeds of other runs
     by_slot: Held | None  # by the place in the group alone, where each rollout draws for itself
+    bounds: tuple[tuple[int, int], ...]  # the least and the most that each step can lose to its draws
+
+    def noticed(self, by: int) -> int:
+        """Return how many changes of one step's observed successes, up or down by so many, are impossible."""
+        changed = (
+            (lost + sign * by, ends)
+            for lost, ends in zip(self.lost, self.bounds, strict=True)
+            for sign in (1, -1)
+        )
+        return sum(not least <= lost <= most for lost, (least, most) in changed)
 
 
 class Followed(NamedTuple):
@@ -216,9 +226,15 @@ def play_again(tables: Rows, sample: int, seed: int, progress: Say = lambda _: N
     )
 
 
+def bounds(successes: int, episodes: int, drawn: int) -> tuple[int, int]:
+    """Return the least and the most successes that can be lost to so many flips."""
+    return max(0, successes - (episodes - drawn)), min(successes, drawn)
+
+
 def is_possible(lost: int, successes: int, episodes: int, drawn: int) -> bool:
     """Whether so many successes can be lost to so many flips."""
-    return max(0, successes - (episodes - drawn)) <= lost <= min(successes, drawn)
+    least, most = bounds(successes, episodes, drawn)
+    return least <= lost <= most
 
 
 def _check(row: Row, episodes: int, drawn: int) -> bool:
@@ -256,9 +272,9 @@ def _held_run(run: Row, curve: Sequence[Row]) -> HeldRun:
     for row, drawn in zip(curve, own.drawn, strict=True):
         _check(row, row["rollouts"], drawn)
     others = tuple(held(seed) for seed in range(CONTROLS) if seed != run["seed"])
-    return HeldRun(
-        run, lost, own, others, None if run["arm"] == "paired" else held(run["seed"], by_slot=True)
-    )
+    by_slot = None if run["arm"] == "paired" else held(run["seed"], by_slot=True)
+    ends = (bounds(row["successes"], row["rollouts"], f) for row, f in zip(curve, own.drawn, strict=True))
+    return HeldRun(run, lost, own, others, by_slot, tuple(ends))
 
 
 def _schedules(run: Row, seed: int, step: int, *, by_slot: bool = False) -> Iterator[tuple[int, int]]:
