@@ -11,6 +11,8 @@ from toolkit.structs import Document, parse
 KEEPS_ALL = "all"
 CODE = "1"
 CHECKPOINT_EVERY = 20
+PUBLISHED = "published"
+"""The world of the published study, whose schedules have its authors' seeds."""
 
 
 class Specification(Document, frozen=True):

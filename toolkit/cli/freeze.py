@@ -373,7 +373,7 @@ def adopt(
     The frozen document, both tokens, their request and certificates are verified and copied to where
     `verify-prereg` and `explain` read them, all or none. The hashes of the task pools and every figure in the
     authors' run registers are compared with those of STUDY. Every task of published is generated anew, with
-    the words in two files of the authors' code, which are parsed, never run, and copied too. Whatever the
+    the words in four files of the authors' code, which are parsed, never run, and copied too. Whatever the
     checkout lacks is named. No network is used, and nothing outside CHECKOUT is read.
 
     The exit code is 1 if something differs, and 3 if part of the evidence is missing.

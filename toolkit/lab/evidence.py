@@ -20,6 +20,8 @@ from toolkit.lab.probing import design
 from toolkit.lab.task_pools import TABLE, check_specified, digests, row_document
 from toolkit.lab.training.checkpoint import adapter_sha256, checkpoint_sha256
 from toolkit.lab.training.rows import GroupPlan, draws_at
+from toolkit.lab.worlds.published.faults import evaluation_seed
+from toolkit.lab.worlds.published.office import SPLITS
 from toolkit.prereg.adoption import Folder
 from toolkit.prereg.evidence import anchor
 from toolkit.prereg.registration import Registration
@@ -31,7 +33,7 @@ from toolkit.registers.study import Study
 from toolkit.registers.validation import compare
 from toolkit.rooms import Audited, ExpectedRun, Regenerated
 from toolkit.rules.rulebook import RuleBook
-from toolkit.specification import Specification
+from toolkit.specification import PUBLISHED, Specification
 from toolkit.structs import replace
 
 FIRST = 1
@@ -102,6 +104,7 @@ class RegisteredRuns:
         _check_launches(study, specified)
         _check_pools(study, list(specified.values()))
         check_tied(study, specified)
+        _check_published(study, specified)
         if any(study.has(name) for name in TABLES_OF_PROBE):
             from toolkit.lab.probing.figures import recompute
 
@@ -308,6 +311,15 @@ def _check_pools(study: Study, specified: Collection[Specification]) -> None:
     for specification in specified:
         for name, sha256 in specification.pools.items():
             check_specified(name, met[name], sha256)
+
+
+def _check_published(study: Study, specified: Mapping[str, Specification]) -> None:
+    """Check that schedules in the published study's world have its authors' seeds."""
+    if {run.world for run in specified.values()} != {PUBLISHED} or not study.has("schedules"):
+        return
+    for row in study.rows("schedules"):
+        seed = evaluation_seed(f"{SPLITS[row['pool']][0]}-{row['task']:05d}", row["schedule"] + 1)
+        compare("schedules", [row | {"schedule_seed": seed}], [row])
 
 
 def check_tied(study: Study, specified: Mapping[str, Specification]) -> None:

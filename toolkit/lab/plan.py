@@ -19,7 +19,7 @@ from toolkit.lab.training.recipe import Recipe, load_recipe, recipe_of, specify_
 from toolkit.noise.regimes import DEFAULT, REGIMES
 from toolkit.rules.plan import Settings
 from toolkit.rules.rulebook import RuleBook
-from toolkit.specification import LanguageModelSpecification, Specification
+from toolkit.specification import PUBLISHED, LanguageModelSpecification, Specification
 from toolkit.structs import UNSET, Document, UnsetType, about, parse, replace
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ HOUR = 3600
 DECIDES_TIME = (
     *("model", "dtype", "lora.rank", "step.micro_batch", "sampling.max_completion_tokens"),
     *("sampling.max_turns", "sampling.context", "engine.kind", "engine.gpu_memory", "engine.thinking"),
-    *("engine.dtype", "engine.sleep", "engine.conversations"),
+    *("engine.dtype", "engine.sleep", "engine.conversations", "engine.prefix_caching"),
+    *("engine.batched_tokens", "step.scored_at_once"),
 )
 PLACE = ("run_id", "condition", "arm", "seed", "tier", "steps")
 COUNTED = ("steps", "groups", "rollouts", "periodic", "final", "diagnostic", "evaluated", "episodes")
@@ -264,7 +265,17 @@ def runs_of(book: RuleBook, selection: Selection) -> tuple[Specification, ...]:
 
 
 def in_world(book: RuleBook, world: str) -> RuleBook:
-    """Return a registration whose lines for another world, which have no regime, are planned in it."""
+    """Return a registration whose lines for another world, which have no regime, are planned in it.
+
+    The published study's world takes every line that has one.
+    """
+    if world == PUBLISHED:
+        cells = tuple(
+            replace(cell, settings=replace(cell.settings, world=world, pools=cell.settings.pools or {}))
+            for cell in book.plan.cells
+            if cell.regime and cell.settings.world in {"", world}
+        )
+        return replace(book, plan=replace(book.plan, cells=cells))
     by_rate = {regime.fault_rate: regime.name for regime in REGIMES.values() if regime.mixture is DEFAULT}
     lines = tuple(
         replace(

@@ -19,6 +19,7 @@ from toolkit.registers.study import Study, check_files, check_tables
 from toolkit.registers.validation import compare
 from toolkit.rooms import Audited, RegisteredRuns, is_played_here, laboratory
 from toolkit.seeds import evaluation_seed
+from toolkit.specification import PUBLISHED
 from toolkit.verification.registered import DerivedRegisters, runs_of
 from toolkit.verification.summaries import SUMMARIES
 
@@ -106,7 +107,8 @@ def _registration(at: Checked) -> str:
             for run, text in at.stored.items()
             if at.registered and (each := at.registered.specification(run, text))
         }
-        _check_schedules(at.study, is_specified=bool(specified))
+        ours = [run for run in specified.values() if run.world != PUBLISHED]
+        _check_schedules(at.study, is_specified=bool(ours))
         if at.registered:
             at.registered.check(at.study, specified, at.progress)
         elif at.case is not None and any(map(at.study.has, TABLES_OF_PROBE)):

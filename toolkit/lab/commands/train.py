@@ -16,6 +16,7 @@ from toolkit.lab import plan as planning
 from toolkit.lab.commands.options import folder_option, offer_recipes, selection_option
 from toolkit.lab.play.language_model_run import TRACKERS, check_trackers
 from toolkit.places import find_home
+from toolkit.specification import PUBLISHED
 from toolkit.structs import UNSET, Document, about
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ MOST_TRIED = 1000
 SHOWN = ("loss", "grad_norm", "entropy")
 WIDEST = 17
 """Characters of a setting in the table of a plan; a longer one stands on a line of its own."""
-PLANNED_IN = {"bfcl": "bfcl_turns"}
+PLANNED_IN = {"bfcl": "bfcl_turns", PUBLISHED: PUBLISHED}
 WORLDS_ASKED_BY = "qwen3.5-2b"
 """The registration whose matrix has runs in another world."""
 ABOVE_ZERO = Finite(0, 1e12, min_open=True)
@@ -68,7 +69,7 @@ def train(
     ),
     world: str | None = option(
         type=click.Choice(tuple(PLANNED_IN)),
-        help="Plan the runs registered in this world, which cannot be trained here.",
+        help="World of the runs; those in BFCL are planned, and not trained here.",
     ),
     selection: Selection = selection_option,
     dry_run: bool = flag(help="Print the plan, and train nothing."),
@@ -103,6 +104,10 @@ def train(
     With --try some steps are trained, reported and thrown away. Its seeds are not those of any registered
     run, and a draft is enough.
 
+    With --world published the tasks, prompts, tools and faults are the published study's, in words that
+    `toolkit adopt published CHECKOUT` puts in place. A run of a condition and seed there meets the tasks and
+    schedules that the published run had: these seeds are the authors', and derive from no registration.
+
     \b
     Examples:
       toolkit train --recipe qwen3.5-2b --dry-run
@@ -110,6 +115,7 @@ def train(
       toolkit train --recipe qwen3.5-2b --dry-run --gpus 8 --seconds-per-step 420
       toolkit train --recipe qwen3.5-2b --dry-run --set step.micro_batch=1
       toolkit train --recipe qwen3.5-2b --dry-run --world bfcl
+      toolkit train --recipe qwen3.5-2b --dry-run --world published
       toolkit train --recipe small --cpu --try 2
       toolkit train --recipe qwen3.5-2b --study my-study --run c2-paired-s0
       toolkit train --study my-study --run 'c2-*-s0' --folder shared
@@ -122,10 +128,7 @@ def train(
     measured = planning.read_measurements(home.cards)
     if tried and (dry_run or folder):
         raise UsageError("--try keeps nothing, and plans nothing", remedy="leave --dry-run and --folder out")
-    if world and not dry_run:
-        problem = f"no language model is trained in {world} here"
-        remedy = "train with your own loop, and let toolkit.noise.trainers give each group its schedule"
-        raise UsageError(problem, expected="--dry-run, for the plan", remedy=remedy)
+    _check_world(world, is_planned=dry_run)
     study = study or (measured.registration if measured and (dry_run or tried) and not world else None)
     book = _book(
         study or (WORLDS_ASKED_BY if world else None), home, draft_will_do=dry_run or tried is not None
@@ -145,11 +148,12 @@ def train(
         _show_trial(run, recipe, tried, cpu=cpu, as_json=as_json)
         return
     if not dry_run:
-        _train(recipe, str(study), selection, home, folder, cpu=cpu, report_to=report_to, as_json=as_json)
+        told: dict[str, Any] = {"cpu": cpu, "report_to": report_to, "as_json": as_json}
+        _train(recipe, str(study), selection, home, folder, world=world, **told)
         return
     basis = planning.Basis(seconds_per_step=seconds_per_step, tokens_per_second=tokens_per_second)
-    # What was measured was measured in the back office.
-    if measured and seconds_per_step is None and tokens_per_second is None and not world:
+    # What was measured was measured in the published study's back office.
+    if measured and seconds_per_step is None and tokens_per_second is None and world in {None, PUBLISHED}:
         has_runs = measured.measured.study in home.studies()
         basis = measured.basis(cases.open_study(measured.measured.study, home) if has_runs else None)
     plan = planning.plan_training(
@@ -164,6 +168,24 @@ def train(
         print_json(plan)
     else:
         _show_plan(plan, recipe.model)
+
+
+def _check_world(world: str | None, *, is_planned: bool) -> None:
+    """Check that runs can be trained in a world; for a plan, say what its words lack."""
+    from toolkit.errors import IncompleteError
+    from toolkit.lab.worlds.world import check_world
+
+    if world == PUBLISHED:
+        try:
+            check_world(world)
+        except IncompleteError as error:
+            if not is_planned:
+                raise
+            remark(f"{error.problem}; before a run in their world: {error.remedy}")
+    elif world and not is_planned:
+        problem = f"no language model is trained in {world} here"
+        remedy = "train with your own loop, and let toolkit.noise.trainers give each group its schedule"
+        raise UsageError(problem, expected="--dry-run, for the plan", remedy=remedy)
 
 
 def _show_trial(run: Specification, recipe: Recipe, steps: int, *, cpu: bool, as_json: bool) -> None:
@@ -217,6 +239,7 @@ def _train(
     home: Home,
     folder: Path | None,
     *,
+    world: str | None,
     cpu: bool,
     report_to: tuple[str, ...],
     as_json: bool,
@@ -243,6 +266,10 @@ def _train(
         for run in runs
         if run.run_id in planned
     ]
+    if world and (other := next((run for run in runs if run.world != world), None)):
+        problem = f"{other.run_id} of {study} is registered in another world"
+        found = other.world or "the back office"
+        raise UsageError(problem, expected=world, found=found, remedy="leave --world out")
     trained = training_jobs.train_runs(jobs, HERE.telling(HERE.watch, say))
     if is_first_process():
         document = Trained(str(into), trained.completed, trained.kept)

@@ -7,7 +7,8 @@ from toolkit.lab.evaluation.play import Sampling as Seed
 from toolkit.lab.evaluation.play import SharedSamples, episode_row
 from toolkit.lab.evaluation.sets import EvaluationSet
 from toolkit.lab.policies.language_model.conversation import TURNS, Play, Player, TurnTaker, converse
-from toolkit.lab.tasks.pools import load_task
+from toolkit.lab.tasks.task import Task
+from toolkit.lab.worlds.world import for_model
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers.arrow import Row
 from toolkit.seeds import evaluation_seed, sample_seed, shared_seed
@@ -24,6 +25,7 @@ class Sampling:
     step: int  # training step of the policy
     seed: Seed  # sampling seed of the run, or the samples that it shares; the diagnostic wants a seed
     max_turns: int = TURNS  # most turns of a conversation
+    world: str = ""  # where the tasks come from, if not from the back office
 
 
 def blocks(tasks: int, conversations: int) -> tuple[range, ...]:
@@ -89,10 +91,14 @@ def diagnose_block(
 
 def _play(pool: str, regime: str, name: str, sampling: Sampling, place: tuple[int, int, int]) -> Play:
     number, schedule, sample = place
-    task = load_task(f"{pool}:{number}")
+    task = for_model(sampling.world, pool, number)
     at = (task.task_id, schedule, sample)
     if isinstance(sampling.seed, SharedSamples):
         seed, shared = shared_seed(sampling.seed.root, name, at), True
     else:
         seed, shared = sample_seed(sampling.seed, sampling.step, name, at), False
-    return Play(task, REGIMES[regime], evaluation_seed(task.task_id, schedule), seed, shared)
+    if isinstance(task, Task):
+        schedule_seed = evaluation_seed(task.task_id, schedule)
+    else:
+        schedule_seed = task.schedule_seed(schedule)
+    return Play(task, REGIMES[regime], schedule_seed, seed, shared)

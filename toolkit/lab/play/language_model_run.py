@@ -148,7 +148,7 @@ def train_run(
             if run.is_complete:
                 return False
             _check_processes(run, specification)
-            segments.make_tasks(tuple(sorted(specification.pools.items())))
+            segments.make_tasks(tuple(sorted(specification.pools.items())), specification.world)
             course.begin()
         session = open_session(
             specification,
@@ -284,7 +284,7 @@ class _Course:
 
     def _sampling(self, step: int, seed: play.Sampling) -> language_model.Sampling:
         turns = self.session.recipe.sampling.max_turns
-        return language_model.Sampling(self.specification.run_id, step, seed, turns)
+        return language_model.Sampling(self.specification.run_id, step, seed, turns, self.specification.world)
 
     def _evaluated(self, step: int) -> list[Row]:
         run = self.specification

@@ -16,7 +16,7 @@ from toolkit.prereg.evidence import anchor
 from toolkit.prereg.registration import Registration
 from toolkit.rules.plan import Cell, Fixed, Plan, run_name
 from toolkit.rules.rulebook import rulebook_of
-from toolkit.specification import CHECKPOINT_EVERY, Specification
+from toolkit.specification import CHECKPOINT_EVERY, PUBLISHED, Specification
 
 REFERENCE_ARM = "clean"
 PILOT = "pilot"
@@ -204,7 +204,8 @@ def _settings(cell: Cell, steps: int, *, has_recipe: bool) -> dict[str, Any]:
         numbers = ", ".join(str(number) for number, _ in REQUESTS_PER_TASK)
         problem = "a line of the matrix has a setting that no run has"
         raise _unset(cell, problem, "sub_requests", f"one of {numbers}")
-    if "world" in settings and (cell.battery not in WITH_ANY_TASKS or "pools" not in settings):
+    has_all_pools = settings.get("world") == PUBLISHED or cell.battery in WITH_ANY_TASKS
+    if "world" in settings and not (has_all_pools and "pools" in settings):
         problem = "a line in a foreign world says its pools, and is evaluated by its learning curve"
         raise _unset(
             cell, problem, "world", f"battery one of {', '.join(WITH_ANY_TASKS)}, and settings.pools"

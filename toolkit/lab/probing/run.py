@@ -22,7 +22,7 @@ import toolkit
 from toolkit import errors, seeds
 from toolkit.canonical import canonical
 from toolkit.decisions.case import Case
-from toolkit.errors import DamagedError, IncompleteError, VerificationError
+from toolkit.errors import DamagedError, IncompleteError, UsageError, VerificationError
 from toolkit.files import LARGEST_ROWS, read_bytes, sealed, unsealed, write_durably
 from toolkit.lab.executors.executor import HERE, Executor
 from toolkit.lab.executors.folder import go_on, held
@@ -268,6 +268,8 @@ def _shape_text(shapes: Mapping[str, tuple[int, ...]], name: str) -> str:
 
 
 def _opened(run: LanguageModelSpecification) -> language_model.Speaker:
+    if run.world:
+        raise UsageError(f"no checkpoint is probed in the world {run.world!r}", where=run.run_id)
     model, recipe = recipe_of(run).model, canonical(recipe_of(run).document())
     return _speaker(model_path(model), run.model_commit, recipe)
 

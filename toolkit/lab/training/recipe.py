@@ -44,7 +44,7 @@ class Lora(Document, frozen=True):
     target: Annotated[Literal["all-linear"], about("Which layers have one.")]
 
 
-class Step(Document, frozen=True):
+class Step(Document, frozen=True, omit_defaults=True):
     """The sizes of training."""
 
     prompts: Annotated[Natural, about("Groups in a step.")]
@@ -52,6 +52,9 @@ class Step(Document, frozen=True):
     micro_batch: Annotated[Natural, about("Rollouts that one backward pass takes on one GPU.")]
     steps: Annotated[Natural, about("Optimizer steps of a run.")]
     checkpoint_every: Annotated[Natural, about("Steps between two checkpoints.")]
+    scored_at_once: Annotated[
+        Whole, about("Sequences whose log-probabilities are computed at once; 0 for a micro-batch.")
+    ] = 0
 
     def __post_init__(self) -> None:
         size = self.prompts * self.rollouts
@@ -125,10 +128,18 @@ class EngineSettings(Document, frozen=True, omit_defaults=True):
     ] = "auto"
     sleep: Annotated[bool, about("Whether vLLM gives its memory back while a step is trained.")] = False
     conversations: Annotated[Whole, about("Most of them side by side; 0 for all that there are.")] = 0
+    prefix_caching: Annotated[
+        Literal["auto", "on", "off"],
+        about("Whether vLLM keeps what it read of a prefix; `auto`: as it does."),
+    ] = "auto"
+    batched_tokens: Annotated[
+        Whole, about("Tokens that vLLM takes in a pass; 0 for the trainer's number.")
+    ] = 0
 
     def __post_init__(self) -> None:
-        for name, value in (("dtype", self.dtype != AUTO), ("sleep", self.sleep)):
-            if value and self.kind != "vllm":
+        others = {"dtype": AUTO, "sleep": False, "prefix_caching": AUTO, "batched_tokens": 0}
+        for name, default in others.items():
+            if getattr(self, name) != default and self.kind != "vllm":
                 raise ValueError(f"engine.{name} is vLLM's alone")
 
 
@@ -160,6 +171,7 @@ class Recipe(Document, frozen=True):
     def settings(self) -> dict[str, Any]:
         """Return every single setting by its dotted name, as `lora.rank`, those that are left out, too."""
         changed = {
+            "step": msgspec.structs.asdict(self.step),
             "engine": msgspec.structs.asdict(self.engine),
             "packages": dict(sorted(self.packages.items())),
         }
@@ -365,7 +377,10 @@ def engine_options(recipe: Recipe) -> EngineOptions:
     """Return what vLLM is told by a recipe beyond the arguments that `trl.GRPOConfig` has."""
     engine = recipe.engine
     return EngineOptions(
-        dtype=None if engine.dtype == AUTO else engine.dtype, conversations=engine.conversations or None
+        dtype=None if engine.dtype == AUTO else engine.dtype,
+        conversations=engine.conversations or None,
+        prefix_caching=None if engine.prefix_caching == AUTO else engine.prefix_caching == "on",
+        batched_tokens=engine.batched_tokens or None,
     )
 
 

@@ -6,9 +6,10 @@ from itertools import islice
 from typing import NamedTuple
 
 from toolkit.lab.tasks.pools import positions
+from toolkit.lab.worlds.published.office import group_at
 from toolkit.noise.draws import Design, group_seeds
 from toolkit.seeds import Stream, order_seed, row_seed, run_seed
-from toolkit.specification import Specification
+from toolkit.specification import PUBLISHED, Specification
 
 POOL = "train"
 QUIET = "clean"
@@ -56,12 +57,15 @@ def draws_at(specification: Specification, step: int) -> Iterator[GroupPlan]:
         number = (step - 1) * tasks + row
         if row >= tasks:
             number = specification.steps * tasks + (step - 1) * (most - tasks) + row - tasks
-        task, seed = _task_at(run, number, specification), row_seed(run, step, row)
-        if doubled:
-            yield GroupPlan(position, task, QUIET, group_seeds("independent", seed, size))
+        quiet: list[tuple[str, Design]] = [(QUIET, "independent")] * doubled
+        for regime, drawn in (*quiet, (specification.regime, design)):
+            if specification.world == PUBLISHED:
+                task, seeds = group_at(specification, step, position, number, drawn)
+            else:
+                task = _task_at(run, number, specification)
+                seeds = group_seeds(drawn, row_seed(run, step, row), size)
+            yield GroupPlan(position, task, regime, seeds)
             position += 1
-        yield GroupPlan(position, task, specification.regime, group_seeds(design, seed, size))
-        position += 1
 
 
 def _task_at(run: int, number: int, specification: Specification) -> int:

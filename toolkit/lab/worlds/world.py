@@ -6,7 +6,8 @@ from importlib import import_module
 from typing import Any
 
 from toolkit.canonical import canonical, document_sha256
-from toolkit.errors import ToolkitError
+from toolkit.errors import ToolkitError, UsageError
+from toolkit.lab.backoffice.schemas import Schema, openai_tools
 from toolkit.lab.backoffice.tools import TOOLS
 from toolkit.lab.episodes.desk import Answer, MakeCall
 from toolkit.lab.episodes.episode import Episode
@@ -15,7 +16,7 @@ from toolkit.lab.episodes.workflow import Steps
 from toolkit.lab.policies.agent import AMBIGUOUS, ERRORS, INDIRECT, PLAIN, SHORT_WAIT, EndedError, Rollout
 from toolkit.lab.policies.loglinear import Kind, Policy
 from toolkit.lab.tasks.pools import load_task
-from toolkit.lab.tasks.task import Call
+from toolkit.lab.tasks.task import Call, Task
 from toolkit.lab.worlds.foreign import (
     BUDGET_BASE,
     BUDGET_PER_CALL,
@@ -25,9 +26,11 @@ from toolkit.lab.worlds.foreign import (
     ForeignWorld,
     Request,
 )
+from toolkit.lab.worlds.published.office import Published, PublishedTask
 from toolkit.noise.regimes import Regime
 from toolkit.registers.arrow import Row
 from toolkit.registers.study import Study, specification_document
+from toolkit.specification import PUBLISHED
 
 _SURFACE = tuple(TOOLS)
 
@@ -125,6 +128,7 @@ def _parts(value: Any) -> list[Any]:
 WORLDS = {
     **dict.fromkeys(("bfcl_turns", "bfcl_scenarios"), ("bfcl.world", "Bfcl")),
     "tau2_retail": ("tau2", "Retail"),
+    PUBLISHED: ("published.office", "Published"),
 }
 """Foreign world → its module here, whose `check` is the gate before it, and its class."""
 
@@ -137,6 +141,26 @@ def open_world(name: str) -> ForeignWorld:
     module, made = WORLDS[name]
     world: ForeignWorld = getattr(import_module(f"toolkit.lab.worlds.{module}"), made)()
     return world
+
+
+def for_model(world: str, pool: str, position: int) -> Task | PublishedTask:
+    """Return a task that a language model is to play."""
+    return _published(world).tasks(pool)[position] if world else load_task(f"{pool}:{position}")
+
+
+def tools_for_model(world: str) -> list[Schema]:
+    """Return the tools that a language model is shown."""
+    return list(_published(world).tools) if world else openai_tools()
+
+
+def _published(world: str) -> Published:
+    """Return the one foreign world in which language models play."""
+    if world != PUBLISHED:
+        remedy = "train with your own loop, and let toolkit.noise.trainers give each group its schedule"
+        raise UsageError(f"no language model is trained in {world} here", expected=PUBLISHED, remedy=remedy)
+    opened: Any = open_world(world)
+    found: Published = opened
+    return found
 
 
 def check_world(name: str) -> None:
@@ -177,6 +201,9 @@ def play(
     if not world:
         rollout = Rollout(policy, sample_seed, shared=shared)
         return rollout, play_at_home(load_task(task_id), regime, schedule_seed, rollout, traced=traced)
+    if world == PUBLISHED:
+        problem = "the embedded policy plays nothing in the published study's world"
+        raise UsageError(problem, expected="a language model", remedy="toolkit train --world published")
     at = open_world(world)
     pool, _, index = task_id.partition(":")
     task = at.tasks(pool)[int(index)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolkit.errors import UsageError
-from toolkit.lab.backoffice.schemas import openai_tools
+from toolkit.lab.backoffice.schemas import Schema, openai_tools
 from toolkit.lab.policies.language_model.conversation import Turn, tool_call
 
 Message = dict[str, Any]
@@ -21,10 +21,11 @@ class Chat:
     tokenizer: Any  # of a model with a chat template and a response template
     # Further variables of the chat template, such as `enable_thinking`
     options: tuple[tuple[str, Any], ...] = ()
+    tools: tuple[Schema, ...] = ()  # that the model is shown, where they are not the back office's
 
     def opening(self, messages: Sequence[Message]) -> list[int]:
         """Return the tokens of a conversation's first messages, up to where the model's turn starts."""
-        return self._render(messages, tools=openai_tools(), add_generation_prompt=True)
+        return self._render(messages, tools=list(self.tools) or openai_tools(), add_generation_prompt=True)
 
     def after_call(self, answers: Sequence[Message]) -> list[int]:
         """Return the tokens between a turn that called tools and the next turn."""

@@ -46,10 +46,41 @@ class Conversation:
     said: dict[int, float] = field(default_factory=dict)
 
 
+class OtherDesk(Protocol):
+    """An episode in progress in another world than the back office."""
+
+    ended: str | None  # as a desk's
+
+    def call(self, tool: str, arguments: Any) -> Any:
+        """Make a call and return its answer."""
+
+    def close(self) -> Any:
+        """Grade the episode as it stands; what is returned has the fields of `Episode`."""
+
+
+class OtherTask(Protocol):
+    """A task of another world than the back office."""
+
+    @property
+    def prompt(self) -> str:
+        """What is asked, in words."""
+
+    @property
+    def instructions(self) -> str:
+        """What a model is told before it."""
+
+    def desk(self, regime: Regime, schedule_seed: int) -> OtherDesk:
+        """Begin an episode."""
+
+
+AnyTask = Task | OtherTask
+AnyDesk = Desk | OtherDesk
+
+
 class Play(NamedTuple):
     """One episode to play."""
 
-    task: Task  # what is to be done
+    task: AnyTask  # what is to be done
     regime: Regime  # the noise
     schedule_seed: int  # seed of the schedule ω
     seed: int  # of what the policy samples
@@ -71,9 +102,27 @@ class Player(Protocol):
         """Return the episodes, in order; the seed of each decides what is sampled."""
 
 
-def opening(prompt: str) -> list[dict[str, Any]]:
+def opening(prompt: str, instructions: str = INSTRUCTIONS) -> list[dict[str, Any]]:
     """Return the messages that a conversation about a task's prompt starts with."""
-    return [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": prompt}]
+    return [{"role": "system", "content": instructions}, {"role": "user", "content": prompt}]
+
+
+def opening_of(task: AnyTask) -> list[dict[str, Any]]:
+    """Return the messages that a conversation about a task starts with."""
+    return opening(task.prompt) if isinstance(task, Task) else opening(task.prompt, task.instructions)
+
+
+def desk_of(task: AnyTask, regime: Regime, schedule_seed: int, *, traced: bool = False) -> AnyDesk:
+    """Begin an episode of a task."""
+    if isinstance(task, Task):
+        return Desk(task, regime, schedule_seed, traced=traced)
+    return task.desk(regime, schedule_seed)
+
+
+def closed(desk: AnyDesk) -> Episode:
+    """Grade a desk as it stands."""
+    episode: Episode = close(desk) if isinstance(desk, Desk) else desk.close()
+    return episode
 
 
 def converse(
@@ -84,13 +133,15 @@ def converse(
         raise cannot_share(type(engine).__name__)
     if isinstance(engine, Player):
         return engine.play(plays, max_turns=max_turns, traced=traced)
-    desks = [Desk(play.task, play.regime, play.schedule_seed, traced=traced) for play in plays]
-    talks = [Conversation(opening(play.task.prompt), play.seed) for play in plays]
+    desks = [desk_of(play.task, play.regime, play.schedule_seed, traced=traced) for play in plays]
+    talks = [Conversation(opening_of(play.task), play.seed) for play in plays]
     hold(engine, talks, desks, max_turns=max_turns)
-    return [close(desk) for desk in desks]
+    return [closed(desk) for desk in desks]
 
 
-def hold(engine: TurnTaker, talks: Sequence[Conversation], desks: Sequence[Desk], *, max_turns: int) -> None:
+def hold(
+    engine: TurnTaker, talks: Sequence[Conversation], desks: Sequence[AnyDesk], *, max_turns: int
+) -> None:
     """Hold conversations at their desks to their ends."""
     going = list(range(len(talks)))
     while going:
@@ -121,7 +172,7 @@ def context_too_small(opening_tokens: int, context: int) -> UsageError:
     return UsageError(problem, expected=expected, found=f"{context} tokens", remedy=remedy)
 
 
-def take_turn(talk: Conversation, desk: Desk, turn: Turn) -> bool:
+def take_turn(talk: Conversation, desk: AnyDesk, turn: Turn) -> bool:
     """Make the calls of a turn and put their answers into the conversation; return whether it goes on."""
     talk.turns += 1
     calls = [

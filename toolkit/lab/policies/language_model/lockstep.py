@@ -15,15 +15,17 @@ if TYPE_CHECKING:
     import numpy as np
 from typing import ClassVar
 
-from toolkit.lab.episodes.desk import Desk
-from toolkit.lab.episodes.episode import Episode, close
+from toolkit.lab.episodes.episode import Episode
 from toolkit.lab.policies.language_model.chat import Chat
 from toolkit.lab.policies.language_model.conversation import (
     MAX_TOKENS,
+    AnyDesk,
     Conversation,
     Play,
+    closed,
     context_too_small,
-    opening,
+    desk_of,
+    opening_of,
     take_turn,
 )
 from toolkit.seeds import units
@@ -314,7 +316,7 @@ class DeskPartner:
 
     chat: Chat  # the model's tokenizer
     talk: Conversation  # the conversation
-    desk: Desk  # the episode's desk
+    desk: AnyDesk  # the episode's desk
     max_turns: int  # most turns
     over: Callable[[], object] = lambda: None  # called when nothing follows any more
 
@@ -351,9 +353,9 @@ class LocalEngine:
         return episodes
 
     def _play(self, plays: Sequence[Play], max_turns: int, *, traced: bool) -> list[Episode]:
-        desks = [Desk(play.task, play.regime, play.schedule_seed, traced=traced) for play in plays]
+        desks = [desk_of(play.task, play.regime, play.schedule_seed, traced=traced) for play in plays]
         partners = [
-            DeskPartner(self.chat, Conversation(opening(play.task.prompt), play.seed), desk, max_turns)
+            DeskPartner(self.chat, Conversation(opening_of(play.task), play.seed), desk, max_turns)
             for play, desk in zip(plays, desks, strict=True)
         ]
         speak(
@@ -366,4 +368,4 @@ class LocalEngine:
             temperature=self.temperature,
             context=self.context,
         )
-        return [close(desk) for desk in desks]
+        return [closed(desk) for desk in desks]

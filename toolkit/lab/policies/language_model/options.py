@@ -19,6 +19,8 @@ class EngineOptions:
     dtype: str | None = None  # one of `DTYPES`; that of the model's files if left out
     tensor_parallel: int | None = None  # GPUs that vLLM divides the model among
     conversations: int | None = None  # most conversations side by side
+    prefix_caching: bool | None = None  # whether vLLM keeps what it read of a prefix
+    batched_tokens: int | None = None  # most tokens that vLLM takes in a pass
 
     def deciding(self) -> dict[str, Any]:
         """Return those that decide turns, as far as they are given."""
@@ -38,6 +40,8 @@ VLLM = {
     "dtype": "dtype",
     "tensor_parallel": "tensor_parallel_size",
     "conversations": "max_num_seqs",
+    "prefix_caching": "enable_prefix_caching",
+    "batched_tokens": "max_num_batched_tokens",
 }
 HEEDED = {"vllm": tuple(VLLM), "transformers": ("max_length", "dtype", "conversations")}
 """Engine → the options that it heeds; another engine heeds none."""
@@ -68,7 +72,8 @@ def read_options(texts: Sequence[str], engine: str) -> EngineOptions:
     return EngineOptions(**given)
 
 
-_ALLOWED: dict[str, tuple[type, Callable[[Any], bool], str]] = {
+_ALLOWED: dict[str, tuple[Callable[[str], Any], Callable[[Any], bool], str]] = {
     "gpu_memory": (float, lambda share: 0 < share < 1, "a share, above 0 and below 1"),
+    "prefix_caching": ({"on": True, "off": False}.get, lambda _: True, "on, off"),
     "dtype": (str, lambda text: text in DTYPES, ", ".join(DTYPES)),
 }

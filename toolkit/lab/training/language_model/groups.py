@@ -7,12 +7,11 @@ from inspect import Signature
 from typing import Any, NamedTuple, Self
 
 from toolkit.errors import DamagedError
-from toolkit.lab.backoffice.tools import TOOLS, Tool
-from toolkit.lab.episodes.desk import Desk
-from toolkit.lab.episodes.episode import Episode, close
-from toolkit.lab.policies.language_model.conversation import as_text, opening
-from toolkit.lab.tasks.pools import load_task
+from toolkit.lab.backoffice.schemas import Schema
+from toolkit.lab.episodes.episode import Episode
+from toolkit.lab.policies.language_model.conversation import AnyDesk, as_text, closed, desk_of, opening_of
 from toolkit.lab.training.rows import POOL, groups_at
+from toolkit.lab.worlds.world import for_model, tools_for_model
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers.arrow import Row
 from toolkit.specification import Specification
@@ -22,17 +21,19 @@ BARE = "<arguments>"
 _TYPES: dict[str, type] = {"string": str, "integer": int}
 
 
-class BackOffice:
-    """One rollout's desk as an environment of TRL: the tools as its methods, its reward."""
+class Environment:
+    """One rollout's desk as an environment of TRL: its reward, and with `environment` its world's tools."""
+
+    _world = ""
 
     def __init__(self) -> None:
-        self._desk: Desk | None = None
+        self._desk: AnyDesk | None = None
         self._episode: Episode | None = None
         self.place: tuple[int, int] | None = None
 
     def reset(self, *, task: int, regime: str, schedule_seed: int, **row: Any) -> None:
         """Start a rollout."""
-        self._desk = Desk(load_task(f"{POOL}:{task}"), REGIMES[regime], schedule_seed)
+        self._desk = desk_of(for_model(self._world, POOL, task), REGIMES[regime], schedule_seed)
         self._episode = None
         self.place = (row.get("group_index", -1), row.get("rollout_slot", -1))
 
@@ -43,14 +44,14 @@ class BackOffice:
     def _graded(self) -> Episode:
         """Grade the rollout, once: it is over."""
         if self._episode is None:
-            self._episode = close(self._opened())
+            self._episode = closed(self._opened())
         return self._episode
 
     def _call(self, tool: str, arguments: Any) -> str:
         """Make any attempted call, whether or not there is such a tool: the desk charges it."""
         return as_text(self._opened().call(tool, arguments))
 
-    def _opened(self) -> Desk:
+    def _opened(self) -> AnyDesk:
         if self._desk is None:
             raise RuntimeError("an environment is reset with a row before anything is called")
         return self._desk
@@ -59,7 +60,7 @@ class BackOffice:
 class Dispatch(dict[str, "Callable[..., str]"]):
     """The tools of one rollout as its trainer looks them up: every name is one, and its call is charged."""
 
-    def __init__(self, environment: BackOffice) -> None:
+    def __init__(self, environment: Environment) -> None:
         super().__init__()
         self._environment = environment
 
@@ -70,39 +71,40 @@ class Dispatch(dict[str, "Callable[..., str]"]):
         return lambda **arguments: self._environment._call(name, arguments.get(BARE, arguments))  # noqa: SLF001
 
 
-def _method(tool: Tool) -> Callable[..., str]:
+def _method(function: Schema) -> Callable[..., str]:
     """Return a tool as a method that says its arguments, as TRL and Transformers read them."""
+    name, parameters = function["name"], function["parameters"]
 
-    def call(self: BackOffice, **arguments: Any) -> str:
-        return self._call(tool.name, arguments)
+    def call(self: Environment, **arguments: Any) -> str:
+        return self._call(name, arguments)
 
     arguments = [
         Argument(
-            parameter.name,
+            each,
             Argument.POSITIONAL_OR_KEYWORD,
-            default=Argument.empty if parameter.required else parameter.default,
-            annotation=_TYPES[parameter.type],
+            default=Argument.empty if each in parameters["required"] else schema.get("default"),
+            annotation=_TYPES[schema["type"]],
         )
-        for parameter in tool.parameters
+        for each, schema in parameters["properties"].items()
     ]
+    described = (f"    {each}: {schema['description']}" for each, schema in parameters["properties"].items())
     me = Argument("self", Argument.POSITIONAL_OR_KEYWORD)
-    call.__name__ = tool.name
-    call.__qualname__ = f"BackOffice.{tool.name}"
-    call.__doc__ = "\n".join(
-        [
-            tool.about,
-            "",
-            "Args:",
-            *(f"    {parameter.name}: {parameter.about}" for parameter in tool.parameters),
-        ]
-    )
+    call.__name__ = name
+    call.__qualname__ = f"{Environment.__name__}.{name}"
+    call.__doc__ = "\n".join([function["description"], "", "Args:", *described])
     call.__signature__ = Signature([me, *arguments], return_annotation=str)  # type: ignore[attr-defined]
     call.__annotations__ = {argument.name: argument.annotation for argument in arguments} | {"return": str}
     return call
 
 
-for _tool in TOOLS.values():
-    setattr(BackOffice, _tool.name, _method(_tool))
+def environment(world: str) -> type[Environment]:
+    """Return the environment of a world, its tools as methods."""
+    functions = [tool["function"] for tool in tools_for_model(world)]
+    methods = {function["name"]: _method(function) for function in functions}
+    return type("BackOffice", (Environment,), {"_world": world, **methods})
+
+
+BackOffice = environment("")
 
 
 Example = dict[str, Any]
@@ -115,7 +117,7 @@ def examples(specification: Specification) -> list[Example]:
     """Return one example a group: the arms of a seed meet the same tasks in order; seeds are text."""
     return [
         {
-            "prompt": opening(load_task(f"{POOL}:{group.task}").prompt),
+            "prompt": opening_of(for_model(specification.world, POOL, group.task)),
             "step": step,
             "position": group.position,
             "task": group.task,
@@ -169,7 +171,7 @@ class Rollout(NamedTuple):
 
     @classmethod
     def of(
-        cls, row: Example, environment: BackOffice, advantage: float, tokens: int, weight: float | None
+        cls, row: Example, environment: Environment, advantage: float, tokens: int, weight: float | None
     ) -> Self:
         """Return a rollout as its environment saw it."""
         episode = environment._graded()  # noqa: SLF001 - public methods are tools

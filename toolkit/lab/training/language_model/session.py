@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from toolkit.lab.policies.language_model.lockstep import BATCH, LocalEngine
 from toolkit.lab.training.devices import connected_processes, launched_together
 from toolkit.lab.training.language_model.groups import Example, Record, examples
 from toolkit.lab.training.recipe import Recipe, engine_options, grpo_arguments, lora_arguments, recipe_of
+from toolkit.lab.worlds.world import tools_for_model
 from toolkit.seeds import derive, run_seed, sampling_seed
 from toolkit.specification import LanguageModelSpecification
 
@@ -173,6 +174,7 @@ def open_session(
     # It says at every start that its environments may change; what is used of them is tested.
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     rows = examples(specification)
+    chat = replace(chat, tools=tuple(tools_for_model(specification.world)))
     if cpu:
         # With more, its sums, and so what is sampled, would depend on how many processors there are.
         torch.set_num_threads(1)
@@ -189,6 +191,8 @@ def open_session(
                 sampling=sampling,
                 record=record,
                 conversations=recipe.engine.conversations,
+                scored=recipe.step.scored_at_once,
+                world=specification.world,
                 model=loaded,
                 args=GRPOConfig(**arguments, **_QUIET),
                 train_dataset=Dataset.from_list(rows),

@@ -12,6 +12,7 @@ What is added to `GRPOTrainer`, step by step; the code repeats the numbers:
    environments had them, advantages and importance weights as the trainer computed them.
 5. Whoever wants to know is told how far a step has come: its rollouts, then its micro-batches.
 6. How long a step's rollouts take to play joins the trainer's figures.
+7. Log-probabilities are computed of so many sequences at once as the recipe says: their logits take memory.
 
 Importing this module imports TRL; nothing else here does.
 """
@@ -28,39 +29,52 @@ from accelerate.utils import gather_object
 from trl import GRPOTrainer
 from trl.models import unwrap_model_for_generation
 
-from toolkit.lab.backoffice.schemas import openai_tools
 from toolkit.lab.policies.language_model.chat import Chat
 from toolkit.lab.policies.language_model.conversation import Conversation
 from toolkit.lab.policies.language_model.lockstep import Continuation, DeskPartner, speak
 from toolkit.lab.training.language_model.groups import (
     BARE,
     GENERATION_TIME,
-    BackOffice,
     Dispatch,
     Record,
     Rollout,
     check_groups,
+    environment,
     group_rows,
     placed,
 )
+from toolkit.lab.worlds.world import tools_for_model
 from toolkit.seeds import derive, rollout_seed, units
 
-_OVER = frozenset({"budget_exceeded", "episode_over"})
+_OVER = frozenset({"budget_exceeded", "episode_over", "BUDGET_EXCEEDED", "EPISODE_FINISHED"})
+_FINISHED = ({"finished": True}, {"status": "finished"})
 
 
 class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
-    """GRPO over the back office: the design is in the schedule seeds of the dataset's rows."""
+    """GRPO over the episodes of a world: the design is in the schedule seeds of the dataset's rows."""
 
-    def __init__(self, *, sampling: int, record: Record, conversations: int = 0, **options: Any) -> None:
-        super().__init__(environment_factory=BackOffice, reward_funcs=None, **options)
+    def __init__(
+        self,
+        *,
+        sampling: int,
+        record: Record,
+        conversations: int = 0,
+        scored: int = 0,
+        world: str = "",
+        **options: Any,
+    ) -> None:
+        super().__init__(environment_factory=environment(world), reward_funcs=None, **options)
         self._sampling = sampling
         self._record = record
         self._conversations = conversations
+        self._scored = scored
         # The schemas that everybody else shows a model, with ranges and choices.
-        self._env_tools = {None: openai_tools()}
+        tools = tools_for_model(world)
+        self._env_tools = {None: tools}
         template = {} if self.chat_template is None else {"chat_template": self.chat_template}
         # A copy: only TRL's own loop needs another reader of answers.
-        self.chat = Chat(copy(self._tokenizer), tuple({**template, **self.chat_template_kwargs}.items()))
+        variables = tuple({**template, **self.chat_template_kwargs}.items())
+        self.chat = Chat(copy(self._tokenizer), variables, tuple(tools))
         self._tokenizer.parse_response = reader(self._tokenizer.parse_response)
         self._endings: set[tuple[int, ...]] = set()
         self._partners: list[DeskPartner] = []
@@ -88,6 +102,13 @@ class GroupTrainer(GRPOTrainer):  # type: ignore[misc]
         output: dict[str, Any] = super()._generate_and_score_completions(rows)
         self._record_groups(rows, output)  # 4
         return output
+
+    def _get_per_token_logps_and_entropies(
+        self, model: Any, input_ids: Any, mask: Any, kept: Any, batch_size: int | None = None, **more: Any
+    ) -> Any:
+        at_once = min(batch_size or len(input_ids), self._scored or len(input_ids))  # 7
+        scored = super()._get_per_token_logps_and_entropies
+        return scored(model, input_ids, mask, kept, at_once, **more)
 
     def _generate(self, *arguments: Any) -> Any:
         begun = time.monotonic()
@@ -205,7 +226,7 @@ def _is_over(content: str) -> bool:
         answer = json.loads(content)
     except ValueError:
         return False  # TRL's own words about a call that it could not make
-    return answer == {"finished": True} or answer.get("error", {}).get("code") in _OVER
+    return answer in _FINISHED or answer.get("error", {}).get("code") in _OVER
 
 
 def reader(parse: Callable[..., Any]) -> Callable[..., Any]:

@@ -48,7 +48,12 @@ class Stage(NamedTuple):
     @property
     def budget(self) -> int:
         """How many calls an agent has."""
-        return min(LARGEST_BUDGET, BUDGET + BUDGET_PER_CALL * int(self.task["n_subgoals"]))
+        return budget(self.task["n_subgoals"])
+
+
+def budget(writes: int) -> int:
+    """Return how many calls an episode may make."""
+    return min(LARGEST_BUDGET, BUDGET + BUDGET_PER_CALL * writes)
 
 
 class _BudgetError(Exception):

@@ -133,7 +133,7 @@ class FaultyShop(Shop):
         self.exposures: list[str] = []
         self._make, self._schedule = make, schedule
         self._writes: list[tuple[str, Mapping[str, object]]] = []
-        self._attempts: Counter[tuple[str, str]] = Counter()
+        self.attempts: Counter[tuple[str, str]] = Counter()
         self._broken: set[tuple[str, str]] = set()
         self._limited_until = 0
 
@@ -142,8 +142,8 @@ class FaultyShop(Shop):
         if self.is_finished or tool not in READS | WRITES:
             return super().call(tool, arguments)
         at = (tool, event_key(tool, arguments))
-        repeat = self._attempts[at]
-        self._attempts[at] += 1
+        repeat = self.attempts[at]
+        self.attempts[at] += 1
         remaining = self._limited_until - self.world.clock
         if remaining > 0:
             return self._failed("rate_limit_ongoing", remaining)

@@ -20,15 +20,19 @@ REGISTRATION = "paired-rollouts"
 REPOSITORY = "https://github.com/TheDeadcoder/paired-rollouts"
 REMEDY = f"git clone {REPOSITORY} ../{REGISTRATION} && toolkit adopt published ../{REGISTRATION}"
 AT = "src/pairedrl/env/backoffice/"
-"""Where the files lie in a checkout."""
+"""Where the files lie in a checkout, but for those of `ELSEWHERE`."""
+ELSEWHERE = MappingProxyType({"dataset.py": "src/pairedrl/train/"})
 SOURCES = MappingProxyType(
     {
         "world.py": "8d0f5754ea76d1a1e3c69fa57906688f229062a10dc0f69f14f5e504417a0e5d",
         "tasks.py": "b8dbd16023e4a2f54a7307ac5f3c7189ad9176cee87b4cb527335e5cd89071ae",
+        "tools.py": "a7e5304aac29ffea1fee11b320a06cab21d3519bd998fee7a0754a57dbf3a077",
+        "dataset.py": "8dfcfb9edb60f6b3d1c46973c2984ae946917690454ce1fe1ba4bbe5313ce6bf",
     }
 )
 """File → its SHA-256 in the commits that the runs name."""
 LARGEST = 1 << 20
+Schema = dict[str, Any]
 
 LISTS = {
     "first": ("world.py", "FIRST_NAMES", 30),
@@ -62,6 +66,9 @@ SENTENCES = {
 REASONS = ("cancelled", "cancelled", "refund", "damaged")
 """Reasons that plans give, in order."""
 UNITS, ORDINALS = 2, 3
+PROMPT, TOOLS = "SYSTEM_PROMPT", "ToolAPI"
+"""Name of the system prompt in `dataset.py`, and in `tools.py` of the class whose methods are the tools."""
+_TYPES = {"str": "string", "int": "integer"}
 
 
 class Words(NamedTuple):
@@ -72,6 +79,8 @@ class Words(NamedTuple):
     reasons: Mapping[str, str]
     units: tuple[str, ...]  # of one, and of several
     ordinals: tuple[str, ...]
+    system_prompt: str = ""  # system_prompt, tools: what a model is shown besides its task
+    tools: tuple[Schema, ...] = ()  # in OpenAI's function-calling form, in the trainer's order
 
     def say(self, sentence: str, *blanks: object) -> str:
         """Return a sentence with its blanks filled in."""
@@ -103,9 +112,10 @@ def adopted_words(home: Home) -> Words:
     return read_words(sources(Folder(folder), at=""))
 
 
-def sources(checkout: Folder, at: str = AT) -> dict[str, bytes]:
-    """Return the files of a checkout that hold words, verified."""
-    return {name: _verified(checkout, f"{at}{name}", digest) for name, digest in SOURCES.items()}
+def sources(checkout: Folder, at: str | None = None) -> dict[str, bytes]:
+    """Return the files of a checkout that hold words, verified; `at` if all of them lie in one place."""
+    places = {name: ELSEWHERE.get(name, AT) if at is None else at for name in SOURCES}
+    return {name: _verified(checkout, f"{places[name]}{name}", digest) for name, digest in SOURCES.items()}
 
 
 def _verified(checkout: Folder, path: str, expected: str) -> bytes:
@@ -114,7 +124,7 @@ def _verified(checkout: Folder, path: str, expected: str) -> bytes:
     if found != expected:
         is_same = is_converted(content, expected)
         raise VerificationError(
-            f"{path} is not the file that the pools were generated with",
+            f"{path} is not the file that the published runs were made with",
             expected=f"SHA-256 {expected}",
             found=CAUSE if is_same else f"SHA-256 {found}",
             where=checkout.root / path,
@@ -151,7 +161,31 @@ def read_words(files: Mapping[str, bytes]) -> Words:
     if len(reasons) != len(REASONS) or len(units) != 1:
         raise _lacking("tasks.py", f"{len(REASONS)} reasons and a unit in _make_subtask")
     ordinals = _list(functions["_try_customer"], "tasks.py", "ordinals", ORDINALS)
-    return Words(lists, sentences, dict(zip(REASONS, reasons, strict=True)), units[0], ordinals)
+    prompt = _text(_in(_assigned(trees["dataset.py"]), PROMPT, "dataset.py"), "dataset.py")
+    classes = {n.name: n for n in ast.walk(trees["tools.py"]) if isinstance(n, ast.ClassDef)}
+    methods = [n for n in _in(classes, TOOLS, "tools.py").body if isinstance(n, ast.FunctionDef)]
+    # TRL takes an environment's methods in the order of their names.
+    tools = [_tool(method) for method in sorted(methods, key=lambda n: n.name) if method.name[0] != "_"]
+    given = dict(zip(REASONS, reasons, strict=True))
+    return Words(lists, sentences, given, units[0], ordinals, prompt, tuple(tools))
+
+
+def _tool(method: ast.FunctionDef) -> Schema:
+    """Return a method as Transformers describes it to a model: by its annotations and its docstring."""
+    about, _, told = (ast.get_docstring(method) or "").partition("\n\nArgs:\n")
+    described = dict(line.strip().split(": ", 1) for line in told.splitlines() if ": " in line)
+    arguments = method.args.args[1:]
+    types = [_TYPES.get(ast.unparse(each.annotation)) for each in arguments if each.annotation]
+    names = [each.arg for each in arguments]
+    if not about or names != list(described) or len(types) != len(names) or None in types:
+        raise _lacking("tools.py", f"{method.name} with annotations and a line of its docstring an argument")
+    properties = {
+        name: {"type": kind, "description": described[name]} for name, kind in zip(names, types, strict=True)
+    }
+    required = names[: len(names) - len(method.args.defaults)]
+    parameters = {"type": "object", "properties": properties, "required": required}
+    function = {"name": method.name, "description": about, "parameters": parameters}
+    return {"type": "function", "function": function | {"return": {"type": "string"}}}
 
 
 def _parsed(name: str, content: bytes) -> ast.Module:
@@ -163,17 +197,20 @@ def _parsed(name: str, content: bytes) -> ast.Module:
 
 def _list(tree: ast.AST, file: str, name: Any, count: Any) -> tuple[str, ...]:
     """Return the constant texts that a name is given."""
-    assigned = {
+    value = _in(_assigned(tree), name, file)
+    texts = tuple(_text(each, file) for each in value.elts) if isinstance(value, ast.Tuple) else ()
+    if len(texts) != count:
+        raise _lacking(file, f"{name} with {count} texts")
+    return texts
+
+
+def _assigned(tree: ast.AST) -> dict[str, ast.expr]:
+    return {
         target.id: node.value
         for node in _ordered(tree, ast.Assign)
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    value = _in(assigned, name, file)
-    texts = tuple(_text(each, file) for each in value.elts) if isinstance(value, ast.Tuple) else ()
-    if len(texts) != count:
-        raise _lacking(file, f"{name} with {count} texts")
-    return texts
 
 
 def _sentences(function: ast.AST) -> Iterator[tuple[str, ...]]:
