@@ -209,6 +209,7 @@ def shortened(run: Specification, recipe: Recipe, steps: int) -> LanguageModelSp
     tried = replace(
         plain,
         root=f"{ROOT} {run.run_id}",
+        condition=f"{ROOT} {run.condition}",  # what schedules in the published study's world derive from
         steps=steps,
         prompts_per_step=recipe.step.prompts,
         group_size=recipe.step.rollouts,
