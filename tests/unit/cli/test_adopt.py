@@ -148,7 +148,8 @@ def made_tasks(place, monkeypatch) -> None:
 def test_words_are_adopted_with_the_tasks_that_they_give(place) -> None:
     said = adopt(place, "--json").json()
     assert said["tasks"] == {"tasks": 4, "differences": [], "not_compared": []}
-    assert {"world.py", "tasks.py"} <= {path.name for path in evidence(place).iterdir()} == set(said["files"])
+    there = {path.name for path in evidence(place).iterdir()}
+    assert {"world.py", "tasks.py", "tools.py", "dataset.py"} <= there == set(said["files"])
     assert adopted_words(Home(place / "home")).units == ("piece", "pieces")
     assert adopt(place, "--json").json()["outcome"] == "unchanged"
     assert outcomes(place)["verdict"] == "verified"
@@ -165,7 +166,7 @@ def test_a_task_that_the_words_do_not_give_ends_with_1(place) -> None:
     )
     words = place / "checkout" / AT / "world.py"
     words.write_bytes(b"")
-    assert "world.py is not the file that the pools were generated with" in adopt(place).out
+    assert "world.py is not the file that the published runs were made with" in adopt(place).out
     assert not (evidence(place) / "world.py").exists()
     words.unlink()
     assert "tasks generated anew: 0; different: 0" in adopt(place).out

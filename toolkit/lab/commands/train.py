@@ -252,7 +252,11 @@ def _train(
     from toolkit.rules.rulebook import rulebook_of
 
     registration = load_registration(home.registration_folder(study))
-    planned = {run.run_id for run in planning.planned_runs(rulebook_of(registration), selection)}
+    planned = {run.run_id: run.world for run in planning.planned_runs(rulebook_of(registration), selection)}
+    if world and (others := [run for run, own in planned.items() if own != world]):
+        problem = f"{others[0]} of {study} is registered in another world"
+        found = planned[others[0]] or "the back office"
+        raise UsageError(problem, expected=world, found=found, remedy="leave --world out")
     # Of processes that were launched together, one speaks.
     say = remark if is_first_process() else lambda _: None
     training_jobs.check_stack(recipe, cpu=cpu, say=say, has_gpu=bool(visible_gpus()))
@@ -266,10 +270,6 @@ def _train(
         for run in runs
         if run.run_id in planned
     ]
-    if world and (other := next((run for run in runs if run.world != world), None)):
-        problem = f"{other.run_id} of {study} is registered in another world"
-        found = other.world or "the back office"
-        raise UsageError(problem, expected=world, found=found, remedy="leave --world out")
     trained = training_jobs.train_runs(jobs, HERE.telling(HERE.watch, say))
     if is_first_process():
         document = Trained(str(into), trained.completed, trained.kept)

@@ -10,6 +10,7 @@ from toolkit.lab.plan import (
     Measurements,
     Range,
     count_run,
+    in_world,
     measured_rate,
     rate_of_step,
     rate_of_tokens,
@@ -20,7 +21,7 @@ from toolkit.lab.play.matrix import EVERYTHING, Selection, check_agreement
 from toolkit.lab.training.recipe import load_recipe
 from toolkit.places import Home
 from toolkit.prereg.registration import Registration, load_registration
-from toolkit.rules.rulebook import rulebook_of
+from toolkit.rules.rulebook import load_rulebook, rulebook_of
 from toolkit.structs import replace
 
 PAPER = load_recipe("qwen3.5-2b")
@@ -53,6 +54,20 @@ def test_counted_episodes_are_those_that_every_published_run_played(registration
 def test_counted_episodes_are_those_of_every_embedded_run(registration, embedded) -> None:
     counted = {run.run_id: count_run(run).episodes for run in runs_of(rulebook_of(registration), EVERYTHING)}
     assert counted == {run["run_id"]: run["episodes"] for run in embedded.rows("runs")}
+
+
+def test_the_drafted_runs_are_in_the_published_world_and_others_can_be_planned_there(
+    home, registration
+) -> None:
+    draft = load_rulebook((home.registration_folder("qwen3.5-2b") / "rules.toml").read_text("utf-8"))
+    drafted = runs_of(draft, EVERYTHING)
+    assert {run.world for run in drafted} == {"published"}
+    assert {tuple(run.pools) for run in drafted} == {("diagnostic", "test", "train", "validation")}
+    assert runs_of(in_world(draft, "published"), EVERYTHING) == drafted
+    moved = runs_of(in_world(rulebook_of(registration), "published"), FIRST)
+    assert {run.world for run in moved} == {"published"}
+    here = runs_of(rulebook_of(registration), FIRST)
+    assert [count_run(run) for run in moved] == [count_run(run) for run in here]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pytest
 
 from tests.conftest import snapshot
 from tests.unit.lab.study.fake_play import specification
+from tests.unit.lab.worlds.published.made_words import open_small
 from tests.unit.stack import require_tensorboard, require_trainer
 from toolkit.errors import IncompleteError, UsageError
 from toolkit.lab.executors import executor as executor_module
@@ -26,6 +27,7 @@ from toolkit.lab.play.workplace import Workplace
 from toolkit.lab.training import devices
 from toolkit.lab.training.recipe import load_recipe, recipe_of, specify_language_model
 from toolkit.lab.training.rows import groups_at
+from toolkit.lab.worlds.published import words
 from toolkit.specification import LanguageModelSpecification, Specification
 from toolkit.structs import replace
 
@@ -192,6 +194,37 @@ def test_a_trial_has_the_run_s_place_the_recipe_s_sizes_and_seeds_of_its_own() -
 def test_the_first_of_several_steps_does_not_count_in_their_duration() -> None:
     assert seconds_per_step([5.0]) == 5.0
     assert seconds_per_step([5.0, 1.0, 2.0]) == 1.5
+
+
+PLAN = ("train", "--recipe", "qwen3.5-2b", "--world", "published")
+
+
+def test_the_published_world_is_planned_without_its_words_and_not_trained_in(toolkit, monkeypatch) -> None:
+    monkeypatch.setattr(words, "EVIDENCE", "nowhere")
+    planned = toolkit(*PLAN, "--dry-run", "--json")
+    assert "toolkit adopt published ../paired-rollouts" in planned.err
+    document = planned.json()
+    assert (document["study"], document["total"]["runs"], document["time"]["verdict"]) == (
+        *("qwen3.5-2b", 14),
+        "estimated",
+    )
+    sources = {each["setting"]: each["source"] for each in document["recipe"]["settings"]}
+    for name in ("step.scored_at_once", "engine.prefix_caching", "engine.batched_tokens"):
+        assert "authors'" in sources[name]
+    asked = (*PLAN, "--cpu", "--set", "engine.kind=transformers", "--try", 1)
+    assert "toolkit adopt published ../paired-rollouts" in toolkit(*asked).refused(3, "words").err
+
+
+def test_a_study_of_another_world_is_not_trained_in_the_published_one(toolkit, monkeypatch) -> None:
+    with monkeypatch.context() as patch:
+        open_small(patch)
+        asked = ("train", "--study", "small-lm", "--world", "published", "--cpu")
+        toolkit(*asked).refused(2, "is registered in another world")
+
+
+def test_a_trial_in_the_published_world_has_schedules_of_its_own() -> None:
+    run = replace(RUN, world="published")
+    assert not met(shortened(run, RECIPE, 3)) & met(run)
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import pytest
 from tests.unit.lab.probe import published
 from tests.unit.stack import require_trainer
 from toolkit.errors import RuleError, UsageError
+from toolkit.lab.policies.language_model.options import read_options
 from toolkit.lab.training.recipe import (
     accumulation,
     engine_options,
@@ -126,7 +127,8 @@ def test_a_setting_of_the_engine_that_is_left_out_can_be_asked_for() -> None:
         PAPER, changes=["engine.sleep=false", "engine.dtype=auto", "engine.conversations=0"]
     )
     assert as_it_is.sha256() == plain.sha256()
-    assert plain.left_out() == {"engine.dtype", "engine.sleep", "engine.conversations"}
+    of_engine = ("dtype", "sleep", "conversations", "prefix_caching", "batched_tokens")
+    assert plain.left_out() == {f"engine.{name}" for name in of_engine}
     assert setting_sources(PAPER, plain, model=None, changes=())["engine.sleep"] == "its default: left out"
     changes = ["engine.sleep=true", "engine.dtype=float16", "engine.conversations=64"]
     changed = load_recipe(PAPER, changes=changes)
@@ -136,10 +138,17 @@ def test_a_setting_of_the_engine_that_is_left_out_can_be_asked_for() -> None:
     assert setting_sources(PAPER, changed, model=None, changes=changes)["engine.sleep"] == "--set"
 
 
-@pytest.mark.parametrize("change", ["engine.sleep=true", "engine.dtype=float32"])
+@pytest.mark.parametrize("change", ["engine.sleep=true", "engine.dtype=float32", "engine.prefix_caching=off"])
 def test_what_is_vllm_s_alone_is_refused_without_it(change: str) -> None:
     with pytest.raises(UsageError, match="is vLLM's alone"):
         load_recipe("small", changes=[change])
+
+
+def test_a_recipe_that_says_nothing_of_scoring_keeps_its_digest() -> None:
+    """Registrations that are frozen have recipes of before."""
+    assert load_recipe("small").sha256() == "29922d73dab632cf81a71b37f6cd5bcb82ec44ba91f2e07900377516728ce290"
+    assert load_recipe("small").settings()["step.scored_at_once"] == 0
+    assert load_recipe(PAPER).document()["step"]["scored_at_once"] == 1
 
 
 def test_changes_are_typed_by_their_setting() -> None:
@@ -238,6 +247,10 @@ def test_engine_options_reach_trl_and_what_it_does_not_take_reaches_vllm(grpo: A
     assert told["vllm_enable_sleep_mode"] is True
     assert engine_options(recipe).for_vllm() == {"dtype": "float16", "max_num_seqs": 48}
     assert engine_options(OF_PAPER).for_vllm() == {}
+    faster = load_recipe(PAPER, changes=["engine.prefix_caching=off", "engine.batched_tokens=8192"])
+    expected = {"enable_prefix_caching": False, "max_num_batched_tokens": 8192}
+    assert engine_options(faster).for_vllm() == expected
+    assert read_options(["prefix_caching=off", "batched_tokens=8192"], "vllm") == engine_options(faster)
     with pytest.raises(UsageError, match="never sleeps"):
         grpo_arguments(recipe, tmp_path, 0, cpu=True)
 

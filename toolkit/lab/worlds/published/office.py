@@ -149,9 +149,9 @@ class PublishedDesk:
         self.schedule = AnySchedule(schedule_seed)
         self.ended: str | None = None  # `finished` or `budget_exceeded`; None while it goes on
         self.exposures: list[Exposure] = []
-        self._stage = task.world.stage(task.pool, task.index)
+        self.stage = task.world.stage(task.pool, task.index)
         self._own = Schedule(schedule_seed, condition_of(regime))
-        self._shop = FaultyShop(self._stage.make, self._own)
+        self.shop = FaultyShop(self.stage.make, self._own)
 
     def call(self, tool: str, arguments: Any) -> Answer:
         """Make a call and return its answer, in the order in which their answers are written."""
@@ -160,7 +160,7 @@ class PublishedDesk:
 
     def close(self) -> ForeignEpisode:
         """Grade the episode as it stands."""
-        is_done = normal(self._shop.world) == self._stage.expected
+        is_done = normal(self.shop.world) == self.stage.expected
         return ForeignEpisode(
             self.task,
             self.regime,
@@ -169,7 +169,7 @@ class PublishedDesk:
             is_done and self._own.flips(),
             self.calls,
             self.ended or "stopped",
-            bool(self._shop.world.writes),
+            bool(self.shop.world.writes),
             tuple(self.exposures),
             {},
             {},
@@ -190,14 +190,14 @@ class PublishedDesk:
             signature(TOOLS[tool]).bind(None, **arguments)
         except TypeError as problem:
             return error("INVALID_ARGUMENT", str(problem))
-        met = len(self._shop.exposures)
-        answer = self._shop.call(tool, arguments)
-        for kind in self._shop.exposures[met:]:
+        met = len(self.shop.exposures)
+        answer = self.shop.call(tool, arguments)
+        for kind in self.shop.exposures[met:]:
             if kind in FAULTS:
                 at = (tool, event_key(tool, arguments))
-                repeat = self._shop.attempts[at] - 1
+                repeat = self.shop.attempts[at] - 1
                 self.exposures.append(Exposure(self.calls - 1, *at, repeat, FAULTS[kind], changed=True))
-        if self._shop.is_finished:
+        if self.shop.is_finished:
             self.ended = "finished"
         return answer
 
@@ -211,7 +211,7 @@ def condition_of(regime: Regime) -> Condition:
     return Condition(q=regime.flip_rate, is_challenge=regime.challenge)
 
 
-_ordered = lru_cache(training_order)
+ordered = lru_cache(training_order)
 
 
 def group_at(specification: Specification, step: int, position: int, row: int, design: Design) -> Place:
@@ -221,7 +221,7 @@ def group_at(specification: Specification, step: int, position: int, row: int, d
     in the batch and by how many episodes that has played, in a run that was never cut off.
     """
     size = specification.group_size
-    order = _ordered(specification.seed)
+    order = ordered(specification.seed)
     shared = training_seed(specification.seed, specification.condition, row)
     if design == "paired":
         return order[row % len(order)], (shared,) * size

@@ -56,6 +56,8 @@ def test_an_agent_that_is_done_says_nothing() -> None:
         ("dtype=int8", "dtype is out of its range"),
         ("tensor_parallel=0", "tensor_parallel is out of its range"),
         ("conversations=-3", "conversations is out of its range"),
+        ("prefix_caching=true", "prefix_caching is out of its range"),
+        ("batched_tokens=0", "batched_tokens is out of its range"),
     ],
 )
 def test_what_is_no_option_or_out_of_its_range_is_refused(text: str, said: str) -> None:
@@ -93,9 +95,8 @@ def test_the_model_in_the_process_heeds_length_format_and_company(monkeypatch: p
     engine = open_engine(Opening("transformers", "small", options=options))
     assert isinstance(engine, lockstep.LocalEngine)
     assert engine.model.dtype == torch.bfloat16
-    task = SimpleNamespace(prompt="p")
-    monkeypatch.setattr(lockstep, "Desk", lambda *_, **__: None)
-    monkeypatch.setattr(lockstep, "close", lambda desk: desk)
+    desk = SimpleNamespace(close=lambda: None)
+    task = SimpleNamespace(prompt="p", instructions="i", desk=lambda *_: desk)
     engine.play(
         [SimpleNamespace(task=task, regime=None, schedule_seed=0, seed=0, shared=False)] * 5, max_turns=1
     )  # type: ignore[list-item]

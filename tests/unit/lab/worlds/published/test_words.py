@@ -4,10 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.lab.worlds.published.made_words import TASKS, WORLD, write
+from tests.unit.lab.worlds.published.made_words import DATASET, TASKS, TOOLS, WORLD, write
 from toolkit.errors import DamagedError, IncompleteError, ToolkitError, VerificationError
 from toolkit.lab.worlds.published import words as vocabulary
-from toolkit.lab.worlds.published.words import AT, LISTS, SENTENCES, Words, placeholders, read_words, sources
+from toolkit.lab.worlds.published.words import (
+    AT,
+    ELSEWHERE,
+    LISTS,
+    SENTENCES,
+    Words,
+    placeholders,
+    read_words,
+    sources,
+)
 from toolkit.places import Home
 from toolkit.prereg.adoption import Folder
 
@@ -24,6 +33,23 @@ def test_lists_and_sentences_are_read_as_they_are_written(tmp_path, monkeypatch)
     assert (found.units, found.ordinals) == (("piece", "pieces"), ("One", "Two", "Three"))
     assert found.say("ship_reserved", "it", "slow", 3) == "<ship_reserved it slow 3 _make_subtask>"
     assert found.say("order_of_day", 7) == "<order_of_day 7 describe_order_by_item>"
+
+
+def test_what_a_model_is_shown_is_read_as_it_is_written(tmp_path, monkeypatch) -> None:
+    found = read(write(tmp_path, monkeypatch))
+    assert found.system_prompt == "Run the shop."
+    names = [tool["function"]["name"] for tool in found.tools]
+    assert (len(names), names) == (13, sorted(names))
+    function = found.tools[names.index("list_orders")]["function"]
+    assert function["description"] == "To list_orders."
+    assert function["parameters"] == {
+        "type": "object",
+        "properties": {
+            "customer_id": {"type": "string", "description": "about customer_id."},
+            "offset": {"type": "integer", "description": "about offset."},
+        },
+        "required": ["customer_id"],
+    }
 
 
 def test_placeholders_are_as_many_and_have_as_many_blanks(tmp_path, monkeypatch) -> None:
@@ -51,6 +77,15 @@ HOSTILE = {
     "a reason that is computed": ({"tasks": TASKS.replace('"torn"', "exit()")}, "found: 'exit()'"),
     "a reason too few": ({"tasks": TASKS.replace(', {"reason": "torn"}', "")}, "4 reasons"),
     "no unit": ({"tasks": TASKS.replace('"piece" if', "piece if")}, "a unit"),
+    "a prompt that is computed": ({"dataset": DATASET.replace('"""', "", 1)}, "cannot be parsed"),
+    "a prompt that is called": ({"dataset": "SYSTEM_PROMPT = exit()"}, "found: 'exit()'"),
+    "no prompt": ({"dataset": "PROMPT = 'x'"}, "SYSTEM_PROMPT"),
+    "no tools": ({"tools": TOOLS.replace("ToolAPI", "Tools")}, "ToolAPI"),
+    "an argument without words": (
+        {"tools": TOOLS.replace("            day: about day.", "")},
+        "schedule_shipm",
+    ),
+    "an argument of an odd type": ({"tools": TOOLS.replace("day: int", "day: exit()")}, "schedule_shipment"),
     "no Python": ({"tasks": "def ("}, "cannot be parsed"),
     "a zero byte": ({"tasks": "\0"}, "cannot be parsed"),
     "brackets without end": ({"world": "(" * 5000}, "cannot be parsed"),
@@ -76,8 +111,8 @@ def test_a_file_with_another_hash_is_not_parsed(tmp_path, monkeypatch) -> None:
     assert vocabulary.SOURCES["tasks.py"] in str(refused.value)
 
 
-def test_the_pinned_files_are_two_and_no_made_ones() -> None:
-    assert [len(digest) for digest in vocabulary.SOURCES.values()] == [64, 64]
+def test_the_pinned_files_are_four_and_no_made_ones() -> None:
+    assert [len(digest) for digest in vocabulary.SOURCES.values()] == [64] * 4
     assert all(blanks for function in SENTENCES.values() for blanks in function.values())
 
 
@@ -90,8 +125,8 @@ def test_a_home_without_words_says_which_commands_bring_them(tmp_path, monkeypat
         vocabulary.adopted_words(home)
     assert "toolkit adopt published ../paired-rollouts" in str(lacking.value)
     write(tmp_path, monkeypatch)
-    for name in ("world.py", "tasks.py"):
-        (folder / name).write_bytes((tmp_path / AT / name).read_bytes())
+    for name in vocabulary.SOURCES:
+        (folder / name).write_bytes((tmp_path / ELSEWHERE.get(name, AT) / name).read_bytes())
     assert vocabulary.adopted_words(home) == read(tmp_path)
     (folder / "world.py").unlink()
     with pytest.raises(ToolkitError):
