@@ -56,9 +56,7 @@ def test_counted_episodes_are_those_of_every_embedded_run(registration, embedded
     assert counted == {run["run_id"]: run["episodes"] for run in embedded.rows("runs")}
 
 
-def test_the_drafted_runs_are_in_the_published_world_and_others_can_be_planned_there(
-    home, registration
-) -> None:
+def test_drafted_runs_are_in_the_published_world_and_others_can_be_planned_there(home, registration) -> None:
     draft = load_rulebook((home.registration_folder("qwen3.5-2b") / "rules.toml").read_text("utf-8"))
     drafted = runs_of(draft, EVERYTHING)
     assert {run.world for run in drafted} == {"published"}

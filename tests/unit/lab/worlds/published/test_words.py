@@ -85,6 +85,7 @@ HOSTILE = {
         {"tools": TOOLS.replace("            day: about day.", "")},
         "schedule_shipm",
     ),
+    "words about another argument": ({"tools": TOOLS.replace("day: about", "date: about")}, "schedule_ship"),
     "an argument of an odd type": ({"tools": TOOLS.replace("day: int", "day: exit()")}, "schedule_shipment"),
     "no Python": ({"tasks": "def ("}, "cannot be parsed"),
     "a zero byte": ({"tasks": "\0"}, "cannot be parsed"),
