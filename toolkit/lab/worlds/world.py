@@ -18,15 +18,12 @@ from toolkit.lab.policies.loglinear import Kind, Policy
 from toolkit.lab.tasks.pools import load_task
 from toolkit.lab.tasks.task import Call, Task
 from toolkit.lab.worlds.foreign import (
-    BUDGET_BASE,
-    BUDGET_PER_CALL,
-    ForeignDesk,
     ForeignEpisode,
     ForeignTask,
     ForeignWorld,
     Request,
 )
-from toolkit.lab.worlds.published.office import Published, PublishedTask
+from toolkit.lab.worlds.published.office import Published, PublishedTask, office
 from toolkit.noise.regimes import Regime
 from toolkit.registers.arrow import Row
 from toolkit.registers.study import Study, specification_document
@@ -49,7 +46,7 @@ class ForeignRollout(Rollout):
     def __call__(self, _prompt: str, call: MakeCall) -> None:
         """Play the episode."""
         self._call = call
-        self._late = BUDGET_BASE + BUDGET_PER_CALL * len(self._task.requests)
+        self._late = self._task.late
         try:
             for request in self._task.requests:
                 self._request = request
@@ -78,6 +75,8 @@ class ForeignRollout(Rollout):
         return _SURFACE[self._number.get(tool, 0) % len(_SURFACE)]
 
     def _level(self, wanted: Call) -> int:
+        if self._request.levels:
+            return self._request.levels[self._request.plan.index(wanted)]
         said = self._request.text.casefold()
         given = [str(part).casefold() in said for part in _parts(wanted.arguments)]
         if all(given):
@@ -128,7 +127,7 @@ def _parts(value: Any) -> list[Any]:
 WORLDS = {
     **dict.fromkeys(("bfcl_turns", "bfcl_scenarios"), ("bfcl.world", "Bfcl")),
     "tau2_retail": ("tau2", "Retail"),
-    PUBLISHED: ("published.office", "Published"),
+    PUBLISHED: ("published.foreign", "Published"),
 }
 """Foreign world → its module here, whose `check` is the gate before it, and its class."""
 
@@ -158,9 +157,7 @@ def _published(world: str) -> Published:
     if world != PUBLISHED:
         remedy = "train with your own loop, and let toolkit.noise.trainers give each group its schedule"
         raise UsageError(f"no language model is trained in {world} here", expected=PUBLISHED, remedy=remedy)
-    opened: Any = open_world(world)
-    found: Published = opened
-    return found
+    return office()
 
 
 def check_world(name: str) -> None:
@@ -201,14 +198,11 @@ def play(
     if not world:
         rollout = Rollout(policy, sample_seed, shared=shared)
         return rollout, play_at_home(load_task(task_id), regime, schedule_seed, rollout, traced=traced)
-    if world == PUBLISHED:
-        problem = "the embedded policy plays nothing in the published study's world"
-        raise UsageError(problem, expected="a language model", remedy="toolkit train --world published")
     at = open_world(world)
     pool, _, index = task_id.partition(":")
     task = at.tasks(pool)[int(index)]
     foreign = ForeignRollout(at, task, policy, sample_seed, shared=shared)
-    desk = ForeignDesk(at, task, regime, schedule_seed)
+    desk = at.desk(task, regime, schedule_seed)
     foreign(task.prompt, desk.call)
     return foreign, desk.close()
 
