@@ -104,7 +104,7 @@ class RegisteredRuns:
         _check_launches(study, specified)
         _check_pools(study, list(specified.values()))
         check_tied(study, specified)
-        _check_published(study, specified)
+        check_published(study, specified)
         if any(study.has(name) for name in TABLES_OF_PROBE):
             from toolkit.lab.probing.figures import recompute
 
@@ -313,7 +313,7 @@ def _check_pools(study: Study, specified: Collection[Specification]) -> None:
             check_specified(name, met[name], sha256)
 
 
-def _check_published(study: Study, specified: Mapping[str, Specification]) -> None:
+def check_published(study: Study, specified: Mapping[str, Specification]) -> None:
     """Check that schedules in the published study's world have its authors' seeds."""
     if {run.world for run in specified.values()} != {PUBLISHED} or not study.has("schedules"):
         return

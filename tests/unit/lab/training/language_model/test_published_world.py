@@ -1,5 +1,6 @@
 """A step is trained in the published study's world from end to end, in words that are made here."""
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -8,15 +9,19 @@ from small_model.untrained import make_tokenizer
 
 from tests.unit.lab.training.language_model import trained as helpers
 from tests.unit.lab.training.language_model.scripts import Part
-from tests.unit.lab.training.language_model.small_model import conversation, saved, turn_tokens
+from tests.unit.lab.training.language_model.small_model import conversation, saved, specified, turn_tokens
 from tests.unit.lab.training.language_model.trained import Trained, trained
 from tests.unit.lab.worlds.published.made_words import open_small
 from tests.unit.stack import require_trainer
+from toolkit.lab.evaluation import sets
+from toolkit.lab.play.language_model_run import train_run
 from toolkit.lab.policies.language_model.conversation import opening_of
+from toolkit.lab.tasks.pools import digests_sha256
 from toolkit.lab.training.language_model.groups import environment
 from toolkit.lab.worlds.published.faults import training_seed
 from toolkit.lab.worlds.published.office import Published
 from toolkit.lab.worlds.published.tasks import training_order
+from toolkit.lab.worlds.world import foreign_rows
 from toolkit.noise.regimes import REGIMES
 
 FINISH = ("finish", {"summary": "done"})
@@ -89,12 +94,27 @@ def test_the_adapter_moves_by_what_was_said_in_that_world(
     assert step.calls == [0, len(step.parts[1].calls) - 1] * 2
     task = world.tasks("train")[step.rows[0]["task"]]
     assert step.rows[0]["prompt"] == opening_of(task)
-    assert step.prompt(0) == made.session.trainer.chat.opening(opening_of(task))
+    trainer = made.session.trainer
+    assert step.prompt(0) == trainer.chat.opening(opening_of(task))
+    assert trainer.chat.tools == tuple(trainer._env_tools[None]) == world.tools
 
 
 def test_log_probabilities_are_computed_of_as_many_sequences_as_the_recipe_says(run) -> None:
     assert run[1]
     assert set(run[1]) == {(4, 1)}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("world")
+def test_a_whole_run_of_that_world_is_complete(model, tmp_path, monkeypatch) -> None:
+    monkeypatch.setitem(sets.SIZES, "small", sets.Sizes(1, 1, 1, 1))
+    rows = {pool: foreign_rows("published", pool) for pool in ("train", "validation", "test")}
+    pools = {pool: digests_sha256([row["sha256"] for row in made]) for pool, made in rows.items()}
+    short = [*SETTINGS, "step.checkpoint_every=1", "sampling.max_completion_tokens=30"]
+    run = specified(model, short, **RUN, battery="small", pools=pools)
+    assert train_run(run, model, tmp_path, cpu=True)
+    summary = json.loads((tmp_path / run.run_id / "summary.json").read_text())
+    assert (summary["shortcomings"], summary["runs"][0]["status"]) == ([], "COMPLETE")
 
 
 @pytest.mark.usefixtures("world")

@@ -5,14 +5,16 @@ import random
 from collections.abc import Iterator
 from itertools import product
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tests.unit.lab.training.language_model.small_model import RUN
 from tests.unit.lab.worlds.published.made_words import TRAINED_ON, open_small
-from toolkit.errors import UsageError
+from toolkit.errors import DamagedError, UsageError
 from toolkit.lab.evaluation.language_model import Sampling, diagnose_block, evaluate_block
 from toolkit.lab.evaluation.sets import EvaluationSet
+from toolkit.lab.evidence import check_published
 from toolkit.lab.policies.language_model.conversation import Turn, opening_of
 from toolkit.lab.task_pools import specified
 from toolkit.lab.tasks.pools import digests_sha256
@@ -165,6 +167,19 @@ def test_evaluations_meet_the_authors_schedules() -> None:
     assert [row["schedule_seed"] for row in tables][:2] == [
         seed_of("eval", "diagnostic-00000", index) % 2**31 for index in (1, 2)
     ]
+
+
+def test_registered_schedules_are_held_against_the_authors_seeds() -> None:
+    row = {"pool": "validation", "task": 7, "schedule": 1}
+    runs = {"x": replace(RUN, world="published")}
+
+    def study(seed: int) -> Any:
+        return SimpleNamespace(has=lambda _: True, rows=lambda _: [row | {"schedule_seed": seed}])
+
+    check_published(study(seed_of("eval", "heldout-00007", 2) % 2**31), runs)
+    with pytest.raises(DamagedError, match="schedule_seed"):
+        check_published(study(evaluation_seed("validation:7", 1)), runs)
+    check_published(study(0), {"x": RUN})
 
 
 @pytest.mark.usefixtures("world")
