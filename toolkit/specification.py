@@ -12,7 +12,7 @@ KEEPS_ALL = "all"
 CODE = "1"
 CHECKPOINT_EVERY = 20
 PUBLISHED = "published"
-"""The world of the published study, whose schedules have its authors' seeds."""
+"""The world of the published study."""
 
 
 class Specification(Document, frozen=True):
@@ -65,6 +65,11 @@ class Specification(Document, frozen=True):
     # How many sub-requests the tasks have that it trains and is evaluated on; 0 for any
     sub_requests: int = 0
     world: str = ""  # the foreign world that it is played in; empty for the back office
+
+    @property
+    def has_published_schedules(self) -> bool:
+        """Whether schedules have the published study's seeds: those of language models in its world."""
+        return False
 
     @property
     def trains(self) -> bool:
@@ -128,6 +133,11 @@ class LanguageModelSpecification(Specification, frozen=True):
 
     recipe: dict[str, Any] = field(default_factory=dict)  # the recipe's document
     model_commit: str = ""  # commit of the model that it starts from, or the SHA-256 of its files
+
+    @property
+    def has_published_schedules(self) -> bool:
+        """Whether schedules have the published study's seeds: those of language models in its world."""
+        return self.world == PUBLISHED
 
 
 def read_specification(document: object, where: object) -> Specification:

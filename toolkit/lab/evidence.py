@@ -21,7 +21,7 @@ from toolkit.lab.task_pools import TABLE, check_specified, digests, row_document
 from toolkit.lab.training.checkpoint import adapter_sha256, checkpoint_sha256
 from toolkit.lab.training.rows import GroupPlan, draws_at
 from toolkit.lab.worlds.published.faults import evaluation_seed
-from toolkit.lab.worlds.published.office import SPLITS
+from toolkit.lab.worlds.published.foreign import POOLS
 from toolkit.prereg.adoption import Folder
 from toolkit.prereg.evidence import anchor
 from toolkit.prereg.registration import Registration
@@ -33,7 +33,7 @@ from toolkit.registers.study import Study
 from toolkit.registers.validation import compare
 from toolkit.rooms import Audited, ExpectedRun, Regenerated
 from toolkit.rules.rulebook import RuleBook
-from toolkit.specification import PUBLISHED, Specification
+from toolkit.specification import Specification
 from toolkit.structs import replace
 
 FIRST = 1
@@ -315,10 +315,11 @@ def _check_pools(study: Study, specified: Collection[Specification]) -> None:
 
 def check_published(study: Study, specified: Mapping[str, Specification]) -> None:
     """Check that schedules in the published study's world have its authors' seeds."""
-    if {run.world for run in specified.values()} != {PUBLISHED} or not study.has("schedules"):
+    has_theirs = specified and all(run.has_published_schedules for run in specified.values())
+    if not (has_theirs and study.has("schedules")):
         return
     for row in study.rows("schedules"):
-        seed = evaluation_seed(f"{SPLITS[row['pool']][0]}-{row['task']:05d}", row["schedule"] + 1)
+        seed = evaluation_seed(f"{POOLS[row['pool']]}-{row['task']:05d}", row["schedule"] + 1)
         compare("schedules", [row | {"schedule_seed": seed}], [row])
 
 

@@ -19,7 +19,6 @@ from toolkit.registers.study import Study, check_files, check_tables
 from toolkit.registers.validation import compare
 from toolkit.rooms import Audited, RegisteredRuns, is_played_here, laboratory
 from toolkit.seeds import evaluation_seed
-from toolkit.specification import PUBLISHED
 from toolkit.verification.registered import DerivedRegisters, runs_of
 from toolkit.verification.summaries import SUMMARIES
 
@@ -107,7 +106,7 @@ def _registration(at: Checked) -> str:
             for run, text in at.stored.items()
             if at.registered and (each := at.registered.specification(run, text))
         }
-        ours = [run for run in specified.values() if run.world != PUBLISHED]
+        ours = [run for run in specified.values() if not run.has_published_schedules]
         _check_schedules(at.study, is_specified=bool(ours))
         if at.registered:
             at.registered.check(at.study, specified, at.progress)

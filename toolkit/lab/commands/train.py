@@ -173,11 +173,11 @@ def train(
 def _check_world(world: str | None, *, is_planned: bool) -> None:
     """Check that runs can be trained in a world; for a plan, say what its words lack."""
     from toolkit.errors import IncompleteError
-    from toolkit.lab.worlds.world import check_world
+    from toolkit.lab.worlds.published.office import office
 
     if world == PUBLISHED:
         try:
-            check_world(world)
+            office()
         except IncompleteError as error:
             if not is_planned:
                 raise

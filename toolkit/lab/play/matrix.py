@@ -19,7 +19,7 @@ from toolkit.prereg.evidence import anchor
 from toolkit.prereg.registration import Registration
 from toolkit.rules.plan import Cell, Fixed, Plan, run_name
 from toolkit.rules.rulebook import rulebook_of
-from toolkit.specification import CHECKPOINT_EVERY, PUBLISHED, Specification
+from toolkit.specification import CHECKPOINT_EVERY, Specification
 
 REFERENCE_ARM = "clean"
 PILOT = "pilot"

@@ -9,7 +9,7 @@ from toolkit.lab.tasks.pools import positions
 from toolkit.lab.worlds.published.office import group_at
 from toolkit.noise.draws import Design, group_seeds
 from toolkit.seeds import Stream, order_seed, row_seed, run_seed
-from toolkit.specification import PUBLISHED, Specification
+from toolkit.specification import Specification
 
 POOL = "train"
 QUIET = "clean"
@@ -59,7 +59,7 @@ def draws_at(specification: Specification, step: int) -> Iterator[GroupPlan]:
             number = specification.steps * tasks + (step - 1) * (most - tasks) + row - tasks
         quiet: list[tuple[str, Design]] = [(QUIET, "independent")] * doubled
         for regime, drawn in (*quiet, (specification.regime, design)):
-            if specification.world == PUBLISHED:
+            if specification.has_published_schedules:
                 task, seeds = group_at(specification, step, position, number, drawn)
             else:
                 task = _task_at(run, number, specification)

@@ -6,20 +6,18 @@ project's words; which there are, and everything else that a model reads, is as 
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from inspect import signature
-from types import MappingProxyType
 from typing import Any
 
 from toolkit.errors import UsageError
 from toolkit.lab.episodes.desk import Answer
 from toolkit.lab.tasks.task import Call
 from toolkit.lab.worlds.foreign import ForeignEpisode, ForeignTask, Request
-from toolkit.lab.worlds.published.episodes import CONDITIONS, Stage, budget, normal, stage
+from toolkit.lab.worlds.published.episodes import Stage, budget, normal, stage
 from toolkit.lab.worlds.published.faults import (
-    Condition,
     FaultyShop,
     Schedule,
     evaluation_seed,
@@ -27,6 +25,7 @@ from toolkit.lab.worlds.published.faults import (
     independent_seed,
     training_seed,
 )
+from toolkit.lab.worlds.published.foreign import LANDED, POOLS, condition
 from toolkit.lab.worlds.published.tasks import Task, pools, training_order
 from toolkit.lab.worlds.published.tools import TOOLS, error
 from toolkit.lab.worlds.published.words import Schema, adopted_words
@@ -34,31 +33,9 @@ from toolkit.noise.draws import Design
 from toolkit.noise.draws import Schedule as AnySchedule
 from toolkit.noise.layer import Exposure
 from toolkit.noise.regimes import Regime
-from toolkit.noise.tools import Fault
 from toolkit.places import find_home
 from toolkit.specification import Specification
 
-SPLITS = MappingProxyType(
-    {
-        "train": ("train", "train"),
-        "validation": ("heldout", "heldout"),
-        "test": ("test", "heldout"),
-        "diagnostic": ("diagnostic", "heldout"),
-    }
-)
-"""Pool → the authors' name of it, and the split that it is generated with."""
-FAULTS: Mapping[str, Fault] = MappingProxyType(
-    {
-        "transient": "transient",
-        "rate_limit": "rate_limit",
-        "outage": "outage",
-        "stale": "stale_read",
-        "truncate": "truncation",
-        "timeout_after_commit": "timeout_after_commit",
-        "field_dropout": "field_dropout",
-    }
-)
-"""Fault as the authors call it → as registers do; a call that an earlier fault blocks is none of its own."""
 Place = tuple[int, tuple[int, ...]]
 STAGES = 64
 """Tasks whose worlds are kept: more than a step has."""
@@ -107,17 +84,15 @@ class Published:
 
     def _tasks(self, pool: str) -> Sequence[PublishedTask]:
         """Return a pool's tasks."""
-        if pool not in SPLITS:
-            raise UsageError(f"the published world has no pool {pool!r}", expected=", ".join(SPLITS))
-        theirs, split = SPLITS[pool]
-        return [self._task(pool, index, own) for index, own in enumerate(self._own(split)[theirs])]
+        return [self._task(pool, index, own) for index, own in enumerate(self._own(pool))]
 
-    def _generated(self, split: str) -> dict[str, list[Task]]:
-        return pools(self.words, splits=(split,))
+    def _generated(self, pool: str) -> list[Task]:
+        if pool not in POOLS:
+            raise UsageError(f"the published world has no pool {pool!r}", expected=", ".join(POOLS))
+        return pools(self.words, splits=("train" if pool == "train" else "heldout",))[POOLS[pool]]
 
     def _stage(self, pool: str, index: int) -> Stage:
-        theirs, split = SPLITS[pool]
-        return stage(self._own(split)[theirs][index], self.words)
+        return stage(self._own(pool)[index], self.words)
 
     def _task(self, pool: str, index: int, own: Task) -> PublishedTask:
         plan = tuple(Call(call["tool"], call["args"]) for call in own["oracle_plan"])
@@ -151,7 +126,7 @@ class PublishedDesk:
         self.ended: str | None = None  # `finished` or `budget_exceeded`; None while it goes on
         self.exposures: list[Exposure] = []
         self.stage = task.world.stage(task.pool, task.index)
-        self._own = Schedule(schedule_seed, condition_of(regime))
+        self._own = Schedule(schedule_seed, condition(regime))
         self.shop = FaultyShop(self.stage.make, self._own)
 
     def call(self, tool: str, arguments: Any) -> Answer:
@@ -194,22 +169,13 @@ class PublishedDesk:
         met = len(self.shop.exposures)
         answer = self.shop.call(tool, arguments)
         for kind in self.shop.exposures[met:]:
-            if kind in FAULTS:
+            if kind in LANDED:
                 at = (tool, event_key(tool, arguments))
                 repeat = self.shop.attempts[at] - 1
-                self.exposures.append(Exposure(self.calls - 1, *at, repeat, FAULTS[kind], changed=True))
+                self.exposures.append(Exposure(self.calls - 1, *at, repeat, LANDED[kind], changed=True))
         if self.shop.is_finished:
             self.ended = "finished"
         return answer
-
-
-def condition_of(regime: Regime) -> Condition:
-    """Return a regime as the authors' settings."""
-    if regime.name in CONDITIONS:
-        return CONDITIONS[regime.name]
-    if regime.mixture is not None:
-        raise UsageError(f"the published world has no regime {regime.name}", expected=", ".join(CONDITIONS))
-    return Condition(q=regime.flip_rate, is_challenge=regime.challenge)
 
 
 ordered = lru_cache(training_order)
