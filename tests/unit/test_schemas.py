@@ -20,7 +20,7 @@ SMALL = """
 decide H2a gate2 --study published
 explain H2a --study published
 explain --language
-verify published
+verify published --depth rows
 verify paired-rollouts --depth registration
 verify-prereg paired-rollouts
 new-study mine --into project

@@ -216,12 +216,16 @@ class Laboratory:
         """Hold published figures against what the published seeds draw, and say what came of it."""
         from toolkit.lab.worlds.published.audit import TABLES, audit
 
+        if absent := _absent(study, TABLES):
+            return f"{absent}: nothing is held against draws"
         return audit({name: study.rows(name) for name in TABLES}, progress).sentence
 
     def play_published(self, study: Study, sample: int, seed: int, progress: Callable[[str], None]) -> str:
         """Generate the published tasks, play random figures of the published agents, and say so."""
         from toolkit.lab.worlds.published.audit import PLAYED, play_again
 
+        if absent := _absent(study, PLAYED):
+            return f"{absent}: nothing is played again"
         return play_again({name: study.rows(name) for name in PLAYED}, sample, seed, progress)
 
     @property
@@ -236,6 +240,11 @@ class Laboratory:
         from toolkit.lab.probing.figures import report
 
         return [row for rows in report(study).figures.values() for row in rows]
+
+
+def _absent(study: Study, tables: Collection[str]) -> str:
+    """Say which table a study lacks, as one of an earlier schema does."""
+    return next((f"it has no table {name}" for name in tables if not study.has(name)), "")
 
 
 def registered_runs(study: Study, registration: Registration) -> dict[str, Specification]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, TypeVar
 
 from toolkit.errors import DamagedError
 from toolkit.files import read_bytes
@@ -32,6 +32,7 @@ SOURCES = (
 )
 
 Record = dict[str, str]
+T = TypeVar("T")
 
 # No figure of the study is anywhere near 10^18.
 LARGEST_POWER = 18
@@ -336,23 +337,38 @@ def _check_sums(source: Source, name: str, rows: list[Row], sums: Mapping[str, s
 def reference_agents(source: Source) -> list[Row]:
     """Return the rows of `reference_agents`, with counts for fractions."""
     rows: list[Row] = []
-    for r in source.records["reference_agents"]:
-        where = {name: r[name] for name in ("pool", "condition", "agent")}
+    for where, r in _lines(source, "reference_agents"):
         place = {
-            "pool": _AGENTS_POOL[r["pool"]],
-            "regime": _AGENTS_REGIME[r["condition"]],
+            "pool": _known(_AGENTS_POOL, r, "pool", where),
+            "regime": _known(_AGENTS_REGIME, r, "condition", where),
             "agent": r["agent"],
         }
         episodes = whole(r, "episodes")
         counts = {name: share_of(r[column], episodes, where) for name, column in _COUNTED_OF_AGENT.items()}
-        rows.append({**place, "agent": r["agent"], "episodes": episodes, **counts})
+        rows.append({**place, "episodes": episodes, **counts})
     return rows
 
 
 def reference_steps(source: Source) -> list[Row]:
     """Return the rows of `reference_steps`, which are played here."""
     cells = _cells(source)
-    return [row_of(REFERENCE_STEPS, r, {}, cells[r["run_id"]]) for r in source.records["reference_steps"]]
+    return [
+        row_of(REFERENCE_STEPS, r, {}, _known(cells, r, "run_id", where))
+        for where, r in _lines(source, "reference_steps")
+    ]
+
+
+def _lines(source: Source, name: str) -> Iterator[tuple[str, Record]]:
+    """Yield each record of a file, with its place."""
+    for line, record in enumerate(source.records[name], start=2):
+        yield f"{source.folder / name}.csv line {line}", record
+
+
+def _known(known: Mapping[str, T], record: Record, column: str, where: str) -> T:
+    if record[column] not in known:
+        expected = ", ".join(known)
+        raise DamagedError(f"an unknown {column}", expected=expected, found=record[column], where=where)
+    return known[record[column]]
 
 
 def groups_summary(source: Source) -> list[Row]:

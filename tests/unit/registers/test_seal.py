@@ -1,5 +1,6 @@
 """A study of many files, completed where they lie; read alike by everything that reads Parquet."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -332,6 +333,15 @@ def test_a_missing_source_is_incomplete_and_writes_nothing(tmp_path: Path) -> No
         ("lineage.csv", ",27592,", ",27591,"),
         ("lineage.csv", ",2400,", ",2399,"),
         ("lineage.csv", "smoke-do-train,", "gate1-c2-paired-s0,"),
+        ("reference_agents.csv", "heldout,clean,naive", "heldout,clean,careless"),
+        ("reference_agents.csv", "heldout,clean,naive", "heldout,clean,recovering"),
+        ("reference_agents.csv", "naive,1200,0.735,", "naive,1200,0.7354,"),
+        ("reference_agents.csv", "naive,1200,0.735,", "naive,1200,1.735,"),
+        ("reference_agents.csv", ",mean_calls", ",calls"),
+        ("reference_steps.csv", "-s0,0,24,22,182,", "-s0,0,24,25,182,"),
+        ("reference_steps.csv", "-s0,0,24,22,182,18,", "-s0,0,24,22,182,,"),
+        ("reference_steps.csv", "-s0,0,24,22,182,", "-s0,0,24,22,182.5,"),
+        ("reference_steps.csv", "-s0,1,24,", "-s0,0,24,"),
     ],
 )
 def test_a_damaged_source_is_refused_and_writes_nothing(tmp_path, name, old, new) -> None:
@@ -346,3 +356,23 @@ def test_a_damaged_source_is_refused_and_writes_nothing(tmp_path, name, old, new
     with pytest.raises(DamagedError):
         build_published(source, tmp_path / "out", CARD, REF)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "column"),
+    [
+        ("reference_agents", "\nheldout,C1", "\nvalidation,C1", "pool"),
+        ("reference_agents", "\nheldout,C1_p0.10", "\nheldout,C1_p0.11", "condition"),
+        ("reference_steps", "\ngate1-c2-paired-s0,2,", "\nnobody,2,", "run_id"),
+    ],
+)
+def test_an_unknown_word_of_a_reference_is_refused_with_its_line(tmp_path, name, old, new, column) -> None:
+    source = shutil.copytree(SOURCE, tmp_path / "source")
+    path = source / f"{name}.csv"
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(DamagedError, match=f"an unknown {column}") as refused:
+        build_published(source, tmp_path / "out", CARD, REF)
+    assert (refused.value.found, refused.value.where) == (
+        new.strip().split(",")[column == "condition"],
+        f"{path} line 4",
+    )

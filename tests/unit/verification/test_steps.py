@@ -1,5 +1,6 @@
 """A study verified whole: what was launched, met and drawn, and what is only published."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from toolkit.errors import DamagedError, ToolkitError
 from toolkit.registers.published import check_figures
 from toolkit.registers.study import Study
 from toolkit.specification import Specification
+from toolkit.structs import replace
 from toolkit.verification import registered, steps
 
 RUN = "c2-paired-s0"
@@ -97,3 +99,24 @@ def test_a_published_figure_that_its_source_does_not_give_is_damage(published: S
         check_figures(edited(published, "evaluations", successes=row["successes"] - 1), ["evaluations"])
     with pytest.raises(DamagedError, match=r"training_steps\.calls is not what follows"):
         check_figures(edited(published, "training_steps", calls=1), ["training_steps"])
+
+
+def test_a_study_that_nobody_published_or_played_is_held_against_nothing(study: Study) -> None:
+    others = steps.Checked(study, None, replayed=4)
+    assert (others.is_published, steps.STEPS["draws"](others)) == (False, "")
+    assert steps.STEPS["replay"](others).endswith("nothing is played again")
+
+
+def test_the_published_study_is_one_of_figures(published: Study, study: Study) -> None:
+    """Rows under its name are held against themselves."""
+    same_name = dataclasses.replace(study, manifest=replace(study.manifest, study="published"))
+    assert steps.Checked(published, None).is_published
+    assert not steps.Checked(same_name, None).is_published
+
+
+@pytest.mark.parametrize("table", ["training_steps", "reference_steps"])
+def test_a_published_study_of_an_earlier_schema_says_what_it_lacks(published: Study, table: str) -> None:
+    at = steps.Checked(Changed(published, {table: None}), None, replayed=1)
+    assert steps.STEPS["draws"](at) == f"it has no table {table}: nothing is held against draws"
+    if table == "reference_steps":
+        assert steps.STEPS["replay"](at) == f"it has no table {table}: nothing is played again"

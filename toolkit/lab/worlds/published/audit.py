@@ -7,10 +7,10 @@ at least max(0, s - (n - f)) and at most min(s, f) are lost: anything else is im
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from statistics import correlation
-from typing import NamedTuple
+from statistics import StatisticsError, correlation
+from typing import NamedTuple, TypeVar
 
-from toolkit.errors import VerificationError
+from toolkit.errors import DamagedError, VerificationError
 from toolkit.lab.worlds.published.episodes import (
     AGENTS,
     CONDITIONS,
@@ -44,6 +44,7 @@ NOT_PUBLIC = (
 )
 Rows = Mapping[str, Sequence[Row]]
 Say = Callable[[str], None]
+T = TypeVar("T")
 
 
 class Held(NamedTuple):
@@ -104,24 +105,24 @@ class Audit(NamedTuple):
     def sentence(self) -> str:
         """What was found."""
         others = [held for each in self.runs for held in each.others]
-        few, *_, many = sorted(len(held.impossible) for held in others)
         paired = [each for each in self.followed if each.run["arm"] == "paired"]
         return (
             f"{self.steps} training steps of {len(self.runs)} runs lost what the published seeds flip, none "
             f"impossibly (correlation {_span(each.own.correlation for each in self.runs)}); under another "
-            f"seed {few} to {many} of a run's are impossible (correlation at most "
-            f"{max(held.correlation for held in others):.2f}); {len(self.evaluations)} evaluations lost no "
-            f"more than is drawn, {self.whole} of them all of it; {self.unflipped} steps and evaluations "
-            "without flips lost nothing; under faults, success in paired runs goes up and down with that of "
-            "a scripted agent on the same tasks and schedules (correlation "
+            f"seed {_span((len(held.impossible) for held in others), 0)} of a run's are impossible "
+            f"(correlation at most {max(held.correlation for held in others):.2f}); {len(self.evaluations)} "
+            f"evaluations lost no more than is drawn, {self.whole} of them all of it; {self.unflipped} steps "
+            "and evaluations without flips lost nothing; under faults, success in paired runs goes up and "
+            "down with that of a scripted agent on the same tasks and schedules (correlation "
             f"{_span(each.own for each in paired)}), and not on the same tasks under other schedules "
             f"({_span(each.others for each in paired)})"
         )
 
 
-def _span(values: Iterable[float]) -> str:
-    least, *_, most = sorted(values)
-    return f"{least:.2f} to {most:.2f}"
+def _span(values: Iterable[float], decimals: int = 2) -> str:
+    if not (found := sorted(values)):
+        raise DamagedError("the published study has no runs with flips, or no paired ones under faults")
+    return f"{found[0]:.{decimals}f} to {found[-1]:.{decimals}f}"
 
 
 def audit(tables: Rows, progress: Say = lambda _: None) -> Audit:
@@ -131,38 +132,54 @@ def audit(tables: Rows, progress: Say = lambda _: None) -> Audit:
         VerificationError: a figure is impossible under the published seeds.
     """
     runs = {run["run_id"]: run for run in tables["runs"]}
-    flipping = {name: run for name, run in runs.items() if run["flip_rate"]}
-    held = []
-    for name, run in flipping.items():
-        progress(f"draws of {name}")
-        held.append(_held_run(run, [row for row in tables["training_steps"] if row["run_id"] == name]))
-    evaluations, unflipped = [], 0
+    held, followed, evaluations, unflipped = [], [], [], 0
+    for name, run in runs.items():
+        curve = _steps(run, "training_steps", tables)
+        if run["flip_rate"]:
+            progress(f"draws of {name}")
+            held.append(_held_run(run, curve))
+        else:
+            unflipped += sum(_check(row, row["rollouts"], 0) for row in curve)
+        if run["fault_rate"]:
+            followed.append(_followed(run, curve, _steps(run, "reference_steps", tables)))
     for row in tables["evaluations"]:
         if row["regime"].startswith("flips"):
-            drawn = _drawn_in_evaluation(row, float(flipping[row["run_id"]]["flip_rate"]))
+            drawn = _drawn_in_evaluation(row, float(runs[row["run_id"]]["flip_rate"]))
             _check(row, row["episodes"], drawn)
             evaluations.append((row, drawn))
         else:
             unflipped += _check(row, row["episodes"], 0)
-    for row in tables["training_steps"]:
-        if row["run_id"] in runs and row["run_id"] not in flipping:
-            unflipped += _check(row, row["rollouts"], 0)
-    return Audit(tuple(held), tuple(_followed(tables, runs)), tuple(evaluations), unflipped)
+    return Audit(tuple(held), tuple(followed), tuple(evaluations), unflipped)
 
 
-def _followed(tables: Rows, runs: Mapping[str, Row]) -> Iterator[Followed]:
-    reference = {(row["run_id"], row["step"]): row for row in tables["reference_steps"]}
-    curves: dict[str, list[tuple[Row, Row]]] = {}
-    for row in tables["training_steps"]:
-        if played := reference.get((row["run_id"], row["step"])):
-            curves.setdefault(row["run_id"], []).append((row, played))
-    for name, curve in curves.items():
-        trained = _changes([row["successes"] for row, _ in curve])
-        own, others = (
-            correlation(trained, _changes([played[column] for _, played in curve]))
-            for column in ("successes", "other_successes")
+def _steps(run: Row, table: str, tables: Rows) -> list[Row]:
+    """Return a run's rows of a table, which has one a training step."""
+    found = [row for row in tables[table] if row["run_id"] == run["run_id"]]
+    if len(found) != run["steps"] or any(row["step"] != at for at, row in enumerate(found)):
+        raise DamagedError(
+            f"{table} does not have every training step of a run once",
+            expected=f"steps 0 to {run['steps'] - 1}",
+            found=f"{len(found)} rows",
+            where=run["run_id"],
         )
-        yield Followed(runs[name], own, others)
+    return found
+
+
+def _followed(run: Row, curve: Sequence[Row], played: Sequence[Row]) -> Followed:
+    trained = _changes([row["successes"] for row in curve])
+    own, others = (
+        _correlation(run, trained, _changes([row[column] for row in played]))
+        for column in ("successes", "other_successes")
+    )
+    return Followed(run, own, others)
+
+
+def _correlation(run: Row, some: Sequence[int], others: Sequence[int]) -> float:
+    try:
+        return correlation(some, others)
+    except StatisticsError as error:
+        problem = "figures of a run's training steps are too few, or all the same"
+        raise DamagedError(problem, found=error, where=run["run_id"]) from None
 
 
 def _changes(values: Sequence[int]) -> list[int]:
@@ -182,10 +199,10 @@ class Reference:
 
     def agent(self, row: Row) -> Row:
         """Return a row of `reference_agents` as it comes out."""
-        pool = POOLS[row["pool"]][0]
+        condition, recovers = _known(CONDITIONS, row, "regime"), AGENTS[row["agent"]]
+        pool, _ = _known(POOLS, row, "pool")
         if pool not in self._stages:
             self._stages[pool] = [stage(task, self._words) for task in self._made[pool]]
-        condition, recovers = CONDITIONS[row["regime"]], AGENTS[row["agent"]]
         return {**row, **counts(self._stages[pool], condition, recovers=recovers)}
 
     def step(self, row: Row) -> Row:
@@ -231,6 +248,18 @@ def bounds(successes: int, episodes: int, drawn: int) -> tuple[int, int]:
     return max(0, successes - (episodes - drawn)), min(successes, drawn)
 
 
+def _known(known: Mapping[str, T], row: Row, column: str) -> T:
+    """Return what a word of a row means here."""
+    if row[column] not in known:
+        raise DamagedError(
+            f"the authors published nothing of this {column}",
+            expected=" or ".join(known),
+            found=row[column],
+            where=_place(row),
+        )
+    return known[row[column]]
+
+
 def is_possible(lost: int, successes: int, episodes: int, drawn: int) -> bool:
     """Whether so many successes can be lost to so many flips."""
     least, most = bounds(successes, episodes, drawn)
@@ -242,13 +271,17 @@ def _check(row: Row, episodes: int, drawn: int) -> bool:
     lost = row["successes"] - row["observed_successes"]
     if is_possible(lost, row["successes"], episodes, drawn) and row.get("flipped", lost) == lost:
         return True
-    where = ", ".join(f"{name}={row[name]}" for name in ("run_id", "phase", "regime", "step") if name in row)
     raise VerificationError(
         "lost successes are impossible under the published seeds",
-        expected=f"at most {drawn} of {row['successes']} successes among {episodes} episodes",
+        expected=f"what {drawn} flips in {episodes} episodes can take from {row['successes']} successes",
         found=f"{lost} lost, {row.get('flipped', lost)} flipped",
-        where=where,
+        where=_place(row),
     )
+
+
+def _place(row: Row) -> str:
+    names = ("run_id", "phase", "pool", "regime", "agent", "step")
+    return ", ".join(f"{name}={row[name]}" for name in names if name in row)
 
 
 def _held_run(run: Row, curve: Sequence[Row]) -> HeldRun:
@@ -266,7 +299,7 @@ def _held_run(run: Row, curve: Sequence[Row]) -> HeldRun:
             for row, n, flips in zip(curve, lost, drawn, strict=True)
             if not is_possible(n, row["successes"], row["rollouts"], flips)
         )
-        return Held(drawn, impossible, correlation(lost, drawn))
+        return Held(drawn, impossible, _correlation(run, lost, drawn))
 
     own = held(run["seed"])
     for row, drawn in zip(curve, own.drawn, strict=True):
@@ -295,7 +328,7 @@ def _schedules(run: Row, seed: int, step: int, *, by_slot: bool = False) -> Iter
 
 
 def _drawn_in_evaluation(row: Row, rate: float) -> int:
-    pool, schedules = POOLS[row["pool"]]
+    pool, schedules = _known(POOLS, row, "pool")
     tasks = range(row["episodes"] // len(schedules))
     seeds = (evaluation_seed(f"{pool}-{task:05d}", index) for task in tasks for index in schedules)
     return sum(_is_flipped(seed, rate) for seed in seeds)

@@ -21,7 +21,8 @@ from toolkit.lab.tasks.pools import digests_sha256
 from toolkit.lab.training.rows import groups_at
 from toolkit.lab.worlds.published.episodes import Agent, play
 from toolkit.lab.worlds.published.faults import Condition, Schedule, evaluation_seed
-from toolkit.lab.worlds.published.office import FAULTS, Published, PublishedDesk, condition_of
+from toolkit.lab.worlds.published.foreign import LANDED, condition
+from toolkit.lab.worlds.published.office import Published, PublishedDesk
 from toolkit.lab.worlds.world import for_model, foreign_rows, tools_for_model
 from toolkit.lab.worlds.world import play as play_embedded
 from toolkit.noise.regimes import REGIMES
@@ -59,13 +60,13 @@ def test_at_a_desk_an_agent_has_the_episode_that_it_has_without_one(world: Publi
         Agent(stage, shop, recovers=True).play()
         desk.call("finish", {"summary": "done"})
         episode = desk.close()
-        own = play(stage, condition_of(REGIMES[regime]), seed, recovers=True)
+        own = play(stage, condition(REGIMES[regime]), seed, recovers=True)
         assert (episode.true_success, episode.calls, episode.schedule.seed) == (
             own.success,
             own.calls - 1,
             seed,
         )
-        assert [each.fault for each in episode.exposures] == [FAULTS[k] for k in own.exposures if k in FAULTS]
+        assert [each.fault for each in episode.exposures] == [LANDED[k] for k in own.exposures if k in LANDED]
         assert (episode.ended, episode.world_changed) == ("finished", True)
 
 
@@ -194,7 +195,7 @@ def test_registers_have_digests_of_tasks_and_no_word_of_them() -> None:
 def test_what_the_world_does_not_have_is_refused() -> None:
     for refused, named in (
         (lambda: foreign_rows("published", "diagnostic_128"), "no pool"),
-        (lambda: condition_of(REGIMES["faults_p025_outage_heavy"]), "no regime"),
+        (lambda: condition(REGIMES["faults_p025_outage_heavy"]), "no regime"),
         (lambda: for_model("bfcl_turns", "train", 0), "no language model is trained in bfcl_turns"),
         (
             lambda: play_embedded(None, "train:0", REGIMES["clean"], 0, 0, world="published"),

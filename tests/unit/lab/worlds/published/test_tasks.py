@@ -191,7 +191,7 @@ TOLD = {
     "converted line ends": (_edited("test.jsonl", b"\n", b"\r\n"), "line 1: the seed gives test-0"),
     "another file of words": (
         _edited(f"{AT}tasks.py", b"torn", b"worn"),
-        "is not the file that the pools were generated with: expected SHA-256",
+        "is not the file that the published runs were made with: expected SHA-256",
     ),
 }
 
