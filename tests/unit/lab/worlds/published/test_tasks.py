@@ -20,7 +20,7 @@ from toolkit.lab.worlds.published.tasks import (
     regenerate,
     structure,
 )
-from toolkit.lab.worlds.published.words import AT, SOURCES, read_words, sources
+from toolkit.lab.worlds.published.words import AT, ELSEWHERE, SOURCES, read_words, sources
 from toolkit.prereg.adoption import Folder
 
 PUBLISHED = Path(__file__).parents[6] / "shared/fixtures/published"
@@ -165,7 +165,7 @@ def said_of(root):
 def test_a_checkout_whose_pools_its_seed_and_words_give_is_taken_with_its_words(checkout) -> None:
     done, files = said_of(checkout)
     assert (done.tasks, done.differences, done.not_compared) == (6, (), ())
-    assert files == {name: (checkout / AT / name).read_bytes() for name in ("world.py", "tasks.py")}
+    assert files == {name: (checkout / ELSEWHERE.get(name, AT) / name).read_bytes() for name in SOURCES}
 
 
 def _edited(name: str, old: bytes, new: bytes):
