@@ -19,7 +19,7 @@ from toolkit.rules.terms import OF_TOOLKIT, Terms
 from toolkit.rules.values import Missing, exact
 from toolkit.structs import Document, about, as_builtins, one_of, replace
 
-WORLDS = ("bfcl_turns", "bfcl_scenarios")
+WORLDS = ("bfcl_turns", "bfcl_scenarios", "published")
 Row = Mapping[str, Any]
 Fixed = str | Fraction
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from toolkit.lab.tasks.pools import POOLS, load_task
+from toolkit.lab.tasks.pools import positions
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers.arrow import Row
 from toolkit.seeds import evaluation_seed, sample_seed
 
 if TYPE_CHECKING:
-    from toolkit.lab.episodes.episode import Episode
     from toolkit.lab.policies.loglinear import Policy
+    from toolkit.lab.worlds.world import AnyEpisode
 
 POOL = "diagnostic"
 SCHEDULES = 8
@@ -26,35 +26,31 @@ def regime_diagnosed(training: str) -> str:
 
 
 def diagnose(
-    policy: Policy, regime: str, run_id: str, step: int, sampling: int, *, pool: str = POOL
+    policy: Policy, regime: str, run_id: str, step: int, sampling: int, *, pool: str = POOL, world: str = ""
 ) -> list[Row]:
     """Play the diagnostic."""
     cells = [
         {"run_id": run_id, "step": step, "pool": pool, "regime": regime, "task": task, "schedule": schedule}
-        for task in range(POOLS[pool].size)
+        for task in positions(pool, world=world)
         for schedule in range(SCHEDULES)
     ]
-    return [diagnosed_row(policy, cell, sampling) for cell in cells]
+    return [diagnosed_row(policy, cell, sampling, world) for cell in cells]
 
 
-def diagnosed_row(policy: Policy, place: Mapping[str, Any], sampling: int) -> Row:
+def diagnosed_row(policy: Policy, place: Mapping[str, Any], sampling: int, world: str = "") -> Row:
     """Play one row of a table: the samples of one task under one schedule."""
-    from toolkit.lab.episodes.episode import play
-    from toolkit.lab.policies.agent import Rollout
+    from toolkit.lab.worlds.world import play
 
     pool, schedule = place["pool"], place["schedule"]
-    task = load_task(f"{pool}:{place['task']}")
-    seed = evaluation_seed(task.task_id, schedule)
-    rollouts = (
-        Rollout(policy, sample_seed(sampling, place["step"], pool, (task.task_id, schedule, sample)))
-        for sample in range(SAMPLES)
+    task_id = f"{pool}:{place['task']}"
+    noise = (REGIMES[place["regime"]], evaluation_seed(task_id, schedule))
+    seeds = (
+        sample_seed(sampling, place["step"], pool, (task_id, schedule, sample)) for sample in range(SAMPLES)
     )
-    return diagnostic_row(
-        place, [play(task, REGIMES[place["regime"]], seed, rollout) for rollout in rollouts]
-    )
+    return diagnostic_row(place, [play(policy, task_id, *noise, seed, world=world)[1] for seed in seeds])
 
 
-def diagnostic_row(place: Mapping[str, Any], played: Sequence[Episode]) -> Row:
+def diagnostic_row(place: Mapping[str, Any], played: Sequence[AnyEpisode]) -> Row:
     """Return the samples of one task under one schedule as a row of `luck_share`."""
     return {
         **{name: place[name] for name in ("run_id", "step", "pool", "regime", "task", "schedule")},

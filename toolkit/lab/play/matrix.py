@@ -7,7 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 from toolkit.errors import IncompleteError, RuleError, UsageError, did_you_mean
+from toolkit.lab.evaluation.diagnostic import POOL
+from toolkit.lab.evaluation.sets import SIZES as OF_SETS
 from toolkit.lab.evaluation.sets import sets_at
+from toolkit.lab.tasks.pools import FOREIGN
 from toolkit.lab.tasks.templates import REQUESTS_PER_TASK
 from toolkit.lab.training.recipe import Recipe, read_recipe, specify_language_model
 from toolkit.lab.training.rows import BLOCKING, RESAMPLED
@@ -204,11 +207,11 @@ def _settings(cell: Cell, steps: int, *, has_recipe: bool) -> dict[str, Any]:
         numbers = ", ".join(str(number) for number, _ in REQUESTS_PER_TASK)
         problem = "a line of the matrix has a setting that no run has"
         raise _unset(cell, problem, "sub_requests", f"one of {numbers}")
-    if "world" in settings and (cell.battery not in WITH_ANY_TASKS or "pools" not in settings):
-        problem = "a line in a foreign world says its pools, and is evaluated by its learning curve"
-        raise _unset(
-            cell, problem, "world", f"battery one of {', '.join(WITH_ANY_TASKS)}, and settings.pools"
-        )
+    is_whole = POOL in FOREIGN.get(settings.get("world", ""), ())
+    played = (*WITH_ANY_TASKS, *OF_SETS) if is_whole else WITH_ANY_TASKS
+    if "world" in settings and (cell.battery not in played or "pools" not in settings):
+        problem = "a line in a foreign world says its pools, and is evaluated on those that this world has"
+        raise _unset(cell, problem, "world", f"battery one of {', '.join(played)}, and settings.pools")
     every = settings.get("checkpoint_every", CHECKPOINT_EVERY)
     if not has_recipe and steps % every:
         problem = f"checkpoints every {every} steps leave out the last of {steps}"

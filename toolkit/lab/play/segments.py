@@ -118,7 +118,8 @@ def _diagnosed(specification: Specification, weights: Weights) -> list[arrow.Row
         return []
     policy = Policy(weights.parameters, specification.surface_tokens)
     regime = diagnostic.regime_diagnosed(specification.regime)
-    return diagnostic.diagnose(policy, regime, specification.run_id, weights.step, sampling_of(specification))
+    place = (regime, specification.run_id, weights.step, sampling_of(specification))
+    return diagnostic.diagnose(policy, *place, world=specification.world)
 
 
 @dataclass(frozen=True)

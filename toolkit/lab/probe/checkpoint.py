@@ -7,13 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolkit.errors import DamagedError, UsageError
-from toolkit.lab.episodes.episode import play
 from toolkit.lab.policies.agent import Rollout, score
 from toolkit.lab.policies.loglinear import Layout, Policy
 from toolkit.lab.probe.design import ACTIONS, ALL, OUTCOME, TRANSITION, Design, Listed, RolloutSet
 from toolkit.lab.probe.evidence import GramEvidence, Place, Scored, gather, gram_rows
 from toolkit.lab.probe.figures import reference_tokens
-from toolkit.lab.tasks.pools import load_task
+from toolkit.lab.worlds.world import play
 from toolkit.noise.regimes import REGIMES
 from toolkit.registers.arrow import Row
 from toolkit.seeds import evaluation_seed, sample_seed
@@ -64,14 +63,12 @@ def coordinate_names(layout: Layout, scored: str) -> list[str]:
 def _played(
     policy: Policy, rollouts: RolloutSet, sampling: int, step: int, number: int
 ) -> list[tuple[Rollout, bool]]:
-    task = load_task(f"{rollouts.pool}:{number}")
-    played = []
+    task_id, played = f"{rollouts.pool}:{number}", []
     for schedule in range(rollouts.schedules):
-        seed = evaluation_seed(task.task_id, schedule)
+        noise = (REGIMES[rollouts.regime], evaluation_seed(task_id, schedule))
         for sample in range(rollouts.per_schedule):
-            key = (task.task_id, schedule, sample)
-            rollout = Rollout(policy, sample_seed(sampling, step, rollouts.name, key))
-            episode = play(task, REGIMES[rollouts.regime], seed, rollout)
+            seed = sample_seed(sampling, step, rollouts.name, (task_id, schedule, sample))
+            rollout, episode = play(policy, task_id, *noise, seed, world=rollouts.world)
             played.append((rollout, episode.true_success))
     return played
 

@@ -43,6 +43,7 @@ class RolloutSet(NamedTuple):
     tasks: int  # tasks T
     schedules: int  # schedules a task, K
     per_schedule: int  # rollouts under each schedule
+    world: str = ""  # the foreign world that they are played in; empty for the back office
 
     @property
     def rollouts(self) -> int:
@@ -104,7 +105,9 @@ class Design:
 
     def sha256(self) -> str:
         """Return the SHA-256 of the canonical document."""
-        document = asdict(self) | {rollouts.noise: rollouts._asdict() for rollouts in self.sets}
+        document = asdict(self)
+        for rollouts in self.sets:  # a world came later, and is left out where there is none
+            document[rollouts.noise] = {k: v for k, v in rollouts._asdict().items() if k != "world" or v}
         document["scored"] = list(self.scored)
         return hashlib.sha256(canonical(document).encode()).hexdigest()
 

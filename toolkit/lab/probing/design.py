@@ -93,12 +93,21 @@ def registered_design(registration: Registration, book: RuleBook) -> Design | No
     )
     anchored = anchor(registration) if amendment is None else amendment_anchor(registration, amendment)
     outcome, transition, size = plan.outcome, plan.transition, plan.group_size
+    worlds = {cell.settings.world for cell in book.plan.cells if cell.regime and cell.tier in plan.tiers}
+    if len(worlds) > 1:
+        problem, found = "the runs to be probed are not played in one world", ", ".join(sorted(worlds))
+        raise IncompleteError(problem, expected="one world", found=found, where=registration.folder)
+    world = worlds.pop()
     return Design(
         root=f"{registration.name} {anchored}",
         scored=plan.scored,
-        outcome=RolloutSet(OUTCOME, outcome.pool, outcome.regime, outcome.tasks, 1, outcome.rollouts or size),
+        outcome=RolloutSet(
+            OUTCOME, outcome.pool, outcome.regime, outcome.tasks, 1, outcome.rollouts or size, world
+        ),
         transition=RolloutSet(
-            TRANSITION, transition.pool, transition.regime, transition.tasks, transition.schedules, size
+            *(TRANSITION, transition.pool, transition.regime, transition.tasks, transition.schedules),
+            size,
+            world,
         ),
         flip_rate=float(plan.flip_rate),
         groups=transition.groups,

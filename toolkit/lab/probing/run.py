@@ -95,7 +95,7 @@ class Trajectory:
     _worst: float = 0.0
 
     def __post_init__(self) -> None:
-        make_tasks(self.job.pools)
+        make_tasks(self.job.pools, self.job.run.world)
         self.groups = read_groups(index_rows(self.job.design), self.job.design.transition)
 
     @property

@@ -54,6 +54,7 @@ def tasks(name: str) -> Iterator[Task]:
 FOREIGN: Mapping[str, Mapping[str, range]] = {
     "bfcl_turns": {"train": range(370), "validation": range(182), "test": range(190)},
     "bfcl_scenarios": {"train": range(370, 471), "validation": range(182, 230), "test": range(190, 241)},
+    "published": {pool: range(POOLS[pool].size) for pool in ("train", "validation", "test", "diagnostic")},
 }
 """Foreign world → the positions of its tasks in each pool; the tasks themselves, `toolkit.lab.worlds` has."""
 

@@ -108,7 +108,7 @@ class Replayer:
                     expected = f"steps {', '.join(map(str, self.specification.diagnosed))}"
                     raise errors.VerificationError(problem, expected=expected, found=row["step"])
                 policy = self._policy(self._weights_before(row["step"]))
-                again = diagnostic.diagnosed_row(policy, at, self._sampling)
+                again = diagnostic.diagnosed_row(policy, at, self._sampling, self.specification.world)
                 same(f"{table} of {self.run_id}", row, again)
             case "checkpoints" if not self.specification.trains:
                 self._at_checkpoint(row["step"])

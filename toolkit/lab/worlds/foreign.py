@@ -52,6 +52,8 @@ class Request(NamedTuple):
     text: str  # what the user says
     template: str  # which sort of request it is, for the policy
     plan: tuple[Call, ...]  # the calls that fulfil it
+    # How directly the text names what each call needs; empty where that is read off the text
+    levels: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,11 @@ class ForeignTask:
         """Calls that an episode may make."""
         return BUDGET_BASE + BUDGET_PER_CALL * self.calls
 
+    @property
+    def late(self) -> int:
+        """Calls after which it is late: the smallest budget for so many requests."""
+        return BUDGET_BASE + BUDGET_PER_CALL * len(self.requests)
+
 
 class ForeignWorld(Protocol):
     """What a foreign world has to offer."""
@@ -99,6 +106,10 @@ class ForeignWorld(Protocol):
         self, task: ForeignTask, request: int, state: State, shown: Sequence[Any], made: int
     ) -> bool:
         """Grade a request that has ended."""
+
+    def desk(self, task: ForeignTask, regime: Regime, schedule_seed: int) -> "AnyDesk":
+        """Return where an episode is played: under this project's noise, unless the world has its own."""
+        return ForeignDesk(self, task, regime, schedule_seed)
 
 
 class ForeignEpisode(NamedTuple):
@@ -121,6 +132,16 @@ class ForeignEpisode(NamedTuple):
     def observed_reward(self) -> int:
         """The reward as the grader reports it: 1 for a true success that was not flipped."""
         return int(self.true_success and not self.flipped)
+
+
+class AnyDesk(Protocol):
+    """Where an episode is played."""
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Answer:
+        """Make a call and return its answer."""
+
+    def close(self) -> ForeignEpisode:
+        """Grade what has not ended and return the episode."""
 
 
 class ForeignDesk:

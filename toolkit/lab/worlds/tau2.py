@@ -13,7 +13,7 @@ from typing import Any
 
 from toolkit.errors import VerificationError
 from toolkit.lab.tasks.task import Call
-from toolkit.lab.worlds.foreign import SHARES, ForeignTask, Package, Request, deal, in_envelope
+from toolkit.lab.worlds.foreign import SHARES, ForeignTask, ForeignWorld, Package, Request, deal, in_envelope
 from toolkit.noise.tools import Tool
 
 VERSION = "0.26.0"
@@ -101,7 +101,7 @@ def check() -> None:
             raise VerificationError("a task's own actions fail it", where=task.name)
 
 
-class Retail:
+class Retail(ForeignWorld):
     """The world."""
 
     def __init__(self) -> None:

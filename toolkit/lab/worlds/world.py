@@ -17,9 +17,6 @@ from toolkit.lab.policies.loglinear import Kind, Policy
 from toolkit.lab.tasks.pools import load_task
 from toolkit.lab.tasks.task import Call
 from toolkit.lab.worlds.foreign import (
-    BUDGET_BASE,
-    BUDGET_PER_CALL,
-    ForeignDesk,
     ForeignEpisode,
     ForeignTask,
     ForeignWorld,
@@ -46,7 +43,7 @@ class ForeignRollout(Rollout):
     def __call__(self, _prompt: str, call: MakeCall) -> None:
         """Play the episode."""
         self._call = call
-        self._late = BUDGET_BASE + BUDGET_PER_CALL * len(self._task.requests)
+        self._late = self._task.late
         try:
             for request in self._task.requests:
                 self._request = request
@@ -75,6 +72,8 @@ class ForeignRollout(Rollout):
         return _SURFACE[self._number.get(tool, 0) % len(_SURFACE)]
 
     def _level(self, wanted: Call) -> int:
+        if self._request.levels:
+            return self._request.levels[self._request.plan.index(wanted)]
         said = self._request.text.casefold()
         given = [str(part).casefold() in said for part in _parts(wanted.arguments)]
         if all(given):
@@ -125,6 +124,7 @@ def _parts(value: Any) -> list[Any]:
 WORLDS = {
     **dict.fromkeys(("bfcl_turns", "bfcl_scenarios"), ("bfcl.world", "Bfcl")),
     "tau2_retail": ("tau2", "Retail"),
+    "published": ("published.foreign", "Published"),
 }
 """Foreign world → its module here, whose `check` is the gate before it, and its class."""
 
@@ -181,7 +181,7 @@ def play(
     pool, _, index = task_id.partition(":")
     task = at.tasks(pool)[int(index)]
     foreign = ForeignRollout(at, task, policy, sample_seed, shared=shared)
-    desk = ForeignDesk(at, task, regime, schedule_seed)
+    desk = at.desk(task, regime, schedule_seed)
     foreign(task.prompt, desk.call)
     return foreign, desk.close()
 

@@ -22,7 +22,7 @@ from toolkit.canonical import canonical
 from toolkit.errors import DamagedError, VerificationError
 from toolkit.lab.tasks.task import Call
 from toolkit.lab.tasks.templates import WEIGHTS
-from toolkit.lab.worlds.foreign import ForeignTask, Package, Request, deal, in_envelope
+from toolkit.lab.worlds.foreign import ForeignTask, ForeignWorld, Package, Request, deal, in_envelope
 from toolkit.noise.declaration import read_declaration
 from toolkit.seeds import Stream, derive
 from toolkit.structs import Document, Verified, about
@@ -206,7 +206,7 @@ class Truth:
         return made > 0 and is_shown and state.graded() == self.graded(turn + 1)
 
 
-class Bfcl:
+class Bfcl(ForeignWorld):
     """The world of turns and of whole scenarios: a pool has both, turns first."""
 
     def __init__(self) -> None:
