@@ -2,13 +2,13 @@
 
 A request's plan is what the authors' scripted agent does: it looks up the customer, and each order before it is
 first named, and makes the planned calls. Faults are those of the authors' shop (`published.faults`), keyed as
-theirs and with their waits, page cuts and counted attempts, and not those of `toolkit.noise`. An answer stands in
-the envelope of foreign worlds, and errors have the codes that the policy knows. What their answers do not say it
-is not told either: an outage looks like a transient failure, and a stale read like any other. A call that an
-earlier limit or outage blocks is no fault that landed; what was followed by its recovery is not counted here.
+theirs, with their waits, page cuts and counted attempts, and not those of `toolkit.noise`. An answer stands in
+the envelope of foreign worlds, and errors have the codes that the policy knows. What their answers do not say,
+it is not told either: an outage looks like a transient failure, and a stale read like any other. A call that
+an earlier limit or outage blocks is no fault that landed; trace codes of recovery are not counted.
 
-How directly a request names its order goes by the back office's rule, for the first call that names it: plain by
-its identifier, indirect by its day, ambiguous by a product on it. No word of the authors' is needed for it.
+How directly a request names its order goes by the back office's rule, for the first call that names it: plain
+by its identifier, indirect by its day, ambiguous by a product on it. No word of the authors' is needed for it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ from toolkit.lab.worlds.published.world import make_world
 from toolkit.noise.draws import Schedule
 from toolkit.noise.layer import Answer, Exposure, error
 from toolkit.noise.regimes import Regime
-from toolkit.noise.tools import Fault, Tool
+from toolkit.noise.tools import Fault, Kind, Tool
 
 POOLS = {"train": "train", "validation": "heldout", "test": "test", "diagnostic": "diagnostic"}
 """Pool → its name in the authors' tasks."""
@@ -166,7 +166,8 @@ class Published(ForeignWorld):
     """The world."""
 
     def __init__(self) -> None:
-        kinds = {name: "list" if name in LISTS else "read" for name in READS} | dict.fromkeys(WRITES, "write")
+        kinds: dict[str, Kind] = {name: "list" if name in LISTS else "read" for name in READS}
+        kinds |= dict.fromkeys(WRITES, "write")
         self.declaration = in_envelope(
             [Tool(name, kind, RESOURCES.get(name, "order_id")) for name, kind in kinds.items()], "published"
         )
