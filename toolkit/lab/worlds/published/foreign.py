@@ -1,14 +1,16 @@
-"""The published study's world, played by this project's embedded policy: their tasks, tools, faults and grading.
+"""The published study's world, played by the embedded policy: their tasks, tools, faults and grading.
 
-A request's plan is what the authors' scripted agent does: it looks up the customer, and each order before it is
-first named, and makes the planned calls. Faults are those of the authors' shop (`published.faults`), keyed as
-theirs, with their waits, page cuts and counted attempts, and not those of `toolkit.noise`. An answer stands in
-the envelope of foreign worlds, and errors have the codes that the policy knows. What their answers do not say,
-it is not told either: an outage looks like a transient failure, and a stale read like any other. A call that
-an earlier limit or outage blocks is no fault that landed; trace codes of recovery are not counted.
+A request's plan is what the authors' scripted agent does: it looks up the customer, and each order before it
+is first named, and makes the planned calls. Faults are those of the authors' shop (`published.faults`),
+keyed as theirs, with their waits, page cuts and counted attempts, and not those of `toolkit.noise`. An
+answer stands in the envelope of foreign worlds, and errors have the codes that the policy knows. What their
+answers do not say, it is not told either: an outage looks like a transient failure, and a stale read like
+any other. A call that an earlier limit or outage blocks is no fault that landed; trace codes of recovery are
+not counted.
 
-How directly a request names its order goes by the back office's rule, for the first call that names it: plain
-by its identifier, indirect by its day, ambiguous by a product on it. No word of the authors' is needed for it.
+How directly a request names its order goes by the back office's rule, for the first call that names it:
+plain by its identifier, indirect by its day, ambiguous by a product on it. No word of the authors' is needed
+for it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
