@@ -9,7 +9,7 @@ from toolkit.errors import IncompleteError, UsageError, did_you_mean
 
 HOME_VARIABLE = "TOOLKIT_HOME"
 
-SEPARATE = ("bfcl", "coupled", "embedded", "map", "small-lm", "task-pools", "tiny-lm")
+SEPARATE = ("bfcl", "coupled", "embedded", "map", "small-lm", "task-pools", "tiny-lm", "worlds")
 """Studies that do not come with the package: distributions of their own put them beside what it shipped."""
 
 GET_STUDIES = (

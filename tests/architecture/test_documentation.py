@@ -40,6 +40,7 @@ DOCUMENTS = (
     "cards/small-lm.md",
     "cards/task-pools.md",
     "cards/tiny-lm.md",
+    "cards/worlds.md",
     "examples/beyond-one-machine/README.md",
     "examples/beyond-one-machine/qwen3.5-2b.md",
     "toolkit/estimators/README.md",
@@ -71,7 +72,7 @@ RUN_ONCE = (
     "toolkit registers verify",
     "toolkit world check",
 )
-STUDIES = ("published", "embedded", "coupled", "map", "bfcl", "small-lm", "task-pools", "tiny-lm")
+STUDIES = ("published", "embedded", "coupled", "map", "bfcl", "small-lm", "task-pools", "tiny-lm", "worlds")
 SILENT = ("toolkit backoffice mcp",)  # its stdout belongs to the client, and a test has none
 # They play a whole matrix, train on a GPU, write where one stands, or wait for an interrupt; their own tests
 # play small ones. Here it is only checked that they would be understood.
@@ -83,6 +84,7 @@ NEVER_RUN = (
     "toolkit study run qwen3.5-2b",
     "toolkit study run small-lm",
     "toolkit study run tiny-lm",
+    "toolkit study run worlds",
     "toolkit study run my-study",
     "toolkit probe run embedded",
     "toolkit probe advise my-rollouts",  # somebody's own, which a test does not have

@@ -329,7 +329,7 @@ def test_a_distribution_of_studies_puts_them_where_the_package_looks(installed, 
     unpack(studies, tmp_path)
     done = installed("registers", "list", "--json")
     assert [study["study"] for study in json.loads(done.stdout)] == ["published", "small-lm", "tiny-lm"]
-    assert "not with the package: bfcl, coupled, embedded, map, task-pools." in done.stderr
+    assert "not with the package: bfcl, coupled, embedded, map, task-pools, worlds." in done.stderr
 
 
 @pytest.mark.slow

@@ -40,6 +40,7 @@ STUDIES = {
     "bfcl": Shipped(7, {"primary": 80}, ()),
     "map": Shipped(20, {"primary": 984}, ()),
     "small-lm": Shipped(9, {"primary": 40, "reference": 3}, ("c2-{}-s0", "c2-{}-s11", "c4-{}-s7")),
+    "worlds": Shipped(6, {"primary": 12}, ()),
     "tiny-lm": Shipped(7, {"primary": 8}, ("c2-{}-s0", "c2-{}-s1", "c4-{}-s0", "c4-{}-s1")),
 }
 STARTS = {"small-lm": "small-soft", "tiny-lm": "small"}

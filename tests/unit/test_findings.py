@@ -120,7 +120,7 @@ def shipped(home: Home) -> tuple[Finding, ...]:
 
 @pytest.mark.slow
 def test_every_study_tells_what_it_found_and_every_place_shows_something(shipped) -> None:
-    studies = ["published", "embedded", "coupled", "map", "bfcl", "tiny-lm", "small-lm"]
+    studies = ["published", "embedded", "coupled", "map", "bfcl", "worlds", "tiny-lm", "small-lm"]
     assert list(dict.fromkeys(one.study for one in shipped)) == studies
     for study in studies:
         assert at(shipped, "front", study)
@@ -138,7 +138,7 @@ def test_every_hypothesis_that_the_tiny_study_missed_is_told(shipped, home) -> N
 
 @pytest.mark.slow
 def test_every_verdict_of_the_later_studies_is_told_on_their_cards(shipped, home) -> None:
-    for study in ("bfcl", "coupled", "map", "small-lm"):
+    for study in ("bfcl", "coupled", "map", "small-lm", "worlds"):
         decided = {row["rule"] for row in study_rows(home, study, "decisions")}
         assert decided - {rule for one in at(shipped, "card", study) for rule in one.rules} <= {"I1"}
 

@@ -12,11 +12,12 @@ from toolkit.site.material import Exhibit, Material
 from toolkit.site.page import Page, study_page
 
 NAME = "world-bfcl.html"
+BFCL = ("bfcl_turns", "bfcl_scenarios")
 
 
 def pages(material: Material) -> Iterator[Page]:
     """Yield the page of BFCL where a study plays in it."""
-    studies = [case.study for case in material.cases if worlds_of(case.study)]
+    studies = [case.study for case in material.cases if {*BFCL} & {*worlds_of(case.study)}]
     if not studies:
         return
     tools = [tool for tool in DECLARED.tools.values() if tool.kind != "control"]
@@ -41,8 +42,8 @@ def _pools(study: Study) -> list[dict[str, Any]]:
     """Return what each pool of a study holds, by world: tasks, planned calls, and writes among them."""
     rows = study.rows("task_pools")
     found = []
-    for world, pools in FOREIGN.items():
-        for pool, positions in pools.items():
+    for world in worlds_of(study):
+        for pool, positions in FOREIGN[world].items():
             mine = [row for row in rows if row["pool"] == pool and row["index"] in positions]
             if mine:
                 writes = sum(row["writes"] for row in mine)
