@@ -43,6 +43,7 @@ def test_elsewhere_what_came_with_the_package_is_used(tmp_path, monkeypatch) -> 
         "small-lm",
         "task-pools",
         "tiny-lm",
+        "worlds",
     )
 
 

@@ -24,7 +24,7 @@ def test_reproduce_builds_the_site_and_ends_with_the_table(toolkit: Toolkit, tmp
     document = toolkit("reproduce", "--site", tmp_path / "site", "--json").json()
     assert document["site"]["changed"] == []
     assert toolkit("site", "check", "--folder", tmp_path / "site").code == 0
-    assert len(document["decisions"]) == 21 + 23 + 4 + 9 + 20 + 9 + 7 + 7
+    assert len(document["decisions"]) == 21 + 23 + 4 + 9 + 20 + 9 + 7 + 7 + 6
     assert [audit["study"] for audit in document["audits"]] == ["bfcl", "coupled", "embedded", "map", "worlds"]
     for audit in document["audits"]:
         assert (audit["verdict"], audit["sample"]) == ("verified", 8)

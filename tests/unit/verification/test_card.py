@@ -12,7 +12,7 @@ from toolkit.errors import UsageError, VerificationError
 from toolkit.findings import FILE, card_documents, check_card
 from toolkit.places import Home
 
-SLOW = ("bfcl", "coupled", "embedded", "map", "small-lm")
+SLOW = ("bfcl", "coupled", "embedded", "map", "small-lm", "worlds")
 TOLD = (*(pytest.param(name, marks=pytest.mark.slow) for name in SLOW), "tiny-lm")
 
 
