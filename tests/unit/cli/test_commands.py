@@ -25,7 +25,13 @@ def test_reproduce_builds_the_site_and_ends_with_the_table(toolkit: Toolkit, tmp
     assert document["site"]["changed"] == []
     assert toolkit("site", "check", "--folder", tmp_path / "site").code == 0
     assert len(document["decisions"]) == 21 + 23 + 4 + 9 + 20 + 9 + 7 + 7 + 6
-    assert [audit["study"] for audit in document["audits"]] == ["bfcl", "coupled", "embedded", "map", "worlds"]
+    assert [audit["study"] for audit in document["audits"]] == [
+        "bfcl",
+        "coupled",
+        "embedded",
+        "map",
+        "worlds",
+    ]
     for audit in document["audits"]:
         assert (audit["verdict"], audit["sample"]) == ("verified", 8)
         assert f"--sample 8 --seed {audit['seed']}" not in result.out

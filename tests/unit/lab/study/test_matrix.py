@@ -119,6 +119,11 @@ DIGESTS = {
 NOTHING = {"fault_rate": "0.25", "flip_rate": "0", "training_groups": 0, "training_rollouts": 0}
 
 
+def test_a_world_with_every_pool_has_the_whole_battery_and_the_diagnostic() -> None:
+    run, *_ = chosen(of=plan(settings={"world": "published", "pools": POOLS}))
+    assert (run.world, run.battery, run.diagnosed) == ("published", "registered", (0, 50, 100))
+
+
 def evaluating(**changes: Any) -> Plan:
     """Return a matrix whose first line evaluates the checkpoints of another study."""
     checkpoints = {"study": "trained", "condition": "C5", "sha256": DIGESTS} | changes
@@ -227,6 +232,9 @@ REFUSED: list[tuple[Callable[..., Plan], dict[str, Any], str]] = [
     # A line that trains nothing sets nothing of training.
     (plan, {"fixed": NOTHING, "settings": {**NOTHING_TRAINED, "optimizer": "sign"}}, "that no run has"),
     (plan, {"settings": NOTHING_TRAINED}, "training_groups"),
+    # Without a pool of the diagnostic a foreign world has the learning curve alone.
+    (plan, {"settings": {"world": "bfcl_turns", "pools": POOLS}}, "learning, curve, and settings.pools"),
+    (plan, {"settings": {"world": "published"}}, "settings.pools"),
     (with_recipe, {"settings": {"optimizer": "sign"}}, "that no run has"),
     *((with_recipe, {"settings": {"sub_requests": n}}, "sub_requests") for n in (0, 4, "1", True)),
     (with_recipe, {"recipe_sha256": "0" * 64}, "recipe_sha256"),

@@ -38,6 +38,16 @@ def probe(registration: Registration, registered: dict[str, Specification]) -> d
     return design.required_probe(registration, registered.values())
 
 
+def test_a_probe_is_played_in_the_world_of_its_runs_and_in_one_alone() -> None:
+    registration = load_registration(CHECKOUT / "prereg" / "worlds")
+    found = design.registered_design(registration, rulebook_of(registration))
+    assert {rollouts.world for rollouts in found.sets} == {"published"}
+    elsewhere = registration.rules.replace('world = "published"', 'world = "bfcl_turns"', 1)
+    other = replace(registration, rules=elsewhere)
+    with pytest.raises(IncompleteError, match="not played in one world"):
+        design.registered_design(other, rulebook_of(other))
+
+
 def by_key(name: str, rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: [str(row[part]) for part in TABLES[name].key])
 
