@@ -2,15 +2,15 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
-from small_model.untrained import make_tokenizer
+from small_model.untrained import CONTEXT, make_tokenizer
 
 from tests.unit.lab.training.language_model import trained as helpers
 from tests.unit.lab.training.language_model.scripts import Part
 from tests.unit.lab.training.language_model.small_model import conversation, saved, specified, turn_tokens
-from tests.unit.lab.training.language_model.trained import Trained, trained
+from tests.unit.lab.training.language_model.trained import FakeVllm, Trained, trained
 from tests.unit.lab.worlds.published.made_words import open_small
 from tests.unit.stack import require_trainer
 from toolkit.lab.evaluation import sets
@@ -44,8 +44,17 @@ Scored = list[tuple[int, int]]
 """Of each pass its sequences, and how many of them at once."""
 
 
+class Runs(NamedTuple):
+    """A run and what it scored; the same by another engine, and how many turns that was asked for at a time."""
+
+    plain: Trained
+    scored: Scored
+    again: Trained
+    asked: list[int]
+
+
 @pytest.fixture(scope="module")
-def run(world: Published, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Trained, Scored]]:
+def run(world: Published, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
     """Return a step of a group in which two rollouts carry out the plan, and two end at once."""
     from trl import GRPOTrainer
 
@@ -72,23 +81,27 @@ def run(world: Published, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(helpers, "by_place", lambda *_: find)
         patch.setattr(GRPOTrainer, "_get_per_token_logps_and_entropies", noted)
-        yield trained(model, tmp_path_factory.mktemp("run"), SETTINGS, **RUN), scored
+        made = trained(model, tmp_path_factory.mktemp("run"), SETTINGS, **RUN)
+        patch.undo()
+        patch.setattr(helpers, "by_place", lambda *_: find)
+        engine = FakeVllm(CONTEXT)
+        engine.weights = (1.0,) * 4
+        again = trained(model, tmp_path_factory.mktemp("vllm"), SETTINGS, engine=engine, **RUN)
+        yield Runs(made, scored, again, engine.asked)
 
     return REGIMES["clean"]
 
 
-def test_the_authors_task_and_schedule_are_met_and_graded(run: tuple[Trained, Scored]) -> None:
-    (group,) = run[0].groups
+def test_the_authors_task_and_schedule_are_met_and_graded(run: Runs) -> None:
+    (group,) = run.plain.groups
     assert group["task"] == training_order(3)[0]
     assert group["schedule_seeds"] == [training_seed(3, "C2", 0)] * 4
     assert group["true_successes"] == group["observed_rewards"] == [False, True, False, True]
     assert group["advantages"][1] == pytest.approx(0.866, abs=1e-3)
 
 
-def test_the_adapter_moves_by_what_was_said_in_that_world(
-    run: tuple[Trained, Scored], world: Published
-) -> None:
-    made = run[0]
+def test_the_adapter_moves_by_what_was_said_in_that_world(run: Runs, world: Published) -> None:
+    made = run.plain
     assert helpers.adapter_of(made.session) != made.start
     (step,) = made.steps
     assert step.calls == [0, len(step.parts[1].calls) - 1] * 2
@@ -100,8 +113,15 @@ def test_the_adapter_moves_by_what_was_said_in_that_world(
 
 
 def test_log_probabilities_are_computed_of_as_many_sequences_as_the_recipe_says(run) -> None:
-    assert run[1]
-    assert set(run[1]) == {(4, 1)}
+    assert run.scored
+    assert set(run.scored) == {(4, 1)}
+
+
+def test_another_engine_records_the_same_and_is_not_asked_for_what_is_over(run: Runs) -> None:
+    (mine,), (theirs,) = run.plain.groups, run.again.groups
+    names = ("task", "schedule_seeds", "true_successes", "observed_rewards", "tokens")
+    assert [mine[name] for name in names] == [theirs[name] for name in names]
+    assert run.asked == [4] + [2] * (len(run.plain.steps[0].parts[1].calls) - 1)
 
 
 @pytest.mark.slow
