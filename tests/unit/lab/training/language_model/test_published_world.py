@@ -45,7 +45,7 @@ Scored = list[tuple[int, int]]
 
 
 class Runs(NamedTuple):
-    """A run and what it scored; the same by another engine, and how many turns that was asked for at a time."""
+    """A run and what it scored; the same by another engine, and how many turns each asking wanted."""
 
     plain: Trained
     scored: Scored
