@@ -112,10 +112,10 @@ class Audit(NamedTuple):
             f"seed {_span((len(held.impossible) for held in others), 0)} of a run's are impossible "
             f"(correlation at most {max(held.correlation for held in others):.2f}); {len(self.evaluations)} "
             f"evaluations lost no more than is drawn, {self.whole} of them all of it; {self.unflipped} steps "
-            "and evaluations without flips lost nothing; under faults, success in paired runs goes up and "
-            "down with that of a scripted agent on the same tasks and schedules (correlation "
-            f"{_span(each.own for each in paired)}), and not on the same tasks under other schedules "
-            f"({_span(each.others for each in paired)})"
+            "and evaluations without flips lost nothing; under faults, changes of success in paired "
+            "runs and of a scripted agent's on the same tasks have the correlation "
+            f"{_span(each.own for each in paired)} under the schedules that the seeds draw, and "
+            f"{_span(each.others for each in paired)} under another seed's"
         )
 
 
