@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from toolkit.errors import UsageError
 from toolkit.lab.policies.agent import AMBIGUOUS, INDIRECT, PLAIN
 from toolkit.lab.tasks.task import Call
 from toolkit.lab.worlds.foreign import ForeignEpisode, ForeignTask, ForeignWorld, Request, in_envelope
@@ -157,6 +158,13 @@ class PublishedDesk:
         )
 
 
+def pool_of(pool: str) -> str:
+    """Return the authors' name of a pool; one that there is not is refused."""
+    if pool not in POOLS:
+        raise UsageError(f"the published world has no pool {pool!r}", expected=", ".join(POOLS))
+    return POOLS[pool]
+
+
 def condition(regime: Regime) -> faults.Condition:
     """Return how often which faults and flips happen under a regime."""
     given = regime.mixture.weights if regime.mixture else {}
@@ -177,7 +185,7 @@ class Published(ForeignWorld):
     @lru_cache  # noqa: B019 - one world is one object
     def tasks(self, pool: str) -> Sequence[ForeignTask]:
         """Return a pool's tasks."""
-        return tuple(_task(pool, index, task) for index, task in enumerate(_made()[POOLS[pool]]))
+        return tuple(_task(pool, index, task) for index, task in enumerate(_made()[pool_of(pool)]))
 
     def begin(self, task: ForeignTask) -> Shop:
         """Return the shop as a task finds it."""

@@ -12,7 +12,6 @@ from functools import lru_cache
 from inspect import signature
 from typing import Any
 
-from toolkit.errors import UsageError
 from toolkit.lab.episodes.desk import Answer
 from toolkit.lab.tasks.task import Call
 from toolkit.lab.worlds.foreign import ForeignEpisode, ForeignTask, Request
@@ -25,7 +24,7 @@ from toolkit.lab.worlds.published.faults import (
     independent_seed,
     training_seed,
 )
-from toolkit.lab.worlds.published.foreign import LANDED, POOLS, condition
+from toolkit.lab.worlds.published.foreign import LANDED, condition, pool_of
 from toolkit.lab.worlds.published.tasks import Task, pools, training_order
 from toolkit.lab.worlds.published.tools import TOOLS, error
 from toolkit.lab.worlds.published.words import Schema, adopted_words
@@ -87,9 +86,8 @@ class Published:
         return [self._task(pool, index, own) for index, own in enumerate(self._own(pool))]
 
     def _generated(self, pool: str) -> list[Task]:
-        if pool not in POOLS:
-            raise UsageError(f"the published world has no pool {pool!r}", expected=", ".join(POOLS))
-        return pools(self.words, splits=("train" if pool == "train" else "heldout",))[POOLS[pool]]
+        theirs = pool_of(pool)
+        return pools(self.words, splits=("train" if pool == "train" else "heldout",))[theirs]
 
     def _stage(self, pool: str, index: int) -> Stage:
         return stage(self._own(pool)[index], self.words)

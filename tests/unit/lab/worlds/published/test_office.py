@@ -8,8 +8,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from tests.unit.lab.training.language_model.small_model import RUN
+from tests.unit.lab.training.language_model.small_model import RUN as PLAIN
 from tests.unit.lab.worlds.published.made_words import TRAINED_ON, open_small
 from toolkit.errors import DamagedError, UsageError
 from toolkit.lab.evaluation.language_model import Sampling, diagnose_block, evaluate_block
@@ -24,9 +25,11 @@ from toolkit.lab.worlds.published.faults import Condition, Schedule, evaluation_
 from toolkit.lab.worlds.published.foreign import LANDED, condition
 from toolkit.lab.worlds.published.office import Published, PublishedDesk
 from toolkit.lab.worlds.world import for_model, foreign_rows, tools_for_model
-from toolkit.lab.worlds.world import play as play_embedded
 from toolkit.noise.regimes import REGIMES
+from toolkit.specification import LanguageModelSpecification
 from toolkit.structs import replace
+
+RUN = LanguageModelSpecification(**structs.asdict(PLAIN))
 
 BROKEN = ("clean", "faults_p025", "faults_p025_outage_free", "held_out_types", "challenge")
 
@@ -195,12 +198,7 @@ def test_registers_have_digests_of_tasks_and_no_word_of_them() -> None:
 def test_what_the_world_does_not_have_is_refused() -> None:
     for refused, named in (
         (lambda: foreign_rows("published", "diagnostic_128"), "no pool"),
-        (lambda: condition(REGIMES["faults_p025_outage_heavy"]), "no regime"),
         (lambda: for_model("bfcl_turns", "train", 0), "no language model is trained in bfcl_turns"),
-        (
-            lambda: play_embedded(None, "train:0", REGIMES["clean"], 0, 0, world="published"),
-            "embedded policy",
-        ),
     ):
         with pytest.raises(UsageError, match=named):
             refused()
