@@ -10,7 +10,6 @@ from toolkit.errors import UsageError, did_you_mean
 from toolkit.lab.backoffice.parameters import LONGEST_WORD
 from toolkit.lab.tasks.generator import generate
 from toolkit.lab.tasks.task import Task, task_sha256
-from toolkit.specification import PUBLISHED
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def tasks(name: str) -> Iterator[Task]:
 FOREIGN: Mapping[str, Mapping[str, range]] = {
     "bfcl_turns": {"train": range(370), "validation": range(182), "test": range(190)},
     "bfcl_scenarios": {"train": range(370, 471), "validation": range(182, 230), "test": range(190, 241)},
-    PUBLISHED: {pool.name: range(pool.size) for pool in _POOLS[:4]},
+    "published": {pool.name: range(pool.size) for pool in _POOLS[:4]},
 }
 """Foreign world → the positions of its tasks in each pool; the tasks themselves, `toolkit.lab.worlds` has."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from toolkit.lab.worlds import world
-from toolkit.lab.worlds.published import office, tasks, tools, words
+from toolkit.lab.worlds.published import foreign, office, tasks, tools, words
 from toolkit.lab.worlds.published.office import Published
 from toolkit.lab.worlds.published.words import AT, ELSEWHERE, LISTS, SENTENCES, read_words
 
@@ -86,6 +86,8 @@ def open_small(patch: pytest.MonkeyPatch) -> Published:
     patch.setattr(office, "adopted_words", lambda _: read)
     opened = Published()
     patch.setattr(world, "open_world", lambda _: opened)
+    patch.setattr(world, "office", lambda: opened)
+    patch.setattr(foreign, "check", lambda: None)
     office.ordered.cache_clear()
     return opened
 
