@@ -22,14 +22,7 @@ from toolkit.lab.policies.agent import AMBIGUOUS, INDIRECT, PLAIN
 from toolkit.lab.tasks.task import Call
 from toolkit.lab.worlds.foreign import ForeignEpisode, ForeignTask, ForeignWorld, Request, in_envelope
 from toolkit.lab.worlds.published import faults, tasks
-from toolkit.lab.worlds.published.episodes import (
-    BUDGET,
-    BUDGET_PER_CALL,
-    LARGEST_BUDGET,
-    Stage,
-    normal,
-    stage,
-)
+from toolkit.lab.worlds.published.episodes import Stage, budget, normal, stage
 from toolkit.lab.worlds.published.tools import READS, WRITES, Shop
 from toolkit.lab.worlds.published.words import placeholders
 from toolkit.lab.worlds.published.world import make_world
@@ -86,17 +79,12 @@ class PublishedTask(ForeignTask):
     @property
     def budget(self) -> int:
         """Calls that an episode may make."""
-        return min(LARGEST_BUDGET, self.smallest_budget(self.writes))
+        return budget(self.writes)
 
     @property
     def late(self) -> int:
-        """Calls after which it is late: the smallest budget for so many requests."""
-        return self.smallest_budget(len(self.requests))
-
-    @staticmethod
-    def smallest_budget(writes: int) -> int:
-        """Return what so many writes are given."""
-        return BUDGET + BUDGET_PER_CALL * writes
+        """Calls after which it is late: the budget of a write for each request."""
+        return budget(len(self.requests))
 
 
 @lru_cache(maxsize=4096)
